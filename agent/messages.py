@@ -1,0 +1,69 @@
+"""What comes in and what goes out of a turn: frozen records."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from memory.audience import Audience, Place
+from memory.records import Decision
+
+MAX_MESSAGE = 100_000
+"""Characters of one incoming message that are read; far more than any chat lets a person send."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """Something said to the companion."""
+
+    text: str
+    user: str | None
+    """Who speaks; None is anonymous: no memory is read and none written."""
+    sent_at: datetime
+    place: Place = field(default_factory=Place)
+    """Where; private by default."""
+    conversation: str | None = None
+    """Unset: the user's private conversation, or the one of the place."""
+    author: str | None = None
+    """The name to show for the user, where it is not the id."""
+
+    @property
+    def audience(self) -> Audience:
+        return Audience.of(self.user, self.place)
+
+    @property
+    def conversation_id(self) -> str:
+        if self.conversation:
+            return self.conversation
+        return f"dm:{self.user}" if self.place.private else self.place.key
+
+    @property
+    def speaker(self) -> str:
+        return self.author or self.user or "someone"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that was called in a turn."""
+
+    name: str
+    arguments: dict[str, Any] | str
+    """As the model gave them; the raw text where they were no JSON object."""
+    ok: bool
+    result: str
+    """The text the model got back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the user gets, and what happened on the way."""
+
+    message: str
+    memories: tuple[Decision, ...]
+    """What this turn remembered: by the `remember` tool, and, once settled, by the answer's memories[]."""
+    tools: tuple[ToolCall, ...]
+    trace_id: str
+    model: str
+    calls: int
+    """Model calls that were made."""
+    message_id: str | None = None
+    """The reply's id in the transcript; None when anonymous."""

@@ -1,0 +1,107 @@
+"""Every setting, with a line on what it does. Each is an environment variable: `HACHI_` and its name in
+capitals, or the conventional name given as its alias."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from platformdirs import user_data_path
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from agent.errors import SettingsError
+
+DEFAULT_MODEL = "gpt-5-mini"
+
+
+def _conventional(name: str, field: str) -> Any:
+    return Field(default=None, validation_alias=AliasChoices(field, name))
+
+
+class Settings(BaseSettings):
+    """Read once, then passed along. Constructor arguments win over the environment."""
+
+    model_config = SettingsConfigDict(env_prefix="HACHI_", frozen=True, extra="ignore", env_ignore_empty=True)
+
+    home: Path = Field(default_factory=lambda: user_data_path("hachi"))
+    """The data folder: database, index, chat history, log."""
+    database_url: SecretStr | None = _conventional("DATABASE_URL", "database_url")
+    """`postgresql://…` to share one record between processes; unset is SQLite in `home`."""
+    qdrant_url: str | None = _conventional("QDRANT_URL", "qdrant_url")
+    """A Qdrant server; unset is the embedded engine in `home`."""
+    qdrant_api_key: SecretStr | None = _conventional("QDRANT_API_KEY", "qdrant_api_key")
+    """Its key."""
+
+    openai_api_key: SecretStr | None = _conventional("OPENAI_API_KEY", "openai_api_key")
+    """With neither this nor a base URL, the offline stand-in answers."""
+    openai_base_url: str | None = _conventional("OPENAI_BASE_URL", "openai_base_url")
+    """Any OpenAI-compatible server: Ollama, vLLM, LM Studio, Mistral …"""
+    model: str | None = None
+    """The model's name; unset is `gpt-5-mini` at OpenAI. A server of your own needs one."""
+    api: Literal["responses", "chat"] | None = None
+    """Which API the server speaks; unset is `responses` at OpenAI and `chat` elsewhere."""
+    structured: Literal["schema", "object", "none"] | None = None
+    """How the reply's JSON is asked for: by json_schema, as a JSON object, or by the prompt alone, for
+    servers where tools and json_schema do not go together. Unset is `schema` at OpenAI, `none` elsewhere."""
+    model_timeout: Annotated[float, Field(gt=0)] = 60.0
+    """Seconds one model call may take."""
+    model_retries: Annotated[int, Field(ge=0, le=10)] = 2
+    """How often a call is tried again after 429, 5xx or a network fault, with back-off."""
+    max_turns: Annotated[int, Field(ge=1, le=50)] = 5
+    """Model calls in a turn; the last one has no tools and answers."""
+
+    embedder: str | None = None
+    """`bundled`, `openai:NAME` or `fastembed:NAME`; unset is `openai:text-embedding-3-small` with an OpenAI
+    key and no other base URL, else `bundled`."""
+    history_messages: Annotated[int, Field(ge=0, le=100)] = 12
+    """How many of the last messages the model sees."""
+    importance_floor: Annotated[float, Field(ge=0, le=1)] = 0.3
+    """Facts of less importance are not kept."""
+    purge_minutes: Annotated[float, Field(gt=0)] = 15.0
+    """How often what has expired is deleted."""
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """Of `hachi.log` in `home`."""
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _any_case(cls, value: Any) -> Any:
+        return value.upper() if isinstance(value, str) else value
+
+    @classmethod
+    def load(cls, **given: Any) -> "Settings":
+        """Raises SettingsError in one line that names the variable."""
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = str(first["loc"][0]) if first["loc"] else "settings"
+            shown = name if name.isupper() else f"HACHI_{name.upper()}"
+            raise SettingsError(f"{shown}={first['input']!r} cannot be read: {first['msg'].lower()}") from error
+
+    @property
+    def offline(self) -> bool:
+        return self.openai_api_key is None and self.openai_base_url is None
+
+    @property
+    def chosen_embedder(self) -> str:
+        if self.embedder:
+            return self.embedder
+        at_openai = self.openai_api_key is not None and self.openai_base_url is None
+        return "openai:text-embedding-3-small" if at_openai else "bundled"
+
+    @property
+    def chosen_model(self) -> str:
+        if self.offline:
+            return "offline"
+        if self.model:
+            return self.model
+        if self.openai_base_url:
+            raise SettingsError("OPENAI_BASE_URL is set, so HACHI_MODEL must name one of that server's models")
+        return DEFAULT_MODEL
+
+    @property
+    def chosen_api(self) -> Literal["responses", "chat"]:
+        return self.api or ("chat" if self.openai_base_url else "responses")
+
+    @property
+    def chosen_structured(self) -> Literal["schema", "object", "none"]:
+        return self.structured or ("none" if self.openai_base_url else "schema")

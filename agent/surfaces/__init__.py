@@ -1,0 +1,1 @@
+"""Where people and programs meet Hachi. Each surface is thin: it only calls `Companion`."""

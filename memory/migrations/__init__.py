@@ -1,0 +1,1 @@
+"""Alembic migrations; `memory.database` applies them."""

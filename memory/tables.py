@@ -1,0 +1,173 @@
+"""The SQL shape. SQL is the record of truth; what Qdrant holds is rebuilt from here.
+
+`indexed_under` on memories and messages is the generation of the index that holds the row's vectors, or
+NULL while it waits. An index that was deleted or made anew has another generation, so its rows are due again.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class Utc(TypeDecorator[datetime]):
+    """An aware UTC datetime. SQLite keeps no zone, so it is taken off there and put back."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time without a zone; Hachi's times are aware UTC")
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+_id = String(36)
+_counter = BigInteger().with_variant(Integer, "sqlite")
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("created_at", Utc, nullable=False),
+)
+
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("user_id", Text, comment="whose, for a private one"),
+    Column("place", Text, nullable=False, comment="the place's key; empty in private"),
+    Column("created_at", Utc, nullable=False),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("seq", _counter, Identity(), primary_key=True, comment="the order in which they came"),
+    Column("id", _id, nullable=False, unique=True),
+    Column("conversation_id", Text, ForeignKey("conversations.id"), nullable=False),
+    Column("user_id", Text, nullable=False, comment="who spoke, or was answered"),
+    Column("place", Text, nullable=False, comment="the place's key; empty in private"),
+    Column("role", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("sent_at", Utc, nullable=False),
+    Column("indexed_under", Text),
+    Index("ix_messages_conversation", "conversation_id", "seq"),
+    Index("ix_messages_user", "user_id", "seq"),
+    Index("ix_messages_unindexed", "indexed_under"),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("id", _id, primary_key=True),
+    Column("content", Text, nullable=False),
+    Column("subjects", JSON, nullable=False),
+    Column("created_at", Utc, nullable=False, comment="when it was said"),
+    Column("expires_at", Utc),
+    Column("source", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("importance", Float, nullable=False),
+    Column("last_accessed_at", Utc),
+    Column("uses", Integer, nullable=False, server_default="0"),
+    Column("user_id", Text, nullable=False, comment="who said it"),
+    Column("place", Text, nullable=False, comment="where: dm or the names joined by /"),
+    Column("message_id", _id, comment="its evidence"),
+    Column("indexed_under", Text),
+    Index("ix_memories_expires_at", "expires_at"),
+    Index("ix_memories_unindexed", "indexed_under"),
+)
+
+memory_owners = Table(
+    "memory_owners",
+    metadata,
+    Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("owner", Text, primary_key=True, comment="user:U, place:P or global"),
+    Column("content_key", String(64), nullable=False, comment="of the normalised content"),
+    Column("superseded", Integer, nullable=False, server_default="0", comment="1: replaced for this owner"),
+    # One active memory of the same words an owner: what makes parallel turns store a fact once.
+    Index(
+        "uq_memory_owners_active",
+        "owner",
+        "content_key",
+        unique=True,
+        sqlite_where=text("superseded = 0"),
+        postgresql_where=text("superseded = 0"),
+    ),
+)
+
+memory_updates = Table(
+    "memory_updates",
+    metadata,
+    Column("id", _id, primary_key=True),
+    Column("user_id", Text, nullable=False, index=True),
+    Column("old_id", _id, nullable=False, index=True),
+    Column("new_id", _id, index=True),
+    Column("reason", Text, nullable=False),
+    Column("created_at", Utc, nullable=False),
+    Column("owners", JSON, nullable=False, comment="the owners for whom old gave way to new"),
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    Column("id", _id, primary_key=True),
+    Column("user_id", Text, nullable=False, index=True),
+    Column("place", Text, nullable=False, comment="where it was asked for; the place's key, empty in private"),
+    Column("description", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("due", Utc),
+    Column("created_at", Utc, nullable=False),
+    Column("last_updated", Utc, nullable=False),
+)
+
+work = Table(
+    "work",
+    metadata,
+    Column("seq", _counter, Identity(), primary_key=True),
+    Column("id", _id, nullable=False, unique=True),
+    Column("kind", Text, nullable=False),
+    Column("user_id", Text, nullable=False, comment="whose data the payload holds"),
+    Column("payload", JSON, nullable=False),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("due_at", Utc, nullable=False, comment="not before; while claimed, when the claim ends"),
+    Column("last_error", Text),
+    Column("created_at", Utc, nullable=False),
+    Index("ix_work_due_at", "due_at"),
+)
