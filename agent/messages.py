@@ -1,10 +1,10 @@
 """What comes in and what goes out of a turn: frozen records."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memory.audience import Audience, Place
+from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision
 
 MAX_MESSAGE = 100_000
@@ -19,7 +19,7 @@ class Incoming:
     user: str | None
     """Who speaks; None is anonymous: no memory is read and none written."""
     sent_at: datetime
-    place: Place = field(default_factory=Place)
+    place: Place = PRIVATE
     """Where; private by default."""
     conversation: str | None = None
     """Unset: the user's private conversation, or the one of the place."""

@@ -1,11 +1,13 @@
 """Every setting, with a line on what it does. Each is an environment variable: `HACHI_` and its name in
 capitals, or the conventional name given as its alias."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from platformdirs import user_data_path
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from agent.errors import SettingsError
@@ -15,6 +17,14 @@ DEFAULT_MODEL = "gpt-5-mini"
 
 def _conventional(name: str, field: str) -> Any:
     return Field(default=None, validation_alias=AliasChoices(field, name))
+
+
+def _variable(fields: Mapping[str, FieldInfo], name: str) -> tuple[str, bool]:
+    """The environment variable of a setting, by its name or its alias, and whether it is a secret."""
+    field = fields[name.lower()]
+    conventional = isinstance(field.validation_alias, AliasChoices)
+    variable = name.upper() if conventional else f"HACHI_{name.upper()}"
+    return variable, "SecretStr" in str(field.annotation)
 
 
 class Settings(BaseSettings):
@@ -73,9 +83,10 @@ class Settings(BaseSettings):
             return cls(**given)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            name = str(first["loc"][0]) if first["loc"] else "settings"
-            shown = name if name.isupper() else f"HACHI_{name.upper()}"
-            raise SettingsError(f"{shown}={first['input']!r} cannot be read: {first['msg'].lower()}") from error
+            variable, secret = _variable(cls.model_fields, str(first["loc"][0]))
+            shown = variable if secret else f"{variable}={first['input']!r}"
+            reason = f"{shown} cannot be read: {first['msg'].lower()}"
+        raise SettingsError(reason)  # without the cause, which shows what was given, secrets too
 
     @property
     def offline(self) -> bool:
@@ -95,7 +106,9 @@ class Settings(BaseSettings):
         if self.model:
             return self.model
         if self.openai_base_url:
-            raise SettingsError("OPENAI_BASE_URL is set, so HACHI_MODEL must name one of that server's models")
+            raise SettingsError(
+                "OPENAI_BASE_URL is set, so HACHI_MODEL must name one of that server's models"
+            )
         return DEFAULT_MODEL
 
     @property

@@ -48,6 +48,9 @@ class Place:
         return "/".join(self.path) if self.path else "dm"
 
 
+PRIVATE = Place()
+
+
 @dataclass(frozen=True, slots=True)
 class Audience:
     """The owner keys a reader may read. Nobody's is empty: an anonymous turn reads nothing."""

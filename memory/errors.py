@@ -1,10 +1,10 @@
 """What can go wrong with what is remembered, as a tree.
 
-    MemoryFault                 anything below; its text says what to do
-    ├── StoreUnavailable        the database cannot be opened, read or written
-    ├── IndexUnavailable        the index cannot be reached or is held by another process
-    ├── EmbedderUnavailable     the embedder is unknown, not installed or does not answer
-    └── NotFound                no such memory or task for this audience
+MemoryFault                 anything below; its text says what to do
+├── StoreUnavailable        the database cannot be opened, read or written
+├── IndexUnavailable        the index cannot be reached or is held by another process
+├── EmbedderUnavailable     the embedder is unknown, not installed or does not answer
+└── NotFound                no such memory or task for this audience
 """
 
 

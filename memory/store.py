@@ -5,21 +5,42 @@ is marked superseded, the row and its text stay for history and undo. A memory w
 readable by nobody.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, and_, case, delete, exists, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.aliases import Aliases
 from memory.audience import Audience, user_key
-from memory.database import Database
+from memory.database import Database, Overtaken
 from memory.errors import NotFound
 from memory.records import Memory, MemoryUpdate
-from memory.tables import memories, memory_owners, memory_updates
+from memory.tables import Utc, memories, memory_aliases, memory_owners, memory_updates, waits
 
-Order = Literal["newest", "oldest"]
+WHOLE_ID = 36
+"""Characters of a uuid."""
+WAITING = 100
+"""How many memories that wait to be indexed are compared with a new statement at most."""
+
+
+def _active() -> ColumnElement[bool]:
+    return memory_owners.c.superseded == 0
 
 
 class MemoryStore:
@@ -30,7 +51,8 @@ class MemoryStore:
 
     async def get(self, id: str, audience: Audience, now: datetime) -> Memory:
         """One memory by its id, or by the first eight or more characters of it."""
-        matches = memories.c.id.startswith(id, autoescape=True) if len(id) >= 8 else memories.c.id == id
+        begun = 8 <= len(id) < WHOLE_ID  # a search for a beginning reads every row
+        matches = memories.c.id.startswith(id, autoescape=True) if begun else memories.c.id == id
         async with self._database.read() as connection:
             found = await _fetch(connection, and_(matches, readable(audience), unexpired(now)))
         if len(found) != 1:
@@ -38,18 +60,36 @@ class MemoryStore:
         return found[0]
 
     async def by_ids(self, ids: Collection[str], audience: Audience, now: datetime) -> dict[str, Memory]:
+        if not ids:
+            return {}
+        given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
         async with self._database.read() as connection:
-            found = await _fetch(connection, and_(memories.c.id.in_(ids), readable(audience), unexpired(now)))
-        return {memory.id: memory for memory in found}
+            found = _with_owners(await connection.execute(_BY_IDS, given))
+        return {memory.id: memory for memory, _ in found}
 
-    async def list(
-        self, audience: Audience, now: datetime, *, limit: int | None = None, order: Order = "newest"
+    async def newest(
+        self,
+        audience: Audience,
+        now: datetime,
+        limit: int | None = None,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> list[Memory]:
+        """All that may be read, newest first; of a time, where one is given."""
+        where = [_all_readable(audience), unexpired(now)]
+        where += [memories.c.created_at >= since] if since else []
+        where += [memories.c.created_at < until] if until else []
         async with self._database.read() as connection:
-            return await _fetch(connection, and_(readable(audience), unexpired(now)), limit, order)
+            return await _fetch(connection, and_(*where), limit)
+
+    async def known_aliases(self, audience: Audience, now: datetime) -> Aliases:
+        """The names that memories this audience may read say are one person's."""
+        async with self._database.read() as connection:
+            return await self.aliases(connection, audience.keys, now)
 
     async def count(self, audience: Audience, now: datetime) -> int:
-        query = select(func.count()).select_from(memories).where(readable(audience), unexpired(now))
+        query = select(func.count()).select_from(memories).where(_all_readable(audience), unexpired(now))
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar_one()
 
@@ -92,6 +132,8 @@ class MemoryStore:
             memory_owners.c.owner.in_(owners), memory_owners.c.content_key == content_key, _active()
         )
         held: dict[str, str] = {row.owner: row.memory_id for row in await connection.execute(query)}
+        if not held:
+            return {}
         found = await _fetch(connection, memories.c.id.in_(set(held.values())))
         by_id = {memory.id: memory for memory in found}
         return {owner: by_id[id] for owner, id in held.items()}
@@ -99,19 +141,34 @@ class MemoryStore:
     async def candidates(
         self, connection: AsyncConnection, ids: Collection[str], owners: Collection[str], now: datetime
     ) -> list[Memory]:
-        """Of these memories, and of those that wait to be indexed, the ones some of `owners` hold."""
-        held = exists().where(
-            memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner.in_(owners), _active()
-        )
-        near = or_(memories.c.id.in_(ids), memories.c.indexed_under.is_(None))
-        return await _fetch(connection, and_(held, near, unexpired(now)))
+        """Of these memories, and of the newest that wait to be indexed, the ones some of `owners` hold."""
+        waiting = select(memories.c.id).where(_held_by(owners), memories.c.indexed_under.is_(None))
+        waiting = waiting.order_by(memories.c.created_at.desc()).limit(WAITING)
+        near = or_(memories.c.id.in_(ids), memories.c.id.in_(waiting))
+        return await _fetch(connection, and_(_held_by(owners), near, unexpired(now)))
 
-    async def insert(self, connection: AsyncConnection, memory: Memory, content_key: str) -> None:
-        values = {
-            column.name: getattr(memory, column.name) for column in memories.c if column.name != "indexed_under"
-        }
+    async def insert(
+        self,
+        connection: AsyncConnection,
+        memory: Memory,
+        content_key: str,
+        aliases: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """A new memory; `aliases` are the names that it says are one person's."""
+        values = {field: getattr(memory, field) for field in Memory.__dataclass_fields__ if field != "owners"}
         await connection.execute(insert(memories).values(**values | {"subjects": list(memory.subjects)}))
-        await self.link(connection, memory.id, memory.owners, content_key)
+        links = [
+            {"memory_id": memory.id, "owner": owner, "content_key": content_key} for owner in memory.owners
+        ]
+        await connection.execute(insert(memory_owners), links)
+        if aliases:
+            pairs = [{"memory_id": memory.id, "name": name, "other": other} for name, other in aliases]
+            await connection.execute(insert(memory_aliases), pairs)
+
+    async def aliases(self, connection: AsyncConnection, owners: Collection[str], now: datetime) -> Aliases:
+        """The names that memories of these owners say are one person's, in the order they were learned."""
+        rows = await connection.execute(_ALIASES, {"owners": list(owners), "now": now})
+        return Aliases(tuple((row.name, row.other) for row in rows))
 
     async def link(
         self, connection: AsyncConnection, id: str, owners: Iterable[str], content_key: str
@@ -157,11 +214,23 @@ class MemoryStore:
         await _index_again(connection, [old.id])
 
     async def refresh(self, connection: AsyncConnection, memory: Memory, **values: Any) -> None:
-        """Change importance, expiry or subjects of a memory that was said again."""
-        if "subjects" in values:
-            values["subjects"] = list(values["subjects"])
-        await connection.execute(update(memories).where(memories.c.id == memory.id).values(**values))
-        await _index_again(connection, [memory.id])
+        """Raise `importance`, or put off `expires_at` (None: for good), of a memory that was said again. What
+        others make of it at the same moment is never lowered. Raises Overtaken where it was just deleted.
+        """
+        raised: dict[str, Any] = {}
+        if "importance" in values:
+            old, new = memories.c.importance, values["importance"]
+            raised["importance"] = case((old < new, new), else_=old)
+        if "expires_at" in values:
+            until, later = memories.c.expires_at, values["expires_at"]
+            raised["expires_at"] = later and case(
+                (until < later, literal(later, memories.c.expires_at.type)), else_=until
+            )
+        done = await connection.execute(update(memories).where(memories.c.id == memory.id).values(**raised))
+        if done.rowcount == 0:
+            raise Overtaken(f"memory {memory.id} has just been deleted")
+        if "expires_at" in values:
+            await _index_again(connection, [memory.id])
 
     # Upkeep.
 
@@ -174,50 +243,99 @@ class MemoryStore:
                 .values(last_accessed_at=now, uses=memories.c.uses + 1)
             )
 
-    async def unindexed(self, generation: str, limit: int) -> list[Memory]:
-        """Memories, superseded ones too, whose state the index of this generation does not show yet."""
-        due = or_(memories.c.indexed_under.is_(None), memories.c.indexed_under != generation)
+    async def unindexed(self, generation: str, limit: int) -> list[tuple[Memory, int]]:
+        """Memories, superseded ones too, whose state the index of this generation does not show yet; each
+        with the revision of that state."""
         async with self._database.read() as connection:
-            return await _fetch(connection, due, limit, "oldest")
+            return await _fetch_revisions(connection, waits(memories.c.indexed_under, generation), limit)
 
-    async def mark_indexed(self, ids: Collection[str], generation: str) -> None:
+    async def count_unindexed(self, generation: str) -> int:
+        due = waits(memories.c.indexed_under, generation)
+        async with self._database.read() as connection:
+            query = select(func.count()).select_from(memories).where(due)
+            return (await connection.execute(query)).scalar_one()
+
+    async def mark_indexed(self, revisions: Mapping[str, int], generation: str) -> None:
+        """The index was given these states. What has changed since is due again, even where somebody has put
+        its newer state already: the older one may have come after it."""
+        rows = select(memories.c.id, memories.c.revision).where(memories.c.id.in_(revisions))
         async with self._database.write() as connection:
-            await connection.execute(
-                update(memories).where(memories.c.id.in_(ids)).values(indexed_under=generation)
-            )
+            # What somebody is changing at this moment is passed over: it stays due by that change.
+            found = (await connection.execute(rows.with_for_update(skip_locked=True))).all()
+            shown = [row.id for row in found if row.revision == revisions[row.id]]
+            changed = [row.id for row in found if row.revision != revisions[row.id]]
+            for ids, under in ((shown, generation), (changed, None)):
+                if ids:
+                    marked = update(memories).where(memories.c.id.in_(ids)).values(indexed_under=under)
+                    await connection.execute(marked)
 
-    async def unlink(self, connection: AsyncConnection, memory: Memory, user: str) -> bool:
+    async def missing(self, ids: Collection[str]) -> set[str]:
+        """Which of these have no row any more."""
+        async with self._database.read() as connection:
+            rows = await connection.execute(select(memories.c.id).where(memories.c.id.in_(ids)))
+            return set(ids) - set(rows.scalars())
+
+    async def unlink(self, connection: AsyncConnection, memory: Memory, user: str) -> list[str]:
         """Take a memory away from `user`, and from the places they said it in unless somebody else said it
-        too. True when nobody holds it any more and it was deleted, with what it had replaced."""
-        others = {owner for owner in memory.owners if owner.startswith("user:")} - {user_key(user)}
-        gone = {user_key(user)} if others else set(memory.owners)
-        here = and_(memory_owners.c.memory_id == memory.id, memory_owners.c.owner.in_(gone))
-        await connection.execute(delete(memory_owners).where(here))
-        if not others:
-            await self.delete(connection, [memory.id])
-            return True
+        too; and what it had replaced for them. Returns the ids of the rows that nobody needs any more and
+        that are deleted. Raises NotFound where somebody else said it, and `user` did not."""
+        here = memory_owners.c.memory_id == memory.id
+        lock = select(memories.c.id).where(memories.c.id == memory.id).with_for_update()
+        await connection.execute(lock)  # whoever says it at this moment says it before or after
+        active = select(memory_owners.c.owner).where(here, _active())
+        owners = set((await connection.execute(active)).scalars())
+        said_by = {owner for owner in owners if owner.startswith("user:")} or {user_key(memory.user_id)}
+        if not owners or user_key(user) not in said_by:
+            raise NotFound(f"memory {memory.id!r} is not {user}'s to take away: somebody else said it")
+        alone = said_by == {user_key(user)}
+        gone = await self._take_away(connection, [(memory.id, owners if alone else {user_key(user)})])
         await _index_again(connection, [memory.id])
-        return False
+        return gone
 
     async def delete(self, connection: AsyncConnection, ids: Collection[str]) -> list[str]:
-        """Delete rows, and what they had replaced and nobody holds. Returns all ids that went."""
-        gone, new = set(ids), set(ids)
-        while new:
-            older = select(memory_updates.c.old_id).where(
-                memory_updates.c.new_id.in_(new), ~_held(memory_updates.c.old_id)
-            )
-            new = {row.old_id for row in await connection.execute(older)} - gone
-            gone |= new
-        for column in (memory_updates.c.old_id, memory_updates.c.new_id):
-            await connection.execute(delete(memory_updates).where(column.in_(gone)))
-        await connection.execute(delete(memory_owners).where(memory_owners.c.memory_id.in_(gone)))
+        """Delete rows for everybody, and what they had replaced. Returns all ids that went."""
+        return await self._take_away(connection, [(id, None) for id in ids])
+
+    async def _take_away(
+        self, connection: AsyncConnection, lost: list[tuple[str, Collection[str] | None]]
+    ) -> list[str]:
+        """These owners (None: all) lose a memory, and what it had replaced for them. A row goes with its last
+        link: as long as it stands in somebody's history it stays."""
+        touched: set[str] = set()
+        while lost:
+            id, owners = lost.pop()
+            touched.add(id)
+            links = [memory_owners.c.memory_id == id]
+            if owners is not None:
+                links.append(memory_owners.c.owner.in_(owners))
+            await connection.execute(delete(memory_owners).where(*links))
+            steps = select(memory_updates).where(memory_updates.c.new_id == id)
+            for step in (await connection.execute(steps)).all():
+                theirs = [owner for owner in step.owners if owners is None or owner in owners]
+                left = [owner for owner in step.owners if owner not in theirs]
+                same = memory_updates.c.id == step.id
+                await connection.execute(
+                    update(memory_updates).where(same).values(owners=left)
+                    if left
+                    else delete(memory_updates).where(same)
+                )
+                given_up = select(memory_owners.c.owner).where(
+                    memory_owners.c.memory_id == step.old_id, memory_owners.c.owner.in_(theirs), ~_active()
+                )
+                if replaced := set((await connection.execute(given_up)).scalars()):
+                    lost.append((step.old_id, replaced))
+        linked = select(memory_owners.c.memory_id).where(memory_owners.c.memory_id.in_(touched))
+        gone = touched - set((await connection.execute(linked)).scalars())
+        await connection.execute(delete(memory_updates).where(memory_updates.c.old_id.in_(gone)))
         await connection.execute(delete(memories).where(memories.c.id.in_(gone)))
         return sorted(gone)
 
-    async def expired(self, now: datetime, limit: int) -> list[Memory]:
-        """What the purge is to delete, whoever it belongs to."""
-        async with self._database.read() as connection:
-            return await _fetch(connection, memories.c.expires_at <= now, limit, "oldest")
+    async def expired(self, connection: AsyncConnection, now: datetime, limit: int) -> list[Memory]:
+        """What the purge is to delete, whoever it belongs to. Nobody puts off its end any more in this
+        transaction; what somebody is changing at this moment is left for the next purge."""
+        due = select(memories.c.id).where(memories.c.expires_at <= now).order_by(memories.c.id).limit(limit)
+        ids = (await connection.execute(due.with_for_update(skip_locked=True))).scalars().all()
+        return await _fetch(connection, memories.c.id.in_(ids)) if ids else []
 
     async def totals(self, now: datetime) -> dict[str, int]:
         """Counts for `hachi doctor` and `hachi stats`; no content."""
@@ -234,17 +352,23 @@ class MemoryStore:
 
 def readable(audience: Audience) -> ColumnElement[bool]:
     """The rows of `memories` that the audience may read: the twin of `Audience.may_read` in SQL."""
+    return _held_by(audience.keys)
+
+
+def _held_by(owners: Collection[str]) -> ColumnElement[bool]:
     return exists().where(
-        memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner.in_(audience.keys), _active()
+        memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner.in_(owners), _active()
     )
+
+
+def _all_readable(audience: Audience) -> ColumnElement[bool]:
+    """The same rows, found from their owners: for reading many, where `readable` is for looking at some."""
+    held = select(memory_owners.c.memory_id).where(memory_owners.c.owner.in_(audience.keys), _active())
+    return memories.c.id.in_(held)
 
 
 def unexpired(now: datetime) -> ColumnElement[bool]:
     return or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
-
-
-def _active() -> ColumnElement[bool]:
-    return memory_owners.c.superseded == 0
 
 
 def _held(id: ColumnElement[str]) -> ColumnElement[bool]:
@@ -252,28 +376,57 @@ def _held(id: ColumnElement[str]) -> ColumnElement[bool]:
 
 
 async def _index_again(connection: AsyncConnection, ids: Collection[str]) -> None:
-    await connection.execute(update(memories).where(memories.c.id.in_(ids)).values(indexed_under=None))
+    due = update(memories).where(memories.c.id.in_(ids))
+    await connection.execute(due.values(indexed_under=None, revision=memories.c.revision + 1))
+
+
+_links = memory_owners.alias("links")
+_WITH_OWNERS = (
+    select(memories, _links.c.owner)
+    .outerjoin(_links, and_(_links.c.memory_id == memories.c.id, _links.c.superseded == 0))
+    .order_by(memories.c.created_at.desc(), memories.c.id)
+)
+
+# Two that every search waits for are built once: building costs more than running them.
+_GIVEN_OWNERS = exists().where(
+    memory_owners.c.memory_id == memories.c.id,
+    memory_owners.c.owner.in_(bindparam("owners", expanding=True)),
+    _active(),
+)
+_GIVEN_NOW = or_(memories.c.expires_at.is_(None), memories.c.expires_at > bindparam("now", type_=Utc()))
+_BY_IDS = _WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), _GIVEN_OWNERS, _GIVEN_NOW)
+_ALIASES = (
+    select(memory_aliases.c.name, memory_aliases.c.other)
+    .join(memories, memories.c.id == memory_aliases.c.memory_id)
+    .where(_GIVEN_OWNERS, _GIVEN_NOW)
+    .order_by(memories.c.created_at, memory_aliases.c.name)
+)
 
 
 async def _fetch(
-    connection: AsyncConnection,
-    where: ColumnElement[bool],
-    limit: int | None = None,
-    order: Order = "newest",
+    connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
 ) -> list[Memory]:
-    """Memories with their active owners."""
-    by_age = memories.c.created_at.desc() if order == "newest" else memories.c.created_at
-    query = select(memories).where(where).order_by(by_age, memories.c.id)
-    rows = (await connection.execute(query if limit is None else query.limit(limit))).all()
-    if not rows:
-        return []
-    links = select(memory_owners.c.memory_id, memory_owners.c.owner).where(
-        memory_owners.c.memory_id.in_([row.id for row in rows]), _active()
-    )
-    owners: dict[str, set[str]] = {}
-    for link in await connection.execute(links):
-        owners.setdefault(link.memory_id, set()).add(link.owner)
-    return [_memory(row, owners.get(row.id, set())) for row in rows]
+    return [memory for memory, _ in await _fetch_revisions(connection, where, limit)]
+
+
+async def _fetch_revisions(
+    connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
+) -> list[tuple[Memory, int]]:
+    """Newest first."""
+    if limit is not None:
+        newest = select(memories.c.id).where(where).order_by(memories.c.created_at.desc(), memories.c.id)
+        where = memories.c.id.in_(newest.limit(limit))
+    return _with_owners(await connection.execute(_WITH_OWNERS.where(where)))
+
+
+def _with_owners(rows: Iterable[Any]) -> list[tuple[Memory, int]]:
+    """Memories with their active owners, and their revisions, from rows of one memory and one owner each."""
+    found: dict[str, tuple[Any, set[str]]] = {}
+    for row in rows:
+        _, owners = found.setdefault(row.id, (row, set()))
+        if row.owner is not None:
+            owners.add(row.owner)
+    return [(_memory(row, owners), row.revision) for row, owners in found.values()]
 
 
 def _memory(row: Any, owners: Iterable[str]) -> Memory:

@@ -11,6 +11,7 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     Column,
+    ColumnElement,
     DateTime,
     Dialect,
     Float,
@@ -23,6 +24,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    or_,
     text,
 )
 
@@ -53,7 +55,14 @@ class Utc(TypeDecorator[datetime]):
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        moment: datetime = value
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def waits(indexed_under: ColumnElement[str | None], generation: str) -> ColumnElement[bool]:
+    """Rows that the index of this generation does not show. Told in ranges, which an index on the column
+    finds without looking at every row, as it could not by ``!=``."""
+    return or_(indexed_under.is_(None), indexed_under < generation, indexed_under > generation)
 
 
 _id = String(36)
@@ -80,7 +89,7 @@ messages = Table(
     metadata,
     Column("seq", _counter, Identity(), primary_key=True, comment="the order in which they came"),
     Column("id", _id, nullable=False, unique=True),
-    Column("conversation_id", Text, ForeignKey("conversations.id"), nullable=False),
+    Column("conversation_id", Text, nullable=False),
     Column("user_id", Text, nullable=False, comment="who spoke, or was answered"),
     Column("place", Text, nullable=False, comment="the place's key; empty in private"),
     Column("role", Text, nullable=False),
@@ -91,6 +100,13 @@ messages = Table(
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_unindexed", "indexed_under"),
+)
+
+speakers = Table(
+    "speakers",
+    metadata,
+    Column("owner", Text, primary_key=True, comment="whose transcript: user:U or place:P"),
+    Column("author", Text, primary_key=True, comment="a name that messages in it bear"),
 )
 
 memories = Table(
@@ -110,6 +126,9 @@ memories = Table(
     Column("place", Text, nullable=False, comment="where: dm or the names joined by /"),
     Column("message_id", _id, comment="its evidence"),
     Column("indexed_under", Text),
+    Column(
+        "revision", Integer, nullable=False, server_default="0", comment="grows with what the index shows"
+    ),
     Index("ix_memories_expires_at", "expires_at"),
     Index("ix_memories_unindexed", "indexed_under"),
 )
@@ -132,6 +151,14 @@ memory_owners = Table(
     ),
 )
 
+memory_aliases = Table(
+    "memory_aliases",
+    metadata,
+    Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", Text, primary_key=True, comment="the memory says that this name …"),
+    Column("other", Text, primary_key=True, comment="… and this one are one person's"),
+)
+
 memory_updates = Table(
     "memory_updates",
     metadata,
@@ -149,7 +176,9 @@ tasks = Table(
     metadata,
     Column("id", _id, primary_key=True),
     Column("user_id", Text, nullable=False, index=True),
-    Column("place", Text, nullable=False, comment="where it was asked for; the place's key, empty in private"),
+    Column(
+        "place", Text, nullable=False, comment="where it was asked for; the place's key, empty in private"
+    ),
     Column("description", Text, nullable=False),
     Column("status", Text, nullable=False),
     Column("due", Utc),

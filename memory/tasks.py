@@ -82,6 +82,4 @@ def _id_is(id: str) -> Any:
 
 
 def _task(row: Any) -> Task:
-    return Task(
-        row.id, row.user_id, row.description, row.status, row.created_at, row.last_updated, row.due
-    )
+    return Task(row.id, row.user_id, row.description, row.status, row.created_at, row.last_updated, row.due)

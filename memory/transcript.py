@@ -5,18 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, or_, select, update
+from sqlalchemy import ColumnElement, Insert, Table, and_, bindparam, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, owners_of
 from memory.database import Database
-from memory.records import Message, Role
-from memory.tables import conversations, messages, users
-
-NEIGHBOURS = 2
-"""How many messages before and after belong to a message's window in the index."""
+from memory.records import Message
+from memory.tables import conversations, messages, speakers, users
+from memory.windows import REACH
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,44 +30,72 @@ class Line:
 class Transcript:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._known: set[tuple[str, ...]] = set()
+        """What is in the record beside messages and need not be written again with each of them."""
+        self._authors: dict[frozenset[str], frozenset[str]] = {}
 
     async def append(
         self, connection: AsyncConnection, message: Message, *, user: str, place: Place, now: datetime
     ) -> None:
         """Write one message in the caller's transaction; its conversation and user come into being with it.
         A message that is already there, by id, is left as it is."""
-        insert = insert_sqlite if self._database.sqlite else insert_postgresql
         key = "" if place.private else place.key
-        await connection.execute(insert(users).values(id=user, created_at=now).on_conflict_do_nothing())
-        await connection.execute(
-            insert(conversations)
-            .values(
-                id=message.conversation_id,
-                user_id=user if place.private else None,
-                place=key,
-                created_at=now,
-            )
-            .on_conflict_do_nothing()
-        )
-        await connection.execute(
-            insert(messages)
-            .values(
-                id=message.id,
-                conversation_id=message.conversation_id,
-                user_id=user,
-                place=key,
-                role=message.role,
-                author=message.author,
-                text=message.text,
-                sent_at=message.sent_at,
-            )
-            .on_conflict_do_nothing()
-        )
+        conversation = {
+            "id": message.conversation_id,
+            "user_id": user if place.private else None,
+            "place": key,
+            "created_at": now,
+        }
+        beside: list[tuple[Table, dict[str, Any]]] = [
+            (users, {"id": user, "created_at": now}),
+            (conversations, conversation),
+            *(
+                (speakers, {"owner": owner, "author": message.author})
+                for owner in sorted(owners_of(user, place))  # in one order, so that no two wait for each other
+            ),
+        ]
+        new = []
+        for table, values in beside:
+            known = (table.name, *(str(values[column.name]) for column in table.primary_key))
+            if known not in self._known:
+                await connection.execute(self._insert(table, values))
+                new.append(known)
+        if new:
+            self._database.once_durable(connection, partial(self._know, new))
+        line = {
+            "id": message.id,
+            "conversation_id": message.conversation_id,
+            "user_id": user,
+            "place": key,
+            "role": message.role,
+            "author": message.author,
+            "text": message.text,
+            "sent_at": message.sent_at,
+        }
+        await connection.execute(self._insert(messages, line))
+
+    def _know(self, written: Iterable[tuple[str, ...]]) -> None:
+        self._known.update(written)
+        self._authors.clear()
+
+    def _insert(self, table: Table, values: dict[str, Any]) -> Insert:
+        """Leaves alone what is there already."""
+        insert = insert_sqlite if self._database.sqlite else insert_postgresql
+        return insert(table).values(**values).on_conflict_do_nothing()
+
+    async def authors(self, audience: Audience) -> frozenset[str]:
+        """The names that the messages this audience may read bear. Kept between searches: a name that another
+        process has just added is only missed in the order of what is found."""
+        if audience.keys not in self._authors:
+            query = select(speakers.c.author).where(speakers.c.owner.in_(audience.keys))
+            async with self._database.read() as connection:
+                self._authors[audience.keys] = frozenset((await connection.execute(query)).scalars())
+        return self._authors[audience.keys]
 
     async def last(self, conversation: str, audience: Audience, limit: int) -> list[Message]:
         """The newest messages of a conversation, oldest first."""
         query = (
-            select(messages)
+            select(*_MESSAGE)
             .where(messages.c.conversation_id == conversation, readable(audience))
             .order_by(messages.c.seq.desc())
             .limit(limit)
@@ -78,29 +104,54 @@ class Transcript:
             rows = (await connection.execute(query)).all()
         return [_message(row) for row in reversed(rows)]
 
-    async def by_ids(self, ids: Collection[str], audience: Audience) -> dict[str, Line]:
-        query = select(messages).where(messages.c.id.in_(ids), readable(audience))
+    async def newest(
+        self,
+        audience: Audience,
+        limit: int,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        exclude: Collection[str] = (),
+    ) -> list[Message]:
+        """What people said, not what they were answered, newest first; of a time, where one is given."""
+        query = select(*_MESSAGE).where(readable(audience), messages.c.role == "user")
+        query = query.where(messages.c.sent_at >= since) if since else query
+        query = query.where(messages.c.sent_at < until) if until else query
+        query = query.where(messages.c.id.not_in(exclude)) if exclude else query
         async with self._database.read() as connection:
-            return {row.id: _line(row) for row in await connection.execute(query)}
+            rows = await connection.execute(query.order_by(messages.c.seq.desc()).limit(limit))
+            return [_message(row) for row in rows]
+
+    async def by_ids(self, ids: Collection[str], audience: Audience) -> dict[str, Message]:
+        if not ids:
+            return {}
+        people, places = _parts(audience)
+        given = {"ids": list(ids), "people": people, "places": places}
+        async with self._database.read() as connection:
+            return {row.id: _message(row) for row in await connection.execute(_BY_IDS, given)}
 
     async def count(self, audience: Audience) -> int:
-        from sqlalchemy import func
-
         query = select(func.count()).select_from(messages).where(readable(audience))
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar_one()
 
     async def unindexed(self, generation: str, limit: int) -> list[Line]:
         """Messages the index of this generation does not hold yet, oldest first."""
-        due = or_(messages.c.indexed_under.is_(None), messages.c.indexed_under != generation)
+        due = waits(messages.c.indexed_under, generation)
         query = select(messages).where(due).order_by(messages.c.seq).limit(limit)
         async with self._database.read() as connection:
             return [_line(row) for row in await connection.execute(query)]
 
+    async def count_unindexed(self, generation: str) -> int:
+        due = waits(messages.c.indexed_under, generation)
+        async with self._database.read() as connection:
+            query = select(func.count()).select_from(messages).where(due)
+            return (await connection.execute(query)).scalar_one()
+
     async def around(self, lines: Sequence[Line]) -> dict[str, list[Line]]:
         """For each conversation the lines lie in: these and their neighbours' neighbours, in order, so that
         the windows of all that a line takes part in can be drawn."""
-        reach = 2 * NEIGHBOURS
+        reach = 2 * REACH
         found: dict[str, list[Line]] = {}
         async with self._database.read() as connection:
             for conversation in {line.message.conversation_id for line in lines}:
@@ -124,23 +175,39 @@ class Transcript:
         return found
 
     async def mark_indexed(self, ids: Collection[str], generation: str) -> None:
+        free = select(messages.c.id).where(messages.c.id.in_(ids)).with_for_update(skip_locked=True)
+        marked = update(messages).where(messages.c.id.in_(free)).values(indexed_under=generation)
         async with self._database.write() as connection:
-            await connection.execute(
-                update(messages).where(messages.c.id.in_(ids)).values(indexed_under=generation)
-            )
+            await connection.execute(marked)
+
+
+_MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__)
 
 
 def readable(audience: Audience) -> ColumnElement[bool]:
     """The rows of `messages` that the audience may read: the twin of `Audience.may_read` in SQL."""
-    keys = audience.keys
-    people = [key.removeprefix("user:") for key in keys if key.startswith("user:")]
-    places = [key for key in keys if key.startswith("place:")]
+    people, places = _parts(audience)
     return or_(messages.c.user_id.in_(people), and_(messages.c.place != "", messages.c.place.in_(places)))
 
 
+def _parts(audience: Audience) -> tuple[list[str], list[str]]:
+    """The people whose messages may be read, and the places."""
+    people = [key.removeprefix("user:") for key in audience.keys if key.startswith("user:")]
+    return people, [key for key in audience.keys if key.startswith("place:")]
+
+
+# Built once, since every search waits for it: building costs more than running it.
+_BY_IDS = select(*_MESSAGE).where(
+    messages.c.id.in_(bindparam("ids", expanding=True)),
+    or_(
+        messages.c.user_id.in_(bindparam("people", expanding=True)),
+        and_(messages.c.place != "", messages.c.place.in_(bindparam("places", expanding=True))),
+    ),
+)
+
+
 def _message(row: Any) -> Message:
-    role: Role = row.role
-    return Message(row.id, row.conversation_id, role, row.author, row.text, row.sent_at)
+    return Message(row.id, row.conversation_id, row.role, row.author, row.text, row.sent_at)
 
 
 def _line(row: Any) -> Line:

@@ -48,22 +48,19 @@ class WorkQueue:
         )
         return id
 
-    async def claim(self, now: datetime) -> Work | None:
-        """Take the oldest piece that is due; it is ours for `CLAIM`."""
-        due = (
-            select(work.c.seq)
-            .where(work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS)
-            .order_by(work.c.seq)
-            .limit(1)
-            .with_for_update(skip_locked=True)
-        )
-        async with self._database.read() as connection:  # most looks find nothing; take no write lock for them
-            if (await connection.execute(due.with_only_columns(work.c.seq))).first() is None:
+    async def claim(self, now: datetime, id: str | None = None) -> Work | None:
+        """Take the oldest piece that is due, or the one of this id; it is ours for `CLAIM`."""
+        due = select(work.c.seq).where(work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS)
+        due = due.order_by(work.c.seq).limit(1) if id is None else due.where(work.c.id == id)
+        async with (
+            self._database.read() as connection
+        ):  # most looks find nothing; take no write lock for them
+            if (await connection.execute(due)).first() is None:
                 return None
         async with self._database.write() as connection:
             taken = (
                 update(work)
-                .where(work.c.seq == due.scalar_subquery())
+                .where(work.c.seq == due.with_for_update(skip_locked=True).scalar_subquery())
                 .values(due_at=now + CLAIM, attempts=work.c.attempts + 1)
                 .returning(work)
             )
@@ -88,7 +85,9 @@ class WorkQueue:
         """Make due whatever was claimed by a process that is gone. Only for one who knows to be alone."""
         async with self._database.write() as connection:
             await connection.execute(
-                update(work).where(work.c.attempts < MAX_ATTEMPTS, work.c.last_error.is_(None)).values(due_at=now)
+                update(work)
+                .where(work.c.attempts < MAX_ATTEMPTS, work.c.last_error.is_(None))
+                .values(due_at=now)
             )
 
     async def counts(self) -> tuple[int, int]:

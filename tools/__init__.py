@@ -1,0 +1,1 @@
+"""What the model may do: plain typed functions, registered in one list in `tools.registry`."""

@@ -1,0 +1,54 @@
+# Two commands do all the set-up, on a machine with Python 3.11 or newer and make:
+#
+#   make chat    talk to the companion
+#   make test    all checks and tests
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: chat test check install clean format constraints bench
+
+chat: $(VENV)/.installed
+	@$(BIN)/hachi chat $(ARGS)
+
+test: $(VENV)/.installed-dev check
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+install: $(VENV)/.installed
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Hachi needs Python 3.11 or newer; name one with: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+		|| { rm -rf $(VENV); echo "Python's venv module is missing; on Debian: apt install python3-venv" >&2; exit 1; }
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
+	@echo "Setting up (once; it takes a minute) …" >&2
+	@$(INSTALL) --editable . >&2
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@$(INSTALL) --editable '.[dev]' >&2
+	@touch $@
+
+constraints:
+	@{ echo "# The versions that are tested together; 'make constraints' writes this file."; \
+	   $(BIN)/python -m pip freeze --exclude-editable; } > constraints.txt
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/turn.py
+
+clean:
+	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*

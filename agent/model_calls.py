@@ -1,0 +1,156 @@
+"""The model calls of one run, as the runner makes them: those that were answered are counted, the last one is
+made without tools and told to answer, the reply's schema is asked for where the server bears it, and each
+tool call gets an id of its own.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from agents import AgentOutputSchemaBase, ModelBehaviorError, ModelResponse, ModelSettings
+from agents.exceptions import AgentsException
+from agents.models.interface import Model, ModelTracing
+from openai import OpenAIError
+from openai.types.responses import (
+    ResponseCompletedEvent,
+    ResponseFunctionToolCall,
+    ResponseOutputItemDoneEvent,
+)
+
+from agent.models import ChosenModel
+from agent.reply import ANSWER_SCHEMA, parse_answer
+from prompts import read
+
+
+class Run(Model):
+    """The chosen model, for one run."""
+
+    def __init__(self, chosen: ChosenModel, max_calls: int) -> None:
+        self._chosen = chosen
+        self._max_calls = max_calls
+        self._ids: set[str] = set()
+        self.calls = 0
+
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: Any,
+        model_settings: ModelSettings,
+        tools: list[Any],
+        output_schema: AgentOutputSchemaBase | None,
+        handoffs: list[Any],
+        tracing: ModelTracing,
+        **rest: Any,
+    ) -> ModelResponse:
+        system, tools = self._prepare(system_instructions, tools)
+        with _readable():
+            response = await self._chosen.model.get_response(
+                system, input, model_settings, tools, self._schema, handoffs, tracing, **rest
+            )
+        response.output = self._settle(response.output)
+        return response
+
+    async def stream_response(
+        self,
+        system_instructions: str | None,
+        input: Any,
+        model_settings: ModelSettings,
+        tools: list[Any],
+        output_schema: AgentOutputSchemaBase | None,
+        handoffs: list[Any],
+        tracing: ModelTracing,
+        **rest: Any,
+    ) -> AsyncIterator[Any]:
+        system, tools = self._prepare(system_instructions, tools)
+        events = self._chosen.model.stream_response(
+            system, input, model_settings, tools, self._schema, handoffs, tracing, **rest
+        )
+        done: list[Any] = []
+        begun = whole = False
+        try:
+            with _readable():
+                async for event in events:
+                    if isinstance(event, ResponseOutputItemDoneEvent):
+                        done.append(event.item)  # not passed on: the runner would go by these, ids and all
+                        continue
+                    if isinstance(event, ResponseCompletedEvent):
+                        output = event.response.output or done
+                        if not (begun or output):  # the chat adapter completes a stream of nothing at all
+                            raise ModelBehaviorError(_NO_ANSWER)
+                        event.response.output = self._settle(output)
+                        whole = True
+                    begun = True
+                    yield event
+                if not whole:
+                    raise ModelBehaviorError(_NO_ANSWER)
+        finally:
+            if isinstance(events, AsyncGenerator):  # nobody reads on: the connection is let go of now
+                await events.aclose()
+
+    @property
+    def _schema(self) -> AgentOutputSchemaBase | None:
+        return _SCHEMA if self._chosen.structured == "schema" else None
+
+    @property
+    def _last(self) -> bool:
+        return self.calls >= self._max_calls - 1
+
+    def _prepare(self, system: str | None, tools: list[Any]) -> tuple[str | None, list[Any]]:
+        return (f"{system}\n\n{read('last_call')}", []) if self._last else (system, tools)
+
+    def _settle(self, output: list[Any]) -> list[Any]:
+        """Compatible servers leave ids empty or use them again, which the runner does not bear; and some
+        models call tools that they were not offered."""
+        last = self._last
+        self.calls += 1
+        if last:
+            return [item for item in output if not isinstance(item, ResponseFunctionToolCall)]
+        for item in tool_calls(output):
+            if not item.call_id or item.call_id in self._ids:
+                item.call_id = f"call_{len(self._ids)}_{self.calls}"
+            self._ids.add(item.call_id)
+        return output
+
+    def get_retry_advice(self, request: Any) -> Any:
+        return self._chosen.model.get_retry_advice(request)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """What an adapter stumbles over where an answer is none (a page of HTML, half a line) has many names."""
+    try:
+        yield
+    except (OpenAIError, AgentsException):
+        raise
+    except Exception as error:
+        raise ModelBehaviorError(f"{_NO_ANSWER} ({type(error).__name__})") from error
+
+
+_NO_ANSWER = "what it sent is no whole answer; check OPENAI_BASE_URL and HACHI_API"
+
+
+def tool_calls(output: Sequence[Any]) -> list[ResponseFunctionToolCall]:
+    return [item for item in output if isinstance(item, ResponseFunctionToolCall)]
+
+
+class _AnswerSchema(AgentOutputSchemaBase):
+    """Only asks for the form. What comes is read by `parse_answer`: the SDK's own reading is strict, and ends
+    the run where a model writes a fence around its JSON."""
+
+    def is_plain_text(self) -> bool:
+        return False
+
+    def name(self) -> str:
+        return "answer"
+
+    def json_schema(self) -> dict[str, Any]:
+        return ANSWER_SCHEMA
+
+    def is_strict_json_schema(self) -> bool:
+        return True
+
+    def validate_json(self, json_str: str) -> Any:
+        return parse_answer(json_str)
+
+
+_SCHEMA = _AnswerSchema()

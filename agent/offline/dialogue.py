@@ -1,0 +1,143 @@
+"""What the stand-in says once the tools have answered."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from agent.offline.calls import (
+    ASKS_FOR_TASKS,
+    Call,
+    Results,
+    facts,
+    found_for,
+    questions,
+    remembering,
+    searching,
+    task_call,
+    todos,
+)
+from agent.offline.facts import is_bad_news
+from agent.offline.grammar import READ, Courtesy, Fact, Question, Todo
+from agent.offline.person import quoted
+from agent.offline.phrases import say
+from agent.offline.recall import Answer, Asker, is_general, keys_of, passage, spoken_to
+from agent.offline.scene import MOST_FACTS, Scene
+from agent.offline.words import bag, clean, key_words
+
+
+def reply(scene: Scene, results: Results) -> tuple[str, list[dict[str, object]]]:
+    """The message, and the memories that no tool has kept yet."""
+    parts = [say(scene.asker.language, kind, **_greeted(scene, kind)) for kind in _courtesies(scene)]
+    parts += _acknowledged(scene, results)
+    parts += [_task_reply(scene, todo, results) for todo in todos(scene)]
+    parts += [_answered(scene, question, results) for question in questions(scene)]
+    left = [scene.draft(fact).arguments() for fact in facts(scene)]
+    left = [arguments for arguments in left if Call.of("remember", **arguments) not in results]
+    if not parts:
+        parts = [say(scene.asker.language, "unclear" if key_words(scene.heard[:READ]) else "listening")]
+    return clean("\n".join(dict.fromkeys(parts))), left
+
+
+def _courtesies(scene: Scene) -> list[str]:
+    kinds = list(dict.fromkeys(thing.kind for thing in scene.said if isinstance(thing, Courtesy)))
+    more = any(not isinstance(thing, Courtesy) for thing in scene.said)
+    return [kind for kind in kinds if not more or kind not in ("greeting", "listening")]
+
+
+def _greeted(scene: Scene, kind: str) -> dict[str, str]:
+    name = scene.asker.name
+    return {"name": f", {name}" if name else ""} if kind in ("greeting", "goodbye") else {}
+
+
+def _acknowledged(scene: Scene, results: Results) -> list[str]:
+    """What became of the facts: one line for those kept, one for those known, and so on."""
+    asker, groups, errors = scene.asker, dict[str, list[str]](), list[str]()
+    for fact in facts(scene):
+        result = [results[call] for call in remembering(scene, fact, results) if call in results]
+        outcome = result[-1] if result else {"action": "add"}
+        content = scene.draft(fact).content
+        if "error" in outcome:
+            errors.append(_failed(scene, outcome))
+        elif outcome.get("action") == "ignore" and not outcome.get("id"):
+            groups.setdefault("dropped", []).append(str(outcome.get("reason") or content))
+        elif fact.about == "name" and outcome.get("action") == "add":
+            groups.setdefault("nice", []).append(asker.name or fact.value)
+        else:
+            kind = {"ignore": "known", "replace": "changed"}.get(str(outcome.get("action")), "kept")
+            groups.setdefault(kind, []).append(_in_a_sentence(content, asker))
+    between = " ; " if asker.language == "fr" else "; "
+    order = ("nice", "kept", "changed", "known", "dropped")
+    lines = [say(asker.language, kind, between.join(groups[kind])) for kind in order if kind in groups]
+    if any(is_bad_news(fact.text) for fact in facts(scene)) and {"kept", "changed"} & set(groups):
+        lines.insert(0, say(asker.language, "sorry"))
+    if sum(isinstance(thing, Fact) for thing in scene.said) > MOST_FACTS:
+        lines.append(say(asker.language, "many", MOST_FACTS))
+    return [" ".join(lines), *errors] if lines else errors
+
+
+def _in_a_sentence(content: str, asker: Asker) -> str:
+    """After a colon, "you broke …" begins small; a name keeps its capital."""
+    if own_words := quoted(content, asker.names):
+        return f"“{own_words}”"
+    spoken = spoken_to(content, asker).rstrip(".")
+    named = spoken.split(" ", 1)[0].endswith(",")
+    return spoken if named or spoken == content.rstrip(".") else spoken[0].lower() + spoken[1:]
+
+
+def _failed(scene: Scene, result: Mapping[str, Any]) -> str:
+    return say(scene.asker.language, "failed", " ".join(str(result["error"]).split())[:200])
+
+
+def _task_reply(scene: Scene, todo: Todo, results: Results) -> str:
+    call = task_call(scene, todo)
+    result = results.get(call, {})
+    if "error" in result:
+        return _failed(scene, result)
+    if call not in results:
+        return say(scene.asker.language, "failed", call.name)
+    description = json.loads(call.arguments)["description"]
+    return say(
+        scene.asker.language, "noted" if todo.status == "open" else "finished", description.rstrip(".")
+    )
+
+
+def _answered(scene: Scene, question: Question, results: Results) -> str:
+    language = scene.asker.language
+    if ASKS_FOR_TASKS.match(question.text):
+        return _listed(say(language, "tasks", ""), [task.description for task in scene.tasks]) or say(
+            language, "free"
+        )
+    calls = [call for call in searching(scene, question, results) if call in results]
+    if not calls and not keys_of(question.text, scene.asker) and not is_general(question.text, scene.asker):
+        return say(language, "cannot")
+    found = found_for(scene, question, results)
+    if found.sure and found.lines:
+        return _told(found, language_key="found", scene=scene)
+    chunks = [
+        chunk for call in calls for chunk in results[call].get("chunks") or [] if isinstance(chunk, dict)
+    ]
+    if quote := passage(question.text, chunks, scene.asker):
+        return say(language, "knowledge", source=quote[0], text=quote[1])
+    if found.lines:
+        return _told(found, language_key="closest", scene=scene)
+    broken = next((results[call] for call in calls if "error" in results[call]), None)
+    return _failed(scene, broken) if broken else say(language, "nothing")
+
+
+def _told(found: Answer, language_key: str, scene: Scene) -> str:
+    lines = [
+        line if line.endswith((".", "!", "?", "…", "”", "»", "“")) else f"{line}." for line in found.lines
+    ]
+    spoken = found.sure and len(lines) == 1 and lines[0].split(" ", 1)[0] in _SPOKEN_TO
+    if spoken:
+        return lines[0]
+    opening = say(scene.asker.language, language_key, "").rstrip()
+    return f"{opening} {lines[0]}" if len(lines) == 1 else _listed(opening, lines)
+
+
+_SPOKEN_TO = bag("You Your Tu Ton Ta Tes אמרת Me Du")
+"""First words of a line that is an answer by itself."""
+
+
+def _listed(opening: str, lines: list[str]) -> str:
+    return "\n".join([opening.rstrip(), *(f"- {line}" for line in lines)]) if lines else ""

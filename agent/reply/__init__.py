@@ -1,0 +1,212 @@
+"""The model's final answer: ``{"message": str, "memories": [...]}``, read however it was written.
+
+`parse_answer` reads it in the order of what is most likely: valid JSON goes straight through; otherwise the
+noise around it is taken away (`agent.reply.noise`), the objects in it are read leniently
+(`agent.reply.repair`), and the one that is the envelope is interpreted (`agent.reply.envelope`). An outline
+(`agent.reply.outline`) and plain text are answers too. `MessageStream` in `agent.reply.stream` shows the
+message while it is being written.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, get_args
+
+from pydantic_core import from_json
+
+from agent.reply.drafts import drafts_in
+from agent.reply.envelope import Envelope, envelope_in, is_call, sentences_in
+from agent.reply.noise import (
+    TURN_ENDS,
+    announces,
+    first_turn,
+    next_turn_begins,
+    prose,
+    readable,
+    trimmed,
+    unfenced,
+    without_thoughts,
+)
+from agent.reply.outline import outline_in
+from agent.reply.quotes import unescape
+from agent.reply.repair import CutText, Found, objects_in
+from memory.records import Draft, MemoryType
+
+FALLBACK = "Sorry, I lost my words there. Could you say that again?"
+"""Shown where nothing readable remains of an answer."""
+FALLBACK_NOTED = "Noted, I will remember that."
+"""Shown where an answer holds memories and no words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the user sees, never blank, and what is to be remembered."""
+
+    message: str
+    memories: tuple[Draft, ...] = ()
+
+
+ANSWER_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "message": {"type": "string", "description": "What the user sees."},
+        "memories": {
+            "type": "array",
+            "description": "New facts worth keeping about the user and the people around them. Often empty.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "content": {"type": "string", "description": "One fact, understood on its own."},
+                    "subjects": {
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "description": "Flat lower-case tags: who and what it is about.",
+                    },
+                    "ttl": {
+                        "type": ["string", "null"],
+                        "description": "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever.",
+                    },
+                    "type": {"type": "string", "enum": list(get_args(MemoryType))},
+                    "importance": {"type": "number", "description": "0.0 to 1.0."},
+                },
+                "required": ["content", "subjects", "ttl", "type", "importance"],
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["message", "memories"],
+    "additionalProperties": False,
+}
+"""The answer as a JSON schema that OpenAI's strict mode accepts."""
+
+NEARBY = 400
+"""Characters around an object that tell whether it is the answer or part of one."""
+
+_KEY_FIRST = re.compile(
+    r"(?:```\w*\s{0,9})?[\"'“](?:message|reply|response|answer|memories)[\"'”]\s{0,9}:", re.I
+)
+_ENCODED_TWICE = re.compile(r"\s*\"?\s*\{\s{0,99}\\+\"\w{1,40}\\+\"\s{0,9}:")
+_OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{]\s*(?:[\[{\"'“”]|\w{1,40}\s*:|\Z)")
+_SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*")
+_FENCE_OPENS = re.compile(r"```[\w+-]{0,20}\s{0,9}\Z")
+_FENCED = re.compile(r"```[\w+-]*[ \t]*\n(?:.*\n)?[ \t]*```", re.DOTALL)
+
+
+def parse_answer(raw: str) -> Answer:
+    """Read a model's final output. Never raises: whatever was written, something readable comes back."""
+    return _well_formed(raw) or _repaired(readable(raw), 0)
+
+
+def _well_formed(raw: str) -> Answer | None:
+    """The answer when it is exactly what was asked for, as nearly always."""
+    try:
+        value = from_json(raw)
+    except (ValueError, TypeError):
+        return None
+    if not isinstance(value, dict) or value.keys() != {"message", "memories"}:
+        return None
+    if raw.count('"memories"') != 1:  # a key that appears twice: both lists count
+        return None
+    message, memories = value["message"], value["memories"]
+    if not isinstance(message, str) or not isinstance(memories, list) or message.lstrip().startswith("{"):
+        return None
+    shown = trimmed(readable(message))
+    return Answer(shown, drafts_in(memories)) if shown else None
+
+
+def _repaired(text: str, depth: int) -> Answer:
+    text = trimmed(without_thoughts(first_turn(text)))
+    if depth < 3 and (inner := _decoded(text)) is not None:
+        return _repaired(readable(inner), depth + 1)
+    if _KEY_FIRST.match(text):
+        text = "{" + text.removeprefix("```json").lstrip("`")
+    found = list(objects_in(text, lambda value: envelope_in(value) is not None))
+    envelope, around = _chosen(text, found)
+    if envelope is None and (outline := outline_in(_inside(around))) is not None:
+        envelope, around = envelope_in(outline), ""
+    if envelope is None:
+        return Answer(_plain(around, found))
+    memories = drafts_in(envelope.memories)
+    around = "" if announces(around) else around
+    return Answer(_message(envelope) or around or (FALLBACK_NOTED if memories else FALLBACK), memories)
+
+
+def _decoded(text: str) -> str | None:
+    """The inside of an answer that was encoded as one JSON string."""
+    if text.startswith('"'):
+        try:
+            inner = from_json(text)
+        except (ValueError, TypeError):
+            inner = None
+        if isinstance(inner, str):
+            return inner
+    if _ENCODED_TWICE.match(text) is None:
+        return None
+    return unescape(text.removeprefix('"').removesuffix('"'))
+
+
+def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
+    """The envelope among the objects, and the sentences around it.
+
+    A corrected version follows its draft, so the last counts; but nothing counts that another turn precedes.
+    """
+    envelope: Envelope | None = None
+    taken: list[Found] = []
+    for item in found:
+        candidate = envelope_in(item.value)
+        if candidate is None:
+            taken += [item] if is_call(item.value) else []
+            continue
+        if envelope is not None and next_turn_begins(text[taken[-1].end : item.start]):
+            break
+        if candidate.sure or _stands_alone(text, item, candidate):
+            envelope = candidate if envelope is None else _joined(envelope, candidate)
+            taken.append(item)
+    return envelope, _around(text, taken)
+
+
+def _joined(before: Envelope, after: Envelope) -> Envelope:
+    """Two halves of one answer, or a draft and the version that replaces it."""
+    if before.message is None or after.message is None:
+        return Envelope(before.message or after.message, [before.memories, after.memories], sure=True)
+    return after
+
+
+def _stands_alone(text: str, item: Found, candidate: Envelope) -> bool:
+    """Whether an object with a message and no memories is the answer, not data that the answer shows."""
+    before, after = text[max(0, item.start - NEARBY) : item.start], text[item.end : item.end + NEARBY]
+    said_before, said_after = unfenced(before), unfenced(after)
+    if not said_before and not said_after:
+        return True
+    fenced = _FENCE_OPENS.search(before[-40:])
+    return candidate.bare and not (fenced and said_before and said_after)
+
+
+def _around(text: str, taken: list[Found]) -> str:
+    """The sentences before the objects, or else after them."""
+    if not taken:
+        return prose(text)
+    after = [text[one.end : other.start] for one, other in pairwise(taken)]
+    return unfenced(text[: taken[0].start]) or unfenced("\n".join([*after, text[taken[-1].end :]]))
+
+
+def _inside(text: str) -> str:
+    """The inside of a text that is one fenced block."""
+    return text.split("\n", 1)[1].rstrip("` \n") if _FENCED.fullmatch(text) else text
+
+
+def _message(envelope: Envelope) -> str:
+    message = envelope.message or ""
+    if isinstance(message, CutText) and (token := TURN_ENDS.search(message)):
+        message = message[: token.start()]
+    return trimmed(readable(message))
+
+
+def _plain(text: str, found: list[Found]) -> str:
+    """An answer without an envelope: its text, unless all of it is syntax."""
+    if _SYNTAX.fullmatch(text):
+        return FALLBACK
+    if _OBJECT_STARTS.match(text) is None or (found and _FENCED.fullmatch(text)):
+        return text
+    sentences = (trimmed(readable(said)) for item in found for said in sentences_in(item.value))
+    return max(sentences, key=len, default=FALLBACK)

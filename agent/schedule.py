@@ -1,0 +1,48 @@
+"""The jobs that run beside the conversation: stateless looks at SQL rows, so replicas may all run them."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from agent.errors import FAULTS
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
+
+log = logging.getLogger("hachi.schedule")
+
+QUEUE_SECONDS = 10
+"""How often the queue is looked at for work that is due again, or that another process left behind."""
+
+
+@asynccontextmanager
+async def running(pet: "Companion") -> AsyncIterator[None]:
+    """The scheduler, for as long as the block lasts."""
+    from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+    async def purge() -> None:
+        try:
+            gone = await pet.purge()
+        except FAULTS as error:
+            log.warning("the purge waits: %s", error)
+        else:
+            if gone:
+                log.info("purged %d expired memories", len(gone))
+
+    async def queue() -> None:
+        try:
+            house = await pet.house()
+        except FAULTS as error:
+            log.warning("the queue waits: %s", error)
+        else:
+            house.aftercare.wake()
+
+    scheduler = AsyncIOScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
+    scheduler.add_job(purge, "interval", minutes=pet.settings.purge_minutes, id="purge")
+    scheduler.add_job(queue, "interval", seconds=QUEUE_SECONDS, id="queue")
+    scheduler.start()
+    try:
+        yield
+    finally:
+        scheduler.shutdown(wait=False)

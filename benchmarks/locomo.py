@@ -1,0 +1,161 @@
+"""How well are past messages found? Evidence recall on LoCoMo conversations, through the public API.
+
+    python benchmarks/locomo.py PATH [--embedder NAME] [--json]
+
+PATH is a folder of conversations (or one file): {"messages": [{"id", "author", "text", "sent_at"}],
+"questions": [{"question", "evidence": [ids], "category"}]}. Each is imported as one user's transcript and
+each question asked with `search_memories`. Reported: the share of a question's evidence among the first 5,
+10 and 20, whether any of it is among the first 10, the same by category, and beside it what BM25 alone and
+vectors alone would have found. No model and no network take part. Exit 1 where recall@10 is under 0.76.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from agent import Companion, Settings
+from memory.audience import Audience
+from memory.index import Question
+from memory.recall import SEARCHED
+
+BAR = 0.76
+DEPTHS = (5, 10, 20)
+CATEGORIES = {1: "several messages", 2: "time", 3: "inference", 4: "one message", 5: "adversarial"}
+
+
+def sent_at(text: str) -> datetime:
+    """ISO 8601, or as the data set writes it: ``1:56 pm on 8 May, 2023``."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = datetime.strptime(text, "%I:%M %p on %d %B, %Y")
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+class Tally:
+    """Recall at each depth, gathered over questions."""
+
+    def __init__(self) -> None:
+        self.at: dict[int, list[float]] = defaultdict(list)
+        self.hits: list[bool] = []
+
+    def add(self, found: Sequence[str], evidence: set[str]) -> None:
+        for depth in DEPTHS:
+            self.at[depth].append(len(evidence & set(found[:depth])) / len(evidence))
+        self.hits.append(bool(evidence & set(found[:10])))
+
+    def row(self) -> dict[str, float]:
+        recalls = {f"recall@{depth}": statistics.fmean(self.at[depth]) for depth in DEPTHS}
+        return recalls | {"hit@10": statistics.fmean(self.hits), "questions": len(self.hits)}
+
+
+async def ask(pet: Companion, user: str, question: str) -> tuple[dict[str, list[str]], float]:
+    """What each ranker finds, and the seconds that Hachi's own search took."""
+    start = time.perf_counter()
+    hits = await pet.search_memories(question, user=user, limit=max(DEPTHS))
+    seconds = time.perf_counter() - start
+    [vector] = await pet.embedder.embed([question])
+    lanes = await pet.index.search(
+        Question(
+            audience=Audience.of(user).keys,
+            now=pet.clock(),
+            dense=vector,
+            text=question,
+            kinds=SEARCHED,
+            limit=max(DEPTHS),
+        )
+    )
+    return {
+        "hachi": [hit.message_id or hit.id for hit in hits],
+        "BM25 alone": [hit.id for hit in lanes.words],
+        "vectors alone": [hit.id for hit in lanes.dense],
+    }, seconds
+
+
+async def measure(paths: Sequence[Path], embedder: str) -> dict[str, Any]:
+    tallies: dict[str, Tally] = defaultdict(Tally)
+    categories: dict[str, Tally] = defaultdict(Tally)
+    seconds: list[float] = []
+    console = Console(stderr=True)
+    with tempfile.TemporaryDirectory() as home:
+        settings = Settings.load(home=Path(home), embedder=embedder)
+        async with Companion.open(settings, upkeep=False) as pet:
+            for path in track(paths, description="conversations", console=console):
+                conversation = json.loads(path.read_text(encoding="utf-8"))
+                ids = await take_in(pet, path.stem, conversation["messages"])
+                for question in conversation["questions"]:
+                    evidence = {ids[id] for id in question["evidence"] if id in ids}
+                    if not evidence:
+                        continue
+                    found, took = await ask(pet, path.stem, question["question"])
+                    seconds.append(took)
+                    for ranker, order in found.items():
+                        tallies[ranker].add(order, evidence)
+                    category = CATEGORIES.get(question.get("category"), str(question.get("category")))
+                    categories[category].add(found["hachi"], evidence)
+    milliseconds = sorted(1000 * s for s in seconds)
+    return {
+        "embedder": embedder,
+        "conversations": len(paths),
+        "rankers": {name: tally.row() for name, tally in tallies.items()},
+        "categories": {name: tally.row() for name, tally in sorted(categories.items())},
+        "search_ms": {
+            "p50": statistics.median(milliseconds),
+            "p95": milliseconds[int(0.95 * len(milliseconds))],
+        },
+    }
+
+
+async def take_in(pet: Companion, user: str, messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Import a conversation; its own ids to ours."""
+    given = [{**message, "sent_at": sent_at(message["sent_at"])} for message in messages]
+    await pet.import_messages(given, user=user)
+    await pet.catch_up()
+    lines = await pet.transcript.last(f"dm:{user}", Audience.of(user), len(messages))
+    return {message["id"]: line.id for message, line in zip(messages, lines, strict=True)}
+
+
+def show(result: Mapping[str, Any]) -> None:
+    console = Console()
+    for title, rows in (("ranker", result["rankers"]), ("hachi, by category", result["categories"])):
+        table = Table(title, "recall@5", "recall@10", "recall@20", "hit@10", "questions")
+        for name, row in rows.items():
+            figures = [f"{row[key]:.3f}" for key in ("recall@5", "recall@10", "recall@20", "hit@10")]
+            table.add_row(name, *figures, str(row["questions"]))
+        console.print(table)
+    times = result["search_ms"]
+    console.print(f"a search, embedding included: {times['p50']:.1f} ms p50, {times['p95']:.1f} ms p95")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--embedder", default="bundled")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    paths = sorted(options.path.glob("*.json")) if options.path.is_dir() else [options.path]
+    if not paths or not paths[0].exists():
+        print(f"no conversations in {options.path}", file=sys.stderr)
+        return 2
+    result = asyncio.run(measure(paths, options.embedder))
+    print(json.dumps(result, indent=2)) if options.json else show(result)
+    return 0 if result["rankers"]["hachi"]["recall@10"] >= BAR else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

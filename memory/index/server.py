@@ -1,0 +1,278 @@
+"""The index on a Qdrant server, which several processes may share.
+
+Each fingerprint has a collection of its own, named after it, with the generation in its metadata. A server
+creates a collection once only, so replicas that start together agree on one generation. Collections of
+other fingerprints are dropped at open: SQL is the record, and nothing that was erased may linger there.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from memory.errors import IndexUnavailable
+from memory.index import Point, Question, Ranked, Rankings, layout
+
+if TYPE_CHECKING:
+    from qdrant_client import AsyncQdrantClient, models
+    from qdrant_edge import SparseVector
+
+SLICE = 100
+"""Points a request: some 2 MB at 1,536 dimensions, well under what gRPC takes."""
+TIMEOUT = 10
+"""Seconds that one request may take."""
+
+
+class ServerIndex:
+    """One collection. Made by `ServerIndex.open`, or `ServerIndex.over` a client that is there already."""
+
+    def __init__(self, client: "AsyncQdrantClient", where: str, collection: str, fingerprint: str) -> None:
+        self.fingerprint = fingerprint
+        self.collection = f"{collection}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
+        self._family = re.compile(re.escape(collection) + "-[0-9a-f]{12}")
+        self._client = client
+        self._where = where
+        self._dimension = 0
+        self._generation = ""
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        api_key: str | None,
+        dimension: int,
+        fingerprint: str,
+        *,
+        collection: str = "hachi",
+        prefer_grpc: bool = True,
+    ) -> "ServerIndex":
+        """Connects to `url` (``http://host:6333``; gRPC on its usual port 6334 unless not preferred).
+
+        Raises `IndexUnavailable` where nothing answers there within 10 seconds, or not to this key."""
+        from qdrant_client import AsyncQdrantClient
+
+        try:
+            client = AsyncQdrantClient(
+                url=url,
+                api_key=api_key,
+                prefer_grpc=prefer_grpc,
+                timeout=TIMEOUT,
+                check_compatibility=False,  # it would ask, and wait, before anything runs
+            )
+        except ValueError as error:
+            raise IndexUnavailable(f"QDRANT_URL {url!r} cannot be read as an address: {error}") from error
+        try:
+            return await cls.over(client, url, dimension, fingerprint, collection=collection)
+        except BaseException:
+            await client.close()
+            raise
+
+    @classmethod
+    async def over(
+        cls,
+        client: "AsyncQdrantClient",
+        where: str,
+        dimension: int,
+        fingerprint: str,
+        *,
+        collection: str = "hachi",
+    ) -> "ServerIndex":
+        """On a client that is there already, which `close` closes; `where` names it in errors."""
+        index = cls(client, where, collection, fingerprint)
+        index._dimension = dimension
+        await index.refresh()
+        with index._translated():
+            await index._drop_others()
+        return index
+
+    @property
+    def generation(self) -> str:
+        return self._generation
+
+    async def put(self, points: Sequence[Point]) -> None:
+        for part in layout.slices(points, SLICE):
+            with self._translated():
+                await self._client.upsert(self.collection, [_engine_point(p) for p in part], wait=True)
+
+    async def remove(self, ids: Sequence[str]) -> None:
+        from qdrant_client import models
+
+        for part in layout.slices(ids, SLICE):
+            with self._translated():
+                chosen = models.PointIdsList(points=list(part))
+                await self._client.delete(self.collection, chosen, wait=True)
+
+    async def search(self, question: Question) -> Rankings:
+        asked = layout.lanes(question)
+        if not asked:
+            return Rankings()
+        requests = _requests(question, asked)
+        with self._translated():
+            answers = await self._client.query_batch_points(self.collection, requests)
+        return Rankings(**{lane: _ranked(found.points) for lane, found in zip(asked, answers, strict=True)})
+
+    async def count(self) -> int:
+        with self._translated():
+            return (await self._client.count(self.collection, exact=True)).count
+
+    async def present(self, ids: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for part in layout.slices(ids, SLICE):
+            with self._translated():
+                records = await self._client.retrieve(
+                    self.collection, list(part), with_payload=False, with_vectors=False
+                )
+            found.update(str(record.id) for record in records)
+        return found
+
+    async def refresh(self) -> str:
+        """Another replica may have wiped the collection since, or the server lost it: then it is made."""
+        with self._translated():
+            if not await self._client.collection_exists(self.collection):
+                await self._create()
+            info = await self._client.get_collection(self.collection)
+            await self._complete(set(info.payload_schema))
+        self._generation = str((info.config.metadata or {}).get("generation", ""))
+        return self._generation
+
+    async def optimise(self) -> None:
+        """The server sees to it itself."""
+
+    async def wipe(self) -> None:
+        with self._translated():
+            await self._client.delete_collection(self.collection)
+        await self.refresh()
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _create(self) -> None:
+        from qdrant_client import models
+
+        dense = models.VectorParams(size=self._dimension, distance=models.Distance.COSINE)
+        sparse = models.SparseVectorParams(modifier=models.Modifier.IDF)
+        try:
+            await self._client.create_collection(
+                self.collection,
+                vectors_config=dict.fromkeys(layout.DENSE, dense),
+                sparse_vectors_config=dict.fromkeys(layout.SPARSE, sparse),
+                # A graph for each owner, none across them: nobody searches everyone's.
+                hnsw_config=models.HnswConfigDiff(m=0, payload_m=16),
+                metadata={"generation": str(uuid4()), "fingerprint": self.fingerprint},
+            )
+        except Exception:
+            if not await self._client.collection_exists(self.collection):
+                raise  # else another replica was first, and it is there all the same
+
+    async def _complete(self, indexed: set[str]) -> None:
+        """The fields that are filtered by, where a creation was cut short before they were indexed."""
+        for field, use in layout.FIELDS.items():
+            if field not in indexed:
+                await self._client.create_payload_index(self.collection, field, _field_index(use), wait=True)
+
+    async def _drop_others(self) -> None:
+        for found in (await self._client.get_collections()).collections:
+            if found.name != self.collection and self._family.fullmatch(found.name):
+                await self._client.delete_collection(found.name)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        from grpc import RpcError
+        from qdrant_client.common.client_exceptions import QdrantException
+        from qdrant_client.http.exceptions import ApiException
+
+        try:
+            yield
+        except (ApiException, QdrantException, RpcError, OSError) as error:
+            raise IndexUnavailable(self._what_to_do(error)) from error
+
+    def _what_to_do(self, error: BaseException) -> str:
+        status, reason = _status(error), _reason(error)
+        if status in (401, 403, "UNAUTHENTICATED", "PERMISSION_DENIED"):
+            return f"the memory index at {self._where} refuses the key; set QDRANT_API_KEY to one it knows"
+        if status in (404, "NOT_FOUND"):
+            return (
+                f"the memory index at {self._where} has lost its collection {self.collection}; "
+                "`hachi reindex` builds it anew, nothing that is remembered is lost"
+            )
+        return (
+            f"the memory index at {self._where} does not answer ({reason}); start Qdrant there, "
+            "or unset QDRANT_URL to keep the index in this process"
+        )
+
+
+def _status(error: BaseException) -> int | str | None:
+    """The HTTP status, or the name of the gRPC one."""
+    code = getattr(error, "code", None)
+    if callable(code):
+        return str(getattr(code(), "name", None))
+    status: int | None = getattr(error, "status_code", None)
+    return status
+
+
+def _reason(error: BaseException) -> str:
+    details = getattr(error, "details", None)
+    text = details() if callable(details) else str(getattr(error, "source", error))
+    return ((text or "").strip().splitlines() or [type(error).__name__])[0]
+
+
+def _engine_point(point: Point) -> "models.PointStruct":
+    from qdrant_client import models
+
+    vectors: dict[str, Any] = {**layout.dense_vectors(point)}
+    vectors |= {lane: _sparse(vector) for lane, vector in layout.sparse_vectors(point).items()}
+    return models.PointStruct(id=point.id, vector=vectors, payload=layout.payload(point))
+
+
+def _sparse(vector: "SparseVector") -> "models.SparseVector":
+    from qdrant_client import models
+
+    return models.SparseVector(indices=vector.indices, values=vector.values)
+
+
+def _requests(question: Question, asked: dict[str, Any]) -> "list[models.QueryRequest]":
+    from qdrant_client import models
+
+    wanted = _filter(layout.conditions(question))
+    # As in `memory.index.edge`: how rare a word is counts among what this reader may read.
+    among = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter([layout.audience(question)])))
+    return [
+        models.QueryRequest(
+            query=_sparse(vector) if lane in layout.SPARSE else vector,
+            using=lane,
+            filter=wanted,
+            params=among if lane in layout.SPARSE else None,
+            limit=question.limit,
+            with_payload=["kind"],
+        )
+        for lane, vector in asked.items()
+    ]
+
+
+def _filter(conditions: Sequence[layout.Condition]) -> "models.Filter":
+    from qdrant_client import models
+
+    return models.Filter(
+        must=[
+            models.FieldCondition(key=c.field, match=models.MatchAny(any=list(c.any_of)))
+            if c.any_of
+            else models.FieldCondition(
+                key=c.field, range=models.Range(gt=c.above, gte=c.at_least, lt=c.below)
+            )
+            for c in conditions
+        ]
+    )
+
+
+def _ranked(found: Sequence[Any]) -> tuple[Ranked, ...]:
+    return tuple(Ranked(str(point.id), point.score, point.payload["kind"]) for point in found)
+
+
+def _field_index(use: str) -> Any:
+    from qdrant_client import models
+
+    if use == "number":
+        return models.PayloadSchemaType.FLOAT
+    return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=use == "tenant")

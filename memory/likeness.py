@@ -1,0 +1,122 @@
+"""What is remembered already that resembles a statement, and what the statement is to each of it."""
+
+import logging
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.aliases import Aliases
+from memory.case import Case
+from memory.compare import Statement, Verdict, compare
+from memory.database import Database
+from memory.embedders import Embedder
+from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.index import Index, Question
+from memory.judging import Doubt, Judge
+from memory.records import Memory
+from memory.store import MemoryStore
+
+log = logging.getLogger("hachi.memory")
+
+NEAR = 8
+"""How many of the nearest memories, by meaning and by words each, are compared with a new statement."""
+
+Near = list[tuple[Memory, Verdict]]
+
+_ORDER = {"same": 0, "coarser": 1, "contradiction": 2, "richer": 3, "stale": 4, "doubtful": 5, "different": 6}
+
+
+class Likeness:
+    def __init__(
+        self, database: Database, store: MemoryStore, index: Index, embedder: Embedder, judge: Judge | None
+    ) -> None:
+        self._database = database
+        self._store = store
+        self._index = index
+        self._embedder = embedder
+        self.judge = judge
+        """A model to ask where it is in doubt; None keeps both."""
+
+    async def embed(self, texts: Sequence[str]) -> list[Any]:
+        """Without the embedder facts are still kept; they are compared by their words alone."""
+        try:
+            return list(await self._embedder.embed(texts)) if texts else []
+        except EmbedderUnavailable as error:
+            log.warning("remembering without the embedder: %s", error)
+            return [None] * len(texts)
+
+    async def near(self, connection: AsyncConnection, case: Case, owners: Collection[str]) -> Near:
+        """What these owners have that resembles the statement, what decides first; each with what the
+        statement is to it."""
+        cosine, ids = await self._nearest(case, owners)
+        if case.draft.replaces:
+            ids.append(case.draft.replaces)
+        memories = await self._store.candidates(connection, ids, owners, case.now)
+        unknown = [memory for memory in memories if memory.id not in cosine]
+        vectors = await self.embed([memory.content for memory in unknown])
+        for memory, vector in zip(unknown, vectors, strict=True):
+            both = vector is not None and case.vector is not None
+            cosine[memory.id] = float(vector @ case.vector) if both else 0.0
+        aliases = await self._store.aliases(connection, owners, case.now)
+        judged = [(memory, self._weigh(case, memory, cosine[memory.id], aliases)) for memory in memories]
+        return sorted(judged, key=lambda pair: (_ORDER[pair[1].relation], -cosine[pair[0].id]))
+
+    async def ask_judge(self, cases: Sequence[Case]) -> None:
+        """Put all doubts of these statements to the judge at once. Its rulings are written into the cases;
+        without them, or where it fails, both statements are kept."""
+        if self.judge is None:
+            return
+        doubts: list[tuple[Case, Memory]] = []
+        async with self._database.read() as connection:
+            for case in cases:
+                near = await self.near(connection, case, case.origin.owners)
+                doubts += [(case, memory) for memory, verdict in near if verdict.relation == "doubtful"]
+        doubts = [
+            (case, old) for case, old in doubts if case.sees(old) and case.origin.said_at >= old.created_at
+        ]
+        if not doubts:
+            return
+        asked = [Doubt(old.content, old.created_at, c.draft.content, c.origin.said_at) for c, old in doubts]
+        try:
+            rulings = await self.judge(asked)
+        except Exception as error:
+            log.warning("the judge failed, both facts are kept: %s", error)
+            return
+        for (case, old), replaces in zip(doubts, rulings, strict=False):
+            if replaces:
+                case.overruled.add(old.id)
+
+    async def _nearest(self, case: Case, owners: Collection[str]) -> tuple[dict[str, float], list[str]]:
+        """The cosines that the index knows, and all ids it finds."""
+        question = Question(
+            audience=frozenset(owners),
+            now=case.now,
+            dense=case.vector,
+            text=case.draft.content,
+            kinds=frozenset({"memory"}),
+            limit=NEAR,
+        )
+        try:
+            found = await self._index.search(question)
+        except IndexUnavailable as error:
+            log.warning("remembering without the index: %s", error)
+            return {}, []
+        cosine = {hit.id: hit.score for hit in found.dense}
+        return cosine, [*cosine, *(hit.id for hit in found.words)]
+
+    def _weigh(self, case: Case, old: Memory, cosine: float, aliases: Aliases) -> Verdict:
+        if old.id == case.draft.replaces and case.sees(old):
+            return Verdict("contradiction", "corrected on purpose")
+        verdict = compare(
+            Statement(aliases.canonical(old.content), old.subjects, old.created_at),
+            Statement(aliases.canonical(case.draft.content), case.draft.subjects, case.origin.said_at),
+            cosine,
+            self._embedder.thresholds,
+        )
+        if verdict.relation == "doubtful" and old.id in case.overruled:
+            verdict = Verdict("contradiction", "a model judged that it takes its place")
+        if verdict.relation == "contradiction" and case.expires_at is not None and old.expires_at is None:
+            # What holds for a week does not end what holds for good.
+            return Verdict("different", "holds for a time only")
+        return verdict

@@ -1,0 +1,91 @@
+"""People's names in a question: who is asked about, and the question without them.
+
+Everything a person writes carries their name, so a name says whose words to look at and nothing about
+which. Names come from the data, in any script; letters are compared without case and accents.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+MIN_LETTERS = 2
+"""Shorter parts of a name ("J. Doe") are not looked for."""
+
+MIN_WORDS_LEFT = 3
+"""With fewer words left ("who is Anna?") the name is what is asked, and stays."""
+
+
+def fold(text: str) -> str:
+    """Without case and accents. May change the length."""
+    if text.isascii():  # nothing to take apart, and most of what a search compares
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(c for c in decomposed if not unicodedata.combining(c))
+
+
+def named(text: str, names: Iterable[str]) -> frozenset[str]:
+    """Those of `names` that the text says, by the whole name or by one of its parts."""
+    folded = fold(text)
+    return frozenset(name for name in names if (found := _pattern((name,))) and found.search(folded))
+
+
+def without_names(question: str, names: Iterable[str]) -> str:
+    """The question without the names, for its vector; as it is where hardly anything would be left."""
+    pattern = _pattern(tuple(sorted(set(names))))
+    if pattern is None:
+        return question
+    folded = [(c, at) for at, char in enumerate(question) for c in fold(char)]
+    kept = list(question)
+    for match in pattern.finditer("".join(c for c, _ in folded)):
+        first, last = folded[match.start()][1], folded[match.end() - 1][1]
+        kept[first : last + 1] = " " * (last + 1 - first)
+    rest = "".join(kept).split()
+    return " ".join(rest) if sum(any(c.isalnum() for c in w) for w in rest) >= MIN_WORDS_LEFT else question
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """The text with each name that is a key put as its value, without case; endings and what is written on
+    to a name stay ("Dev's" becomes "Mickael's")."""
+    for name, new in names.items():
+        text = _whole(name).sub(lambda match, new=new: match[1] + new, text)  # type: ignore[misc]
+    return text
+
+
+@lru_cache(maxsize=1024)
+def _whole(name: str) -> re.Pattern[str]:
+    written_on = r"\w{0,2}" if _script(name).startswith(_PREFIXING) else ""
+    ends = "" if _script(name).startswith(_UNSPACED) else r"(?!\w)"
+    starts = "" if _script(name).startswith(_UNSPACED) else r"(?<!\w)"
+    return re.compile(rf"{starts}({written_on}){re.escape(name)}{ends}", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1024)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
+    parts = {
+        part for name in names for part in re.findall(r"[^\W_]+", fold(name)) if len(part) >= MIN_LETTERS
+    }
+    if not parts:
+        return None
+    # Longest first: of two names that begin alike the whole one is taken away.
+    return re.compile("|".join(_form(part) for part in sorted(parts, key=lambda p: (-len(p), p))))
+
+
+def _form(part: str) -> str:
+    """How a name may stand in a sentence of its script."""
+    word = re.escape(part)
+    if _script(part).startswith(_PREFIXING):
+        return rf"(?<!\w)\w{{0,2}}{word}(?!\w)"
+    if _script(part).startswith(_UNSPACED):
+        return word
+    return rf"(?<!\w){word}(?!\w)(?:['’]s(?!\w))?"
+
+
+_PREFIXING = ("HEBREW", "ARABIC")
+"""To, and, from … are written as one word with the name."""
+_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
+"""No spaces, or endings written on to the name."""
+
+
+def _script(name: str) -> str:
+    return unicodedata.name(name[0], "")

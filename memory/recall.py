@@ -1,0 +1,188 @@
+"""Finding what was said and learned, in passes.
+
+1. Aliases: whoever the question names is looked for under their other names too.
+2. Words and meaning, over facts and past messages; over facts alone where messages crowd them out; over the
+   time that the question names ("last week").
+3. A question that names nothing ("what did we talk about?") is answered by what was said last, or then.
+
+The index proposes, the record decides: whatever a pass brings back is looked up again in SQL for this
+audience, at this moment, before anybody sees it. `memory.ranking` then puts it in order.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+
+from memory.audience import Audience
+from memory.dates import time_span
+from memory.embedders import Embedder
+from memory.index import Index, Kind, Question, Rankings
+from memory.indexing import Indexing
+from memory.names import without_names
+from memory.questions import is_general
+from memory.ranking import DEPTH, Candidate, rank
+from memory.records import Hit, Memory, Message
+from memory.store import MemoryStore
+from memory.transcript import Transcript
+
+SEARCHED: frozenset[Kind] = frozenset({"memory", "message"})
+FACTS: frozenset[Kind] = frozenset({"memory"})
+LANES = ("dense", "words", "window_dense", "window_words")
+
+
+class Recall:
+    def __init__(
+        self,
+        store: MemoryStore,
+        transcript: Transcript,
+        index: Index,
+        embedder: Embedder,
+        indexing: Indexing,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._transcript = transcript
+        self._index = index
+        self._embedder = embedder
+        self._indexing = indexing
+        self._clock = clock
+        self._touched: set[str] = set()
+
+    async def search(
+        self,
+        question: str,
+        audience: Audience,
+        *,
+        limit: int = 10,
+        subjects: Collection[str] = (),
+        exclude: Collection[str] = (),
+        kinds: frozenset[Kind] = SEARCHED,
+    ) -> list[Hit]:
+        """Facts and past messages that bear on the question, best first.
+
+        `subjects` keeps to facts with one of these tags; `exclude` are ids not to bring. Raises
+        IndexUnavailable or EmbedderUnavailable.
+        """
+        if not audience.keys or not question.strip() or limit < 1:
+            return []
+        if not self._indexing.begun:
+            await self._indexing.catch_up()
+        now = self._clock()
+        aliases = await self._store.known_aliases(audience, now)
+        if is_general(question) and not subjects and "message" in kinds:
+            hits = await self._lately(question, audience, now, limit, exclude)
+        else:
+            asked = replace(
+                await self._question(aliases.widened(question), audience, now),
+                kinds=kinds,
+                subjects=aliases.of(subject.strip().lower() for subject in subjects),
+            )
+            lanes = await self._passes(question, asked)
+            found = await self._look_up(lanes, audience, now, exclude)
+            ranked = rank(asked.text or question, _pairs(lanes), found.candidates, now)
+            hits = [found.hit(id, score) for id, score in ranked[:limit] if score > 0.0]
+        self._touched.update(hit.id for hit in hits if hit.kind == "memory")
+        return hits
+
+    async def recent(self, audience: Audience, limit: int) -> list[Hit]:
+        """The newest facts, newest first; straight from the record, so it works without an index."""
+        memories = await self._store.newest(audience, self._clock(), limit)
+        self._touched.update(memory.id for memory in memories)
+        found = _Found({memory.id: memory for memory in memories}, {})
+        return [found.hit(memory.id, 1.0) for memory in memories]
+
+    async def memory(self, id: str, audience: Audience) -> Memory:
+        """One memory, by its id or the beginning of it. Raises NotFound."""
+        return await self._store.get(id, audience, self._clock())
+
+    async def note_uses(self) -> None:
+        """Write down which memories were recalled since last time: kept back from the search, which is to
+        be fast."""
+        touched, self._touched = self._touched, set()
+        if touched:
+            await self._store.touch(sorted(touched), self._clock())
+
+    async def _question(self, text: str, audience: Audience, now: datetime) -> Question:
+        authors = await self._transcript.authors(audience)
+        [vector] = await self._embedder.embed([without_names(text, authors)])
+        return Question(audience=audience.keys, now=now, dense=vector, text=text, limit=DEPTH)
+
+    async def _passes(self, question: str, asked: Question) -> list[Rankings]:
+        """The first pass, whose scores count; then what it could not hold."""
+        first = await self._index.search(asked)
+        passes = [first]
+        crowded = len(first.words) == DEPTH or len(first.dense) == DEPTH
+        if crowded and asked.kinds == SEARCHED and any(hit.kind == "message" for hit in first.dense):
+            passes.append(await self._index.search(replace(asked, kinds=FACTS)))
+        if crowded and (span := time_span(question, asked.now)):
+            passes.append(await self._index.search(replace(asked, since=span[0], until=span[1])))
+        return passes
+
+    async def _lately(
+        self, question: str, audience: Audience, now: datetime, limit: int, exclude: Collection[str]
+    ) -> list[Hit]:
+        """What was said last, or in the time the question names; newest first, facts before messages."""
+        since, until = time_span(question, now) or (None, None)
+        memories = await self._store.newest(audience, now, limit, since=since, until=until)
+        messages = await self._transcript.newest(audience, limit, since=since, until=until, exclude=exclude)
+        found = _Found({m.id: m for m in memories}, {m.id: m for m in messages})
+        order = sorted(found.candidates.items(), key=lambda item: item[1].created_at, reverse=True)
+        return [found.hit(id, 1.0 - place / len(order)) for place, (id, _) in enumerate(order)][:limit]
+
+    async def _look_up(
+        self, lanes: Sequence[Rankings], audience: Audience, now: datetime, exclude: Collection[str]
+    ) -> "_Found":
+        hits = {hit.id: hit.kind for name in LANES for found in lanes for hit in getattr(found, name)}
+        facts = [id for id, kind in hits.items() if kind == "memory" and id not in exclude]
+        said = [id for id, kind in hits.items() if kind == "message" and id not in exclude]
+        return _Found(
+            await self._store.by_ids(facts, audience, now), await self._transcript.by_ids(said, audience)
+        )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the record says of what the index found."""
+
+    memories: Mapping[str, Memory]
+    messages: Mapping[str, Message]
+
+    @cached_property
+    def candidates(self) -> dict[str, Candidate]:
+        facts = {memory.id: _fact(memory) for memory in self.memories.values()}
+        return facts | {message.id: _said(message) for message in self.messages.values()}
+
+    def hit(self, id: str, score: float) -> Hit:
+        if memory := self.memories.get(id):
+            return Hit(
+                id, "memory", memory.content, score, memory.created_at, memory.message_id, None, memory
+            )
+        message = self.messages[id]
+        return Hit(id, "message", message.text, score, message.sent_at, message.id, message.author)
+
+
+def _pairs(passes: Sequence[Rankings]) -> dict[str, list[tuple[str, float]]]:
+    """Each lane over all passes: one question's raw scores compare, so what a later pass adds goes below."""
+    lanes: dict[str, list[tuple[str, float]]] = {}
+    for name in LANES:
+        scores = {hit.id: hit.score for found in reversed(passes) for hit in getattr(found, name)}
+        lanes[name] = sorted(scores.items(), key=lambda pair: -pair[1])
+    return lanes
+
+
+def _fact(memory: Memory) -> Candidate:
+    return Candidate(
+        kind="memory",
+        text=memory.content,
+        author=memory.user_id,
+        created_at=memory.created_at,
+        subjects=memory.subjects,
+        importance=memory.importance,
+        uses=memory.uses,
+        last_accessed_at=memory.last_accessed_at,
+    )
+
+
+def _said(message: Message) -> Candidate:
+    return Candidate("message", message.text, message.author, message.sent_at)

@@ -1,0 +1,75 @@
+"""Taking memories away for good: what has expired, and what people delete. From the record and the index.
+
+The row goes first, and with it, in the same transaction, a piece of work is written that takes its vectors
+out of the index: an index that is away at that moment is cleaned later.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from memory.database import Database
+from memory.errors import IndexUnavailable
+from memory.index import Index
+from memory.records import Memory
+from memory.store import MemoryStore
+from memory.work import WorkQueue
+
+log = logging.getLogger("hachi.memory")
+
+UNINDEX = "unindex"
+"""The kind of work that takes ids out of the index."""
+
+BATCH = 500
+
+
+class Removal:
+    def __init__(
+        self,
+        database: Database,
+        store: MemoryStore,
+        index: Index,
+        queue: WorkQueue,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._database = database
+        self._store = store
+        self._index = index
+        self._queue = queue
+        self._clock = clock
+
+    async def purge(self) -> list[Memory]:
+        """Delete whatever has expired, whoever it belongs to; says what went."""
+        gone: list[Memory] = []
+        while batch := await self._purge_some():
+            gone += batch
+        return gone
+
+    async def _purge_some(self) -> list[Memory]:
+        now, work = self._clock(), []
+        async with self._database.write() as connection:
+            batch = await self._store.expired(connection, now, BATCH)
+            for user in sorted({memory.user_id for memory in batch}):
+                theirs = [memory.id for memory in batch if memory.user_id == user]
+                ids = await self._store.delete(connection, theirs)
+                work.append((ids, await self._queue.add(connection, UNINDEX, user, {"ids": ids}, now)))
+        for ids, piece in work:
+            await self._unindex(ids, piece)
+        return batch
+
+    async def delete(self, memory: Memory, user: str) -> None:
+        """A person takes a memory away: see `MemoryStore.unlink` for what that does to others'."""
+        async with self._database.write() as connection:
+            ids = await self._store.unlink(connection, memory, user)
+            if not ids:
+                return
+            work = await self._queue.add(connection, UNINDEX, user, {"ids": ids}, self._clock())
+        await self._unindex(ids, work)
+
+    async def _unindex(self, ids: list[str], work: str) -> None:
+        try:
+            await self._index.remove(ids)
+        except IndexUnavailable as error:
+            log.warning("the index is cleaned later: %s", error)
+        else:
+            await self._queue.done(work)

@@ -1,0 +1,560 @@
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.reply import ANSWER_SCHEMA, FALLBACK, FALLBACK_NOTED, Answer, parse_answer
+from memory.records import Draft
+
+TEA = Draft("Drinks green tea", ("tea",), "7d", "preference", 0.6)
+TEA_JSON = (
+    '{"content": "Drinks green tea", "subjects": ["Tea"], "ttl": "7d", '
+    '"type": "preference", "importance": 0.6}'
+)
+HELLO = Answer("Hello, Ada!", (TEA,))
+HELLO_JSON = '{"message": "Hello, Ada!", "memories": [' + TEA_JSON + "]}"
+
+
+def contents(raw: str) -> list[str]:
+    return [draft.content for draft in parse_answer(raw).memories]
+
+
+def only(memory: str) -> Draft:
+    (draft,) = parse_answer('{"message": "Yes.", "memories": [' + memory + "]}").memories
+    return draft
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        HELLO_JSON,
+        json.dumps(json.loads(HELLO_JSON), indent=4) + "\n",
+        f"```json\n{HELLO_JSON}\n```",
+        f"```ts\n{HELLO_JSON}\n```\n",
+        f"```json\n{HELLO_JSON}",
+        f"Certainly, this is my reply:\n\n{HELLO_JSON}",
+        f"{HELLO_JSON}\n\nTell me if the tone is off.",
+        f"{HELLO_JSON} That should do.",
+        f"Let me see.\n```json\n{HELLO_JSON}\n```\nI kept it brief.",
+        "\ufeff\u200b" + HELLO_JSON.replace(": ", ":\u200b ") + "\u2060",
+        f"<think>\nWho is Ada?\n</think>\n\n{HELLO_JSON}",
+        f'<think>Perhaps {{"message": "Who?", "memories": ["Ada is unknown"]}} or not</think>{HELLO_JSON}',
+        f"They greet me, so I greet back.\n</think>\n{HELLO_JSON}",
+        f'A draft: {{"message": "Who?", "memories": ["Nobody"]}}\n</think>\n{HELLO_JSON}',
+        f"<think>The tag is never closed.\n{HELLO_JSON}",
+        f"[THINK]Ada again[/THINK]{HELLO_JSON}",
+        f"<|channel|>analysis<|message|>Ada<|end|><|channel|>final<|message|>{HELLO_JSON}<|return|>",
+        f"<|im_start|>assistant\n{HELLO_JSON}<|im_end|>",
+        f'{HELLO_JSON}<|im_end|>\n<|im_start|>user\nbye<|im_end|>\n{{"message": "Bye!", "memories": ["L"]}}',
+        f'{HELLO_JSON}\n\nUser: bye\n\nAssistant: {{"message": "Bye!", "memories": ["Left"]}}',
+        f'{{"message": "Who?", "memories": ["Is unknown"]}}\n\nBetter:\n\n{HELLO_JSON}',
+        f'<tool_call>\n{{"name": "note", "arguments": {{"message": "tea"}}}}\n</tool_call>\n{HELLO_JSON}',
+        f'{{"name": "note", "arguments": {{"message": "tea"}}}}\n{HELLO_JSON}',
+        f'{{"name": "send_reply", "parameters": {HELLO_JSON}}}',
+        f'<tool_call>{{"name": "answer", "arguments": {json.dumps(HELLO_JSON)}}}</tool_call>',
+        f'{{"output": {HELLO_JSON}}}',
+        f'{{"result": {{"data": {HELLO_JSON}}}}}',
+        f"[{HELLO_JSON}]",
+        json.dumps(HELLO_JSON),
+        json.dumps(json.dumps(HELLO_JSON)),
+        json.dumps(HELLO_JSON)[1:-1],
+        json.dumps({"message": HELLO_JSON, "memories": []}),
+        HELLO_JSON[1:],
+        HELLO_JSON[:-1],
+        HELLO_JSON[:-2],
+        HELLO_JSON[:-3],
+        HELLO_JSON + "}}",
+        HELLO_JSON.replace("}]}", ",},],}"),
+        HELLO_JSON.replace('Ada!",', 'Ada!"},'),
+        HELLO_JSON.replace('Ada!",', 'Ada!"'),
+        HELLO_JSON.replace('Ada!",', "Ada!, "),
+        HELLO_JSON.replace('["Tea"]', '["Tea"'),
+        HELLO_JSON.replace("}]}", "]}"),
+        HELLO_JSON.replace('"', "“"),
+        HELLO_JSON.replace('"', "'"),
+        HELLO_JSON.replace('"', "`"),
+        HELLO_JSON.replace('"Hello, Ada!"', '"""Hello, Ada!"""'),
+        HELLO_JSON.replace('"message"', "message")
+        .replace('"memories"', "// list\n memories")
+        .replace("}]", "} /* tea */]"),
+        HELLO_JSON.replace('"message"', '"Message"').replace("ttl", "TTL").replace("content", "Content"),
+        HELLO_JSON.replace('"message"', '"response"')
+        .replace('"memories"', '"new_memories"')
+        .replace("content", "fact"),
+        HELLO_JSON.replace("[{", "{").replace("}]", "}"),
+        HELLO_JSON.replace('"memories": [', '"memories": [null, 7, {}, [], "", "none", ').replace(
+            "}]", "}, ...]"
+        ),
+        HELLO_JSON.replace("[{", '{"likes": [{').replace("}]}", "}]}}"),
+        json.dumps({"message": "Hello, Ada!", "memories": f"[{TEA_JSON}]"}),
+        '{"thought": "say hello", "mood": "calm", ' + HELLO_JSON[1:],
+        '{"message": {"text": "Hello, Ada!"}, "memories": [' + TEA_JSON + "]}",
+        'Hello, Ada!\n\n{"memories": [' + TEA_JSON + "]}",
+        'Hello, Ada!\n```json\n{"message": "", "memories": [' + TEA_JSON + "]}\n```",
+        '{"memories": [' + TEA_JSON + "]}\n\nHello, Ada!",
+        f"Hello, Ada!\n\nmemories: [{TEA_JSON}]",
+        f"Hello, Ada!\n\n```json\n{TEA_JSON}\n```",
+        '{"message": "Hello, Ada!"}\n{"memories": [' + TEA_JSON + "]}",
+        '{"memories": [' + TEA_JSON + ']}\n{"message": "Hello, Ada!"}',
+    ],
+)
+def test_an_envelope_is_found_however_it_is_written(raw):
+    assert parse_answer(raw) == HELLO
+
+
+def test_python_writes_its_own_kind_of_json():
+    raw = repr(
+        {"message": 'It\'s "fine"', "memories": [{"content": "Mum's car is red", "ttl": None, "sure": True}]}
+    )
+    assert parse_answer(raw) == Answer('It\'s "fine"', (Draft("Mum's car is red"),))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        'She calls it "a disaster" and laughs.',
+        '"Soon" was the word.',
+        'He said "maybe", then "never", and left.',
+        'The last word is "yes"',
+        'Post {"message": "open", "zone": 3} to the door',
+        "First line\n\n- one\n- two",
+        "Use {{name}} or {city}, never [x], and mind the } there",
+        "Half a sample: {'a', 'b'",
+        "A // is no comment, nor is # here, see https://example.org/a",
+    ],
+)
+@pytest.mark.parametrize(
+    "after",
+    [
+        '", "memories": ["Owns a boat"],}',
+        '", "memories": [\n"Owns a boat"]',
+        '",\n "memories": ["Owns a boat"]}',
+    ],
+)
+def test_quotes_braces_and_newlines_of_a_sentence_stay_in_it(message, after):
+    answer = parse_answer('{"message": "' + message + after + " ok")
+    assert answer.message == message
+    assert [draft.content for draft in answer.memories] == ["Owns a boat"]
+
+
+def test_quotes_inside_a_memory_stay_in_it():
+    raw = '{"message": "Ok.", "memories": [{"content": "Calls it "Rex", a dog"}, {"content": "Says "hm""}]}'
+    assert contents(raw) == ['Calls it "Rex", a dog', 'Says "hm"']
+
+
+def test_escapes_are_read_and_unknown_ones_left():
+    raw = r"""{'message': 'A\tb \'c\' \x41 \u00e9 \ud83c\udf66 \U0001F366 \q \
+end', 'memories': []}"""
+    assert parse_answer(raw).message == "A\tb 'c' A é 🍦 🍦 \\q end"
+    assert parse_answer('{"message": "over \\UFFFFFFFF\\u12').message == "over \\UFFFFFFFF"
+
+
+def test_inside_a_fenced_envelope_a_fenced_sample_is_shown():
+    sample = 'Send:\n\n```json\n{"message": "open"}\n```\n\nDone.'
+    assert (
+        parse_answer("```json\n" + json.dumps({"message": sample, "memories": []}) + "\n```").message
+        == sample
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Take the blue one, it suits you.",
+        "42",
+        "👍",
+        "[laughs] Of course not.",
+        "{name} is a placeholder, {a: b} too",
+        "Call f({'x': 1}) and see.",
+        '"Never" is what she said.',
+        "Answer: forty-two",
+        "My memories:\n- Rome\n- Oslo",
+        "Memories:\n- Rome\n- Oslo",
+        'Put this in the file:\n\n```json\n{\n  "size": 3,\n  "name": "x"\n}\n```\n\nThen restart.',
+        'Your hook sends:\n```json\n{"message": "open", "zone": 3}\n```',
+        'Your hook sends:\n```json\n{"message": "open"}\n```\nto the hub.',
+        '```json\n{"size": 3}\n```',
+        "```python\nprint('hi')\n```",
+        'Your hook sends:\n```javascript\n{"message": "open"}\n```\nto the hub.',
+    ],
+)
+def test_plain_text_is_shown_as_it_is(text):
+    assert parse_answer(text) == Answer(text)
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ("<think>short</think>Off we go.", "Off we go."),
+        ("Thinking about it.</think>Off we go.", "Off we go."),
+        ("Off we go.</think>", "Off we go."),
+        ("Off we go.<|im_end|>\n<|im_start|>user\nwhere?", "Off we go."),
+        ('[TOOL_CALLS] [{"name": "find", "arguments": {"q": "cat"}}]\nOff we go.', "Off we go."),
+        ("Off we go.<tool_call>find cat</tool_call>", "Off we go."),
+        ('Off we go.<tool_call>{"name": "find"', "Off we go."),
+        ("Message: Off we go.", "Off we go."),
+        ('{"role": "assistant", "content": "Off we go."}', "Off we go."),
+        ('{"greeting": "Off we go."}', "Off we go."),
+        ('{"answer": "Off we go."}', "Off we go."),
+        ('{"name": "reply", "arguments": {"message": "Off we go."}}', "Off we go."),
+        ('{"message": ["Off", "we go."], "memories": []}', "Off\nwe go."),
+        ('{"message": 7, "memories": []}', "7"),
+        ("{message: Off we go, friend, memories: []}", "Off we go, friend"),
+        ('{"message": "Off we go.<|im_end|>\n<|im_start|>user\nwhere', "Off we go."),
+        ('{"message": "Off we go.", "memories": [{"content": "x y"', "Off we go."),
+    ],
+)
+def test_only_the_words_for_the_user_are_shown(raw, message):
+    assert parse_answer(raw) == Answer(message)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "",
+        "  \n",
+        "\ufeff",
+        "null",
+        "{}",
+        "[]",
+        '""',
+        "{",
+        "[[",
+        '{"mess',
+        '{"message":',
+        '{"message": "',
+        "```json\n",
+        "<think>on and on",
+        '{"size": 3}',
+        '{"name": "find", "arguments": {"message": "cat"}}',
+        '{"message": null}',
+        '{"thought": "She seems sad, be kind."}',
+        '{"tool_calls": [{"function": {"name": "find", "arguments": "{}"}}]}',
+        "```\n```",
+        '{"message": "\\u0000"}',
+        "{" * 5000,
+        '{"message":' * 200 + "1",
+        '<think>Draft:\n{"message": "Who?"}\nNo, because',
+    ],
+)
+def test_where_nothing_readable_remains_a_sentence_says_so(raw):
+    assert parse_answer(raw) == Answer(FALLBACK)
+
+
+def test_memories_without_words_are_acknowledged():
+    raw = 'Here is my answer in JSON:\n{"message": "", "memories": ["Owns a boat"]}'
+    assert parse_answer(raw) == Answer(FALLBACK_NOTED, (Draft("Owns a boat"),))
+
+
+def test_control_characters_and_halves_of_characters_are_not_shown():
+    raw = '{"message": "Ti\x07! \x1b[1mBold\x1b[0m\\u0000 \\ud83c and\r\nnext \ud83c\udf66", '
+    raw += '"memories": ["A\x08 b"]}'
+    assert parse_answer(raw) == Answer("Ti! Bold  and\nnext 🍦", (Draft("A b"),))
+
+
+def test_what_was_cut_is_not_remembered():
+    whole = (
+        '{"message": "Hi.", "memories": ["Owns a boat", {"content": "A cat", "subjects": [], "ttl": "7d", '
+    )
+    assert contents(whole[: whole.index("boat") + 2]) == []
+    assert contents(whole[: whole.index("cat") + 2]) == ["Owns a boat"]
+    assert contents(whole[: whole.index('"ttl"')]) == ["Owns a boat"]
+    assert contents(whole[: whole.index("7d") + 1]) == ["Owns a boat"]
+    assert contents(whole) == ["Owns a boat", "A cat"]
+
+
+def test_lists_of_one_name_are_one_list():
+    assert contents('{"message": "a", "memories": ["One thing"], "memories": ["Two things"]}') == [
+        "One thing",
+        "Two things",
+    ]
+    assert contents('{"message": "a", "memories": {"fact": "One"}, "memories": {"fact": "Two"}}') == [
+        "One",
+        "Two",
+    ]
+    assert contents('{"message": "a", "memories": ["One thing"], "memories": null}') == ["One thing"]
+    assert contents('{"message": "a", "Memories": ["One thing"], "memories": ["Two things"]}') == [
+        "One thing",
+        "Two things",
+    ]
+
+
+def test_the_same_content_is_remembered_once():
+    assert contents('{"message": "a", "memories": ["Has a cat", {"content": "has a  CAT"}]}') == ["Has a cat"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("0.8", 0.8),
+        ('"0.8"', 0.8),
+        ('"0,8"', 0.8),
+        ("8", 1.0),
+        ("1.7", 1.0),
+        ("-1", 0.5),
+        ('"high"', 0.5),
+        ("null", 0.5),
+        ("NaN", 0.5),
+        ("Infinity", 0.5),
+        ("1e999", 0.5),
+        ("true", 0.5),
+        ("[]", 0.5),
+        ("9" * 500, 0.5),
+    ],
+)
+def test_importance_is_a_number_from_nought_to_one(written, read):
+    assert only('{"content": "Has a cat", "importance": ' + written + "}").importance == read
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('"7d"', "7d"),
+        ("null", None),
+        ('""', None),
+        ('"none"', None),
+        ("0", "0"),
+        ("-3", "-3"),
+        ("86400", "86400"),
+        ('"tomorrow"', "tomorrow"),
+        ('{"days": 7}', "7 days"),
+        ("true", None),
+        ("[1]", None),
+    ],
+)
+def test_ttl_stays_text(written, read):
+    assert only('{"content": "Has a cat", "ttl": ' + written + "}").ttl == read
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('["Cat", "cat ", "#Home"]', ("cat", "home")),
+        ('"Cat, home"', ("cat", "home")),
+        ("null", ()),
+        ('[["Cat"], ["home", 4, null]]', ("cat", "home")),
+        ('[" ", "none"]', ()),
+        ('{"a": 1}', ()),
+    ],
+)
+def test_subjects_are_flat_lower_case_tags(written, read):
+    assert only('{"content": "Has a cat", "subjects": ' + written + "}").subjects == read
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [('"Insight"', "insight"), ('"preferences"', "preference"), ('"rumour"', "fact"), ("3", "fact")],
+)
+def test_a_type_is_one_of_three(written, read):
+    assert only('{"content": "Has a cat", "type": ' + written + "}").type == read
+
+
+def test_a_memory_may_name_the_one_it_corrects():
+    assert only('{"content": "Has a cat", "replaces": "m-17"}').replaces == "m-17"
+    assert only('{"content": "Has a cat", "replaces": null}').replaces is None
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        '""',
+        '" \\n"',
+        "null",
+        '{"content": null}',
+        '{"content": "None"}',
+        '{"content": 4}',
+        '{"subjects": ["a b"]}',
+        '"..."',
+    ],
+)
+def test_junk_is_not_remembered(junk):
+    assert contents('{"message": "a", "memories": [' + junk + ', "Has a cat"]}') == ["Has a cat"]
+    assert contents('{"message": "a", "memories": ' + junk + "}") == []
+
+
+def test_an_outline_is_an_answer_too():
+    raw = """message: Did it rain?
+memories:
+  - content: "Camped: in Wales"
+    subjects: [camping, wales]
+    ttl: 30d
+    type: fact
+    importance: 0.4
+  - content: Has a red tent
+    subjects:
+      - tent
+      - camping
+    ttl: ~
+"""
+    assert parse_answer(raw) == Answer(
+        "Did it rain?",
+        (
+            Draft("Camped: in Wales", ("camping", "wales"), "30d", "fact", 0.4),
+            Draft("Has a red tent", ("tent", "camping")),
+        ),
+    )
+    assert contents(raw.rstrip().removesuffix("    ttl: ~").rstrip()) == ["Camped: in Wales"]
+    assert parse_answer(f"```yaml\n{raw}```") == parse_answer(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "message", "kept"),
+    [
+        ("**Message:** Hi!\n\n**Memories:**\n- Likes tea\n- Has a cat", "Hi!", ["Likes tea", "Has a cat"]),
+        ("message: |\n  one\n  two\nmemories: []", "one\ntwo", []),
+        ("message: >\n  one\n  two\nmemories: null", "one two", []),
+        ("message: 'Hi: you'\nmemories:\n- 'Likes tea'\n", "Hi: you", ["Likes tea"]),
+        ("reply: Hi\nmemories:\n- content:\n  ttl: 1d\n", "Hi", []),
+        ("Hi!\n\nMemories:\n- content: Likes tea\n", "Hi!", ["Likes tea"]),
+        ('message: Hi\nmemories: [{"content": "Likes tea"}', "Hi", ["Likes tea"]),
+        ("message: Hi\nmemories: [", "Hi", []),
+        ("message: Hi\nmemories:\n- [a, b]\n- {content: Likes tea}\nnoise", "Hi", ["[a, b]", "Likes tea"]),
+    ],
+)
+def test_outlines_come_in_several_styles(raw, message, kept):
+    assert parse_answer(raw).message == message
+    assert contents(raw) == kept
+
+
+SOUP = st.lists(
+    st.sampled_from(list("{}[]\"':,\\“”’`#/*-\n \r\x00\x1b\ud83c\udf66é4"))
+    | st.sampled_from(
+        ["message", "memories", "content", "ttl", "null", '"message": "', '"memories": [', "```json\n", "\\u"]
+    )
+    | st.sampled_from(
+        ["<think>", "</think>", "<|im_end|>", "<tool_call>", "//", "/*", '{"', '"}', ' "name": ', "- "]
+    )
+).map("".join)
+WORDS = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029\ufeff\ufffe\uffff")
+)
+
+
+@settings(deadline=None)
+@given(st.text(st.characters()) | SOUP)
+def test_whatever_was_written_something_readable_comes_back(raw):
+    answer = parse_answer(raw)
+    assert answer.message.strip()
+    for text in (answer.message, *(draft.content for draft in answer.memories)):
+        text.encode()
+        assert "\x00" not in text
+        assert "\x1b" not in text
+
+
+@settings(deadline=None)
+@given(message=WORDS, facts=st.lists(WORDS), escaped=st.booleans(), indent=st.sampled_from([None, 2]))
+def test_noise_around_an_envelope_changes_nothing(message, facts, escaped, indent):
+    message, facts = f"m{message}.", [f"f{fact}." for fact in facts]
+    value = {"message": message, "memories": [{"content": fact, "ttl": "7d"} for fact in facts]}
+    raw = json.dumps(value, ensure_ascii=escaped, indent=indent)
+    plain = parse_answer(raw)
+    assert plain.message == message
+    assert {draft.content for draft in plain.memories} <= set(facts)
+    assert parse_answer(f"```json\n{raw}\n```") == plain
+    assert parse_answer(f"Here it is:\n{raw}") == plain
+    assert parse_answer(f"{raw}\n\nThat is all") == plain
+
+
+@settings(deadline=None)
+@given(message=WORDS, facts=st.lists(WORDS, max_size=4), data=st.data())
+def test_an_answer_cut_anywhere_keeps_what_was_whole(message, facts, data):
+    facts = [f"{at}{fact}." for at, fact in enumerate(facts)]
+    raw = json.dumps(
+        {"message": f"m{message}", "memories": [{"content": fact, "ttl": None} for fact in facts]}
+    )
+    end = data.draw(st.integers(0, len(raw)))
+    answer = parse_answer(raw[:end])
+    shown = answer.message if answer.message != FALLBACK else ""
+    assert f"m{message}".startswith(shown) or shown == f"m{message}".strip(" \n\t\u200b\u2060")
+    whole = [fact for fact in facts if raw.index(json.dumps(fact)) + len(json.dumps(fact)) + 14 <= end]
+    assert [draft.content for draft in answer.memories][: len(whole)] == whole[: len(answer.memories)]
+    assert len(whole) <= len(answer.memories) <= len(whole) + 1
+    assert all(draft.content in facts for draft in answer.memories)
+
+
+def seconds_to_read(raw: str) -> float:
+    started = time.process_time()
+    parse_answer(raw).message.encode()
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize(
+    ("opening", "repeated"),
+    [
+        ("", "{"),
+        ("", "["),
+        ("", '"'),
+        ("", "\\"),
+        ("", '{"a":'),
+        ("", '{"a":1}'),
+        ("", "```json\n"),
+        ("", "<think>\n"),
+        ("", '{"message":"a"}'),
+        ("", "<|im_end|>"),
+        ("", "<tool_call>"),
+        ("", "message:\n"),
+        ("", "{/*"),
+        ("", "\ud83c"),
+        ('{"message": "', "\\"),
+        ('{"message": "', '"x '),
+        ('{"message": "', '",'),
+        ('{"message": "', '"}'),
+        ('{"message": "', '{"'),
+        ('{"message": "', '"//'),
+        ('{"message": ', "a,"),
+        ('{"memories": [', "a,"),
+        ('{"message": "a", ', '"memories": {},'),
+        ("message: a\nmemories:\n", "- x: y\n"),
+        ('"', '{\\"message\\":'),
+    ],
+)
+def test_hostile_text_takes_linear_time_and_no_recursion(opening, repeated):
+    times = [seconds_to_read(opening + repeated * (size // len(repeated))) for size in (100_000, 400_000)]
+    assert times[1] < 9 * times[0] + 0.2
+
+
+def test_the_schema_is_strict():
+    def check(schema):
+        if schema["type"] == "object":
+            assert schema["required"] == list(schema["properties"])
+            assert schema["additionalProperties"] is False
+            for inner in schema["properties"].values():
+                check(inner)
+        elif schema["type"] == "array":
+            check(schema["items"])
+
+    check(ANSWER_SCHEMA)
+    memory = ANSWER_SCHEMA["properties"]["memories"]["items"]["properties"]
+    assert list(memory) == ["content", "subjects", "ttl", "type", "importance"]
+    assert memory["ttl"]["type"] == ["string", "null"]
+    assert memory["type"]["enum"] == ["fact", "preference", "insight"]
+
+
+def recorded_outputs() -> list[dict]:
+    folder = os.environ.get("HACHI_DATA")
+    if not folder:
+        pytest.skip("HACHI_DATA does not name the folder that holds model_outputs_dev.jsonl")
+    lines = (Path(folder) / "model_outputs_dev.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_recorded_outputs_of_models_give_what_the_user_must_see_and_keep():
+    wrong = []
+    for case in recorded_outputs():
+        answer = parse_answer(case["raw"])
+        kept = [draft.content for draft in answer.memories]
+        right = (
+            case["expect_message"] in (None, answer.message)
+            and all(part in answer.message for part in case["expect_message_contains"])
+            and not any(part in answer.message for part in case["expect_message_excludes"])
+            and kept == case["expect_memories"]
+            and not set(kept) & set(case["forbid_memories"])
+            and answer.message.strip()
+        )
+        if not right:
+            wrong.append((case["id"], answer))
+    assert wrong == []

@@ -1,0 +1,199 @@
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.reply import FALLBACK
+from agent.reply.stream import CERTAIN, PATIENCE, MessageStream
+
+LONG = "The ferry leaves at nine and the market opens at ten, so there is time for a coffee by the harbour. "
+
+
+def streamed(raw: str, size: int = 1) -> tuple[str, str]:
+    """What was shown while it came in pieces of `size`, and the final message."""
+    stream = MessageStream()
+    shown = "".join([stream.feed(raw[at : at + size]) for at in range(0, len(raw), size)])
+    assert shown == stream.shown
+    return shown, stream.close().message
+
+
+def envelope(message: str, **more: object) -> str:
+    return json.dumps({"message": message, "memories": [{"content": "Has a cat", "ttl": None}], **more})
+
+
+def test_the_message_appears_as_it_is_written_and_nothing_else():
+    stream = MessageStream()
+    pieces = ['{"mess', 'age": "Hel', "lo, ", 'Ada!", "memo', 'ries": [{"content": "x y"}]}']
+    assert [stream.feed(piece) for piece in pieces] == ["", "Hel", "lo,", " Ada!", ""]
+    assert [draft.content for draft in stream.close().memories] == ["x y"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        envelope("Hi, Ada!"),
+        json.dumps(json.loads(envelope("Hi, Ada!")), indent=2),
+        f"```json\n{envelope('Hi, Ada!')}\n```",
+        f"<think>\nHm.\n</think>\n{envelope('Hi, Ada!')}",
+        f"[THINK]Hm.[/THINK]{envelope('Hi, Ada!')}",
+        f"Only thinking aloud.\n</think>\n{envelope('Hi, Ada!')}",
+        f"Here it comes:\n{envelope('Hi, Ada!')}",
+        f"<|im_start|>assistant\n{envelope('Hi, Ada!')}<|im_end|>",
+        envelope("Hi, Ada!") + "\n\nThat was it.",
+        '{"thought": "be \\"kind\\", now", "sure": true, "n": [1, {"a": "]}"}], ' + envelope("Hi, Ada!")[1:],
+        '{"memories": [{"content": "a \\" b"}], "message": "Hi, Ada!"}',
+        "{'message': 'Hi, Ada!', 'memories': []}",
+        "{“message”: “Hi, Ada!”, “memories”: []}",
+        '{message: "Hi, Ada!", memories: []}',
+        '{"message": "Hi, Ada!" // aside\n, "memories": []}',
+    ],
+)
+def test_an_envelope_streams_its_message_whatever_stands_around_it(raw, size):
+    assert streamed(raw, size) == ("Hi, Ada!", "Hi, Ada!")
+
+
+@pytest.mark.parametrize("size", [1, 4, 1000])
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (json.dumps(envelope("Hi!")), "Hi!"),
+        (json.dumps({"message": envelope("Hi!"), "memories": []}), "Hi!"),
+        ('{"reply": ' + envelope("Hi!") + "}", "Hi!"),
+        ('{"name": "reply", "arguments": ' + envelope("Hi!") + "}", "Hi!"),
+        ("message: Hi!\nmemories: []", "Hi!"),
+        (f"So.\n```json\n{envelope('Hi!')}\n```\nDone.", "Hi!"),
+        ('<tool_call>{"name": "a", "arguments": {"message": "b"}}</tool_call>' + envelope("Hi!"), "Hi!"),
+        ('{"message": """Hi!""", "memories": []}', "Hi!"),
+        ("```python\nprint(1)\n```", "```python\nprint(1)\n```"),
+        ("Hi!", "Hi!"),
+        ("[smiles]", "[smiles]"),
+        ("<3", "<3"),
+        ('{"message": "', FALLBACK),
+        ('{"message": 7, "memories": []}', "7"),
+        ('{"message": "\\x48i!", "memories": []}', "Hi!"),
+        ("{}", FALLBACK),
+        ('{"a" b}', FALLBACK),
+    ],
+)
+def test_in_doubt_nothing_is_shown_before_the_end(raw, message, size):
+    assert streamed(raw, size) == ("", message)
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ('{"message": "The "big" one", "memories": []}', 'The "big" one'),
+        (
+            '{"message": "He said "no", twice, and left", "memories": ["Was refused again"]}',
+            'He said "no", twice, and left',
+        ),
+        ('{"message": "He said "no", maybe: [1' + " " * 60, 'He said "no'),
+        ('{"message": "Ends in "yes"", "memories": []}', 'Ends in "yes'),
+        ('{"message": "So, "memories": []}', "So,"),
+        ('{"message": "Cut in the mid', "Cut in the mid"),
+        ('{"note": "so "big" it is", "message": "Hi!", "memories": []}', "Hi!"),
+    ],
+)
+def test_quotes_of_a_sentence_do_not_let_syntax_through(raw, shown):
+    assert streamed(raw)[0] == shown
+
+
+@pytest.mark.parametrize("size", [1, 5, 10_000])
+def test_plain_text_streams_once_it_is_clear_that_no_envelope_follows(size):
+    text = LONG * 3 + 'Take [the] {blue} one, 3 < 4:\n\n```json\n{"size": 1}\n```\n\n' + LONG * 2
+    shown, message = streamed(text, size)
+    assert message == text.strip()
+    assert message.startswith(shown)
+    assert len(shown) > len(message) - 80
+
+
+@pytest.mark.parametrize("beginning", ["", '"Never", she said. ', "<3 ", "Hm? ", "'Tis so: "])
+def test_plain_text_does_not_wait_for_its_end(beginning):
+    stream = MessageStream()
+    assert stream.feed(beginning + LONG * 2) != ""
+    assert len(stream.shown) >= CERTAIN
+
+
+@pytest.mark.parametrize(
+    "tail", [envelope("Hi!"), "<|im_end|>\n<|im_start|>user\nok", '```json\n{"memories": ["a b"]}\n```']
+)
+def test_what_follows_plain_text_is_held_back_when_it_is_no_text(tail):
+    shown, _ = streamed(LONG * 2 + "\n\n" + tail)
+    assert shown == (LONG * 2).strip()
+
+
+def test_reasoning_without_an_opening_tag_is_waited_for_longer():
+    raw = "Okay, the user wants company. " + LONG + "\n</think>\n" + envelope("Hi!")
+    assert streamed(raw) == ("Hi!", "Hi!")
+
+
+def test_control_characters_are_not_shown_however_they_are_split():
+    raw = '{"message": "A\x1b[1mB\x1b[0m\\u0007C\\r\\nD \\n ", "memories": []}'
+    assert streamed(raw) == ("ABC\nD", "ABC\nD")
+
+
+def test_halves_of_characters_wait_for_the_other_half():
+    raw = '{"message": "Ice \\ud83c\\udf66 \\ud83c! \ud83c\udf66 \\ud83cé", "memories": []}'
+    assert streamed(raw) == ("Ice 🍦 ! 🍦 é", "Ice 🍦 ! 🍦 é")
+
+
+def test_an_undecided_place_is_left_to_the_end():
+    raw = '{"message": "Hi"' + " " * (PATIENCE + 10) + ', "memories": []}'
+    assert streamed(raw) == ("Hi", "Hi")
+
+
+@settings(deadline=None)
+@given(
+    message=st.text(st.characters(exclude_categories=["Cs"])),
+    escaped=st.booleans(),
+    indent=st.sampled_from([None, 1]),
+    wrapped=st.sampled_from(["{}", "```json\n{}\n```", "<think>a {{b}}</think>\n{}", "\ufeff{}\n"]),
+    data=st.data(),
+)
+def test_what_is_shown_is_always_a_prefix_of_the_message(message, escaped, indent, wrapped, data):
+    raw = json.dumps(
+        {"mood": "calm", "message": message, "memories": ["Has a cat"]}, ensure_ascii=escaped, indent=indent
+    )
+    raw = wrapped.format(raw)
+    stream, position, shown = MessageStream(), 0, ""
+    while position < len(raw):
+        size = data.draw(st.integers(1, 12))
+        shown += stream.feed(raw[position : position + size])
+        position += size
+    final = stream.close().message
+    assert final.startswith(shown)
+    if not final.startswith("{") and final != "Noted, I will remember that.":
+        assert shown == final
+
+
+@settings(deadline=None)
+@given(st.text(st.sampled_from("abc .,!?é\n'-()\"[]<>`{}:")), st.integers(1, 9))
+def test_plain_text_shows_no_more_than_the_answer(text, size):
+    text = LONG + text + LONG
+    shown, message = streamed(text, size)
+    assert message.startswith(shown)
+
+
+def seconds_to_stream(raw: str) -> float:
+    started = time.process_time()
+    streamed(raw)
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize("text", [LONG, "é\\n\\ud83c\\udf66", " ", '\\"{'])
+def test_a_long_message_streams_whole_and_in_linear_time(text):
+    raw = '{"message": "x' + text * (100_000 // len(text)) + 'x", "memories": []}'
+    quarter = '{"message": "x' + text * (25_000 // len(text)) + 'x", "memories": []}'
+    shown, message = streamed(raw)
+    assert shown == message
+    assert seconds_to_stream(raw) < 9 * seconds_to_stream(quarter) + 0.2
+
+
+@pytest.mark.parametrize("repeated", ["{", '"', "`", "<", "[", "\\", " ", "a", '"a":', "<think>", '{"a":'])
+@pytest.mark.parametrize("opening", ["", '{"message": "', '{"a": ', LONG * 2])
+def test_a_hostile_stream_takes_linear_time(opening, repeated):
+    times = [seconds_to_stream(opening + repeated * (size // len(repeated))) for size in (20_000, 80_000)]
+    assert times[1] < 9 * times[0] + 0.2

@@ -1,0 +1,177 @@
+"""The command, run as it is: in this process, as a process of its own, and before a model server."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.surfaces.cli import main
+
+SET = ("DATABASE_URL", "QDRANT_URL", "QDRANT_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def complaint(self) -> str:
+        """The one line on stderr; whatever is more fails the test."""
+        [line] = self.err.splitlines()
+        return line
+
+
+class Typed(io.TextIOWrapper):
+    """Stdin that was typed at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty data folder, and no setting but that."""
+    for name in [name for name in os.environ if name in SET or name.startswith("HACHI_")]:
+        monkeypatch.delenv(name)
+    folder = tmp_path / "home"
+    monkeypatch.setenv("HACHI_HOME", str(folder))
+    monkeypatch.setenv("LOGNAME", "mickael")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    return folder
+
+
+@pytest.fixture
+def hachi(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Ran]:
+    """`hachi("memories", "list", stdin=b"…")` in this process."""
+
+    def run(*args: str, stdin: bytes = b"", typed: bool = False) -> Ran:
+        kind = Typed if typed else io.TextIOWrapper
+        monkeypatch.setattr(sys, "stdin", kind(io.BytesIO(stdin), encoding="utf-8"))
+        capsys.readouterr()
+        code = main(args)
+        out, err = capsys.readouterr()
+        return Ran(code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def process(home: Path) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
+    """`process("chat")` as a process of its own, with pipes."""
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def run(*args: str, **options: Any) -> "subprocess.Popen[bytes]":
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        call = "import sys; from agent.surfaces.cli import main; sys.exit(main())"
+        begun.append(subprocess.Popen([sys.executable, "-c", call, *args], **pipes | options))
+        return begun[-1]
+
+    yield run
+    for one in begun:
+        one.kill()
+        one.wait()
+        for pipe in (one.stdin, one.stdout, one.stderr):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+
+@dataclass
+class ModelServer:
+    """Answers as an OpenAI-compatible server does."""
+
+    address: str
+    answer: str = "Hello there, how are you?"
+    status: int = 200
+    pause: float = 0.0
+    """Seconds between two words."""
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def model(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.reply(
+                {
+                    "object": "list",
+                    "data": [{"id": "small", "object": "model", "created": 0, "owned_by": "us"}],
+                }
+            )
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            server.asked.append(body.decode())
+            if server.status == 200 and json.loads(body).get("stream"):
+                self.stream()
+            else:
+                ended.wait(server.pause)
+                message = {"role": "assistant", "content": server.answer}
+                self.reply(completion("chat.completion", message=message, finish_reason="stop"))
+
+        def reply(self, body: dict[str, Any]) -> None:
+            data = json.dumps(body if server.status == 200 else {"error": {"message": "no"}}).encode()
+            self.send_response(server.status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def stream(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            words = server.answer.split(" ")
+            for number, word in enumerate(words):
+                ended.wait(server.pause)
+                delta = {"role": "assistant", "content": word if number == 0 else f" {word}"}
+                last = "stop" if number + 1 == len(words) else None
+                chunk = completion("chat.completion.chunk", delta=delta, finish_reason=last)
+                self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+                self.wfile.flush()
+            self.wfile.write(b"data: [DONE]\n\n")
+
+        def handle(self) -> None:
+            with suppress(OSError):  # whoever asked has gone
+                super().handle()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    def completion(kind: str, **choice: Any) -> dict[str, Any]:
+        return {"id": "1", "object": kind, "created": 0, "model": "small", "choices": [{"index": 0} | choice]}
+
+    ended = threading.Event()
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ModelServer(f"http://127.0.0.1:{http.server_port}/v1")
+    thread = threading.Thread(target=http.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setenv("OPENAI_BASE_URL", server.address)
+    monkeypatch.setenv("HACHI_MODEL", "small")
+    monkeypatch.setenv("HACHI_MODEL_RETRIES", "0")
+    yield server
+    ended.set()
+    http.shutdown()
+    http.server_close()
+    thread.join()

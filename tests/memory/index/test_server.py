@@ -1,0 +1,197 @@
+"""What holds for the index on a server alone."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+import respx
+from qdrant_client import AsyncQdrantClient
+
+from memory.errors import IndexUnavailable
+from memory.index import Point, Question
+from memory.index.server import ServerIndex
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant"),
+    pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection"),
+]
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+URL = "http://127.0.0.1:6333"
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[AsyncQdrantClient]:
+    client = AsyncQdrantClient(":memory:")
+    yield client
+    await client.close()
+
+
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+async def test_replicas_that_start_together_agree_on_one_generation(client: AsyncQdrantClient) -> None:
+    opened = [ServerIndex.over(client, "here", 4, "one") for _ in range(5)]
+    assert len({index.generation for index in await asyncio.gather(*opened)}) == 1
+
+
+async def test_a_replica_that_loses_the_race_takes_what_the_other_made(
+    client: AsyncQdrantClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await ServerIndex.over(client, "here", 4, "one")
+    really, asked = client.collection_exists, []
+
+    async def not_yet(name: str, **options: Any) -> bool:
+        asked.append(name)
+        return len(asked) > 1 and await really(name, **options)
+
+    monkeypatch.setattr(client, "collection_exists", not_yet)
+    second = await ServerIndex.over(client, "here", 4, "one")
+    assert len(asked) == 2
+    assert second.generation == first.generation
+
+
+async def test_a_wipe_by_another_replica_is_seen_at_the_next_look(client: AsyncQdrantClient) -> None:
+    one = await ServerIndex.over(client, "here", 4, "one")
+    other = await ServerIndex.over(client, "here", 4, "one")
+    await one.wipe()
+    assert other.generation != one.generation
+    assert await other.refresh() == other.generation == one.generation
+
+
+async def test_a_lost_collection_is_made_again_at_the_next_look(client: AsyncQdrantClient) -> None:
+    index = await ServerIndex.over(client, "here", 4, "one")
+    before = index.generation
+    await client.delete_collection(index.collection)
+    assert await index.refresh() not in {"", before}
+    assert await index.count() == 0
+
+
+async def test_only_collections_of_the_same_family_are_dropped(client: AsyncQdrantClient) -> None:
+    await ServerIndex.over(client, "here", 4, "one")
+    for name in ("hachi", "hachi-notes", "other"):
+        await client.create_collection(name, {})
+    await ServerIndex.over(client, "here", 4, "one", collection="dog")
+    kept = await ServerIndex.over(client, "here", 4, "two")
+    names = {found.name for found in (await client.get_collections()).collections}
+    assert {name for name in names if not name.startswith("dog-")} == {
+        "hachi",
+        "hachi-notes",
+        "other",
+        kept.collection,
+    }
+    assert len(names) == 5
+
+
+@pytest.mark.parametrize("prefer_grpc", [True, False])
+async def test_a_server_that_is_down_is_told_with_its_address(
+    prefer_grpc: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = closed_port()
+    url = f"http://127.0.0.1:{port}"
+    with pytest.raises(IndexUnavailable) as told:
+        await ServerIndex.open(url, None, 4, "one", prefer_grpc=prefer_grpc)
+    assert f"the memory index at {url} does not answer" in str(told.value)
+    assert "start Qdrant there, or unset QDRANT_URL" in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+async def test_an_address_that_is_none_is_told() -> None:
+    with pytest.raises(IndexUnavailable, match="QDRANT_URL '::::' cannot be read as an address"):
+        await ServerIndex.open("::::", None, 4, "one")
+
+
+@respx.mock
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(401, "refuses the key; set QDRANT_API_KEY"), (403, "refuses the key"), (503, "does not answer")],
+)
+async def test_a_refusal_is_told_without_the_key(status: int, words: str) -> None:
+    respx.route(host="127.0.0.1").mock(httpx.Response(status, text="secret-key is wrong"))
+    with pytest.raises(IndexUnavailable, match=words) as told:
+        await ServerIndex.open(URL, "secret-key", 4, "one", prefer_grpc=False)
+    assert "secret-key" not in str(told.value)
+
+
+@respx.mock
+async def test_a_collection_that_vanished_in_the_middle_is_told() -> None:
+    respx.route(host="127.0.0.1").mock(httpx.Response(404, text="no collection"))
+    index = ServerIndex(AsyncQdrantClient(url=URL, check_compatibility=False), URL, "hachi", "one")
+    question = Question(frozenset({"global"}), NOW, [1, 0, 0, 0])
+    point = Point(str(uuid4()), "memory", frozenset({"global"}), "x", [1, 0, 0, 0], NOW)
+    for attempt in (index.search(question), index.put([point]), index.remove([point.id]), index.count()):
+        with pytest.raises(IndexUnavailable, match="`hachi reindex` builds it anew"):
+            await attempt
+    await index.close()
+
+
+@respx.mock
+async def test_a_server_that_takes_too_long_is_told() -> None:
+    respx.route(host="127.0.0.1").mock(side_effect=httpx.ReadTimeout("too long"))
+    with pytest.raises(IndexUnavailable, match="too long"):
+        await ServerIndex.open(URL, None, 4, "one", prefer_grpc=False)
+
+
+@respx.mock
+async def test_a_creation_that_fails_is_not_taken_for_a_lost_race() -> None:
+    respx.get(path__regex=".*/exists").mock(
+        httpx.Response(200, json={"result": {"exists": False}, "status": "ok", "time": 0.1})
+    )
+    respx.put(host="127.0.0.1").mock(httpx.Response(507, text="disk full"))
+    with pytest.raises(IndexUnavailable, match="507"):
+        await ServerIndex.open(URL, None, 4, "one", prefer_grpc=False)
+
+
+@respx.mock
+async def test_the_collection_separates_owners_and_is_indexed_by_what_is_filtered() -> None:
+    ok = {"result": True, "status": "ok", "time": 0.1}
+    updated = {"result": {"operation_id": 1, "status": "completed"}, "status": "ok", "time": 0.1}
+    exists = {"result": {"exists": False}, "status": "ok", "time": 0.1}
+    respx.get(path__regex=".*/exists").mock(httpx.Response(200, json=exists))
+    made = respx.put(path__regex="/collections/hachi-[0-9a-f]{12}$").mock(httpx.Response(200, json=ok))
+    fields = respx.put(path__regex=".*/index").mock(httpx.Response(200, json=updated))
+    respx.get(path__regex="/collections/hachi-.*").mock(
+        httpx.Response(200, json={"result": COLLECTION, "status": "ok", "time": 0.1})
+    )
+    respx.get(path="/collections").mock(
+        httpx.Response(200, json={"result": {"collections": []}, "status": "ok", "time": 0.1})
+    )
+    index = await ServerIndex.open(URL, None, 4, "one", prefer_grpc=False)
+    await index.close()
+    assert index.generation == "a-generation"
+    sent = httpx.Response(200, content=made.calls[0].request.content).json()
+    assert sent["hnsw_config"] == {"m": 0, "payload_m": 16}
+    assert sent["metadata"]["fingerprint"] == "one"
+    assert sent["sparse_vectors"]["words"] == {"modifier": "idf"}
+    asked = [httpx.Response(200, content=call.request.content).json() for call in fields.calls]
+    assert {a["field_name"] for a in asked} == {"owners", "subjects", "group", "created_at", "expires_at"}
+    owners = next(a for a in asked if a["field_name"] == "owners")
+    assert owners["field_schema"] == {"type": "keyword", "is_tenant": True}
+
+
+COLLECTION: dict[str, Any] = {
+    "status": "green",
+    "optimizer_status": "ok",
+    "segments_count": 1,
+    "config": {
+        "params": {},
+        "hnsw_config": {"m": 0, "ef_construct": 100, "full_scan_threshold": 10000},
+        "optimizer_config": {
+            "deleted_threshold": 0.2,
+            "vacuum_min_vector_number": 1000,
+            "default_segment_number": 0,
+            "flush_interval_sec": 5,
+        },
+        "metadata": {"generation": "a-generation"},
+    },
+    "payload_schema": {"kind": {"data_type": "keyword", "points": 0}},
+}

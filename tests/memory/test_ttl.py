@@ -1,0 +1,137 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory.ttl import LONGEST, Ttl, describe, expires_at, read_ttl
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "duration"),
+    [
+        ("1h", HOUR),
+        ("1d", DAY),
+        ("7d", 7 * DAY),
+        ("30d", 30 * DAY),
+        ("2w", 14 * DAY),
+        ("90m", timedelta(minutes=90)),
+        ("45s", timedelta(seconds=45)),
+        ("1mo", 30 * DAY),
+        ("1y", 365 * DAY),
+        ("1.5h", timedelta(minutes=90)),
+        ("1,5 h", timedelta(minutes=90)),
+        ("7 days", 7 * DAY),
+        ("1 week", 7 * DAY),
+        ("a week", 7 * DAY),
+        ("two day(s)", 2 * DAY),
+        ("7-day", 7 * DAY),
+        ("a fortnight", 14 * DAY),
+        ("for three months", 90 * DAY),
+        ("1d12h", 36 * HOUR),
+        ("  1 Day AND 12 Hours. ", 36 * HOUR),
+        ("1 day, 3h", 27 * HOUR),
+        ("P7D", 7 * DAY),
+        ("pt1h", HOUR),
+        ("P1DT12H", 36 * HOUR),
+        ("P1M", 30 * DAY),
+        ("PT1M", timedelta(minutes=1)),
+        ("7 jours", 7 * DAY),
+        ("pendant deux semaines", 14 * DAY),
+        ("1 jour et 2 heures", 26 * HOUR),
+        ("un an", 365 * DAY),
+        ("3 ימים", 3 * DAY),
+        ("שבועיים", 14 * DAY),
+        ("７ｄ", 7 * DAY),
+        (timedelta(days=3), 3 * DAY),
+    ],
+)
+def test_a_duration_is_read_however_it_is_written(text, duration):
+    assert read_ttl(text) == Ttl(duration, True)
+
+
+@pytest.mark.parametrize("text", [None, "", "  ", "null", "None", "NEVER", "for ever", "permanent", "jamais"])
+def test_saying_that_it_does_not_expire_is_understood(text):
+    assert read_ttl(text) == Ttl(None, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0",
+        "0d",
+        "-3",
+        "-7d",
+        "86400",
+        "soon",
+        "tomorrow",
+        "week",
+        "7",
+        "7d7",
+        "a couple of days",
+        "P",
+        "PT",
+        "P0D",
+        "101y",
+        "9" * 40 + "d",
+        "9" * 5000 + "d",
+        "1e9d",
+        "7 dwarfs",
+        "no idea",
+        "\U00010a40 d",
+    ],
+)
+def test_what_is_no_clear_duration_is_kept_for_ever(text):
+    assert read_ttl(text) == Ttl(None, False)
+
+
+@pytest.mark.parametrize(
+    "value", [0, -3, 86400, 1.5, True, False, ["7d"], {"days": 7}, timedelta(0), -DAY, 200 * 365 * DAY]
+)
+def test_a_value_without_a_unit_is_kept_for_ever(value):
+    assert read_ttl(value) == Ttl(None, False)
+
+
+@settings(deadline=None)
+@given(
+    st.one_of(st.text(), st.integers(), st.floats(), st.binary(), st.from_regex(r"[0-9]{1,12} ?[a-z]{1,6}"))
+)
+def test_nothing_is_ever_born_expired(value):
+    read = read_ttl(value)
+    assert read.duration is None or timedelta(0) < read.duration <= LONGEST
+    assert read.understood or read.duration is None
+
+
+@settings(deadline=None)
+@given(st.integers(1, int(LONGEST.total_seconds())))
+def test_a_description_reads_back_as_the_same_duration(seconds):
+    duration = timedelta(seconds=seconds)
+    assert read_ttl(describe(duration)) == Ttl(duration, True)
+
+
+@pytest.mark.parametrize(
+    ("duration", "words"),
+    [
+        (None, "for ever"),
+        (14 * DAY, "2 weeks"),
+        (7 * DAY, "1 week"),
+        (36 * HOUR, "1 day 12 hours"),
+        (timedelta(seconds=61), "1 minute 1 second"),
+        (timedelta(milliseconds=1), "1 second"),
+    ],
+)
+def test_durations_are_described_in_words(duration, words):
+    assert describe(duration) == words
+
+
+def test_the_time_of_expiry_counts_from_when_it_was_learned():
+    assert expires_at("7d", NOW) == datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
+    assert expires_at(None, NOW) is None
+    assert expires_at("soon", NOW) is None
+
+
+def test_a_time_beyond_the_calendar_is_never():
+    assert expires_at("50 years", datetime(9990, 1, 1, tzinfo=UTC)) is None

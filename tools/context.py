@@ -1,0 +1,45 @@
+"""What a tool knows of the turn it is called in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from memory.audience import Audience, Place
+from memory.case import Origin
+from memory.recall import Recall
+from memory.records import Decision, Hit
+from memory.remember import Remembering
+from memory.tasks import Tasks
+
+
+@dataclass(slots=True)
+class TurnContext:
+    """One for each turn. What happens in the turn is gathered in the lists."""
+
+    user: str | None
+    place: Place
+    text: str
+    message_id: str | None
+    shown: frozenset[str]
+    """Ids of the messages that the model has before its eyes: no search brings them again."""
+    clock: Callable[[], datetime]
+    recall: Recall
+    remembering: Remembering
+    tasks: Tasks
+    recalled: list[Hit] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+
+    @property
+    def audience(self) -> Audience:
+        return Audience.of(self.user, self.place)
+
+    def origin(self) -> Origin:
+        assert self.user is not None, "an anonymous turn writes no memory"
+        return Origin(
+            user=self.user,
+            place=self.place,
+            said_at=self.clock(),
+            message_id=self.message_id,
+            said=self.text,
+            recalled=tuple(self.recalled),
+        )

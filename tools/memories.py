@@ -1,0 +1,122 @@
+"""Looking into memory and adding to it."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType
+from memory.ttl import read_ttl
+from tools.context import TurnContext
+from tools.failures import ToolFailed
+
+
+def _as_list(value: Any) -> Any:
+    """Models often give one tag as a string, or several with commas."""
+    if isinstance(value, str):
+        return [part for part in (piece.strip() for piece in value.split(",")) if part]
+    return [] if value is None else value
+
+
+def none_if_blank(value: Any) -> Any:
+    return None if isinstance(value, str) and value.strip().lower() in {"", "null", "none"} else value
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
+Limit = Annotated[int, Field(ge=1, le=50, description="how many at most")]
+
+
+async def search_memories(
+    turn: TurnContext,
+    query: Annotated[str, Field(min_length=1, max_length=2000, description="what to look for, in words")],
+    subjects: Annotated[Subjects, Field(description="only facts with one of these tags; empty for all")] = (),
+    limit: Limit = 10,
+) -> dict[str, Any]:
+    """Search what was said and learned before: facts and past messages, by meaning and words, best first."""
+    if turn.user is None:
+        return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
+    hits = await turn.recall.search(query, turn.audience, limit=limit, subjects=subjects, exclude=turn.shown)
+    return _found(turn, hits)
+
+
+async def get_recent_memories(
+    turn: TurnContext, limit: Annotated[Limit, Field(default=10)]
+) -> dict[str, Any]:
+    """The newest facts that were learned, newest first: for "what do you know about me?" and to catch up."""
+    if turn.user is None:
+        return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
+    return _found(turn, await turn.recall.recent(turn.audience, limit))
+
+
+async def remember(
+    turn: TurnContext,
+    content: Annotated[str, Field(min_length=1, description="one sentence that names the person")],
+    subjects: Annotated[
+        Subjects, Field(default=(), description="lower-case tags, people's names among them")
+    ],
+    ttl: Annotated[
+        str | None,
+        BeforeValidator(_as_text),
+        Field(default=None, description='how long it holds: "1h", "7d", "2w" …; null for good'),
+    ],
+    type: MemoryType = "fact",
+    importance: Annotated[float, Field(ge=0, le=1)] = DEFAULT_IMPORTANCE,
+    replaces: Annotated[
+        str | None, BeforeValidator(none_if_blank), Field(description="the id of the memory this corrects")
+    ] = None,
+) -> dict[str, Any]:
+    """Remember one fact. Answers with what was done (add, merge, replace or ignore) and with what is close to
+    it: if the fact corrects one of those, call again with its id as `replaces`."""
+    if turn.user is None:
+        raise ToolFailed("this person is anonymous: nothing can be remembered of them")
+    if replaces is not None:
+        replaces = (await turn.recall.memory(replaces, turn.audience)).id
+    draft = Draft(content, subjects, ttl, type, importance, replaces)
+    [decision] = await turn.remembering.remember([draft], turn.origin())
+    turn.decisions.append(decision)
+    answer = _decided(decision)
+    if not read_ttl(ttl).understood:
+        answer["note"] = f"ttl {ttl!r} cannot be read, so it is kept for good; use a form such as 7d"
+    return answer
+
+
+def _found(turn: TurnContext, hits: list[Hit]) -> dict[str, Any]:
+    turn.recalled.extend(hits)
+    if not hits:
+        return {"memories": [], "note": "nothing found"}
+    return {"memories": [_shown(hit) for hit in hits]}
+
+
+def _shown(hit: Hit) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": hit.id,
+        "kind": hit.kind,
+        "content": hit.content,
+        "created_at": hit.created_at.isoformat(timespec="minutes"),
+        "score": round(hit.score, 2),
+    }
+    if hit.author:
+        shown["author"] = hit.author
+    if hit.memory:
+        shown["subjects"] = list(hit.memory.subjects)
+        if hit.memory.expires_at:
+            shown["expires_at"] = hit.memory.expires_at.isoformat(timespec="minutes")
+    return shown
+
+
+def _decided(decision: Decision) -> dict[str, Any]:
+    return {
+        "action": decision.action,
+        "id": decision.id,
+        "content": decision.content,
+        "reason": decision.reason,
+        "expires_at": decision.expires_at.isoformat(timespec="minutes") if decision.expires_at else None,
+        "close": [_near(memory) for memory in decision.close],
+    }
+
+
+def _near(memory: Memory) -> dict[str, str]:
+    return {"id": memory.id, "content": memory.content}
