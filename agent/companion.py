@@ -22,6 +22,7 @@ from memory.case import Origin
 from memory.database import Database
 from memory.embedders import Embedder, open_embedder
 from memory.errors import IndexUnavailable
+from memory.history import History
 from memory.index import Index, fingerprint_of
 from memory.index.late import LateIndex
 from memory.indexing import Indexing, Progress
@@ -72,6 +73,7 @@ class Companion:
         self.remembering = Remembering(
             database, self.store, self.likeness, self.indexing, clock, settings.importance_floor
         )
+        self._history = History(database)
         self.removal = Removal(database, self.store, self.index, self.queue, clock)
 
     @classmethod
@@ -210,7 +212,14 @@ class Companion:
 
     async def history(self, id: str, *, user: str) -> list[MemoryUpdate]:
         """What replaced what, when and why, along the chain this memory stands in; oldest first."""
-        return await self.store.history(id, _audience(user, None))
+        return await self._history.of(id, _audience(user, None))
+
+    async def undo(self, id: str, *, user: str) -> MemoryUpdate:
+        """Take back the last replacement this memory took part in: what was replaced holds again. Raises
+        NotFound where there is none."""
+        update = await self._history.undo(id, _audience(user, None), user, self.clock())
+        await self.indexing.try_to_catch_up()
+        return update
 
     async def import_messages(
         self,
@@ -234,7 +243,10 @@ class Companion:
 
     async def purge(self) -> list[Memory]:
         """Delete what has expired; says what went."""
-        return await self.removal.purge()
+        gone = await self.removal.purge()
+        if gone:  # what they had replaced may be back
+            await self.indexing.try_to_catch_up()
+        return gone
 
     async def reindex(self, progress: Progress | None = None) -> int:
         """Build the index anew from the record. How many rows it now shows."""

@@ -31,7 +31,7 @@ _ABOUT_OTHERS = tuple(
         rf"{_A} and {_B} are (?:really |actually )?(?:the same person|one and the same)",
         # French
         rf"{_A} s['’]appelle (?:en réalité|en fait|vraiment|aussi|réellement) {_B}",
-        rf"le (?:vrai |sur)?(?:nom|prénom) (?:de |d['’]){_A},? (?:est|c['’]est) (?:en fait |en réalité )?{_B}",
+        rf"le (?:vrai |sur)?(?:nom|prénom) (?:de |d['’]){_A},? (?:est|c['’]est) (?:en fait )?{_B}",
         rf"{_A} est (?:le surnom de|le diminutif de|aussi connue? sous le nom de) {_B}",
         rf"on (?:appelle|surnomme) {_A} {_B}",
         rf"{_A} se fait appeler {_B}",
@@ -64,14 +64,14 @@ _ABOUT_ME = tuple(
 
 _NO_NAME = frozenset(
     # What stands where a name would, and is none: "it is called", "call me back", "we call it", "Ana's dog".
-    """a an the my your his her its our their this that these those it he she they we you i me him them us who
-    which what where there here one someone somebody nobody everyone everybody people not no never always just
-    back later tomorrow today tonight now soon again maybe when if at on in after before asap anytime sometimes
-    crazy old please up out by for to of and or but with from
-    le la les l un une des mon ma mes ton ta tes son sa ses notre votre leur ce cet cette ces il elle on nous vous
-    tu je ça cela demain ce soir plus tard quand si au à aujourd'hui bientôt vite
-    זה זו הוא היא אני אתה את שלי מחר היום אחר כך
-    el los las mi tu su mañana luego der die das mein meine dein sein ihr morgen später""".split()
+    """a an the my your his her its our their this that these those it he she they we you i me him them
+    us who which what where there here one someone somebody nobody everyone everybody people not no
+    never always just back later tomorrow today tonight now soon again maybe when if at on in after
+    before asap anytime sometimes crazy old please up out by for to of and or but with from le la les
+    l un une des mon ma mes ton ta tes son sa ses notre votre leur ce cet cette ces il elle on nous
+    vous tu je ça cela demain ce soir plus tard quand si au à aujourd'hui bientôt vite זה זו הוא היא
+    אני אתה את שלי מחר היום אחר כך el los las mi tu su mañana luego der die das mein meine dein sein
+    ihr morgen später""".split()
 )
 
 

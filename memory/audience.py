@@ -9,7 +9,7 @@ Places nest, outermost first, so ``place:acme/general/thread-7`` lies in ``place
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 GLOBAL = "global"
 
@@ -26,10 +26,12 @@ class Place:
 
     @classmethod
     def parse(cls, text: str | None) -> "Place":
-        """``None``, ``""`` and ``dm`` are private; ``acme/general`` is the channel general in acme."""
+        """``None``, ``""`` and ``dm`` are private; ``acme/general`` is the channel general in acme. Nothing else
+        is private, be it ever so odd a name."""
         if text is None or text.strip().lower() in {"", "dm"}:
             return cls()
-        return cls(tuple(part for part in (p.strip() for p in text.split("/")) if part))
+        names = tuple(unquote(name) for name in (part.strip() for part in text.split("/")) if name)
+        return cls(names or (text.strip(),))
 
     @property
     def private(self) -> bool:
@@ -45,7 +47,11 @@ class Place:
         return tuple(Place(self.path[:depth]) for depth in range(len(self.path), 0, -1))
 
     def __str__(self) -> str:
-        return "/".join(self.path) if self.path else "dm"
+        """As `parse` reads it."""
+        if not self.path:
+            return "dm"
+        text = "/".join(name.replace("%", "%25").replace("/", "%2F") for name in self.path)
+        return f"%{ord(text[0]):02X}{text[1:]}" if text.lower() == "dm" else text
 
 
 PRIVATE = Place()

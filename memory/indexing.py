@@ -50,6 +50,7 @@ class Indexing:
             await self._put_facts(memories, vectors)
         except (IndexUnavailable, EmbedderUnavailable) as error:
             log.warning("the index waits: %s", error)
+            self.begun = False
         self._shown += len(memories)
         if self._shown >= BATCH // 4:
             await self.try_to_catch_up()
@@ -97,7 +98,10 @@ class Indexing:
         made = await self._embedder.embed([memory.content for memory in lacking])
         vectors = {**vectors, **{m.id: vector for m, vector in zip(lacking, made, strict=True)}}
         await self._index.put([_fact(memory, vectors[memory.id]) for memory in shown])
-        if hidden := {memory.id for memory in memories} - {memory.id for memory in shown}:
+        hidden = {memory.id for memory in memories} - {memory.id for memory in shown}
+        # Deleted while it was put: its points were taken out too early.
+        hidden |= await self._store.missing([memory.id for memory in shown])
+        if hidden:
             await self._index.remove(sorted(hidden))
 
     async def _messages(self, generation: str) -> int:
@@ -106,7 +110,7 @@ class Indexing:
             return 0
         ids = {line.message.id for line in due}
         entries: dict[str, tuple[Line, str]] = {}
-        for lines in (await self._transcript.around(due)).values():
+        for lines in await self._transcript.around(due):
             messages = [line.message for line in lines]
             for at, line in enumerate(lines):
                 if line.message.id in ids:

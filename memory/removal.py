@@ -49,6 +49,7 @@ class Removal:
         now, work = self._clock(), []
         async with self._database.write() as connection:
             batch = await self._store.expired(connection, now, BATCH)
+            await self._store.revive(connection, [memory.id for memory in batch], now)
             for user in sorted({memory.user_id for memory in batch}):
                 theirs = [memory.id for memory in batch if memory.user_id == user]
                 ids = await self._store.delete(connection, theirs)

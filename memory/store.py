@@ -30,7 +30,7 @@ from memory.aliases import Aliases
 from memory.audience import Audience, user_key
 from memory.database import Database, Overtaken
 from memory.errors import NotFound
-from memory.records import Memory, MemoryUpdate
+from memory.records import Memory
 from memory.tables import Utc, memories, memory_aliases, memory_owners, memory_updates, waits
 
 WHOLE_ID = 36
@@ -93,35 +93,6 @@ class MemoryStore:
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar_one()
 
-    async def history(self, id: str, audience: Audience) -> list[MemoryUpdate]:
-        """What replaced what along the chain this memory stands in, oldest first. Only steps taken for an
-        owner this audience may read; never used for retrieval."""
-        async with self._database.read() as connection:
-            known, new = {id}, {id}
-            steps: dict[str, Any] = {}
-            while new:
-                touching = or_(memory_updates.c.old_id.in_(new), memory_updates.c.new_id.in_(new))
-                rows = (await connection.execute(select(memory_updates).where(touching))).all()
-                rows = [row for row in rows if audience.may_read(row.owners)]
-                steps |= {row.id: row for row in rows}
-                new = {other for row in rows for other in (row.old_id, row.new_id) if other} - known
-                known |= new
-            texts = select(memories.c.id, memories.c.content).where(memories.c.id.in_(known))
-            text = {row.id: row.content for row in await connection.execute(texts)}
-        return [
-            MemoryUpdate(
-                row.id,
-                row.user_id,
-                row.old_id,
-                row.new_id,
-                row.reason,
-                row.created_at,
-                old_content=text.get(row.old_id, ""),
-                new_content=text.get(row.new_id),
-            )
-            for row in sorted(steps.values(), key=lambda row: row.created_at)
-        ]
-
     # Deciding and writing, inside the caller's transaction: see `memory.remember`.
 
     async def holders(
@@ -181,7 +152,7 @@ class MemoryStore:
                 await connection.execute(
                     insert(memory_owners).values(memory_id=id, owner=owner, content_key=content_key)
                 )
-        await _index_again(connection, [id])
+        await index_again(connection, [id])
 
     async def supersede(
         self,
@@ -211,7 +182,7 @@ class MemoryStore:
                 owners=sorted(owners),
             )
         )
-        await _index_again(connection, [old.id])
+        await index_again(connection, [old.id])
 
     async def refresh(self, connection: AsyncConnection, memory: Memory, **values: Any) -> None:
         """Raise `importance`, or put off `expires_at` (None: for good), of a memory that was said again. What
@@ -230,7 +201,7 @@ class MemoryStore:
         if done.rowcount == 0:
             raise Overtaken(f"memory {memory.id} has just been deleted")
         if "expires_at" in values:
-            await _index_again(connection, [memory.id])
+            await index_again(connection, [memory.id])
 
     # Upkeep.
 
@@ -247,7 +218,8 @@ class MemoryStore:
         """Memories, superseded ones too, whose state the index of this generation does not show yet; each
         with the revision of that state."""
         async with self._database.read() as connection:
-            return await _fetch_revisions(connection, waits(memories.c.indexed_under, generation), limit)
+            due = select(memories.c.id).where(waits(memories.c.indexed_under, generation)).limit(limit)
+            return await _fetch_revisions(connection, memories.c.id.in_(due))
 
     async def count_unindexed(self, generation: str) -> int:
         due = waits(memories.c.indexed_under, generation)
@@ -289,7 +261,7 @@ class MemoryStore:
             raise NotFound(f"memory {memory.id!r} is not {user}'s to take away: somebody else said it")
         alone = said_by == {user_key(user)}
         gone = await self._take_away(connection, [(memory.id, owners if alone else {user_key(user)})])
-        await _index_again(connection, [memory.id])
+        await index_again(connection, [memory.id])
         return gone
 
     async def delete(self, connection: AsyncConnection, ids: Collection[str]) -> list[str]:
@@ -329,6 +301,18 @@ class MemoryStore:
         await connection.execute(delete(memory_updates).where(memory_updates.c.old_id.in_(gone)))
         await connection.execute(delete(memories).where(memories.c.id.in_(gone)))
         return sorted(gone)
+
+    async def revive(self, connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
+        """Bring back what these had replaced and what still holds: a week's leave ends no address."""
+        steps = (
+            select(memory_updates.c.old_id, memory_updates.c.owners)
+            .join(memories, memories.c.id == memory_updates.c.old_id)
+            .where(memory_updates.c.new_id.in_(ids), memory_updates.c.old_id.not_in(ids), unexpired(now))
+        )
+        for step in (await connection.execute(steps)).all():
+            here = and_(memory_owners.c.memory_id == step.old_id, memory_owners.c.owner.in_(step.owners))
+            await connection.execute(update(memory_owners).where(here).values(superseded=0))
+            await index_again(connection, [step.old_id])
 
     async def expired(self, connection: AsyncConnection, now: datetime, limit: int) -> list[Memory]:
         """What the purge is to delete, whoever it belongs to. Nobody puts off its end any more in this
@@ -375,7 +359,7 @@ def _held(id: ColumnElement[str]) -> ColumnElement[bool]:
     return exists().where(memory_owners.c.memory_id == id, _active())
 
 
-async def _index_again(connection: AsyncConnection, ids: Collection[str]) -> None:
+async def index_again(connection: AsyncConnection, ids: Collection[str]) -> None:
     due = update(memories).where(memories.c.id.in_(ids))
     await connection.execute(due.values(indexed_under=None, revision=memories.c.revision + 1))
 

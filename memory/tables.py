@@ -99,7 +99,8 @@ messages = Table(
     Column("indexed_under", Text),
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
-    Index("ix_messages_unindexed", "indexed_under"),
+    Index("ix_messages_unindexed", "indexed_under", "seq"),
+    Index("ix_messages_place", "place", "seq"),
 )
 
 speakers = Table(

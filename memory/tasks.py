@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import insert, select, update
 
 from memory.database import Database
 from memory.errors import NotFound
@@ -28,19 +28,23 @@ class Tasks:
         place: str = "",
     ) -> Task:
         """Make a task, or change the one of this id (NotFound where the user has none). Without an id, an
-        unfinished task of the same words is taken to be meant, so that saying it twice makes one."""
+        unfinished task of the same words is taken to be meant, so that saying it twice makes one.
+
+        In a place only what was asked for there can be meant; in private, anything of the user's."""
         description = description.strip()
         async with self._database.write(lock=[f"tasks:{user}"]) as connection:
-            mine = tasks.c.user_id == user
+            mine = select(tasks).where(tasks.c.user_id == user)
+            if place:
+                mine = mine.where(tasks.c.place == place)
             if id is not None:
-                found = (await connection.execute(select(tasks).where(mine, _id_is(id)))).all()
+                found = (await connection.execute(mine.where(_id_is(id)))).all()
                 if len(found) != 1:
                     raise NotFound(f"no task {id!r}; give null to make a new one")
                 row: Any = found[0]
             else:
-                same = func.lower(tasks.c.description) == description.lower()
-                unfinished = tasks.c.status != "done"
-                row = (await connection.execute(select(tasks).where(mine, same, unfinished))).first()
+                unfinished = await connection.execute(mine.where(tasks.c.status != "done"))
+                same = description.casefold()  # the database folds only what is ASCII
+                row = next((row for row in unfinished if row.description.casefold() == same), None)
             if row is None:
                 task = Task(str(uuid4()), user, description, status, now, now, due)
                 await connection.execute(

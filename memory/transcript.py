@@ -1,11 +1,12 @@
 """The transcript: every message said, in order. Readable by the audience of the place it was said in."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, Table, and_, bindparam, func, or_, select, update
+from sqlalchemy import ColumnElement, Insert, Table, and_, bindparam, false, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, Place, owners_of
 from memory.database import Database
 from memory.records import Message
-from memory.tables import conversations, messages, speakers, users
+from memory.tables import conversations, messages, speakers, users, waits
 from memory.windows import REACH
 
 
@@ -25,6 +26,11 @@ class Line:
     owners: frozenset[str]
     seq: int
     """Grows with every message, over all conversations."""
+
+    @property
+    def heard_by(self) -> str:
+        """The owner key of the place it was said in, or of whom it was said to in private."""
+        return min(self.owners)  # a place's comes before a person's
 
 
 class Transcript:
@@ -51,7 +57,9 @@ class Transcript:
             (conversations, conversation),
             *(
                 (speakers, {"owner": owner, "author": message.author})
-                for owner in sorted(owners_of(user, place))  # in one order, so that no two wait for each other
+                for owner in sorted(
+                    owners_of(user, place)
+                )  # in one order, so that no two wait for each other
             ),
         ]
         new = []
@@ -136,11 +144,15 @@ class Transcript:
             return (await connection.execute(query)).scalar_one()
 
     async def unindexed(self, generation: str, limit: int) -> list[Line]:
-        """Messages the index of this generation does not hold yet, oldest first."""
-        due = waits(messages.c.indexed_under, generation)
-        query = select(messages).where(due).order_by(messages.c.seq).limit(limit)
+        """Messages the index of this generation does not hold yet; of those that wait alike, oldest first."""
+        under = messages.c.indexed_under
+        found: list[Line] = []
         async with self._database.read() as connection:
-            return [_line(row) for row in await connection.execute(query)]
+            for due in (under.is_(None), under < generation, under > generation):  # each in an index's order
+                query = select(messages).where(due).order_by(under, messages.c.seq)
+                rows = await connection.execute(query.limit(limit - len(found)))
+                found += [_line(row) for row in rows]
+        return found
 
     async def count_unindexed(self, generation: str) -> int:
         due = waits(messages.c.indexed_under, generation)
@@ -148,15 +160,18 @@ class Transcript:
             query = select(func.count()).select_from(messages).where(due)
             return (await connection.execute(query)).scalar_one()
 
-    async def around(self, lines: Sequence[Line]) -> dict[str, list[Line]]:
+    async def around(self, lines: Sequence[Line]) -> list[list[Line]]:
         """For each conversation the lines lie in: these and their neighbours' neighbours, in order, so that
-        the windows of all that a line takes part in can be drawn."""
+        the windows of all that a line takes part in can be drawn. What different people say in private is
+        never of one conversation, even where it bears the same id."""
         reach = 2 * REACH
-        found: dict[str, list[Line]] = {}
+        found: list[list[Line]] = []
+        talks: dict[tuple[str, str], list[int]] = {}
+        for line in lines:
+            talks.setdefault((line.message.conversation_id, line.heard_by), []).append(line.seq)
         async with self._database.read() as connection:
-            for conversation in {line.message.conversation_id for line in lines}:
-                seqs = [line.seq for line in lines if line.message.conversation_id == conversation]
-                inside = messages.c.conversation_id == conversation
+            for (conversation, heard_by), seqs in talks.items():
+                inside = and_(messages.c.conversation_id == conversation, _heard_by(heard_by))
                 before = (
                     select(messages)
                     .where(inside, messages.c.seq < min(seqs))
@@ -171,7 +186,7 @@ class Transcript:
                     .limit(reach)
                 )
                 rows = [row for query in (before, within, after) for row in await connection.execute(query)]
-                found[conversation] = sorted((_line(row) for row in rows), key=lambda line: line.seq)
+                found.append(sorted((_line(row) for row in rows), key=lambda line: line.seq))
         return found
 
     async def mark_indexed(self, ids: Collection[str], generation: str) -> None:
@@ -187,7 +202,9 @@ _MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__)
 def readable(audience: Audience) -> ColumnElement[bool]:
     """The rows of `messages` that the audience may read: the twin of `Audience.may_read` in SQL."""
     people, places = _parts(audience)
-    return or_(messages.c.user_id.in_(people), and_(messages.c.place != "", messages.c.place.in_(places)))
+    said = [messages.c.user_id.in_(people)] if people else []  # an empty one would cost the use of an index
+    heard = [messages.c.place.in_(places)] if places else []
+    return or_(false(), *said, *heard)
 
 
 def _parts(audience: Audience) -> tuple[list[str], list[str]]:
@@ -204,6 +221,12 @@ _BY_IDS = select(*_MESSAGE).where(
         and_(messages.c.place != "", messages.c.place.in_(bindparam("places", expanding=True))),
     ),
 )
+
+
+def _heard_by(owner: str) -> ColumnElement[bool]:
+    if owner.startswith("place:"):
+        return messages.c.place == owner
+    return and_(messages.c.place == "", messages.c.user_id == owner.removeprefix("user:"))
 
 
 def _message(row: Any) -> Message:

@@ -52,9 +52,7 @@ class WorkQueue:
         """Take the oldest piece that is due, or the one of this id; it is ours for `CLAIM`."""
         due = select(work.c.seq).where(work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS)
         due = due.order_by(work.c.seq).limit(1) if id is None else due.where(work.c.id == id)
-        async with (
-            self._database.read() as connection
-        ):  # most looks find nothing; take no write lock for them
+        async with self._database.read() as connection:  # most looks find nothing: no write lock for them
             if (await connection.execute(due)).first() is None:
                 return None
         async with self._database.write() as connection:
@@ -78,7 +76,9 @@ class WorkQueue:
         wait = timedelta(seconds=min(4 ** (piece.attempts - 1), 3600))
         async with self._database.write() as connection:
             await connection.execute(
-                update(work).where(work.c.id == piece.id).values(due_at=now + wait, last_error=error[:500])
+                update(work)
+                .where(work.c.id == piece.id)
+                .values(due_at=now + wait, last_error=error.replace("\x00", "")[:500])
             )
 
     async def release(self, now: datetime) -> None:

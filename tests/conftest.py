@@ -1,7 +1,9 @@
 """What tests of several packages share: the clock, a companion in a folder of its own, a model's server."""
 
+import asyncio
 import functools
 import os
+import shutil
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,11 +27,15 @@ load_bundled_once = functools.cache(bundled._load)
 """The bundled embedder's weights take 0.4 s to load; one copy serves all tests of a process."""
 
 
-@pytest.fixture(autouse=True)
-def _nobodys_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def _forget_settings(patch: pytest.MonkeyPatch) -> None:
     """What is set outside must not reach the tests."""
     for name in [name for name in os.environ if name.startswith(SETTINGS)]:
-        monkeypatch.delenv(name)
+        patch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    _forget_settings(monkeypatch)
 
 
 @dataclass
@@ -50,9 +56,28 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture(scope="session")
+def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder in which nothing has been said yet. Making one takes longer than copying it."""
+    from agent import Companion, Settings
+
+    folder = tmp_path_factory.mktemp("empty") / "home"
+
+    async def make() -> None:
+        settings = Settings(home=folder, embedder="bundled")
+        async with Companion.open(settings, upkeep=False) as pet:
+            await pet.catch_up()
+
+    with pytest.MonkeyPatch.context() as patch:
+        _forget_settings(patch)
+        patch.setattr(bundled, "_load", load_bundled_once)
+        asyncio.run(make())
+    return folder
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
+def home(tmp_path: Path, empty_home: Path) -> Path:
+    return Path(shutil.copytree(empty_home, tmp_path / "home"))
 
 
 @pytest.fixture

@@ -55,3 +55,9 @@ def pet_at(open_pet: OpenPet, server: ScriptedServer) -> Callable[..., Awaitable
 def first_way() -> Way:
     """Where one way is enough."""
     return WAYS[0]
+
+
+@pytest.fixture
+def one_streamed() -> Way:
+    """The other extreme: the other API, streamed."""
+    return WAYS[-1]

@@ -21,6 +21,7 @@ from memory.database import Database
 from memory.embedders import Thresholds
 from memory.embedders.bundled import BundledEmbedder
 from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.history import History
 from memory.index import fingerprint_of
 from memory.index.edge import EdgeIndex
 from memory.indexing import Indexing
@@ -104,6 +105,7 @@ class House:
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(self.database)
+        self.history = History(self.database)
         self.transcript = Transcript(self.database)
         self.tasks = Tasks(self.database)
         self.queue = WorkQueue(self.database)
@@ -166,7 +168,7 @@ class House:
         return {hit.content for hit in await self.search(question, user, place, limit=50)}
 
     async def reasons(self, id: str, user: str = "anna", place: str | None = None) -> list[str]:
-        steps = await self.store.history(id, Audience.of(user, Place.parse(place)))
+        steps = await self.history.of(id, Audience.of(user, Place.parse(place)))
         return [step.reason for step in steps]
 
 

@@ -15,7 +15,6 @@ def upgrade() -> None:
     people_and_places()
     transcript()
     memories()
-    aliases()
     audit()
     tasks()
     work()
@@ -56,7 +55,8 @@ def transcript() -> None:
     )
     op.create_index("ix_messages_conversation", "messages", ["conversation_id", "seq"])
     op.create_index("ix_messages_user", "messages", ["user_id", "seq"])
-    op.create_index("ix_messages_unindexed", "messages", ["indexed_under"])
+    op.create_index("ix_messages_unindexed", "messages", ["indexed_under", "seq"])
+    op.create_index("ix_messages_place", "messages", ["place", "seq"])
     op.create_table(
         "speakers",
         sa.Column("owner", sa.Text(), nullable=False, comment="whose transcript: user:U or place:P"),
@@ -118,19 +118,6 @@ def memories() -> None:
         sqlite_where=sa.text("superseded = 0"),
         postgresql_where=sa.text("superseded = 0"),
     )
-    op.create_table(
-        "memory_aliases",
-        sa.Column("memory_id", ID, nullable=False),
-        sa.Column("name", sa.Text(), nullable=False, comment="the memory says that this name …"),
-        sa.Column("other", sa.Text(), nullable=False, comment="… and this one are one person's"),
-        sa.PrimaryKeyConstraint("memory_id", "name", "other", name="pk_memory_aliases"),
-        sa.ForeignKeyConstraint(
-            ["memory_id"], ["memories.id"], name="fk_memory_aliases_memory_id", ondelete="CASCADE"
-        ),
-    )
-
-
-def aliases() -> None:
     op.create_table(
         "memory_aliases",
         sa.Column("memory_id", ID, nullable=False),

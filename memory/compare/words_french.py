@@ -1,4 +1,4 @@
-"""French words that `memory.vocabulary` reads. One group a line, `name: spelling, another spelling`."""
+"""French words for `memory.compare.vocabulary`. One group a line, `name: spelling, another spelling`."""
 
 ARTICLES = """
 le la les l' un une son sa ses leur leurs il elle lui ils elles se s' qui que qu' y très aussi ce cet cette

@@ -1,7 +1,7 @@
 import pytest
 
-from memory.statements import read, shared_language
-from memory.vocabulary import Language
+from memory.compare.statements import read, shared_language
+from memory.compare.vocabulary import Language
 
 
 def keys(text: str, language: Language = "english") -> list[str]:

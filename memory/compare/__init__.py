@@ -2,8 +2,8 @@
 
 The rule that keeps facts safe: where each of two statements gives a value that the other lacks, they are two
 facts, however alike they sound. That holds in every language. Only what is proved goes further: the same
-words, all the words and more (`memory.entailment`), or an end to what was said before (`memory.conflicts`),
-and the last two only in a language whose small words are known.
+words, all the words and more (`entailment`), or an end to what was said before (`conflicts`), and the last
+two only in a language whose small words are known.
 """
 
 import itertools
@@ -14,13 +14,13 @@ from typing import Literal, Protocol
 
 from rapidfuzz.distance import Levenshtein
 
-from memory.alignment import align
-from memory.chunks import chunks_of, emoji_of
-from memory.conflicts import conflict
-from memory.entailment import obstacle, one_or_several
-from memory.normalise import content_key, normalise
-from memory.statements import Token, read, shared_language
-from memory.vocabulary import Vocabulary, vocabulary
+from memory.compare.alignment import align
+from memory.compare.chunks import chunks_of, emoji_of
+from memory.compare.conflicts import conflict
+from memory.compare.entailment import obstacle, one_or_several
+from memory.compare.normalise import content_key, normalise
+from memory.compare.statements import Token, read, shared_language
+from memory.compare.vocabulary import Vocabulary, vocabulary
 
 __all__ = ["Relation", "Statement", "Verdict", "compare", "content_key", "normalise"]
 

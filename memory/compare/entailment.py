@@ -7,9 +7,9 @@ may change whom or what they are about. Each check that fails is a reason to kee
 
 from collections.abc import Sequence
 
-from memory.alignment import Alignment
-from memory.statements import Token
-from memory.vocabulary import Vocabulary
+from memory.compare.alignment import Alignment
+from memory.compare.statements import Token
+from memory.compare.vocabulary import Vocabulary
 
 _TIMES = frozenset({
     "every", "daily", "weekly", "often", "named", "atnight", "everymorning", "everyevening", "whenever",

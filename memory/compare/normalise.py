@@ -7,6 +7,7 @@ decimal marks, question marks, emoji, and the Hebrew final letters (אף is a no
 
 import re
 import unicodedata
+from functools import lru_cache
 from hashlib import blake2b
 
 CLOSING = " .!…,;:'\"。！，、；：،؛।·"
@@ -37,6 +38,7 @@ def tidy(text: str) -> str:
     return " ".join(text.split())
 
 
+@lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
     """The spelling under which two statements are the same one, in any script. Idempotent."""
     plain = tidy(unicodedata.normalize("NFKC", tidy(text).casefold()))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from memory.normalise import tidy
-from memory.vocabulary import Language, vocabulary
+from memory.compare.normalise import tidy
+from memory.compare.vocabulary import Language, vocabulary
 
 _PUNCTUATION = '.,;:!?()[]"…。！？，、؟¡¿'
 _ELISION = re.compile(r"(l|d|n|s|c|j|m|t|qu|jusqu|lorsqu|puisqu)'(.+)$", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""English words that `memory.vocabulary` reads. One group a line, `name: spelling, another spelling`."""
+"""English words for `memory.compare.vocabulary`. One group a line, `name: spelling, another spelling`."""
 
 ARTICLES = "a an the his her their its he she they him them that which who it there very also just really"
 WEAK = """

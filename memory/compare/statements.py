@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from memory.chunks import Chunk, cut, parts_of, split
-from memory.values import value_at
-from memory.vocabulary import Language, Vocabulary, base_of, cue_counts, language_of, vocabulary
+from memory.compare.chunks import Chunk, cut, parts_of, split
+from memory.compare.values import value_at
+from memory.compare.vocabulary import Language, Vocabulary, base_of, cue_counts, language_of, vocabulary
 
 Kind = Literal["word", "weak", "preposition", "number", "name", "negation", "change"]
 

@@ -1,4 +1,4 @@
-"""Hebrew words that `memory.vocabulary` reads. One group a line, `name: spelling, another spelling`."""
+"""Hebrew words for `memory.compare.vocabulary`. One group a line, `name: spelling, another spelling`."""
 
 ARTICLES = "הוא היא הם הן את שלו שלה שלהם מאוד גם"
 WEAK = """

@@ -2,8 +2,8 @@
 
 import re
 
-from memory.chunks import Chunk
-from memory.vocabulary import Vocabulary
+from memory.compare.chunks import Chunk
+from memory.compare.vocabulary import Vocabulary
 
 _NUMBER = re.compile(r"([+-]?\d+(?:[.,:/-]\d+)*)-?([^\W\d_]+\.?[^\W\d_]*|[%€$£°]+)?$")
 _ORDINAL_ENDINGS = {"st", "nd", "rd", "th", "er", "ère", "e", "ème", "re"}

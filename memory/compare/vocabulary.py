@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import Literal
 
-from memory.normalise import tidy
+from memory.compare.normalise import tidy
 
 Language = Literal["english", "french", "hebrew", ""]
 KNOWN: tuple[Language, Language] = ("english", "french")
@@ -76,7 +76,7 @@ class Vocabulary:
 def vocabulary(language: Language) -> Vocabulary:
     if not language:
         return _empty()
-    lists = import_module(f"memory.words_{language}")
+    lists = import_module(f"memory.compare.words_{language}")
     words = {name: frozenset(tidy(getattr(lists, name)).split()) for name in _PLAIN}
     weak = _weak(lists.WEAK)
     groups = _groups(lists.CHANGES)

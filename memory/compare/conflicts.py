@@ -7,8 +7,8 @@ person has but one of.
 
 from collections.abc import Sequence
 
-from memory.statements import Token
-from memory.vocabulary import Vocabulary
+from memory.compare.statements import Token
+from memory.compare.vocabulary import Vocabulary
 
 _ASIDE = frozenset(
     {"like", "hate", "work", "job", "have", "be", "of", "in", "on", "as", "do", "!ended", "hobby"}

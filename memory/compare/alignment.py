@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memory.statements import Token
-from memory.vocabulary import Vocabulary
+from memory.compare.statements import Token
+from memory.compare.vocabulary import Vocabulary
 
 _EXISTS = frozenset({"have", "be", "own", "play", "drive", "raise", "take", "joue"})
 _VAGUE = frozenset({"sometimes", "parfois", "לפעמים"})

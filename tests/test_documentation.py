@@ -1,0 +1,128 @@
+"""The pages in docs/ say what the code says, and their Python runs."""
+
+import ast
+import asyncio
+import inspect
+import json
+import re
+import types
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from agent.settings import Settings
+from agent.surfaces.cli import build
+from tools.registry import TOOLS
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(DOCS.glob("*.md"))}
+
+
+def settings_table() -> str:
+    """What docs/settings.md must show, made from the fields of Settings and the docstrings under them."""
+    rows = ["| Variable | Takes | Default | What it does |", "|---|---|---|---|"]
+    for name, line in docstrings():
+        field = Settings.model_fields[name]
+        alias: Any = field.validation_alias
+        variable = alias.choices[-1] if alias else f"HACHI_{name.upper()}"
+        if field.default_factory is not None:
+            default = "the platform's data folder"
+        else:
+            default = "unset" if field.default is None else f"`{field.default}`"
+        rows.append(f"| `{variable}` | {taken(field)} | {default} | {line} |")
+    return "\n".join(rows)
+
+
+def taken(field: Any) -> str:
+    """The values of a choice, or the bounds of a number."""
+    for kind in (field.annotation, *get_args(field.annotation)):
+        if get_origin(kind) is Literal:
+            return ", ".join(f"`{choice}`" for choice in get_args(kind))
+    if field.annotation not in (int, float):
+        return "a folder" if field.annotation is Path else "text"
+    bounds = {type(bound).__name__: vars(bound) for bound in map(_Plain, field.metadata)}
+    return "a number" if not bounds else bounds  # type: ignore[return-value]
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    [settings] = ast.parse(inspect.getsource(Settings)).body
+    assert isinstance(settings, ast.ClassDef)
+    for field, text in zip(settings.body, settings.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+            assert isinstance(field.target, ast.Name)
+            assert isinstance(text.value, ast.Constant)
+            yield field.target.id, " ".join(str(text.value.value).split())
+
+
+def test_the_settings_page_is_the_table_of_the_code() -> None:
+    shown = "\n".join(line for line in PAGES["settings"].splitlines() if line.startswith("|"))
+    assert shown == settings_table()
+
+
+def test_every_setting_has_a_line_on_what_it_does() -> None:
+    assert {name for name, _ in docstrings()} == Settings.model_fields.keys()
+
+
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = dict(commands(typer.main.get_command(build())))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_and_option_is_on_the_command_line_page(path: tuple[str, ...]) -> None:
+    page = PAGES["command-line"]
+    assert f"`hachi {' '.join(path)}" in page
+    for parameter in COMMANDS[path].params:
+        for option in (name for name in parameter.opts if name.startswith("--")):
+            assert f"`{option}" in page, option
+
+
+def test_every_command_the_pages_name_is_there() -> None:
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    groups = {path[0] for path in COMMANDS if len(path) > 1}
+    for page in (*PAGES.values(), readme):
+        code = "\n".join(re.findall(r"`[^`\n]+`|```(?:sh|console|text)\n.*?```", page, re.DOTALL))
+        for first, second in re.findall(r"(?<![\w./-])hachi ([a-z]+)\b(?: ([a-z]+)\b)?", code):
+            named = (first, second) if first in groups else (first,)
+            assert named in COMMANDS or (first in groups and not second), named
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_the_tools_page_shows_each_schema_as_the_model_gets_it(tool: Any) -> None:
+    section = PAGES["prompts-and-tools"].split(f"### {tool.name}\n")[1]
+    shown = re.search(r"```json\n(.*?)```", section, re.DOTALL)
+    assert shown is not None
+    assert json.loads(shown[1]) == tool.schema
+    assert tool.description.replace("\n", " ") in " ".join(section.split())
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [name for name, text in PAGES.items() if blocks(text)])
+async def test_the_python_of_a_page_runs(
+    page: str,
+    open_pet: Callable[..., Awaitable[Any]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Block after block in one namespace, where `pet` is a companion that is open already."""
+    monkeypatch.setenv("HACHI_HOME", str(tmp_path / "another"))
+    monkeypatch.setenv("HACHI_EMBEDDER", "bundled")
+    names: dict[str, Any] = {"__name__": page, "pet": await open_pet()}
+    async with asyncio.timeout(60):
+        for block in blocks(PAGES[page]):
+            code = compile(block, f"docs/{page}.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+            running = types.FunctionType(code, names)()
+            if inspect.isawaitable(running):
+                await running

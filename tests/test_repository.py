@@ -1,0 +1,153 @@
+"""What holds for the repository as a whole."""
+
+import re
+import subprocess
+import tomllib
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+from agent.settings import Settings
+
+HERE = Path(__file__).resolve().parent.parent
+
+HOSTS = re.compile(
+    "|".join(("py" + r"pi\.org", "python" + "hosted", "np" + "mjs", r"deb\." + "debian")), re.I
+)
+"""Package indexes: which one is used is for the machine that installs."""
+PATHS = re.compile(
+    r"(?:^|[^A-Za-z0-9_.])/(?:" + "|".join(("wo" + "rk", "fa" + "rm", "ro" + "ot")) + ")/", re.M
+)
+"""Folders of the machines that this was written on."""
+
+
+@cache
+def texts() -> dict[str, str]:
+    """All that is or would be committed, by its path."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=HERE, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if listed.returncode != 0:
+        pytest.skip("not a git repository")
+    found = {}
+    for name in filter(None, listed.stdout.split("\0")):
+        if (HERE / name).is_file():
+            data = (HERE / name).read_bytes()
+            if b"\0" not in data:
+                found[name] = data.decode("utf-8", "replace")
+    return found
+
+
+def test_no_file_names_a_package_index_or_a_folder_of_one_machine() -> None:
+    found = [name for name, text in texts().items() if HOSTS.search(text) or PATHS.search(text)]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text", ["see http" + "s://py" + "pi.org/x", "cd /wo" + "rk/main", "'/ro" + "ot/.ssh'"]
+)
+def test_such_a_name_would_be_seen(text: str) -> None:
+    assert HOSTS.search(text) or PATHS.search(text)
+
+
+def links(page: Path) -> set[Path]:
+    """The files that a page leads to."""
+    found = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    return {(page.parent / link).resolve() for link in found if "://" not in link}
+
+
+PAGES = sorted([*HERE.glob("*.md"), *HERE.glob("docs/*.md")])
+
+
+def test_readme_leads_to_every_page() -> None:
+    reached, new = set(), {HERE / "README.md"}
+    while new:
+        reached |= new
+        new = {to for page in new for to in links(page) if to.suffix == ".md" and to.is_file()} - reached
+    assert set(PAGES) <= reached
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_link_leads_nowhere(page: Path) -> None:
+    assert [str(to) for to in links(page) if not to.exists()] == []
+
+
+def test_every_file_the_pages_name_is_there() -> None:
+    named = re.compile(r"`((?:agent|memory|tools|prompts|tests|benchmarks|examples|docs)/[\w./-]+)`")
+    missing = {
+        (page.name, name)
+        for page in PAGES
+        for name in named.findall(page.read_text(encoding="utf-8"))
+        if not (HERE / name).exists()
+    }
+    assert missing == set()
+
+
+def test_every_variable_of_ours_that_is_named_is_a_setting() -> None:
+    known = {
+        f"HACHI_{name.upper()}" for name, field in Settings.model_fields.items() if not field.validation_alias
+    }
+    named = {
+        (variable, name)
+        for name, text in texts().items()
+        if not name.startswith("tests/")
+        for variable in re.findall(r"\bHACHI_[A-Z]+(?:_[A-Z]+)*\b", text)
+    }
+    assert {variable for variable, _ in named} >= {"HACHI_HOME", "HACHI_MODEL"}
+    assert {(variable, name) for variable, name in named if variable not in known} == set()
+
+
+PROJECT: dict[str, Any] = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_the_constraints_pin_whatever_make_installs() -> None:
+    lines = (HERE / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {
+        re.sub(r"[-_.]+", "-", name).lower(): number
+        for name, number in (line.split("==") for line in lines if line and not line.startswith("#"))
+    }
+    extras = PROJECT["optional-dependencies"]
+    for wanted in map(Requirement, [*PROJECT["dependencies"], *extras["dev"], *extras["postgres"]]):
+        if wanted.name != PROJECT["name"]:
+            assert wanted.specifier.contains(pinned[wanted.name.lower()]), wanted
+
+
+def test_the_changelog_has_this_version() -> None:
+    assert version("hachi") == PROJECT["version"]
+    assert f"## {PROJECT['version']}" in (HERE / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def compose() -> dict[str, Any]:
+    yaml = pytest.importorskip("yaml")
+    found: dict[str, Any] = yaml.safe_load((HERE / "docker-compose.yml").read_text(encoding="utf-8"))
+    return found
+
+
+def test_services_that_keep_data_keep_it_in_volumes_and_are_watched(compose: dict[str, Any]) -> None:
+    assert compose["services"].keys() == {"postgres", "qdrant", "migrate", "hachi"}
+    for name in ("postgres", "qdrant", "hachi"):
+        service = compose["services"][name]
+        assert service["healthcheck"]["test"]
+        assert {volume.split(":")[0] for volume in service["volumes"]} <= compose["volumes"].keys()
+
+
+def test_no_secret_has_a_default(compose: dict[str, Any]) -> None:
+    """Each is asked for where it is first needed; none is written in the file, and no port is published."""
+    secrets = {
+        name: value
+        for service in compose["services"].values()
+        for name, value in service.get("environment", {}).items()
+        if re.search("PASSWORD|KEY", name)
+    }
+    assert {"POSTGRES_PASSWORD", "QDRANT__SERVICE__API_KEY"} <= secrets.keys()
+    for value in secrets.values():
+        assert re.fullmatch(r"\$\{\w+(:-|:\?[\w ,.]+)?\}", value), value
+    example = (HERE / ".env.example").read_text(encoding="utf-8")
+    assert all(line.endswith("=") for line in example.splitlines() if line and not line.startswith("#"))
+    assert not any("ports" in service for service in compose["services"].values())
