@@ -104,7 +104,9 @@ class Aftercare:
 
     async def _dispatch(self, piece: Work) -> list[Decision]:
         if piece.kind == STORE_MEMORIES:
-            return await self._remembering.remember(*from_stored(piece))
+            drafts, origin = from_stored(piece)
+            decisions = await self._remembering.remember(drafts, origin)
+            return decisions + await self._remembering.note_names(origin, piece.payload["speaker"])
         if piece.kind == UNINDEX:
             await self._index.remove(piece.payload["ids"])
             return []
@@ -120,6 +122,7 @@ def to_store(
         "place": list(incoming.place.path),
         "said_at": incoming.sent_at.isoformat(),
         "said": incoming.text,
+        "speaker": incoming.speaker,
         "message_id": message_id,
         "recalled": [{"id": hit.id, "kind": hit.kind, "content": hit.content} for hit in recalled],
     }

@@ -9,7 +9,7 @@ import importlib
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -33,12 +33,15 @@ from memory.remember import Remembering
 from memory.removal import Removal
 from memory.store import MemoryStore
 from memory.tasks import Tasks
+from memory.tidying import Leaving, Limits, Tidying
 from memory.transcript import Transcript
+from memory.ttl import describe
 from memory.work import WorkQueue
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
 
+    from agent.models import ChosenModel
     from agent.turn import House
 
 log = logging.getLogger("hachi")
@@ -75,6 +78,10 @@ class Companion:
         )
         self._history = History(database)
         self.removal = Removal(database, self.store, self.index, self.queue, clock)
+
+        unused_for = timedelta(days=settings.unused_days) if settings.unused_days else None
+        limits = Limits(unused_for, settings.unimportant, settings.max_memories)
+        self.tidying = Tidying(database, self.store, self.removal, limits, clock)
 
     @classmethod
     @asynccontextmanager
@@ -196,8 +203,10 @@ class Companion:
         """Say it differently: a new memory replaces the old one, which stays in the history. `changes` are
         those arguments of `remember` that are to differ from the old one's."""
         old = await self.memory(id, user=user)
+        left = old.expires_at and old.expires_at - self.clock()
         kept: dict[str, Any] = {
             "subjects": old.subjects,
+            "ttl": describe(left) if left else None,
             "type": old.type,
             "importance": old.importance,
             "place": Place.parse(old.place),
@@ -241,6 +250,14 @@ class Companion:
 
     # Upkeep.
 
+    async def preview_purge(self) -> list[Leaving]:
+        """What `purge` and `tidy` would take away now."""
+        return await self.tidying.preview()
+
+    async def tidy(self) -> list[Leaving]:
+        """Take away what the settings `unused_days` and `max_memories` do not keep; says what went."""
+        return await self.tidying.tidy()
+
     async def purge(self) -> list[Memory]:
         """Delete what has expired; says what went."""
         gone = await self.removal.purge()
@@ -268,6 +285,7 @@ class Companion:
             return self._house
 
     _house: "House | None" = None
+    _upkeep: "ChosenModel | None" = None
 
     @cached_property
     def _house_lock(self) -> asyncio.Lock:
@@ -287,16 +305,24 @@ class Companion:
 
     def _build_house(self) -> "House":
         from agent.aftercare import Aftercare
+        from agent.judge import ModelJudge
         from agent.models import choose_model, given_model
         from agent.turn import House
 
+        settings = self.settings
+        model = given_model(self._model) if self._model else choose_model(settings)
+        if settings.judge and (self._model or not settings.offline):
+            self._upkeep = model
+            if settings.upkeep_model and not self._model:
+                self._upkeep = choose_model(settings.model_copy(update={"model": settings.upkeep_model}))
+            self.likeness.judge = ModelJudge(self._upkeep)
         aftercare = Aftercare(
             self.queue, self.remembering, self.indexing, self.recall, self.index, self.clock
         )
         return House(
-            settings=self.settings,
+            settings=settings,
             clock=self.clock,
-            model=given_model(self._model) if self._model else choose_model(self.settings),
+            model=model,
             database=self.database,
             transcript=self.transcript,
             tasks=self.tasks,
@@ -310,6 +336,8 @@ class Companion:
         if self._house is not None:
             await self._house.aftercare.stop()
             await self._house.model.close()
+            if self._upkeep is not None:
+                await self._upkeep.close()
 
     async def _open_index(self, anew: bool) -> Index:
         settings, fingerprint = self.settings, fingerprint_of(self.embedder.name, self.embedder.dimension)

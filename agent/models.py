@@ -113,7 +113,8 @@ def explain(error: Exception, settings: Settings) -> ModelError | None:
     if isinstance(error, openai.RateLimitError):
         return ModelUnavailable(f"{where} says that too much was asked (429); try again later")
     if isinstance(error, openai.APIStatusError):
-        kind = ModelUnavailable if error.status_code >= 500 else ModelRejected
+        passing = error.status_code >= 500 or error.status_code in WORTH_ANOTHER_TRY
+        kind = ModelUnavailable if passing else ModelRejected
         said = error.message.removeprefix(f"Error code: {error.status_code} - ")
         return kind(f"{where} answered {error.status_code}: {_first_line(said, settings)}")
     if isinstance(error, openai.OpenAIError | AgentsException):

@@ -66,6 +66,19 @@ class Settings(BaseSettings):
     """How many of the last messages the model sees."""
     importance_floor: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Facts of less importance are not kept."""
+    judge: bool = False
+    """Ask a model, at most once a turn, whether a fact that resembles another takes its place. Off: both stay
+    where words do not decide it."""
+    upkeep_model: str | None = None
+    """The model for upkeep such as judging; unset is the one that answers."""
+    unused_days: Annotated[int, Field(ge=1)] | None = None
+    """After so many days without being said or recalled, memories of less than `unimportant` go. Unset: none
+    does."""
+    unimportant: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """See `unused_days`."""
+    max_memories: Annotated[int, Field(ge=1)] | None = None
+    """How many memories a person may have; the least important, longest unused go first. Unset: any
+    number."""
     purge_minutes: Annotated[float, Field(gt=0)] = 15.0
     """How often what has expired is deleted."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

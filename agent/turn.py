@@ -21,6 +21,7 @@ from agent.loop import OnText, Thought, think
 from agent.messages import MAX_MESSAGE, Incoming, Reply
 from agent.models import ChosenModel
 from agent.settings import Settings
+from memory.aliases import linked
 from memory.database import Database
 from memory.recall import Recall
 from memory.records import Hit, Message
@@ -148,7 +149,7 @@ async def answer(
     work = None
     async with house.database.write() as connection:
         await house.transcript.append(connection, reply, user=incoming.user, place=incoming.place, now=now)
-        if thought.answer.memories:
+        if thought.answer.memories or linked(incoming.text, incoming.speaker):
             payload = to_store(thought.answer.memories, incoming, heard.message_id, recalled)
             work = await house.queue.add(connection, STORE_MEMORIES, incoming.user, payload, now)
     return reply.id, work

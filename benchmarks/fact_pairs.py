@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -23,19 +24,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from memory.compare import Relation, Statement, Thresholds, compare
+from agent import Companion, Settings
+from memory.records import Decision
 
 ALLOWED_MISSES = 0.15
 
-OUTCOME: dict[Relation, str] = {
-    "same": "ignored",
-    "coarser": "ignored",
-    "stale": "ignored",
-    "richer": "replaced",
-    "contradiction": "replaced",
-    "different": "added",
-    "doubtful": "added",
-}
+OUTCOME = {"add": "added", "merge": "merged", "replace": "replaced", "ignore": "ignored"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,46 +37,49 @@ class Result:
     id: str
     lang: str
     relation: str
-    verdict: str
     reason: str
     outcome: str
     grade: str
-    similarity: float
     existing: str
     new: str
     seconds: float
 
 
-def statement(row: dict[str, Any]) -> Statement:
-    return Statement(row["content"], tuple(row["subjects"]), datetime.fromisoformat(row["created_at"]))
-
-
 async def decide(pairs: Sequence[dict[str, Any]]) -> list[Result]:
-    from memory.embedders.bundled import BundledEmbedder
-
-    embedder = BundledEmbedder()
-    try:
-        results = []
-        for pair in pairs:
-            one, other = await embedder.embed([pair["existing"]["content"], pair["new"]["content"]])
-            results.append(_decided(pair, float(one @ other), embedder.thresholds))
-        return results
-    finally:
-        await embedder.close()
+    """Each pair is told to a companion by somebody of their own, one fact after the other."""
+    with tempfile.TemporaryDirectory() as home:
+        settings = Settings.load(home=Path(home), embedder="bundled", judge=False)
+        async with Companion.open(settings, upkeep=False) as pet:
+            return [await _decided(pet, pair) for pair in pairs]
 
 
-def _decided(pair: dict[str, Any], similarity: float, thresholds: Thresholds) -> Result:
-    old, new = statement(pair["existing"]), statement(pair["new"])
+async def _decided(pet: Companion, pair: dict[str, Any]) -> Result:
+    await _tell(pet, pair["id"], pair["existing"])
     began = time.perf_counter()
-    verdict = compare(old, new, similarity, thresholds)
+    decision = await _tell(pet, pair["id"], pair["new"])
     seconds = time.perf_counter() - began
-    outcome = OUTCOME[verdict.relation]
+    outcome = OUTCOME[decision.action]
     grade = "ok" if outcome in pair["ok"] else "harmful" if outcome in pair["harmful"] else "missed"
-    told = {"verdict": verdict.relation, "reason": verdict.reason, "outcome": outcome, "grade": grade}
     return Result(
-        pair["id"], pair["lang"], pair["relation"], **told,
-        similarity=round(similarity, 3), existing=old.text, new=new.text, seconds=seconds,
-    )  # fmt: skip
+        id=pair["id"],
+        lang=pair["lang"],
+        relation=pair["relation"],
+        reason=decision.reason,
+        outcome=outcome,
+        grade=grade,
+        existing=pair["existing"]["content"],
+        new=pair["new"]["content"],
+        seconds=seconds,
+    )
+
+
+async def _tell(pet: Companion, user: str, fact: dict[str, Any]) -> Decision:
+    return await pet.remember(
+        fact["content"],
+        user=user,
+        subjects=fact["subjects"],
+        said_at=datetime.fromisoformat(fact["created_at"]),
+    )
 
 
 def _show(results: Sequence[Result], failures: bool) -> None:
@@ -99,14 +96,12 @@ def _show(results: Sequence[Result], failures: bool) -> None:
         table.add_row(relation, *shares, *(str(grades[grade]) for grade in ("ok", "missed", "harmful")))
     console.print(table)
     typical = sorted(result.seconds for result in results)[len(results) // 2] if results else 0.0
-    console.print(f"{len(results)} pairs, {typical * 1e6:.0f} µs typical for one, the first time it is seen")
+    console.print(f"{len(results)} pairs, {typical * 1e3:.1f} ms typical to remember the second of a pair")
     for result in results if failures else ():
         if result.grade != "ok":
-            console.print(
-                f"\n{result.grade} {result.relation} {result.id} ({result.lang}) {result.similarity}"
-            )
+            console.print(f"\n{result.grade} {result.relation} {result.id} ({result.lang})")
             console.print(f"  {result.existing}\n  {result.new}", markup=False)
-            console.print(f"  → {result.verdict}: {result.reason}", markup=False)
+            console.print(f"  → {result.outcome}: {result.reason}", markup=False)
 
 
 def _arguments() -> argparse.Namespace:

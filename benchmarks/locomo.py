@@ -41,7 +41,7 @@ def sent_at(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        moment = datetime.strptime(text, "%I:%M %p on %d %B, %Y")
+        moment = datetime.strptime(f"{text} +0000", "%I:%M %p on %d %B, %Y %z")
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 

@@ -51,13 +51,17 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 MONTHS = "January March April May June July August September October November".split()
 COLOURS = "green red blue yellow black white grey orange purple brown".split()
 
+SHORT = "Bobo Mimi Jojo Kiki Lulu Didi Toto Nini Coco Fifi Riri Zuzu".split()
+
+NICKNAME = ("{a} is also called {short}.", "What is {short} really called?")
+"""Said once of everybody: one person of their circle goes by two names."""
 FORMS = (
     ("{a}'s {kin} {b} lives in {place}.", "Where does {a}'s {kin} live?"),
     ("{a} bought a {colour} {thing} for {n} euros in {month}.", "What did {a} pay for the {thing}?"),
     ("{a} likes {food} but cannot stand {food2}.", "Which food does {a} not like?"),
     ("{a} worked as a {job} in {place} until {year}.", "What was {a}'s job in {place}?"),
     ("{a} goes {hobby} every {day} with {b}.", "Who goes {hobby} with {a}?"),
-    ("{a}'s {animal} is called {pet} and is {n2} years old.", "What is the name of {a}'s {animal}?"),
+    ("{a} has had a {animal} named {pet} for {n2} years.", "What is the name of {a}'s {animal}?"),
     ("{a} keeps {n} books about {hobby} on the shelf.", "How many books about {hobby} has {a} got?"),
     ("{a} flies to {place} on {n2} {month} to see {b}.", "When does {a} fly to {place}?"),
     ("{a} is allergic to {food} since the holiday in {place}.", "What is {a} allergic to?"),
@@ -80,6 +84,8 @@ class Fact:
     user: str
     text: str
     question: str
+    names: tuple[str, str] | None
+    """Two names of one person, where the fact says so."""
     subjects: tuple[str, ...]
     said_at: datetime
     expires_at: datetime | None
@@ -92,39 +98,40 @@ def users(size: int) -> int:
 def facts(size: int, seed: int = 1) -> Iterator[Fact]:
     """`size` facts, a person's 200 one after the other."""
     for person in range(users(size)):
-        yield from _told(person, min(PER_USER, size), f"{seed}/{person}", EXPIRING)
+        yield from _told(person, min(PER_USER, size), f"{seed}/{person}")
 
 
 def new_facts(size: int, count: int, seed: int = 2) -> list[Fact]:
     """Facts of people in that world, spread over them, that it does not hold yet."""
     people = random.Random(seed).choices(range(users(size)), k=count)
-    return [next(_told(person, 1, f"{seed}/{place}/new", 0)) for place, person in enumerate(people)]
+    return [next(_told(person, 1, f"{seed}/{place}/new", known=False)) for place, person in enumerate(people)]
 
 
 def questions(size: int, count: int, seed: int = 3) -> list[Fact]:
     """Facts of that world, spread over its people: each with its question."""
     rng = random.Random(seed)
     people = [rng.randrange(users(size)) for _ in range(count)]
-    kept = {person: list(_told(person, min(PER_USER, size), f"1/{person}", 0)) for person in set(people)}
+    kept = {person: list(_told(person, min(PER_USER, size), f"1/{person}")) for person in set(people)}
     return [rng.choice(kept[person]) for person in people]
 
 
-def _told(person: int, count: int, seed: str, expiring: int) -> Iterator[Fact]:
+def _told(person: int, count: int, seed: str, *, known: bool = True) -> Iterator[Fact]:
     rng = random.Random(seed)
     circle = rng.sample(NAMES, CIRCLE)
     seen: set[str] = set()
     while len(seen) < count:
-        form, question = rng.choice(FORMS)
         slots = _slots(rng, circle)
+        form, question = rng.choice(FORMS) if seen or not known else NICKNAME
         text = form.format_map(slots)
         if text in seen:
             continue
         seen.add(text)
-        ends = expiring and len(seen) % expiring == 0
+        ends = known and len(seen) % EXPIRING == 0
         yield Fact(
             f"user-{person}",
             text,
             question.format_map(slots),
+            (str(slots["a"]), str(slots["short"])) if form == NICKNAME[0] else None,
             (str(slots["a"]).lower(),),
             NOW - timedelta(minutes=rng.randrange(1_000_000)),
             NOW + timedelta(days=7) if ends else None,
@@ -136,7 +143,7 @@ def _slots(rng: random.Random, circle: list[str]) -> dict[str, str | int]:
     food, food2 = rng.sample(FOODS, 2)
     return {
         "a": a, "b": b, "food": food, "food2": food2,
-        "pet": rng.choice(NAMES), "kin": rng.choice(KIN), "place": rng.choice(PLACES),
+        "short": rng.choice(SHORT), "pet": rng.choice(NAMES), "kin": rng.choice(KIN), "place": rng.choice(PLACES),
         "thing": rng.choice(THINGS), "job": rng.choice(JOBS), "hobby": rng.choice(HOBBIES),
         "animal": rng.choice(ANIMALS), "day": rng.choice(DAYS), "month": rng.choice(MONTHS),
         "colour": rng.choice(COLOURS), "year": rng.randrange(1985, 2026), "n": rng.randrange(11, 1000),

@@ -154,12 +154,16 @@ def show(result: dict[str, Any]) -> None:
         ratio = result["ratios"].get(name)
         table.add_row(f"turn, {name}", f"{milliseconds:.1f} ms", f"{ratio:.2f} ×" if ratio else "1")
     table.add_row("hachi --help", f"{result['help_seconds']:.2f} s", f"bar {BARS['help']} s")
-    table.add_row("first prompt of hachi chat", f"{result['prompt_seconds']:.2f} s", f"bar {BARS['prompt']} s")
+    table.add_row(
+        "first prompt of hachi chat", f"{result['prompt_seconds']:.2f} s", f"bar {BARS['prompt']} s"
+    )
     Console().print(table)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--turns", type=int, default=100)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

@@ -26,8 +26,8 @@ class Place:
 
     @classmethod
     def parse(cls, text: str | None) -> "Place":
-        """``None``, ``""`` and ``dm`` are private; ``acme/general`` is the channel general in acme. Nothing else
-        is private, be it ever so odd a name."""
+        """``None``, ``""`` and ``dm`` are private; ``acme/general`` is the channel general in acme. Nothing
+        else is private, be it ever so odd a name."""
         if text is None or text.strip().lower() in {"", "dm"}:
             return cls()
         names = tuple(unquote(name) for name in (part.strip() for part in text.split("/")) if name)

@@ -1,14 +1,17 @@
 """A statement under decision: what was proposed, where it comes from, and who may hear what becomes of it."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
 from memory.audience import PRIVATE, Audience, Place, owners_of
-from memory.compare import content_key
+from memory.compare import content_key, normalise
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
 from memory.ttl import read_ttl
+
+_WORD = re.compile(r"\w{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,8 @@ class Case:
     origin: Origin
     vector: Any
     now: datetime
-    changed: list[Memory] = field(default_factory=list)
-    """As they are after the decision, for the index."""
+    changed: dict[str, Memory] = field(default_factory=dict)
+    """By id, as they are after the decision, for the index."""
     vectors: dict[str, Any] = field(default_factory=dict)
     overruled: set[str] = field(default_factory=set)
     """Ids of memories that a judge ruled this statement to replace."""
@@ -61,20 +64,32 @@ class Case:
         """Whether the people present may read it, and so hear of it."""
         return self.origin.audience.may_read(memory.owners)
 
-    def echo(self, memory: Memory) -> bool:
-        return any(hit.id == memory.id for hit in self.origin.recalled) and not self._said()
+    def corrects(self, memory: Memory) -> bool:
+        """Whether it was given as the one to be replaced, by people who may read it."""
+        return memory.id == self.draft.replaces and self.sees(memory)
 
-    def echoed(self) -> str | None:
-        """The recalled text that the draft repeats, unless the message says it itself."""
-        if self._said():
-            return None
-        texts = (hit.content for hit in self.origin.recalled)
-        return next((text for text in texts if content_key(text) == self.key), None)
+    def changes(self, memory: Memory) -> bool:
+        """Whether anything but the words differs."""
+        draft = self.draft
+        return (draft.importance, draft.type, set(draft.subjects), self.expires_at) != (
+            memory.importance,
+            memory.type,
+            set(memory.subjects),
+            memory.expires_at,
+        )
 
-    def _said(self) -> bool:
-        return self.draft.content.casefold() in self.origin.said.casefold()
+    @property
+    def said(self) -> bool:
+        """Whether the message itself says it: verbatim, or, where it asks nothing, with every word of it that
+        is no small one and no name of those it is about."""
+        message, content = normalise(self.origin.said), normalise(self.draft.content)
+        if content in message:
+            return True
+        about = " ".join([self.origin.user, *self.draft.subjects]).casefold()
+        telling = set(_WORD.findall(content)) - set(_WORD.findall(about))
+        return bool(telling) and "?" not in message and telling <= set(_WORD.findall(message))
 
-    def memory(self, owners: set[str]) -> Memory:
+    def memory(self, owners: frozenset[str]) -> Memory:
         draft, origin = self.draft, self.origin
         return Memory(
             id=str(uuid4()),
@@ -90,7 +105,7 @@ class Case:
             user_id=origin.user,
             place=str(origin.place),
             message_id=origin.message_id,
-            owners=frozenset(owners),
+            owners=owners,
         )
 
     def decision(

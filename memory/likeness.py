@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -58,9 +59,22 @@ class Likeness:
         for memory, vector in zip(unknown, vectors, strict=True):
             both = vector is not None and case.vector is not None
             cosine[memory.id] = float(vector @ case.vector) if both else 0.0
-        aliases = await self._store.aliases(connection, owners, case.now)
+        # Only names that the people present know: what follows is told to them.
+        aliases = await self._store.aliases(connection, case.origin.audience.keys, case.now)
         judged = [(memory, self._weigh(case, memory, cosine[memory.id], aliases)) for memory in memories]
         return sorted(judged, key=lambda pair: (_ORDER[pair[1].relation], -cosine[pair[0].id]))
+
+    def echoed(self, case: Case) -> str | None:
+        """The text brought back by this turn's searches that the statement only repeats, in these or other
+        words or with less detail; None where the message says it itself."""
+        if not case.origin.recalled or case.said:
+            return None
+        new = Statement(case.draft.content, case.draft.subjects, case.origin.said_at)
+        for hit in case.origin.recalled:
+            old = Statement(hit.content, hit.memory.subjects if hit.memory else (), hit.created_at)
+            if compare(old, new, 0.0, self._embedder.thresholds).relation in ("same", "coarser"):
+                return hit.content
+        return None
 
     async def ask_judge(self, cases: Sequence[Case]) -> None:
         """Put all doubts of these statements to the judge at once. Its rulings are written into the cases;
@@ -106,7 +120,7 @@ class Likeness:
         return cosine, [*cosine, *(hit.id for hit in found.words)]
 
     def _weigh(self, case: Case, old: Memory, cosine: float, aliases: Aliases) -> Verdict:
-        if old.id == case.draft.replaces and case.sees(old):
+        if case.corrects(old):
             return Verdict("contradiction", "corrected on purpose")
         verdict = compare(
             Statement(aliases.canonical(old.content), old.subjects, old.created_at),
@@ -116,7 +130,15 @@ class Likeness:
         )
         if verdict.relation == "doubtful" and old.id in case.overruled:
             verdict = Verdict("contradiction", "a model judged that it takes its place")
-        if verdict.relation == "contradiction" and case.expires_at is not None and old.expires_at is None:
-            # What holds for a week does not end what holds for good.
+        if case.expires_at is not None and (
+            # What holds for a week does not end what holds for good; nor does it take the place of what it
+            # refines, unless it may show how long that holds and hold as long itself.
+            (verdict.relation == "contradiction" and old.expires_at is None)
+            or (verdict.relation == "richer" and not case.sees(old) and _outlasts(old, case.expires_at))
+        ):
             return Verdict("different", "holds for a time only")
         return verdict
+
+
+def _outlasts(memory: Memory, moment: datetime) -> bool:
+    return memory.expires_at is None or memory.expires_at > moment

@@ -85,6 +85,10 @@ class Recall:
         self._touched.update(hit.id for hit in hits if hit.kind == "memory")
         return hits
 
+    async def other_names(self, text: str, audience: Audience) -> tuple[str, ...]:
+        """The further names of whoever the text names, as far as this audience knows them."""
+        return (await self._store.known_aliases(audience, self._clock())).others(text)
+
     async def recent(self, audience: Audience, limit: int) -> list[Hit]:
         """The newest facts, newest first; straight from the record, so it works without an index."""
         memories = await self._store.newest(audience, self._clock(), limit)
@@ -122,10 +126,18 @@ class Recall:
     async def _lately(
         self, question: str, audience: Audience, now: datetime, limit: int, exclude: Collection[str]
     ) -> list[Hit]:
-        """What was said last, or in the time the question names; newest first, facts before messages."""
+        """What was said last, or in the time the question names, newest first; facts rather than the messages
+        they came from, and no questions like this one."""
         since, until = time_span(question, now) or (None, None)
         memories = await self._store.newest(audience, now, limit, since=since, until=until)
-        messages = await self._transcript.newest(audience, limit, since=since, until=until, exclude=exclude)
+        known = {memory.message_id for memory in memories}
+        messages = [
+            message
+            for message in await self._transcript.newest(
+                audience, 3 * limit, since=since, until=until, exclude=exclude
+            )
+            if message.id not in known and not is_general(message.text)
+        ][:limit]
         found = _Found({m.id: m for m in memories}, {m.id: m for m in messages})
         order = sorted(found.candidates.items(), key=lambda item: item[1].created_at, reverse=True)
         return [found.hit(id, 1.0 - place / len(order)) for place, (id, _) in enumerate(order)][:limit]

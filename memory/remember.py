@@ -1,8 +1,8 @@
 """Deciding what a new statement does: add, merge, replace or ignore.
 
 One path for the `remember` tool, the answer's memories[] and every caller. In this order: refuse what is not
-worth keeping; the same words; an echo of what was just recalled; what resembles it; else insert. Whether two
-statements say the same is for `memory.compare`; this module does what follows from it.
+worth keeping; an echo of what was just recalled; the same words; what resembles it; else insert. Whether two
+statements say the same is for `memory.compare`, and what follows from it for `memory.outcome`.
 
 It is decided an owner at a time. A refinement said in a channel replaces the channel's memory and the
 speaker's own; the same refinement said in private leaves the channel's as it is. So nothing said in private
@@ -11,21 +11,21 @@ ever shows through what happened to a memory of a channel.
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.aliases import linked
 from memory.case import Case, Origin
-from memory.compare import Verdict
-from memory.database import Database
+from memory.database import Database, Overtaken
 from memory.indexing import Indexing
 from memory.likeness import Likeness
-from memory.records import Action, Decision, Draft, Memory
+from memory.names import fold
+from memory.outcome import Outcome, decision_of, outcome_of
+from memory.records import Decision, Draft, Memory
 from memory.store import MemoryStore
 
 log = logging.getLogger("hachi.memory")
@@ -63,6 +63,17 @@ class Remembering:
             _log(origin, decisions)
         return decisions
 
+    async def note_names(self, origin: Origin, speaker: str) -> list[Decision]:
+        """Keep what the message itself plainly says of people's names ("call me Mick"), where the model did
+        not: from then on both names find the same person."""
+        known = await self._store.known_aliases(origin.audience, self._clock())
+        drafts = [
+            Draft(f"{name} is also called {other}", (fold(name), fold(other)), importance=0.8)
+            for name, other in linked(origin.said, speaker)
+            if fold(other) not in map(fold, known.others(name))
+        ]
+        return await self.remember(drafts, origin)
+
     def _refuse(self, case: Case) -> Decision | None:
         draft = case.draft
         if not draft.content:
@@ -79,64 +90,79 @@ class Remembering:
         return None
 
     async def _decide(self, case: Case) -> Decision:
-        for _ in range(3):
+        for last in (False, False, True):
             case.changed.clear()
             try:
                 async with self._database.write(lock=case.origin.owners) as connection:
                     decision = await self._settle(connection, case)
-            except IntegrityError:
-                continue  # a parallel turn stored the same words first: look again, now they are there
-            await self._indexing.show(case.changed, case.vectors)
-            return decision
-        raise AssertionError("a unique key was broken three times in a row")
+            except Overtaken:
+                if last:
+                    raise
+            else:
+                await self._indexing.show(list(case.changed.values()), case.vectors)
+                return decision
+        raise AssertionError("the last try either returns or raises")
 
     async def _settle(self, connection: AsyncConnection, case: Case) -> Decision:
-        open_owners = set(case.origin.owners)
         held = await self._held(connection, case)
-        if held:
-            open_owners -= set(held)
-            for memory in {memory.id: memory for memory in held.values()}.values():
-                await self._refresh(connection, memory, case)
-            visible = next((m for m in held.values() if case.sees(m)), None)
-            if visible is not None:
-                if not case.echo(visible):
-                    await self._store.link(connection, visible.id, open_owners, case.key)
-                    case.changed.append(replace(visible, owners=visible.owners | open_owners))
-                return case.decision("ignore", visible, "known word for word", target=visible)
-        if echoed := case.echoed():
-            return case.decision("ignore", None, f"only repeats what was recalled: {echoed!r}")
-
-        near = await self._likeness.near(connection, case, open_owners)
-        replaced: list[tuple[Memory, Verdict]] = []
-        for memory, verdict in near:
-            if verdict.relation in ("same", "coarser"):
-                open_owners -= memory.owners
-                await self._refresh(connection, memory, case)
-                if not open_owners:
-                    action: Action = "merge" if verdict.relation == "same" else "ignore"
-                    return case.decision(action, memory, verdict.reason, target=memory)
-            elif verdict.relation in ("richer", "contradiction"):
-                replaced.append((memory, verdict))
-        return await self._insert(connection, case, open_owners, replaced, near)
+        if echoed := self._likeness.echoed(case):
+            here = next((memory for memory in held.values() if case.sees(memory)), None)
+            return case.decision("ignore", here, f"only repeats what was recalled: {echoed!r}", target=here)
+        lacking = case.origin.owners if case.draft.replaces else case.origin.owners - held.keys()
+        near = await self._likeness.near(connection, case, lacking) if lacking else []
+        outcome = outcome_of(case, held, near)
+        await self._write(connection, case, outcome)
+        said_again = [*held.values(), *(step.memory for step in outcome.covered)]
+        for memory in {memory.id: memory for memory in said_again}.values():
+            await self._refresh(connection, case, memory)
+        return decision_of(case, outcome, near)
 
     async def _held(self, connection: AsyncConnection, case: Case) -> dict[str, Memory]:
-        """Who of the owners has these very words. What has expired but is not purged yet gives way."""
+        """Who of the owners has these very words. What has expired but is not purged yet gives way, and so
+        does what is to be corrected in something else than its words."""
         held = await self._store.holders(connection, case.origin.owners, case.key)
         for owner, memory in list(held.items()):
             if memory.expires_at is not None and memory.expires_at <= case.now:
-                await self._store.supersede(
-                    connection,
-                    memory,
-                    [owner],
-                    new_id=None,
-                    user=case.origin.user,
-                    reason="had expired",
-                    now=case.now,
-                )
+                await self._give_way(connection, case, memory, {owner}, None, "had expired")
+                del held[owner]
+            elif case.corrects(memory) and case.changes(memory):
                 del held[owner]
         return held
 
-    async def _refresh(self, connection: AsyncConnection, memory: Memory, case: Case) -> None:
+    async def _write(self, connection: AsyncConnection, case: Case, outcome: Outcome) -> None:
+        memory = outcome.memory
+        for step in outcome.replaced:
+            reason = step.verdict.reason
+            await self._give_way(connection, case, step.memory, step.owners, memory.id, reason)
+        if outcome.new:
+            await self._store.insert(connection, memory, case.key, linked(memory.content))
+            case.changed[memory.id] = memory
+            if case.vector is not None:
+                case.vectors[memory.id] = case.vector
+        elif outcome.fresh:
+            await self._store.link(connection, memory.id, outcome.fresh, case.key)
+            case.changed[memory.id] = replace(memory, owners=memory.owners | outcome.fresh)
+        for step in outcome.outdated:
+            # Said before what is known now: kept in the history, never shown as current.
+            await self._give_way(connection, case, memory, step.owners, step.memory.id, step.verdict.reason)
+
+    async def _give_way(
+        self,
+        connection: AsyncConnection,
+        case: Case,
+        old: Memory,
+        owners: Set[str],
+        new_id: str | None,
+        reason: str,
+    ) -> None:
+        user = case.origin.user
+        await self._store.supersede(
+            connection, old, owners, new_id=new_id, user=user, reason=reason, now=case.now
+        )
+        known = case.changed.get(old.id, old)
+        case.changed[old.id] = replace(known, owners=known.owners - owners)
+
+    async def _refresh(self, connection: AsyncConnection, case: Case, memory: Memory) -> None:
         """It was said again: it counts at least as much, and holds at least as long."""
         values: dict[str, Any] = {}
         if case.draft.importance > memory.importance:
@@ -145,73 +171,13 @@ class Remembering:
             values["expires_at"] = case.expires_at
         if values and case.sees(memory):
             await self._store.refresh(connection, memory, **values)
-            case.changed.append(replace(memory, **values))
-
-    async def _insert(
-        self,
-        connection: AsyncConnection,
-        case: Case,
-        owners: set[str],
-        replaced: list[tuple[Memory, Verdict]],
-        near: list[tuple[Memory, Verdict]],
-    ) -> Decision:
-        memory = case.memory(owners)
-        stale = [(m, v) for m, v in near if v.relation == "stale" and m.owners & owners]
-        refined = [m for m, v in replaced if v.relation == "richer" and case.sees(m)]
-        if refined:  # the more detailed one inherits what the other had earned
-            memory = replace(
-                memory,
-                subjects=tuple(dict.fromkeys([*memory.subjects, *(s for m in refined for s in m.subjects)])),
-                importance=max(memory.importance, *(m.importance for m in refined)),
-                expires_at=_later([memory.expires_at, *(m.expires_at for m in refined)]),
-            )
-        for old, verdict in replaced:
-            case.changed.append(replace(old, owners=old.owners - owners))
-            await self._store.supersede(
-                connection,
-                old,
-                old.owners & owners,
-                new_id=memory.id,
-                user=case.origin.user,
-                reason=verdict.reason,
-                now=case.now,
-            )
-        await self._store.insert(connection, memory, case.key, linked(memory.content))
-        case.changed.append(memory)
-        if case.vector is not None:
-            case.vectors[memory.id] = case.vector
-        if stale:
-            # Said before what is known now: kept in the history, never shown as current.
-            current, verdict = stale[0]
-            outdated = current.owners & owners
-            case.changed[-1] = replace(memory, owners=frozenset(owners) - outdated)
-            await self._store.supersede(
-                connection,
-                memory,
-                outdated,
-                new_id=current.id,
-                user=case.origin.user,
-                reason=verdict.reason,
-                now=case.now,
-            )
-            if outdated == owners:
-                return case.decision("ignore", current, verdict.reason, target=current)
-        seen = [(old, verdict) for old, verdict in replaced if case.sees(old)]
-        close = tuple(m for m, v in near if v.relation in ("doubtful", "different") and case.sees(m))[:3]
-        if seen:
-            old, verdict = seen[0]
-            return case.decision("replace", memory, verdict.reason, target=old, close=close)
-        return case.decision("add", memory, "new", close=close)
+            case.changed[memory.id] = replace(case.changed.get(memory.id, memory), **values)
 
 
 def _tidy(content: str) -> str:
     """One line; no NUL (PostgreSQL takes none) and no half of a surrogate pair (nothing can encode it)."""
     clean = content.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return " ".join(clean.split())
-
-
-def _later(times: Sequence[datetime | None]) -> datetime | None:
-    return None if None in times else max(time for time in times if time is not None)
 
 
 def _log(origin: Origin, decisions: Sequence[Decision]) -> None:

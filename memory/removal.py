@@ -5,8 +5,10 @@ out of the index: an index that is away at that moment is cleaned later.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.database import Database
 from memory.errors import IndexUnavailable
@@ -46,17 +48,34 @@ class Removal:
         return gone
 
     async def _purge_some(self) -> list[Memory]:
-        now, work = self._clock(), []
+        now = self._clock()
         async with self._database.write() as connection:
             batch = await self._store.expired(connection, now, BATCH)
             await self._store.revive(connection, [memory.id for memory in batch], now)
-            for user in sorted({memory.user_id for memory in batch}):
-                theirs = [memory.id for memory in batch if memory.user_id == user]
-                ids = await self._store.delete(connection, theirs)
-                work.append((ids, await self._queue.add(connection, UNINDEX, user, {"ids": ids}, now)))
+            work = await self._delete(connection, batch, now)
+        await self._unindex_all(work)
+        return batch
+
+    async def remove(self, memories: Sequence[Memory]) -> None:
+        """Delete these for everybody."""
+        async with self._database.write() as connection:
+            work = await self._delete(connection, memories, self._clock())
+        await self._unindex_all(work)
+
+    async def _delete(
+        self, connection: AsyncConnection, memories: Sequence[Memory], now: datetime
+    ) -> list[tuple[list[str], str]]:
+        """Delete the rows; the ids that went, each lot with the work that takes them out of the index."""
+        work = []
+        for user in sorted({memory.user_id for memory in memories}):
+            theirs = [memory.id for memory in memories if memory.user_id == user]
+            ids = await self._store.delete(connection, theirs)
+            work.append((ids, await self._queue.add(connection, UNINDEX, user, {"ids": ids}, now)))
+        return work
+
+    async def _unindex_all(self, work: Sequence[tuple[list[str], str]]) -> None:
         for ids, piece in work:
             await self._unindex(ids, piece)
-        return batch
 
     async def delete(self, memory: Memory, user: str) -> None:
         """A person takes a memory away: see `MemoryStore.unlink` for what that does to others'."""

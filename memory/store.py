@@ -83,6 +83,11 @@ class MemoryStore:
         async with self._database.read() as connection:
             return await _fetch(connection, and_(*where), limit)
 
+    async def where(self, condition: ColumnElement[bool]) -> list[Memory]:
+        """For upkeep alone, which acts on everybody's memories and shows them to nobody but the operator."""
+        async with self._database.read() as connection:
+            return await _fetch(connection, condition)
+
     async def known_aliases(self, audience: Audience, now: datetime) -> Aliases:
         """The names that memories this audience may read say are one person's."""
         async with self._database.read() as connection:

@@ -2,18 +2,19 @@
 
 import ast
 import asyncio
+import dataclasses
 import inspect
 import json
 import re
 import types
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
 import typer
 
-from agent.settings import Settings
+from agent import Companion, Settings
 from agent.surfaces.cli import build
 from tools.registry import TOOLS
 
@@ -31,7 +32,8 @@ def settings_table() -> str:
         if field.default_factory is not None:
             default = "the platform's data folder"
         else:
-            default = "unset" if field.default is None else f"`{field.default}`"
+            value = str(field.default).lower() if isinstance(field.default, bool) else field.default
+            default = "unset" if value is None else f"`{value}`"
         rows.append(f"| `{variable}` | {taken(field)} | {default} | {line} |")
     return "\n".join(rows)
 
@@ -41,10 +43,14 @@ def taken(field: Any) -> str:
     for kind in (field.annotation, *get_args(field.annotation)):
         if get_origin(kind) is Literal:
             return ", ".join(f"`{choice}`" for choice in get_args(kind))
-    if field.annotation not in (int, float):
-        return "a folder" if field.annotation is Path else "text"
-    bounds = {type(bound).__name__: vars(bound) for bound in map(_Plain, field.metadata)}
-    return "a number" if not bounds else bounds  # type: ignore[return-value]
+    if field.annotation is bool:
+        return "`true`, `false`"
+    if field.annotation in (int, float):
+        bounds = {
+            name: value for bound in field.metadata for name, value in dataclasses.asdict(bound).items()
+        }
+        return f"{bounds['ge']} to {bounds['le']}" if "ge" in bounds else f"more than {bounds['gt']}"
+    return "a folder" if field.annotation is Path else "text"
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
@@ -106,21 +112,20 @@ def test_the_tools_page_shows_each_schema_as_the_model_gets_it(tool: Any) -> Non
 
 
 def blocks(page: str) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    """Each at the line where it stands on the page, for what a traceback shows."""
+    found = re.finditer(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    return ["\n" * page.count("\n", 0, match.start(1)) + match[1] for match in found]
 
 
 @pytest.mark.parametrize("page", [name for name, text in PAGES.items() if blocks(text)])
 async def test_the_python_of_a_page_runs(
-    page: str,
-    open_pet: Callable[..., Awaitable[Any]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, light_embedder: None
 ) -> None:
     """Block after block in one namespace, where `pet` is a companion that is open already."""
-    monkeypatch.setenv("HACHI_HOME", str(tmp_path / "another"))
-    monkeypatch.setenv("HACHI_EMBEDDER", "bundled")
-    names: dict[str, Any] = {"__name__": page, "pet": await open_pet()}
-    async with asyncio.timeout(60):
+    monkeypatch.setenv("HACHI_HOME", str(tmp_path / "home"))
+    settings = Settings.load(home=tmp_path / "another", embedder="bundled")
+    async with Companion.open(settings, upkeep=False) as pet, asyncio.timeout(60):
+        names: dict[str, Any] = {"__name__": page, "pet": pet}
         for block in blocks(PAGES[page]):
             code = compile(block, f"docs/{page}.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             running = types.FunctionType(code, names)()

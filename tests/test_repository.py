@@ -88,6 +88,15 @@ def test_every_file_the_pages_name_is_there() -> None:
     assert missing == set()
 
 
+def test_every_test_that_readme_names_is_there() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (HERE / "README.md").read_text(encoding="utf-8")))
+    there = set(
+        re.findall(r"def (test_\w+)", "".join(path.read_text() for path in HERE.glob("tests/**/test_*.py")))
+    )
+    assert named - there == set()
+    assert named
+
+
 def test_every_variable_of_ours_that_is_named_is_a_setting() -> None:
     known = {
         f"HACHI_{name.upper()}" for name, field in Settings.model_fields.items() if not field.validation_alias

@@ -39,7 +39,10 @@ async def search_memories(
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     hits = await turn.recall.search(query, turn.audience, limit=limit, subjects=subjects, exclude=turn.shown)
-    return _found(turn, hits)
+    found = _found(turn, hits)
+    if names := await turn.recall.other_names(query, turn.audience):
+        found["also_known_as"] = list(names)
+    return found
 
 
 async def get_recent_memories(

@@ -142,7 +142,8 @@ def _search(query: str, **limit: int) -> Call:
 def found_for(scene: Scene, question: Question, results: Results) -> Answer:
     """From what the tools brought, and where that does not answer, from what was said a moment ago."""
     asker, hits = _known_as(scene, results), _hits(results)
-    found = answer(question.text, hits, asker, scene.heard)
+    also = _other_names(results)
+    found = answer(question.text, hits, asker, scene.heard, also)
     if found.sure and found.lines and not is_general(question.text, asker):
         return found
     brought = {hit["content"] for hit in hits}
@@ -151,7 +152,13 @@ def found_for(scene: Scene, question: Question, results: Results) -> Answer:
         for place, content in enumerate(scene.before)
         if content not in brought
     ]
-    return answer(question.text, [*hits, *told], asker, scene.heard)
+    return answer(question.text, [*hits, *told], asker, scene.heard, also)
+
+
+def _other_names(results: Results) -> frozenset[str]:
+    """Further names of those the question names, as words: the searches tell."""
+    told = [name for result in results.values() for name in result.get("also_known_as") or []]
+    return frozenset(words(" ".join(name for name in told if isinstance(name, str))))
 
 
 def _hits(results: Results) -> list[dict[str, Any]]:

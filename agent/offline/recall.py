@@ -93,12 +93,19 @@ def wider_query(question: str, asker: Asker) -> str:
     return " ".join(dict.fromkeys([*(asker.name or "").split(), *keys, *more[:12]]))[:LONGEST_QUERY]
 
 
-def answer(question: str, hits: list[dict[str, Any]], asker: Asker, heard: str) -> Answer:
-    """The lines that answer, best first; `heard` is the message that asks, which is no answer to itself."""
+def answer(
+    question: str,
+    hits: list[dict[str, Any]],
+    asker: Asker,
+    heard: str,
+    also: frozenset[str] = frozenset(),
+) -> Answer:
+    """The lines that answer, best first; `heard` is the message that asks, which is no answer to itself.
+    `also` are further names of whoever the question names."""
     candidates = [hit for hit in hits if _is_evidence(hit, heard)]
     if is_general(question, asker):
         return Answer(_lines(_newest_first(candidates, lambda hit: not _own(hit, asker)), asker))
-    weights = {id(hit): _weight(hit, question, asker) for hit in candidates}
+    weights = {id(hit): _weight(hit, question, asker, also) for hit in candidates}
     facts = [weights[id(hit)] for hit in candidates if hit.get("kind") != "message"]
     best_fact, best = max(facts, default=0.0), max(weights.values(), default=0.0)
     if not best and not is_about_people(question):
@@ -137,7 +144,7 @@ def _score(hit: dict[str, Any]) -> float:
     return float(score) if isinstance(score, int | float) else 0.0
 
 
-def _weight(hit: dict[str, Any], question: str, asker: Asker) -> float:
+def _weight(hit: dict[str, Any], question: str, asker: Asker, also: frozenset[str]) -> float:
     """How much a hit shares with the question: a name 3, a word 2, a related word 1.5.
 
     Nothing if it is silent on the thing that is asked about: "my name" does not answer "my dog's name".
@@ -147,6 +154,8 @@ def _weight(hit: dict[str, Any], question: str, asker: Asker) -> float:
     if thing and not any(alike(thing, word) or related(thing, word) for word in found):
         return 0.0
     names = words(" ".join(re.findall(r"(?<!^)\b[A-ZÀ-Ý][\w-]+", question)))
+    if not also.isdisjoint(found):
+        found = [*found, *names]
     weight = 0.0
     for key in keys_of(question, asker):
         if any(alike(key, word) for word in found):

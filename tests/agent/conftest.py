@@ -61,3 +61,16 @@ def first_way() -> Way:
 def one_streamed() -> Way:
     """The other extreme: the other API, streamed."""
     return WAYS[-1]
+
+
+@pytest.fixture(params=[WAYS[0], WAYS[1], WAYS[3]], ids=["whole", "streamed", "chat-streamed"])
+def some_way(request: pytest.FixtureRequest) -> Way:
+    """Whole and streamed; where the two streams differ, both."""
+    chosen: Way = request.param
+    return chosen
+
+
+@pytest.fixture(params=[WAYS[1], WAYS[3]], ids=["responses", "chat"])
+def streamed(request: pytest.FixtureRequest) -> Way:
+    chosen: Way = request.param
+    return chosen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import tempfile
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 from memory.audience import Audience, Place
+from memory.case import Origin
 from memory.database import Database
 from memory.embedders import Thresholds
 from memory.embedders.bundled import BundledEmbedder
@@ -25,9 +27,10 @@ from memory.history import History
 from memory.index import fingerprint_of
 from memory.index.edge import EdgeIndex
 from memory.indexing import Indexing
+from memory.likeness import Likeness
 from memory.recall import Recall
 from memory.records import Decision, Draft, Hit, Memory, Message
-from memory.remember import Origin, Remembering
+from memory.remember import Remembering
 from memory.removal import Removal
 from memory.store import MemoryStore
 from memory.tasks import Tasks
@@ -113,9 +116,11 @@ class House:
         self.recall = Recall(
             self.store, self.transcript, self.index, self.embedder, self.indexing, self.clock
         )
+        self.likeness = Likeness(self.database, self.store, self.index, self.embedder, judge=None)
         self.remembering = Remembering(
-            self.database, self.store, self.index, self.indexing, self.embedder, self.clock, 0.3
+            self.database, self.store, self.likeness, self.indexing, self.clock, importance_floor=0.3
         )
+        self.history = History(self.database)
         self.removal = Removal(self.database, self.store, self.index, self.queue, self.clock)
 
     async def remember(
@@ -228,10 +233,12 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    started = Server(tmp_path_factory.mktemp("postgresql") / "data")
-    yield started
-    started.stop()
+def server() -> Iterator[Server]:
+    """Not in pytest's own folder: for root it runs as another user, whom pytest keeps out of there."""
+    with tempfile.TemporaryDirectory(prefix="hachi-postgresql-") as folder:
+        started = Server(Path(folder) / "data")
+        yield started
+        started.stop()
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SECONDS = 10
 """What one look may take."""
+OPENING = 30
+"""Seconds for the database and the embedder together."""
 PARTS = (
     "hachi",
     "openai-agents",
@@ -79,7 +81,7 @@ async def _look(session: Session, settings: "Settings") -> tuple[list[Check], di
     unseen = Check("index", None, "not looked at")
     async with AsyncExitStack() as closing:
         try:
-            async with asyncio.timeout(3 * SECONDS):
+            async with asyncio.timeout(OPENING):
                 pet = await closing.enter_async_context(session.companion())
         except StoreUnavailable as error:
             named = Check("embedder", None, f"{settings.chosen_embedder}, not looked at")

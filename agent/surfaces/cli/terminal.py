@@ -65,9 +65,7 @@ async def _turn(
             turn.cancel()
     if turn.cancelled():
         print("(stopped)")
-    elif error := turn.exception():
-        if not isinstance(error, Exception):
-            raise error
+    elif isinstance(error := turn.exception(), Exception):
         session.complain(error)
 
 
@@ -110,16 +108,12 @@ class _Runtime:
     async def ready(self) -> None:
         """Raises what loading raised, once; then it is tried again."""
         self.load()
-        loading, keep = self._loading, True
-        assert loading is not None
+        assert self._loading is not None
         try:
-            await asyncio.shield(loading)
+            await asyncio.shield(self._loading)
         except Exception:
-            keep = False
+            self._loading = None
             raise
-        finally:
-            if not keep:
-                self._loading = None
 
     async def stop(self) -> None:
         if self._loading is not None:

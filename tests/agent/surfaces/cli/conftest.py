@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -107,6 +108,20 @@ class ModelServer:
     pause: float = 0.0
     """Seconds between two words."""
     asked: list[str] = field(default_factory=list)
+
+    def interrupt_once_asked(self, after: float = 0.0) -> threading.Thread:
+        """Presses Ctrl-C that many seconds after the first question; at the latest after half a minute."""
+
+        def press() -> None:
+            end = time.monotonic() + 30
+            while not self.asked and time.monotonic() < end:
+                time.sleep(0.05)
+            time.sleep(after)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        waiting = threading.Thread(target=press)
+        waiting.start()
+        return waiting
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -175,13 +174,7 @@ def test_a_reader_that_has_gone_loses_nothing(hachi, monkeypatch):
 def test_ctrl_c_stops_what_is_going_on(hachi, model):
     model.answer, model.pause = "Hello there", 5.0
 
-    def interrupt():
-        while not model.asked:
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    waiting = threading.Thread(target=interrupt)
-    waiting.start()
+    waiting = model.interrupt_once_asked()
     ran = hachi("chat", "-m", "hello")
     waiting.join()
     assert (ran.code, ran.out, ran.complaint) == (1, "", "hachi: stopped")

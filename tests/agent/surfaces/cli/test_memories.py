@@ -133,6 +133,13 @@ def test_an_update_may_change_how_long_it_holds(hachi):
     assert timedelta(hours=23) < lasts <= timedelta(days=1)
 
 
+def test_an_update_holds_as_long_as_what_it_corrects(hachi):
+    first = hachi("memories", "add", "Mickael is in Paris", "--ttl", "7d", "--json").json
+    second = hachi("memories", "update", first["id"], "Mickael is in Lyon", "--json").json
+    before, after = (datetime.fromisoformat(made["expires_at"]) for made in (first, second))
+    assert abs(after - before) < timedelta(seconds=2)
+
+
 def test_what_never_changed_has_no_history(hachi):
     id = hachi("memories", "add", "Mickael skis", "--json").json["id"]
     assert "never changed" in hachi("memories", "history", id).out

@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import sys
-import threading
 from contextlib import contextmanager
 
 import pexpect
@@ -75,15 +74,7 @@ def test_a_runtime_that_does_not_load_is_tried_again(talk, monkeypatch):
 def test_ctrl_c_stops_the_turn_and_nothing_else(talk, model):
     model.answer, model.pause = "one two three four five six", 0.4
 
-    def interrupt():
-        while not model.asked:
-            timer.wait(0.05)
-        timer.wait(1.0)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    timer = threading.Event()
-    waiting = threading.Thread(target=interrupt)
-    waiting.start()
+    waiting = model.interrupt_once_asked(after=1.0)
     before = signal.getsignal(signal.SIGINT)
     ran = talk("hello")
     waiting.join()
@@ -103,9 +94,10 @@ async def test_the_text_is_shown_piece_by_piece(home, model, capsys):
     async with Companion.open(upkeep=False) as pet:
         turn = asyncio.create_task(show_turn(pet, "hi", "mickael", "dm", name="hachi: "))
         seen = ""
-        while "there" not in seen:
-            await asyncio.sleep(0.05)
-            seen += capsys.readouterr().out
+        async with asyncio.timeout(30):
+            while "there" not in seen:
+                await asyncio.sleep(0.05)
+                seen += capsys.readouterr().out
         assert "how are you" not in seen
         await turn
     assert "how are you?\n" in capsys.readouterr().out

@@ -1,4 +1,5 @@
 import json
+import sqlite3
 import stat
 
 import pytest
@@ -23,7 +24,8 @@ def filled(hachi):
     hachi(
         "memories", "add", "Mickael skis", "--subject", "sport", "--at", "2026-01-10", "--importance", "0.9"
     )
-    hachi("memories", "add", "Mickael is on holiday", "--ttl", "30d", "--type", "insight")
+    for _ in range(2):  # said again, so that it holds a broken number of seconds
+        hachi("memories", "add", "Mickael is on holiday", "--ttl", "30d", "--type", "insight")
     hachi("memories", "add", "The meeting room is green", "--place", "acme/general")
     old = hachi("memories", "add", "Mickael lives in Paris", "--type", "preference", "--json").json
     hachi("memories", "update", old["id"], "Mickael lives in Lyon")
@@ -59,6 +61,15 @@ def test_an_export_holds_ones_own_alone_and_is_for_ones_own_eyes(hachi, filled, 
     assert whole["messages"] == []
     assert (whole["format"], whole["version"], whole["user"]) == ("hachi-export", 1, "lea")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_what_is_everybodys_is_not_exported_as_ones_own(hachi, home):
+    hachi("memories", "add", "The office is closed on Sundays", "--user", "lea")
+    with sqlite3.connect(home / "hachi.db") as database:
+        database.execute("UPDATE memory_owners SET owner = 'global'")
+    database.close()
+    assert len(hachi("memories", "list", "--json").json) == 1
+    assert json.loads(hachi("memories", "export").out)["memories"] == []
 
 
 def test_a_place_is_exported_by_itself(hachi, filled):

@@ -1,0 +1,178 @@
+"""Hachi in a made-up world, for `scale.py`: one size in a process of its own, so that its memory can be told.
+
+    python benchmarks/scale_hachi.py SIZE SEARCHES REMEMBERS
+
+One JSON object on stdout. What is known beforehand goes in by a side door, rows straight into the tables and
+then `catch_up`, since a million facts told one at a time would take hours. All that is timed afterwards goes
+through the public API.
+"""
+
+import asyncio
+import json
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from scale_world import NOW, Fact, facts, new_facts, questions
+from sqlalchemy import insert
+
+from agent import Companion, Settings
+from memory.audience import user_key
+from memory.compare import content_key
+from memory.tables import memories, memory_aliases, memory_owners
+
+WARM_UP = 50
+AT_A_TIME = 20_000
+PAGE = resource.getpagesize()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+async def measure(size: int, searches: int, remembers: int) -> dict[str, Any]:
+    """Times in milliseconds where the name says p50 or p95, else in seconds; sizes in megabytes."""
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        settings = Settings.load(home=home, embedder="bundled")
+        async with Companion.open(settings, clock=clock, upkeep=False) as pet:
+            filled = await fill(pet, size)
+        started = time.perf_counter()
+        async with Companion.open(settings, clock=clock, upkeep=False) as pet:
+            [first] = questions(size, 1)
+            await pet.search_memories(first.question, user=first.user)
+            reopened = time.perf_counter() - started
+            searched = await search(pet, questions(size, WARM_UP + searches))
+            told = await remember(pet, new_facts(size, WARM_UP + remembers))
+            resident = _resident()
+            clock.now += timedelta(days=8)
+            started = time.perf_counter()
+            gone = len(await pet.purge())
+            purged = time.perf_counter() - started
+        return {
+            "memories": size,
+            **filled,
+            "reopen_seconds": reopened,
+            **searched,
+            **told,
+            "purged": gone,
+            "purge_seconds": purged,
+            "resident_mb": resident,
+            "disk_mb": sum(file.stat().st_blocks * 512 for file in home.rglob("*")) / 1e6,
+        }
+
+
+async def fill(pet: Companion, size: int) -> dict[str, float]:
+    with _progress() as progress:
+        started = time.perf_counter()
+        task = progress.add_task(f"{size:,} rows", total=size)
+        for batch in _batches(facts(size)):
+            await _write(pet, batch)
+            progress.advance(task, len(batch))
+        between = time.perf_counter()
+        task = progress.add_task(f"{size:,} vectors", total=size)
+        await pet.catch_up(lambda done: progress.advance(task, done))
+        return {"rows_seconds": between - started, "index_seconds": time.perf_counter() - between}
+
+
+def _batches(world: Iterator[Fact]) -> Iterator[list[Fact]]:
+    while batch := list(islice(world, AT_A_TIME)):
+        yield batch
+
+
+async def _write(pet: Companion, batch: Sequence[Fact]) -> None:
+    """As `remember` would leave them, all at once and without comparing."""
+    known = [(str(uuid4()), fact) for fact in batch]
+    rows = [
+        {
+            "id": id,
+            "content": fact.text,
+            "subjects": list(fact.subjects),
+            "created_at": fact.said_at,
+            "expires_at": fact.expires_at,
+            "source": "note",
+            "type": "fact",
+            "importance": 0.5,
+            "user_id": fact.user,
+            "place": "dm",
+        }
+        for id, fact in known
+    ]
+    owners = [
+        {"memory_id": id, "owner": user_key(fact.user), "content_key": content_key(fact.text)}
+        for id, fact in known
+    ]
+    names = [
+        {"memory_id": id, "name": fact.names[0], "other": fact.names[1]} for id, fact in known if fact.names
+    ]
+    async with pet.database.write() as connection:
+        for table, values in ((memories, rows), (memory_owners, owners), (memory_aliases, names)):
+            if values:
+                await connection.execute(insert(table), values)
+
+
+async def search(pet: Companion, asked: Sequence[Fact]) -> dict[str, float]:
+    found = []
+
+    async def one(fact: Fact) -> None:
+        hits = await pet.search_memories(fact.question, user=fact.user)
+        found.append(any(hit.content == fact.text for hit in hits))
+
+    took = await timed(one, asked)
+    return {**percentiles("search", took), "found": statistics.fmean(found)}
+
+
+async def remember(pet: Companion, told: Sequence[Fact]) -> dict[str, float]:
+    async def one(fact: Fact) -> None:
+        await pet.remember(fact.text, user=fact.user, subjects=fact.subjects)
+
+    return percentiles("remember", await timed(one, told))
+
+
+async def timed(todo: Callable[[Fact], Awaitable[None]], over: Sequence[Fact]) -> list[float]:
+    """Milliseconds of each but the first ones, which warm up."""
+    took = []
+    for fact in over:
+        started = time.perf_counter()
+        await todo(fact)
+        took.append(1000 * (time.perf_counter() - started))
+    return took[WARM_UP:]
+
+
+def percentiles(name: str, took: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(took)
+    return {f"{name}_p50": statistics.median(ordered), f"{name}_p95": ordered[int(0.95 * len(ordered))]}
+
+
+def _resident() -> float:
+    """Of this process now; its peak where the system does not say."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text().split()[1]) * PAGE / 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
+
+
+def _progress() -> Progress:
+    columns = (TextColumn("{task.description:>18}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+if __name__ == "__main__":
+    size, searches, remembers = map(int, sys.argv[1:])
+    print(json.dumps(asyncio.run(measure(size, searches, remembers))))

@@ -1,0 +1,545 @@
+"""The companion as a program sees it: talking, streaming, memories, faults, and what is loaded when."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from scripted_server import Call, Fail, Hang, ScriptedServer, answer
+
+from agent import Companion, Place, Settings
+from agent.companion import utc_now
+from agent.errors import FAULTS, BadInput, ModelUnavailable, SettingsError
+from memory.errors import EmbedderUnavailable, IndexUnavailable, MemoryFault, NotFound, StoreUnavailable
+
+OpenPet = Callable[..., Awaitable[Companion]]
+PetAt = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+
+def says(*messages: str) -> ScriptedModel:
+    return ScriptedModel([[assistant_message(answer(message).text)] for message in messages])
+
+
+# Streaming.
+
+
+async def test_a_stream_brings_the_message_in_pieces_and_the_reply_afterwards(
+    pet_at: PetAt, streamed: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(streamed)
+    message = 'A "quoted" line,\nthen {braces}, and 日本 😀 to the end.'
+    server.script(Call("get_recent_memories", {"limit": 1}), answer(message, {"content": "Ana likes quotes"}))
+
+    stream = pet.stream("say something long", user="ana", settle=True)
+    pieces = [piece async for piece in stream]
+
+    assert len(pieces) > 4
+    assert "".join(pieces) == stream.reply.message == message
+    assert [kept.content for kept in stream.reply.memories] == ["Ana likes quotes"]
+    assert [call.name for call in stream.reply.tools] == ["get_recent_memories"]
+
+
+async def test_the_reply_of_a_stream_is_there_only_once_it_has_been_read(open_pet: OpenPet) -> None:
+    pet = await open_pet(given=says("Hello."))
+    stream = pet.stream("hi", user="ana")
+
+    with pytest.raises(BadInput, match="read to the end"):
+        _ = stream.reply
+
+    async for _ in stream:
+        with pytest.raises(BadInput, match="read to the end"):
+            _ = stream.reply
+    assert stream.reply.message == "Hello."
+
+
+async def test_a_stream_is_read_once(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet(given=says("Hello."))
+    stream = pet.stream("hi", user="ana")
+    assert [piece async for piece in stream] == ["Hello."]
+
+    with pytest.raises(BadInput, match="read once"):
+        _ = [piece async for piece in stream]
+
+    assert len(rows("SELECT * FROM messages")) == 2
+
+
+async def test_closing_a_stream_early_stops_the_turn_and_leaves_the_companion_usable(
+    pet_at: PetAt, streamed: Any, server: ScriptedServer, rows: Rows
+) -> None:
+    pet = await pet_at(streamed)
+    server.script(Hang(answer("Hello there, Ana, how are you today").text, 3), answer("Here."))
+
+    async with pet.stream("hi", user="ana") as stream:
+        async for piece in stream:
+            assert piece
+            break
+
+    await asyncio.wait_for(server.left.wait(), 5)
+    with pytest.raises(BadInput, match="read to the end"):
+        _ = stream.reply
+    assert [row["role"] for row in rows("SELECT role FROM messages")] == ["user"]
+    reply = await pet.respond("still there?", user="ana")
+    assert reply.message == "Here."
+
+
+async def test_a_stream_closed_while_a_tool_runs_stores_nothing_by_halves(
+    open_pet: OpenPet, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remembering = function_call("remember", {"content": "Ana skis"}, call_id="c1")
+    pet = await open_pet(given=ScriptedModel([[remembering], *[[assistant_message("Yes.")]] * 2]))
+    begun = asyncio.Event()
+
+    async def stuck(_: Any) -> Any:
+        begun.set()
+        await asyncio.sleep(60)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pet.embedder, "embed", stuck)
+        stream = pet.stream("I ski", user="ana")
+        reading = asyncio.create_task(anext(aiter(stream)))
+        await asyncio.wait_for(begun.wait(), 10)
+        await stream.aclose()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    assert rows("SELECT * FROM memories") == []
+    assert (await pet.respond("hi", user="ana")).message == "Yes."
+
+
+async def test_a_stream_that_nobody_reads_costs_nothing(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet(given=says())
+
+    async with pet.stream("hi", user="ana"):
+        pass
+
+    assert rows("SELECT * FROM messages") == []
+
+
+async def test_a_fault_reaches_the_reader_of_a_stream(
+    pet_at: PetAt, streamed: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(streamed, model_retries=0)
+    server.script(Fail(500))
+    stream = pet.stream("hi", user="ana")
+
+    with pytest.raises(ModelUnavailable):
+        _ = [piece async for piece in stream]
+
+    with pytest.raises(ModelUnavailable):
+        _ = stream.reply
+
+
+async def test_streaming_to_somebody_anonymous_keeps_nothing(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet(given=says("Hello stranger."))
+
+    stream = pet.stream("hi", user=None)
+
+    assert "".join([piece async for piece in stream]) == stream.reply.message == "Hello stranger."
+    assert rows("SELECT * FROM messages") == []
+
+
+# Talking to several.
+
+
+async def test_turns_at_the_same_time_keep_their_own(open_pet: OpenPet, rows: Rows) -> None:
+    def echo(call: Any) -> Any:
+        return [assistant_message(answer(f"To {call.input[-1]['content']}").text)]
+
+    pet = await open_pet(given=ScriptedModel([ModelStep.respond(echo)] * 8))
+
+    replies = await asyncio.gather(*[pet.respond(f"number {n}", user=f"user {n}") for n in range(8)])
+
+    assert [reply.message for reply in replies] == [f"To number {n}" for n in range(8)]
+    assert len(rows("SELECT * FROM messages")) == 16
+    assert len({reply.trace_id for reply in replies}) == 8
+
+
+async def test_parallel_turns_that_learn_the_same_store_it_once(open_pet: OpenPet) -> None:
+    same = answer("Oh!", {"content": "Ana moves to Oslo"}).text
+    pet = await open_pet(given=ScriptedModel([[assistant_message(same)]] * 5))
+
+    replies = await asyncio.gather(
+        *[pet.respond("I move to Oslo", user="ana", settle=True) for _ in range(5)]
+    )
+    await pet.settle()
+
+    actions = [kept.action for reply in replies for kept in reply.memories]
+    assert actions.count("add") <= 1
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana moves to Oslo"]
+
+
+async def test_a_place_has_one_conversation_in_which_all_take_part(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(*[answer("Hm.")] * 3)
+
+    await pet.respond("hi all", user="u1", author="Ana", place="acme/general")
+    await pet.respond("hi Ana", user="u2", author="Bob", place=Place(("acme", "general")))
+    await pet.respond("alone", user="u2", author="Bob")
+
+    assert server.asked[1].conversation == [
+        ("user", "Ana: hi all"),
+        ("assistant", "Hm."),
+        ("user", "Bob: hi Ana"),
+    ]
+    assert server.asked[2].conversation == [("user", "alone")]
+
+
+async def test_a_conversation_of_its_own_has_its_own_history(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(*[answer("Hm.")] * 3)
+
+    await pet.respond("one", user="ana", conversation="c1")
+    await pet.respond("two", user="ana", conversation="c2")
+    await pet.respond("three", user="bob", conversation="c1")
+
+    assert server.asked[1].conversation == [("user", "two")]
+    assert server.asked[2].conversation == [("user", "three")], "another's words are not shown"
+
+
+BAD_NAMES = ["", "  ", "a\x00b", "half \ud83d"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+@pytest.mark.parametrize("which", ["user", "conversation", "author"])
+async def test_a_name_that_cannot_be_kept_is_refused(open_pet: OpenPet, which: str, name: str) -> None:
+    pet = await open_pet(given=says())
+
+    with pytest.raises(BadInput, match=f"the {which} needs a name"):
+        await pet.respond("hi", **{"user": "ana", which: name})
+    with pytest.raises(BadInput, match=f"the {which} needs a name"):
+        pet.stream("hi", **{"user": "ana", which: name})
+
+
+@pytest.mark.parametrize("place", ["acme/half \ud83d", Place(("acme", "")), Place(("a\x00",))])
+async def test_a_place_that_cannot_be_kept_is_refused(open_pet: OpenPet, place: Any) -> None:
+    pet = await open_pet(given=says())
+
+    for use in (
+        pet.respond("hi", user="ana", place=place),
+        pet.search_memories("tea", user="ana", place=place),
+        pet.remember("Ana likes tea", user="ana", place=place),
+    ):
+        with pytest.raises(BadInput, match="the place needs a name"):
+            await use
+
+
+# Memories.
+
+
+async def test_memories_are_remembered_found_changed_and_taken_away(open_pet: OpenPet, clock: Any) -> None:
+    pet = await open_pet()
+    added = await pet.remember("Ana skis in Verbier", user="ana", subjects=[" Ana ", "SKI", "ski"], ttl="30d")
+    memory = await pet.memory(added.id[:8], user="ana")
+    assert (memory.content, memory.subjects) == ("Ana skis in Verbier", ("ana", "ski"))
+    assert (memory.source, memory.expires_at) == ("note", clock() + timedelta(days=30))
+
+    [hit] = await pet.search_memories("skiing in Verbier", user="ana", limit=1)
+    assert (hit.id, hit.kind) == (added.id, "memory")
+    assert await pet.search_memories("skiing", user="ana", subjects=["cooking"]) == []
+
+    changed = await pet.update_memory(added.id, "Ana skis in Zermatt", user="ana", importance=0.9)
+    assert (changed.action, changed.target_id) == ("replace", added.id)
+    now = await pet.memory(changed.id, user="ana")
+    assert (now.subjects, now.importance) == (("ana", "ski"), 0.9)
+    [step] = await pet.history(changed.id, user="ana")
+    assert (step.old_content, step.new_content) == ("Ana skis in Verbier", "Ana skis in Zermatt")
+
+    assert (await pet.delete_memory(changed.id, user="ana")).content == "Ana skis in Zermatt"
+    assert await pet.memories(user="ana") == []
+    assert await pet.search_memories("skiing", user="ana") == []
+
+
+async def test_what_was_said_in_the_past_keeps_its_date(open_pet: OpenPet, clock: Any) -> None:
+    pet = await open_pet()
+    then = clock() - timedelta(days=365)
+
+    kept = await pet.remember("Ana moved to Oslo", user="ana", said_at=then)
+    over = await pet.remember("Ana has the flu", user="ana", said_at=then, ttl="7d")
+
+    assert (await pet.memory(kept.id, user="ana")).created_at == then
+    assert (over.action, over.id, over.reason) == ("ignore", None, "it had already expired")
+
+
+async def test_nobody_reaches_anothers_memories(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    mine = await pet.remember("Ana likes tea", user="ana")
+
+    assert await pet.memories(user="bob") == []
+    assert await pet.search_memories("tea", user="bob") == []
+    assert await pet.history(mine.id, user="bob") == []
+    for act in (
+        pet.memory(mine.id, user="bob"),
+        pet.delete_memory(mine.id, user="bob"),
+        pet.update_memory(mine.id, "Bob likes tea", user="bob"),
+        pet.memory(mine.id, user="ana", place="acme/general"),
+    ):
+        with pytest.raises(NotFound):
+            await act
+
+
+async def test_what_has_expired_is_not_found_and_then_purged(open_pet: OpenPet, clock: Any) -> None:
+    pet = await open_pet()
+    kept = await pet.remember("Ana is in Rome", user="ana", ttl="1h")
+    assert await pet.purge() == []
+    clock.advance(hours=1)
+
+    assert await pet.memories(user="ana") == []
+    assert await pet.search_memories("Rome", user="ana") == []
+    assert [memory.id for memory in await pet.purge()] == [kept.id]
+
+
+async def test_the_index_is_built_anew_from_the_record(open_pet: OpenPet, home: Path) -> None:
+    pet = await open_pet()
+    for city in ("Rome", "Oslo", "Lyon"):
+        await pet.remember(f"Ana has been in {city}", user="ana")
+    seen: list[int] = []
+
+    assert await pet.reindex(seen.append) == sum(seen) == 3
+    assert await pet.catch_up() == 0
+    assert len(await pet.search_memories("cities Ana has been in", user="ana")) == 3
+
+
+async def test_an_index_that_was_deleted_is_caught_up_at_the_next_start(
+    home: Path, clock: Any, light_embedder: None
+) -> None:
+    settings = Settings(home=home, embedder="bundled")
+    async with Companion.open(settings, clock=clock, upkeep=False) as pet:
+        await pet.remember("Ana likes tea", user="ana")
+        await pet.settle()
+    shutil.rmtree(home / "index")
+
+    async with Companion.open(settings, clock=clock, upkeep=False) as pet:
+        [hit] = await pet.search_memories("tea", user="ana")
+
+    assert hit.content == "Ana likes tea"
+
+
+@pytest.mark.parametrize("query", ["half \ud83d of a pair", "\x00", "", "tea \x00 \u202e", "x" * 50_000])
+async def test_any_text_may_be_searched_for(open_pet: OpenPet, query: str) -> None:
+    pet = await open_pet()
+    await pet.remember("Ana likes tea", user="ana")
+
+    assert isinstance(await pet.search_memories(query, user="ana"), list)
+
+
+async def test_a_transcript_is_taken_over(open_pet: OpenPet) -> None:
+    pet = await open_pet(given=says("Welcome back."))
+    told: list[int] = []
+
+    count = await pet.import_messages(
+        [{"author": "Ana", "text": "My boat is called Albatross", "sent_at": "2025-05-01T10:00:00+00:00"}],
+        user="ana",
+        progress=told.append,
+    )
+
+    assert count == sum(told) == 1
+    [hit] = await pet.search_memories("boat", user="ana")
+    assert (hit.content, hit.kind, hit.author) == ("My boat is called Albatross", "message", "Ana")
+    assert (await pet.respond("hi", user="ana")).message == "Welcome back."
+
+
+# Faults.
+
+
+async def test_an_index_held_by_another_process_is_said_and_the_chat_goes_on(
+    home: Path, clock: Any, light_embedder: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(home=home, embedder="bundled")
+    looking = function_call("search_memories", {"query": "tea"}, call_id="c1")
+    model = ScriptedModel([[looking], [assistant_message(answer("I cannot look.").text)]])
+    async with Companion.open(settings, clock=clock, upkeep=False) as holder:
+        await holder.catch_up()
+        async with Companion.open(settings, clock=clock, model=model, upkeep=False) as pet:
+            with pytest.raises(IndexUnavailable, match="another hachi process"):
+                await pet.search_memories("tea", user="ana")
+
+            kept = await pet.remember("Ana likes tea", user="ana")
+            reply = await pet.respond("what do I drink?", user="ana")
+            await pet.settle()
+
+            assert (kept.action, reply.message) == ("add", "I cannot look.")
+            assert "another hachi process" in reply.tools[0].result
+            assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana likes tea"]
+        assert "the index waits" in caplog.text
+        await holder.settle()  # whoever holds the index puts into it what others have written
+        assert len(await holder.search_memories("tea", user="ana")) >= 1
+
+
+async def test_an_index_server_that_is_down_is_named(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet(given=says("Hello."), qdrant_url="http://127.0.0.1:9")
+
+    with pytest.raises(IndexUnavailable, match=r"127\.0\.0\.1:9"):
+        await pet.search_memories("tea", user="ana")
+    kept = await pet.remember("Ana likes tea", user="ana")
+    reply = await pet.respond("hi", user="ana")
+
+    assert (kept.action, reply.message) == ("add", "Hello.")
+    assert len(rows("SELECT * FROM messages")) == 2
+
+
+async def test_an_embedder_that_is_down_is_named_and_the_chat_goes_on(
+    open_pet: OpenPet, server: ScriptedServer
+) -> None:
+    pet = await open_pet(
+        given=says("Hello."),
+        embedder="openai:text-embedding-3-small",
+        openai_base_url="http://127.0.0.1:9/v1",
+        openai_api_key="sk-test",
+    )
+    pet.embedder.embed = _down  # a real one would be tried for a minute
+
+    with pytest.raises(EmbedderUnavailable):
+        await pet.search_memories("tea", user="ana")
+    kept = await pet.remember("Ana likes tea", user="ana")
+    reply = await pet.respond("hi", user="ana")
+    await pet.settle()
+
+    assert (kept.action, reply.message) == ("add", "Hello.")
+
+
+async def _down(_: Any) -> Any:
+    raise EmbedderUnavailable("the embedder does not answer")
+
+
+async def test_no_lower_error_escapes_where_the_database_is_broken(
+    open_pet: OpenPet, home: Path, rows: Rows
+) -> None:
+    pet = await open_pet(given=says("Hello."))
+    kept = await pet.remember("Ana likes tea", user="ana")
+    for table in ("messages", "memories", "memory_owners", "work", "tasks", "conversations"):
+        rows(f"ALTER TABLE {table} RENAME TO {table}_away")
+
+    acts: dict[str, Callable[[], Awaitable[Any]]] = {
+        "respond": lambda: pet.respond("hi", user="ana"),
+        "stream": lambda: anext(aiter(pet.stream("hi", user="ana"))),
+        "search_memories": lambda: pet.search_memories("tea", user="ana"),
+        "remember": lambda: pet.remember("Ana skis", user="ana"),
+        "memories": lambda: pet.memories(user="ana"),
+        "memory": lambda: pet.memory(kept.id, user="ana"),
+        "update_memory": lambda: pet.update_memory(kept.id, "Ana skis", user="ana"),
+        "delete_memory": lambda: pet.delete_memory(kept.id, user="ana"),
+        "history": lambda: pet.history(kept.id, user="ana"),
+        "import_messages": lambda: pet.import_messages([MESSAGE], user="ana"),
+        "purge": pet.purge,
+        "reindex": pet.reindex,
+        "catch_up": pet.catch_up,
+    }
+    for name, act in acts.items():
+        with pytest.raises(StoreUnavailable) as raised:
+            await act()
+        assert "\n" not in str(raised.value), name
+        assert str(home) in str(raised.value), name
+    await pet.settle()  # waits for nothing that cannot be had
+
+
+MESSAGE = {"author": "Ana", "text": "hi", "sent_at": "2025-05-01T10:00:00+00:00"}
+
+
+async def test_a_database_that_is_none_is_said_at_opening(home: Path) -> None:
+    (home / "hachi.db").write_bytes(b"this is no database, it is a text of some length" * 50)
+
+    with pytest.raises(StoreUnavailable, match="no database, or a damaged one"):
+        async with Companion.open(Settings(home=home, embedder="bundled")):
+            pass
+
+
+async def test_a_data_folder_that_cannot_be_made_is_said_at_opening(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+
+    with pytest.raises(StoreUnavailable, match="HACHI_HOME"):
+        async with Companion.open(Settings(home=tmp_path / "file" / "home", embedder="bundled")):
+            pass
+
+
+async def test_an_unknown_embedder_is_said_at_opening(home: Path) -> None:
+    with pytest.raises(EmbedderUnavailable, match="HACHI_EMBEDDER"):
+        async with Companion.open(Settings(home=home, embedder="telepathy")):
+            pass
+
+
+async def test_a_model_that_is_not_named_is_said_at_the_first_turn(open_pet: OpenPet) -> None:
+    pet = await open_pet(openai_base_url="http://127.0.0.1:9/v1")
+
+    for _ in range(2):
+        with pytest.raises(SettingsError, match="HACHI_MODEL"):
+            await pet.respond("hi", user="ana")
+    assert await pet.memories(user="ana") == []
+
+
+async def test_a_broken_queue_at_the_start_is_mended_by_the_next_turn(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet(given=says("Hello."))
+    rows("ALTER TABLE work RENAME TO work_away")
+    with pytest.raises(FAULTS):
+        await pet.respond("hi", user="ana")
+    rows("ALTER TABLE work_away RENAME TO work")
+
+    assert (await pet.respond("hi", user="ana")).message == "Hello."
+
+
+def test_everything_a_caller_need_catch_has_a_name() -> None:
+    assert issubclass(IndexUnavailable, MemoryFault)
+    assert all(issubclass(kind, FAULTS) for kind in (BadInput, NotFound, SettingsError, ModelUnavailable))
+
+
+# Opening.
+
+
+async def test_the_environment_is_read_where_no_settings_are_passed(
+    home: Path, monkeypatch: pytest.MonkeyPatch, light_embedder: None
+) -> None:
+    monkeypatch.setenv("HACHI_HOME", str(home))
+    monkeypatch.setenv("HACHI_EMBEDDER", "bundled")
+
+    async with Companion.open() as pet:
+        await pet.remember("Ana likes tea", user="ana")
+        [memory] = await pet.memories(user="ana")
+
+    assert pet.settings.home == home
+    assert abs(memory.created_at - utc_now()) < timedelta(minutes=1)
+
+
+async def test_a_database_url_may_name_another_file(home: Path, tmp_path: Path, light_embedder: None) -> None:
+    settings = Settings(home=home, embedder="bundled", database_url=f"sqlite:///{tmp_path / 'other.db'}")
+
+    async with Companion.open(settings, upkeep=False) as pet:
+        await pet.remember("Ana likes tea", user="ana")
+
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        assert connection.execute("SELECT content FROM memories").fetchall() == [("Ana likes tea",)]
+    connection.close()
+
+
+def test_opening_a_companion_loads_neither_the_agents_sdk_nor_openai(home: Path) -> None:
+    script = """
+import asyncio, json, pathlib, sys
+import agent
+from agent import Companion, Incoming, Place, Reply, Settings
+first = sorted(sys.modules)
+async def main():
+    async with Companion.open(Settings(home=pathlib.Path(sys.argv[1]), embedder="bundled")) as pet:
+        await pet.remember("Ana likes tea", user="ana")
+        return [memory.content for memory in await pet.memories(user="ana")]
+print(json.dumps([asyncio.run(main()), first, sorted(sys.modules)]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(home)], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    contents, at_import, after = json.loads(done.stdout)
+    assert contents == ["Ana likes tea"]
+    assert not {"agents", "openai"} & set(after)
+    assert not {"wordllama", "qdrant_edge", "qdrant_client", "alembic", "apscheduler"} & set(at_import)
+    assert done.stderr == ""

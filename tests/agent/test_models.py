@@ -1,0 +1,303 @@
+"""Which model is chosen, and what its faults mean to the person who set it up."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from agents.exceptions import ModelBehaviorError, ModelTimeoutError
+from agents.testing import ScriptedModel
+from scripted_server import Call, Drop, Fail, Hang, Raw, ScriptedServer, answer
+
+from agent import Companion, Settings
+from agent.errors import ModelError, ModelRejected, ModelUnavailable, SettingsError
+from agent.models import LONGEST_WAIT, choose_model, explain, given_model
+
+PetAt = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+KEY = "sk-test-4f1d2c"
+
+
+async def _fault(pet: Companion, way: Any) -> ModelError:
+    with pytest.raises(ModelError) as raised:
+        await way.ask(pet, "are you there?", user="ana")
+    return raised.value
+
+
+async def test_a_call_that_was_turned_away_is_made_again(
+    pet_at: PetAt, way: Any, server: ScriptedServer, rows: Rows
+) -> None:
+    pet = await pet_at(way)
+    server.script(Fail(429), answer("Here I am."))
+
+    reply, shown = await way.ask(pet, "are you there?", user="ana")
+
+    assert reply.message == shown == "Here I am."
+    assert len(server.asked) == 2
+    assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == [
+        "are you there?",
+        "Here I am.",
+    ]
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+async def test_three_requests_are_made_at_most(
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, status: int
+) -> None:
+    pet = await pet_at(one_streamed)
+    server.script(*[Fail(status)] * 5)
+
+    fault = await _fault(pet, one_streamed)
+
+    assert len(server.asked) == 3
+    assert isinstance(fault, ModelUnavailable)
+    assert str(status) in str(fault)
+
+
+async def test_the_pauses_between_tries_grow(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float, result: Any = None) -> Any:
+        if seconds > 0.1:
+            pauses.append(seconds)
+        return await sleep(0, result)
+
+    pet = await pet_at(first_way)
+    server.script(*[Fail(503, retry_after=None)] * 3)
+    monkeypatch.setattr(asyncio, "sleep", noted)
+
+    await _fault(pet, first_way)
+
+    first, second = pauses
+    assert 0.4 < first < 0.6
+    assert 0.8 < second < 1.2
+
+
+async def test_a_server_that_wants_an_hour_is_not_waited_for(
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(one_streamed)
+    server.script(Fail(429, retry_after=str(LONGEST_WAIT + 1)))
+    began = time.monotonic()
+
+    fault = await _fault(pet, one_streamed)
+
+    assert time.monotonic() - began < 5
+    assert len(server.asked) == 1
+    assert isinstance(fault, ModelUnavailable)
+    assert "429" in str(fault)
+
+
+FAULTS = {
+    "a wrong key": (Fail(401, f"wrong key {KEY}"), ModelRejected, "check OPENAI_API_KEY"),
+    "a key without the right": (Fail(403), ModelRejected, "check OPENAI_API_KEY"),
+    "an unknown model": (Fail(404), ModelRejected, "HACHI_MODEL"),
+    "a request it does not like": (Fail(400, f"bad request by {KEY}"), ModelRejected, "bad request by …"),
+    "a page of HTML": (Raw(b"<html>hello</html>"), ModelUnavailable, "OPENAI_BASE_URL"),
+    "nothing": (Raw(b"", "application/json"), ModelUnavailable, "OPENAI_BASE_URL"),
+    "half a line": (Raw(b'data: {"id": "x', "text/event-stream"), ModelUnavailable, "OPENAI_BASE_URL"),
+    "another object": (Raw(b'{"detail": "ok"}', "application/json"), ModelUnavailable, "failed"),
+    "strange events": (Raw(b'data: {"choices": 3}\n\n', "text/event-stream"), ModelUnavailable, "127.0.0.1"),
+    "a line that breaks": (Drop(answer("Hello there, Ana").text, 2), ModelUnavailable, "127.0.0.1"),
+}
+
+
+@pytest.mark.parametrize(("step", "kind", "told"), FAULTS.values(), ids=FAULTS.keys())
+async def test_each_fault_says_in_one_line_what_to_do(
+    pet_at: PetAt,
+    some_way: Any,
+    server: ScriptedServer,
+    rows: Rows,
+    caplog: pytest.LogCaptureFixture,
+    step: Any,
+    kind: type[ModelError],
+    told: str,
+) -> None:
+    pet = await pet_at(some_way, model_retries=0, model_timeout=1.0)
+    server.script(step)
+
+    fault = await _fault(pet, some_way)
+
+    assert isinstance(fault, kind)
+    assert told in str(fault)
+    assert server.url in str(fault)
+    assert "\n" not in str(fault)
+    assert "Traceback" not in str(fault)
+    assert KEY not in str(fault)
+    assert KEY not in "".join(record.getMessage() for record in caplog.records if record.name[:5] == "hachi")
+    assert rows("SELECT role, text FROM messages") == [{"role": "user", "text": "are you there?"}]
+
+
+async def test_a_server_that_is_down_is_named(open_pet: Any, some_way: Any, rows: Rows) -> None:
+    url = "http://127.0.0.1:9/v1"
+    pet = await open_pet(openai_base_url=url, model="tiny", api=some_way.api, model_retries=0)
+
+    fault = await _fault(pet, some_way)
+
+    assert isinstance(fault, ModelUnavailable)
+    assert str(fault) == f"the model server at {url} cannot be reached; is it running?"
+    assert len(rows("SELECT * FROM messages")) == 1
+
+
+async def test_a_model_that_does_not_answer_is_given_up_in_time_and_not_asked_again(
+    pet_at: PetAt, way: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HACHI_MODEL_TIMEOUT", "0.3")
+    pet = await pet_at(way)
+    server.script(Hang(), answer("Too late."))
+    began = time.monotonic()
+
+    fault = await _fault(pet, way)
+
+    assert time.monotonic() - began < 5
+    assert isinstance(fault, ModelUnavailable)
+    assert "did not answer within 0.3 s (HACHI_MODEL_TIMEOUT)" in str(fault)
+    assert len(server.asked) == 1
+    await asyncio.wait_for(server.left.wait(), 5)
+    reply, _ = await way.ask(pet, "and now?", user="ana")
+    assert reply.message == "Too late."
+
+
+async def test_a_stream_that_stops_halfway_is_given_up_too(
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(one_streamed, model_timeout=0.3)
+    server.script(Hang(answer("Hello there, Ana, how are you").text, 4))
+
+    fault = await _fault(pet, one_streamed)
+
+    assert "HACHI_MODEL_TIMEOUT" in str(fault)
+    await asyncio.wait_for(server.left.wait(), 5)
+
+
+async def test_a_connection_that_breaks_before_the_answer_is_tried_again(
+    pet_at: PetAt, some_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(some_way)
+    server.script(Drop(), answer("Here I am."))
+
+    reply, _ = await some_way.ask(pet, "are you there?", user="ana")
+
+    assert reply.message == "Here I am."
+
+
+async def test_a_fault_in_the_middle_of_a_turn_keeps_what_was_remembered(
+    pet_at: PetAt, some_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(some_way, model_retries=0)
+    server.script(
+        Call("remember", {"content": "Ana plays the cello", "subjects": [], "ttl": None}), Fail(500)
+    )
+
+    await _fault(pet, some_way)
+
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana plays the cello"]
+
+
+def test_a_password_in_the_address_is_not_shown() -> None:
+    settings = Settings(openai_base_url="http://ana:pa55@127.0.0.1:1/v1", model="tiny")
+
+    fault = explain(openai.APIConnectionError(request=httpx2.Request("POST", "http://x")), settings)
+
+    assert "http://127.0.0.1:1/v1" in str(fault)
+    assert "pa55" not in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ModelTimeoutError(3), ModelUnavailable),
+        (openai.APITimeoutError(request=httpx2.Request("POST", "http://x")), ModelUnavailable),
+        (openai.OpenAIError("\n  \n"), ModelUnavailable),
+        (ModelBehaviorError("two\nlines"), ModelUnavailable),
+    ],
+)
+def test_faults_of_the_libraries_below_are_model_errors(
+    error: Exception, kind: type[ModelError]
+) -> None:
+    fault = explain(error, Settings(openai_api_key=KEY))
+
+    assert isinstance(fault, kind)
+    assert "OpenAI" in str(fault)
+    assert "\n" not in str(fault)
+
+
+def test_what_is_no_fault_of_the_model_is_not_explained() -> None:
+    assert explain(KeyError("ours"), Settings()) is None
+
+
+async def test_with_nothing_configured_the_stand_in_answers(open_pet: Any) -> None:
+    pet = await open_pet()
+
+    reply = await pet.respond("Hello!", user="ana")
+
+    assert reply.model == "offline"
+    assert reply.message
+
+
+@pytest.mark.parametrize(
+    ("settings", "model", "kind", "structured"),
+    [
+        ({"openai_api_key": KEY}, "gpt-5-mini", "OpenAIResponsesModel", "schema"),
+        ({"openai_api_key": KEY, "api": "chat"}, "gpt-5-mini", "OpenAIChatCompletionsModel", "schema"),
+        (
+            {"openai_base_url": "http://127.0.0.1:1/v1", "model": "tiny"},
+            "tiny",
+            "OpenAIChatCompletionsModel",
+            "none",
+        ),
+        (
+            {"openai_base_url": "http://127.0.0.1:1/v1", "model": "tiny", "api": "responses"},
+            "tiny",
+            "OpenAIResponsesModel",
+            "none",
+        ),
+    ],
+)
+async def test_the_settings_choose_the_model_its_api_and_form(
+    settings: dict[str, Any], model: str, kind: str, structured: str
+) -> None:
+    chosen = choose_model(Settings(**settings))
+
+    assert (chosen.name, type(chosen.model).__name__, chosen.structured) == (model, kind, structured)
+    assert chosen.settings.store is False
+    assert chosen.client is not None
+    assert chosen.client.max_retries == 0, "the runner retries"
+    await chosen.close()
+    assert chosen.client.is_closed()
+
+
+async def test_the_stand_in_and_a_brought_model_have_no_client_to_close() -> None:
+    for chosen in (choose_model(Settings()), given_model(ScriptedModel())):
+        assert chosen.client is None
+        await chosen.close()
+
+
+def test_a_server_of_ones_own_needs_the_name_of_a_model() -> None:
+    with pytest.raises(SettingsError, match="HACHI_MODEL"):
+        choose_model(Settings(openai_base_url="http://127.0.0.1:1/v1"))
+
+
+async def test_another_http_client_may_be_brought() -> None:
+    asked: list[str] = []
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        asked.append(str(request.url))
+        return httpx2.Response(500)
+
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(handle))
+    chosen = choose_model(Settings(openai_api_key=KEY), http)
+    assert chosen.client is not None
+
+    with pytest.raises(openai.InternalServerError):
+        await chosen.client.models.list()
+
+    assert asked == ["https://api.openai.com/v1/models"]
+    await chosen.close()
