@@ -16,6 +16,9 @@ from memory.errors import MemoryFault
 class HachiError(Exception):
     """The text is one line that a person can act on."""
 
+    trace_id: str | None = None
+    """The turn in which it happened, for looking it up afterwards."""
+
 
 class SettingsError(HachiError):
     pass

@@ -11,7 +11,7 @@ from agents.models.interface import Model
 from agents.retry import RetryPolicyContext
 
 from agent.errors import ModelError, ModelRejected, ModelUnavailable
-from agent.offline import OfflineModel
+from agent.offline.model import OfflineModel
 from agent.settings import Settings
 
 if TYPE_CHECKING:

@@ -72,6 +72,7 @@ async def take_turn(
     try:
         thought = await think(house.model, house.settings, build_messages_for_model(scene), turn, on_text)
     except ModelError as error:
+        error.trace_id = trace_id
         log.error("%s: %s", trace_id, error)
         raise
     message_id, work = await answer(house, heard, thought, turn.recalled)

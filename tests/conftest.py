@@ -65,12 +65,11 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     async def make() -> None:
         settings = Settings(home=folder, embedder="bundled")
-        async with Companion.open(settings, upkeep=False) as pet:
-            await pet.catch_up()
+        async with Companion.open(settings, upkeep=False):
+            pass
 
     with pytest.MonkeyPatch.context() as patch:
         _forget_settings(patch)
-        patch.setattr(bundled, "_load", load_bundled_once)
         asyncio.run(make())
     return folder
 

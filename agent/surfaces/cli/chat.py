@@ -63,8 +63,10 @@ class _Talk:
 
     async def turn(self, text: str, *, show: bool = False) -> None:
         """One turn. A fault is told and remembered in `failed`; the next turn may go well."""
+        if not self._announced:
+            self._announced = True
+            announce(self._pet)
         try:
-            await self._announce()
             if show:
                 from agent.surfaces.cli.terminal import show_turn
 
@@ -80,18 +82,12 @@ class _Talk:
             self.failed = True
             self._session.complain(error)
 
-    async def _announce(self) -> None:
-        if not self._announced:
-            self._announced = True
-            await announce(self._pet)
-
     def _print(self, reply: "Reply") -> None:
         print(json_line(reply_json(reply)) if self._json else plain(reply.message), flush=True)
 
 
-async def announce(pet: "Companion") -> None:
-    """Load the runtime; the offline stand-in says what it is."""
-    await pet.house()
+def announce(pet: "Companion") -> None:
+    """The offline stand-in says what it is."""
     if pet.settings.offline:
         from agent.offline import ANNOUNCEMENT
 

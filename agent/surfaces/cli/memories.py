@@ -192,6 +192,19 @@ async def history(context: typer.Context, id: MemoryId, user: User, json: Json =
         print_table(("when", "id", "was", "became", "why"), [_step_row(step) for step in steps])
 
 
+@group.command()
+@running
+async def undo(context: typer.Context, id: MemoryId, user: User, json: Json = False) -> None:
+    """Take back the last replacement this memory took part in: what was replaced holds again."""
+    session: Session = context.obj
+    async with session.companion() as pet:
+        step = await pet.undo(id, user=user)
+    if json:
+        print_json(update_json(step))
+    else:
+        print(f"brought back {short(step.new_id or '')}: {plain(step.new_content or '')}")
+
+
 def _step_row(step: MemoryUpdate) -> list[str]:
     became = step.new_content if step.new_content is not None else "(nothing)"
     return [when(step.created_at), short(step.old_id), step.old_content, became, step.reason]

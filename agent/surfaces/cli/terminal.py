@@ -20,6 +20,7 @@ from agent.surfaces.cli.shown import plain
 
 if TYPE_CHECKING:
     from agent.companion import Companion
+    from agent.turn import House
 
 LEAVING = frozenset({"exit", "quit"})
 
@@ -27,6 +28,7 @@ LEAVING = frozenset({"exit", "quit"})
 async def converse(pet: "Companion", session: Session, user: str, place: str) -> None:
     """Until Ctrl-D or `exit`. A turn that fails is told in one line, and the conversation goes on."""
     settings = pet.settings
+    announce(pet)
     model = "the offline stand-in" if settings.offline else settings.chosen_model
     print(f"Hachi, with {model}. What is remembered is in {settings.home}.")
     print("Ctrl-C stops an answer; Ctrl-D or exit ends.")
@@ -99,11 +101,11 @@ class _Runtime:
 
     def __init__(self, pet: "Companion") -> None:
         self._pet = pet
-        self._loading: asyncio.Task[None] | None = None
+        self._loading: asyncio.Task[House] | None = None
 
     def load(self) -> None:
         if self._loading is None:
-            self._loading = asyncio.create_task(announce(self._pet))
+            self._loading = asyncio.create_task(self._pet.house())
 
     async def ready(self) -> None:
         """Raises what loading raised, once; then it is tried again."""

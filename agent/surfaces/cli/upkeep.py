@@ -1,5 +1,7 @@
 """`hachi purge`, `reindex` and `migrate`."""
 
+from typing import Annotated
+
 import typer
 
 from agent.surfaces.cli.options import Json
@@ -8,18 +10,30 @@ from agent.surfaces.cli.shown import memory_json, print_json, print_table, progr
 
 
 @running
-async def purge(context: typer.Context, json: Json = False) -> None:
-    """Delete what has expired, everybody's; says what went."""
+async def purge(
+    context: typer.Context,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    json: Json = False,
+) -> None:
+    """Delete what has expired, everybody's, and what the settings on clean-up do not keep; says what went."""
+    from memory.tidying import Leaving
+
     session: Session = context.obj
     async with session.companion() as pet:
-        gone = await pet.purge()
+        if dry_run:
+            leaving = await pet.preview_purge()
+        else:
+            leaving = [Leaving(memory, "expired") for memory in await pet.purge()] + await pet.tidy()
     if json:
-        print_json({"count": len(gone), "memories": [memory_json(memory) for memory in gone]})
+        gone = [memory_json(one.memory) | {"reason": one.reason} for one in leaving]
+        print_json({"count": len(gone), "dry_run": dry_run, "memories": gone})
         return
-    if gone:
-        rows = [[short(m.id), m.user_id, m.content, when(m.expires_at)] for m in gone]
-        print_table(("id", "user", "content", "expired"), rows)
-    print(f"{len(gone)} expired {'memory' if len(gone) == 1 else 'memories'} deleted")
+    if leaving:
+        shown = [(one.memory, one.reason) for one in leaving]
+        rows = [[short(m.id), m.user_id, m.content, when(m.expires_at), why] for m, why in shown]
+        print_table(("id", "user", "content", "expires", "why"), rows)
+    done = "would be deleted" if dry_run else "deleted"
+    print(f"{len(leaving)} {'memory' if len(leaving) == 1 else 'memories'} {done}")
 
 
 @running

@@ -14,7 +14,8 @@ from agents.tracing.processor_interface import TracingProcessor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.offline import ANNOUNCEMENT, ROUNDS, OfflineModel
+from agent.offline import ANNOUNCEMENT
+from agent.offline.model import ROUNDS, OfflineModel
 from agent.offline.words import key_words
 
 INSTRUCTIONS = """You are Hachi.

@@ -125,6 +125,17 @@ def test_an_update_replaces_and_the_history_tells(hachi):
     assert hachi("memories", "list", "--json").json[0]["subjects"] == ["home"]
 
 
+def test_an_update_can_be_undone(hachi):
+    first = hachi("memories", "add", "Mickael lives in Paris", "--json").json
+    second = hachi("memories", "update", first["id"], "Mickael lives in Lyon", "--json").json
+    assert hachi("memories", "undo", second["id"][:8]).out.endswith(": Mickael lives in Paris\n")
+    [memory] = hachi("memories", "list", "--json").json
+    assert memory["id"] == first["id"]
+    again = hachi("memories", "undo", second["id"])
+    assert again.code == 1
+    assert "nothing that could be brought back" in again.complaint
+
+
 def test_an_update_may_change_how_long_it_holds(hachi):
     first = hachi("memories", "add", "Mickael is in Paris", "--json").json
     hachi("memories", "update", first["id"], "Mickael is in Lyon", "--ttl", "1d")

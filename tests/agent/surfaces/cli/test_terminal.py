@@ -124,10 +124,10 @@ def test_at_a_real_terminal(home):
         sys.executable, ["-c", call, "chat"], env=settings, encoding="utf-8", timeout=30, dimensions=(30, 160)
     )
     try:
+        terminal.expect("rule-based stand-in")
         terminal.expect("Ctrl-D or exit ends")
         terminal.expect(PROMPT)
         terminal.send("I broke my shoulder\r")
-        terminal.expect("rule-based stand-in")
         terminal.expect("hachi: .*shoulder")
         terminal.expect(PROMPT)
         terminal.send("I bro\x03")

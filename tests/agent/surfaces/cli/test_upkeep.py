@@ -4,7 +4,7 @@ import sqlite3
 def test_purge_says_what_went(hachi):
     hachi("memories", "add", "The café is closed", "--ttl", "1h", "--at", "2999-01-01")
     hachi("memories", "add", "Mickael skis")
-    assert hachi("purge").out == "0 expired memories deleted\n"
+    assert hachi("purge").out == "0 memories deleted\n"
 
 
 def test_what_has_expired_is_shown_and_gone(hachi, home):
@@ -14,12 +14,30 @@ def test_what_has_expired_is_shown_and_gone(hachi, home):
     table = hachi("purge").out
     assert "The café is closed" in table
     assert "mickael" in table
-    assert table.endswith("1 expired memory deleted\n")
+    assert table.endswith("1 memory deleted\n")
     expire(home, "The lift is broken")
     gone = hachi("purge", "--json").json
     assert gone["count"] == 1
     assert [memory["content"] for memory in gone["memories"]] == ["The lift is broken"]
-    assert hachi("purge", "--json").json == {"count": 0, "memories": []}
+    assert hachi("purge", "--json").json == {"count": 0, "dry_run": False, "memories": []}
+
+
+def test_a_dry_run_says_what_would_go_and_why_and_takes_nothing(hachi, home, monkeypatch):
+    monkeypatch.setenv("HACHI_MAX_MEMORIES", "1")
+    for content, importance in (
+        ("Mickael hums", "0.4"),
+        ("Mickael skis", "0.9"),
+        ("The lift is broken", "0.9"),
+    ):
+        hachi("memories", "add", content, "--importance", importance)
+    expire(home, "The lift is broken")
+    would = hachi("purge", "--dry-run", "--json").json
+    reasons = {memory["content"]: memory["reason"] for memory in would["memories"]}
+    assert reasons == {"The lift is broken": "expired", "Mickael hums": "over the cap"}
+    assert hachi("purge", "--dry-run").out.endswith("2 memories would be deleted\n")
+    assert len(hachi("memories", "list", "--json").json) == 2
+    assert hachi("purge", "--json").json["count"] == 2
+    assert [memory["content"] for memory in hachi("memories", "list", "--json").json] == ["Mickael skis"]
 
 
 def expire(home, content):
