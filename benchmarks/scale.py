@@ -60,9 +60,9 @@ def show(hachi: Results, mem0: Results, reached: Sequence[Mapping[str, Any]]) ->
     table = Table("memories", "search p50, p95", "mem0's", "remember p50, p95", "mem0's", "purge of 1 %")
     for size, row in hachi.items():
         purge = f"{row['purge_seconds']:.2f} s" if row["purged"] else ""
-        beside = mem0.get(size)
-        ours, theirs = ([_pair(r, w) for w in ("search", "remember")] if r else ["", ""] for r in (row, beside))
-        table.add_row(f"{size:,}", ours[0], theirs[0], ours[1], theirs[1], purge)
+        beside = mem0.get(size, {})
+        times = [_pair(who, what) for what in ("search", "remember") for who in (row, beside)]
+        table.add_row(f"{size:,}", *times, purge)
     console.print(table)
     table = Table("memories", "filled", "opened, first search", "in memory", "on disk", "found")
     for size, row in hachi.items():
@@ -80,7 +80,7 @@ def show(hachi: Results, mem0: Results, reached: Sequence[Mapping[str, Any]]) ->
 
 
 def _pair(row: Mapping[str, float], what: str) -> str:
-    return f"{row[f'{what}_p50']:.2f}, {row[f'{what}_p95']:.2f} ms"
+    return f"{row[f'{what}_p50']:.2f}, {row[f'{what}_p95']:.2f} ms" if row else ""
 
 
 def _arguments() -> argparse.Namespace:

@@ -48,33 +48,20 @@ async def measure(size: int, searches: int, remembers: int) -> dict[str, Any]:
     """Times in milliseconds where the name says p50 or p95, else in seconds; sizes in megabytes."""
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        settings = Settings.load(home=home, embedder="bundled")
+        settings = Settings.load(home=Path(folder), embedder="bundled")
         async with Companion.open(settings, clock=clock, upkeep=False) as pet:
-            filled = await fill(pet, size)
+            found: dict[str, Any] = {"memories": size, **await fill(pet, size)}
         started = time.perf_counter()
         async with Companion.open(settings, clock=clock, upkeep=False) as pet:
             [first] = questions(size, 1)
             await pet.search_memories(first.question, user=first.user)
-            reopened = time.perf_counter() - started
-            searched = await search(pet, questions(size, WARM_UP + searches))
-            told = await remember(pet, new_facts(size, WARM_UP + remembers))
-            resident = _resident()
+            found["reopen_seconds"] = time.perf_counter() - started
+            found |= await search(pet, questions(size, WARM_UP + searches))
+            found |= await remember(pet, new_facts(size, WARM_UP + remembers))
+            found["resident_mb"] = _resident()
             clock.now += timedelta(days=8)
-            started = time.perf_counter()
-            gone = len(await pet.purge())
-            purged = time.perf_counter() - started
-        return {
-            "memories": size,
-            **filled,
-            "reopen_seconds": reopened,
-            **searched,
-            **told,
-            "purged": gone,
-            "purge_seconds": purged,
-            "resident_mb": resident,
-            "disk_mb": sum(file.stat().st_blocks * 512 for file in home.rglob("*")) / 1e6,
-        }
+            found |= await purge(pet)
+        return found | {"disk_mb": _on_disk(Path(folder))}
 
 
 async def fill(pet: Companion, size: int) -> dict[str, float]:
@@ -144,6 +131,12 @@ async def remember(pet: Companion, told: Sequence[Fact]) -> dict[str, float]:
     return percentiles("remember", await timed(one, told))
 
 
+async def purge(pet: Companion) -> dict[str, float]:
+    started = time.perf_counter()
+    gone = await pet.purge()
+    return {"purged": len(gone), "purge_seconds": time.perf_counter() - started}
+
+
 async def timed(todo: Callable[[Fact], Awaitable[None]], over: Sequence[Fact]) -> list[float]:
     """Milliseconds of each but the first ones, which warm up."""
     took = []
@@ -166,6 +159,11 @@ def _resident() -> float:
         return int(statm.read_text().split()[1]) * PAGE / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
+
+
+def _on_disk(folder: Path) -> float:
+    """What it takes up there: the index asks for more room than it fills."""
+    return sum(file.stat().st_blocks * 512 for file in folder.rglob("*")) / 1e6
 
 
 def _progress() -> Progress:

@@ -143,7 +143,8 @@ def _slots(rng: random.Random, circle: list[str]) -> dict[str, str | int]:
     food, food2 = rng.sample(FOODS, 2)
     return {
         "a": a, "b": b, "food": food, "food2": food2,
-        "short": rng.choice(SHORT), "pet": rng.choice(NAMES), "kin": rng.choice(KIN), "place": rng.choice(PLACES),
+        "short": rng.choice(SHORT), "pet": rng.choice(NAMES), "kin": rng.choice(KIN),
+        "place": rng.choice(PLACES),
         "thing": rng.choice(THINGS), "job": rng.choice(JOBS), "hobby": rng.choice(HOBBIES),
         "animal": rng.choice(ANIMALS), "day": rng.choice(DAYS), "month": rng.choice(MONTHS),
         "colour": rng.choice(COLOURS), "year": rng.randrange(1985, 2026), "n": rng.randrange(11, 1000),

@@ -30,7 +30,7 @@ class LateIndex:
         async with self._lock:
             if self._index is None:
                 if self._fault is not None and time.monotonic() - self._failed_at < AGAIN_AFTER:
-                    raise self._fault
+                    raise self._fault.with_traceback(None)
                 try:
                     self._index = await self._opener(False)
                 except IndexUnavailable as error:
@@ -65,9 +65,12 @@ class LateIndex:
             await (await self.opened()).wipe()
             return
         async with self._lock:
+            with suppress(IndexUnavailable):
+                await self.close()  # or it would be in its own way
             self._index = await self._opener(True)
 
     async def close(self) -> None:
-        if self._index is not None:
-            await self._index.close()
-            self._index = None
+        """May be called twice; what is asked of it later opens it again."""
+        index, self._index, self._fault = self._index, None, None
+        if index is not None:
+            await index.close()

@@ -26,6 +26,7 @@ from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.history import History
 from memory.index import fingerprint_of
 from memory.index.edge import EdgeIndex
+from memory.index.late import LateIndex
 from memory.indexing import Indexing
 from memory.likeness import Likeness
 from memory.recall import Recall
@@ -275,20 +276,29 @@ HouseBuilder = Callable[..., Awaitable[House]]
 @pytest.fixture
 async def build_house(tmp_path: Path, clock: Clock) -> AsyncIterator[HouseBuilder]:
     """Further houses: `build_house(database, embedder, index)`, with an index of their own unless given."""
-    opened: list[EdgeIndex] = []
+    made: list[LateIndex] = []
 
     async def build(database: Database, embedder: Any, index: Reachable | None = None) -> House:
         if index is None:
-            folder = tmp_path / f"index_{len(opened)}"
-            fingerprint = fingerprint_of(embedder.name, embedder.dimension)
-            opened.append(await EdgeIndex.open(folder, embedder.dimension, fingerprint))
-            index = Reachable(opened[-1], IndexUnavailable("the index is away"))
+            folder = tmp_path / f"index_{len(made)}"
+            made.append(index_in(folder, embedder))
+            index = Reachable(made[-1], IndexUnavailable("the index is away"))
         reachable = Reachable(embedder, EmbedderUnavailable("the embedder is away"))
         return House(database, index, reachable, clock)
 
     yield build
-    for index in opened:
+    for index in made:
         await index.close()
+
+
+def index_in(folder: Path, embedder: Any) -> LateIndex:
+    """The real one, opened when it is needed."""
+
+    async def opener(anew: bool) -> EdgeIndex:
+        fingerprint = fingerprint_of(embedder.name, embedder.dimension)
+        return await EdgeIndex.open(folder, embedder.dimension, fingerprint, anew=anew)
+
+    return LateIndex(opener)
 
 
 @pytest.fixture

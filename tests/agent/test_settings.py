@@ -1,0 +1,200 @@
+"""Settings: from the environment, documented, and told apart when they cannot be read."""
+
+import ast
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+import agent.settings
+from agent.errors import SettingsError
+from agent.settings import DEFAULT_MODEL, Settings
+
+CONVENTIONAL = {"openai_api_key", "openai_base_url", "qdrant_url", "qdrant_api_key", "database_url"}
+SECRETS = {"openai_api_key", "qdrant_api_key", "database_url"}
+
+VALUES: dict[str, tuple[str, Any]] = {
+    # name: (as written in the environment, as read)
+    "home": ("some/folder", Path("some/folder")),
+    "database_url": ("postgresql://ana@127.0.0.1/hachi", "postgresql://ana@127.0.0.1/hachi"),
+    "qdrant_url": ("http://127.0.0.1:6333", "http://127.0.0.1:6333"),
+    "qdrant_api_key": ("q-key", "q-key"),
+    "openai_api_key": ("sk-key", "sk-key"),
+    "openai_base_url": ("http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"),
+    "model": ("tiny", "tiny"),
+    "api": ("chat", "chat"),
+    "structured": ("object", "object"),
+    "model_timeout": ("0.3", 0.3),
+    "model_retries": ("0", 0),
+    "max_turns": ("1", 1),
+    "embedder": ("bundled", "bundled"),
+    "history_messages": ("6", 6),
+    "importance_floor": ("0.5", 0.5),
+    "purge_minutes": ("0.5", 0.5),
+    "log_level": ("debug", "DEBUG"),
+}
+
+
+def variable(name: str) -> str:
+    return name.upper() if name in CONVENTIONAL else f"HACHI_{name.upper()}"
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_each_setting_is_an_environment_variable(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert name in VALUES, "a new setting needs a value here"
+    written, read = VALUES[name]
+
+    monkeypatch.setenv(variable(name), written)
+
+    value = getattr(Settings.load(), name)
+    assert (value.get_secret_value() if name in SECRETS else value) == read
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_each_setting_has_a_docstring(name: str) -> None:
+    [model] = [
+        node
+        for node in ast.parse(inspect.getsource(agent.settings)).body
+        if isinstance(node, ast.ClassDef) and node.name == "Settings"
+    ]
+    for at, node in enumerate(model.body):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name:
+            after = model.body[at + 1]
+            assert isinstance(after, ast.Expr)
+            assert isinstance(after.value, ast.Constant)
+            assert len(str(after.value.value)) > 8
+            return
+    raise AssertionError(f"{name} is not in the source")
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_an_argument_wins_over_the_environment(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    written, read = VALUES[name]
+    monkeypatch.setenv(variable(name), "1")
+
+    value = getattr(Settings.load(**{name: written}), name)
+
+    assert (value.get_secret_value() if name in SECRETS else value) == read
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_an_empty_variable_is_an_unset_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable(name), "")
+
+    assert getattr(Settings.load(), name) == getattr(Settings(), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("max_turns", "0"),
+        ("max_turns", "many"),
+        ("model_timeout", "0"),
+        ("model_timeout", "-1"),
+        ("model_retries", "11"),
+        ("history_messages", "101"),
+        ("importance_floor", "1.5"),
+        ("purge_minutes", "0"),
+        ("log_level", "LOUD"),
+        ("api", "assistants"),
+        ("structured", "xml"),
+    ],
+)
+def test_one_that_cannot_be_read_is_named_in_one_line(
+    name: str, written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable(name), written)
+
+    with pytest.raises(SettingsError) as raised:
+        Settings.load()
+
+    assert str(raised.value).startswith(f"{variable(name)}='{written}' cannot be read: ")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", sorted(SECRETS))
+def test_a_secret_that_cannot_be_read_is_named_and_not_shown(name: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        Settings.load(**{name: ["s3cret"]})
+
+    assert str(raised.value).startswith(f"{variable(name)} cannot be read")
+    fault: BaseException | None = raised.value
+    while fault is not None:
+        assert "s3cret" not in str(fault)
+        fault = fault.__cause__ if fault.__suppress_context__ else fault.__cause__ or fault.__context__
+
+
+def test_secrets_are_not_shown_in_print() -> None:
+    settings = Settings(openai_api_key="s3cret", qdrant_api_key="s3cret", database_url="s3cret")
+
+    assert "s3cret" not in f"{settings!r} {settings} {settings.model_dump()}"
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValidationError):
+        Settings().model = "other"  # type: ignore[misc]
+
+
+OWN = "http://127.0.0.1:1/v1"
+
+
+@pytest.mark.parametrize(
+    ("given", "offline", "model", "api", "structured", "embedder"),
+    [
+        ({}, True, "offline", "responses", "schema", "bundled"),
+        ({"model": "tiny"}, True, "offline", "responses", "schema", "bundled"),
+        (
+            {"openai_api_key": "sk"},
+            False,
+            DEFAULT_MODEL,
+            "responses",
+            "schema",
+            "openai:text-embedding-3-small",
+        ),
+        ({"openai_base_url": OWN, "model": "tiny"}, False, "tiny", "chat", "none", "bundled"),
+        (
+            {"openai_base_url": OWN, "openai_api_key": "sk", "model": "tiny"},
+            False,
+            "tiny",
+            "chat",
+            "none",
+            "bundled",
+        ),
+        (
+            {
+                "openai_base_url": OWN,
+                "model": "tiny",
+                "api": "responses",
+                "structured": "object",
+                "embedder": "openai:nomic",
+            },
+            False,
+            "tiny",
+            "responses",
+            "object",
+            "openai:nomic",
+        ),
+    ],
+)
+def test_defaults_follow_from_the_key_and_the_server(
+    given: dict[str, Any], offline: bool, model: str, api: str, structured: str, embedder: str
+) -> None:
+    settings = Settings(**given)
+
+    assert settings.offline is offline
+    assert settings.chosen_model == model
+    assert settings.chosen_api == api
+    assert settings.chosen_structured == structured
+    assert settings.chosen_embedder == embedder
+
+
+def test_a_server_of_ones_own_needs_the_name_of_a_model() -> None:
+    with pytest.raises(SettingsError, match="HACHI_MODEL must name"):
+        _ = Settings(openai_base_url=OWN).chosen_model
+
+
+def test_the_data_folder_is_the_platforms_unless_it_is_set() -> None:
+    assert Settings().home.name == "hachi"
+    assert Settings().home.is_absolute()
