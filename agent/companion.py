@@ -21,7 +21,7 @@ from memory.audience import Audience, Place
 from memory.case import Origin
 from memory.database import Database
 from memory.embedders import Embedder, open_embedder
-from memory.errors import IndexUnavailable
+from memory.errors import IndexUnavailable, StoreUnavailable
 from memory.history import History
 from memory.index import Index, fingerprint_of
 from memory.index.late import LateIndex
@@ -71,7 +71,10 @@ class Companion:
         self.tasks = Tasks(database)
         self.queue = WorkQueue(database)
         self.indexing = Indexing(self.store, self.transcript, self.index, embedder, clock)
-        self.recall = Recall(self.store, self.transcript, self.index, embedder, self.indexing, clock)
+        half_life = timedelta(days=settings.half_life_days) if settings.half_life_days else None
+        self.recall = Recall(
+            self.store, self.transcript, self.index, embedder, self.indexing, clock, half_life
+        )
         self.likeness = Likeness(database, self.store, self.index, embedder, judge=None)
         self.remembering = Remembering(
             database, self.store, self.likeness, self.indexing, clock, settings.importance_floor
@@ -112,6 +115,7 @@ class Companion:
             closing.push_async_callback(embedder.close)
             pet = cls(settings, clock, database, embedder, model)
             closing.push_async_callback(pet.index.close)
+            closing.push_async_callback(pet._note_uses)
             closing.push_async_callback(pet._close_house)
             if upkeep:
                 from agent.schedule import running
@@ -182,10 +186,12 @@ class Companion:
         replaces: str | None = None,
         place: Place | str | None = None,
         said_at: datetime | None = None,
+        everybody: bool = False,
     ) -> Decision:
-        """Remember one fact; `said_at` for what was said in the past. Durable when it returns."""
+        """Remember one fact; `said_at` for what was said in the past. With `everybody` it is everybody's to
+        know, whoever told it and wherever. Durable when it returns."""
         draft = Draft(content, _tags(subjects), ttl, type, importance, replaces)
-        origin = Origin(_named(user), said_at or self.clock(), _place(place), source="note")
+        origin = Origin(_named(user), said_at or self.clock(), _place(place), source="note", everybody=everybody)
         [decision] = await self.remembering.remember([draft], origin)
         return decision
 
@@ -331,6 +337,12 @@ class Companion:
             remembering=self.remembering,
             aftercare=aftercare,
         )
+
+    async def _note_uses(self) -> None:
+        try:
+            await self.recall.note_uses()
+        except StoreUnavailable as error:
+            log.warning("what was recalled is not noted: %s", error)
 
     async def _close_house(self) -> None:
         if self._house is not None:

@@ -16,9 +16,6 @@ from agents import (
     ToolErrorFormatterArgs,
 )
 from agents.tool_context import ToolContext
-from agents.tracing import set_trace_provider
-from agents.tracing import setup as tracing_setup
-from agents.tracing.provider import DefaultTraceProvider
 from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEvent
 
 from agent.messages import ToolCall
@@ -62,7 +59,6 @@ async def think(
 ) -> Thought:
     """Run the loop over `messages`, the system message first. With `on_text` the model streams, and the text
     of `message` is handed over as it is generated. Raises ModelError."""
-    keep_traces_here()
     system, *rest = messages
     run = Run(chosen, settings.max_turns)
     agent = Agent[_Turn](
@@ -94,13 +90,6 @@ async def think(
             raise
         raise fault from error
     return Thought(answer, tuple(called), run.calls)
-
-
-def keep_traces_here() -> None:
-    """Unless the program has a trace provider of its own: one that has nobody to tell. The SDK's default one,
-    which is made when a span is first asked for, holds an exporter to OpenAI."""
-    if tracing_setup.GLOBAL_TRACE_PROVIDER is None:
-        set_trace_provider(DefaultTraceProvider())
 
 
 async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:

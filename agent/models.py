@@ -9,6 +9,9 @@ from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings
 from agents.exceptions import AgentsException, ModelTimeoutError
 from agents.models.interface import Model
 from agents.retry import RetryPolicyContext
+from agents.tracing import set_trace_provider
+from agents.tracing import setup as tracing_setup
+from agents.tracing.provider import DefaultTraceProvider
 
 from agent.errors import ModelError, ModelRejected, ModelUnavailable
 from agent.offline.model import OfflineModel
@@ -37,13 +40,22 @@ class ChosenModel:
             await self.client.close()
 
 
+def keep_traces_here() -> None:
+    """Unless the program has a trace provider of its own: one that has nobody to tell. The SDK's default one,
+    which is made when a span is first asked for, holds an exporter to OpenAI."""
+    if tracing_setup.GLOBAL_TRACE_PROVIDER is None:
+        set_trace_provider(DefaultTraceProvider())
+
+
 def given_model(model: Model) -> ChosenModel:
     """A model that a caller brings."""
+    keep_traces_here()
     return ChosenModel(type(model).__name__, model, "none", ModelSettings(store=False))
 
 
 def choose_model(settings: Settings, http: "httpx2.AsyncClient | None" = None) -> ChosenModel:
     """The model the settings ask for. `http` lets a test answer in place of a server."""
+    keep_traces_here()
     retry = ModelRetrySettings(
         max_retries=settings.model_retries,
         backoff=ModelRetryBackoffSettings(initial_delay=0.5, max_delay=8.0, multiplier=2.0, jitter=True),

@@ -23,12 +23,12 @@ async def running(pet: "Companion") -> AsyncIterator[None]:
 
     async def purge() -> None:
         try:
-            gone = await pet.purge()
+            gone = [*await pet.purge(), *await pet.tidy()]
         except FAULTS as error:
             log.warning("the purge waits: %s", error)
         else:
             if gone:
-                log.info("purged %d expired memories", len(gone))
+                log.info("purged %d memories", len(gone))
 
     async def queue() -> None:
         try:

@@ -66,6 +66,9 @@ class Settings(BaseSettings):
     """How many of the last messages the model sees."""
     importance_floor: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Facts of less importance are not kept."""
+    half_life_days: Annotated[float, Field(gt=0)] | None = None
+    """After so many days without being said or recalled, what is found counts half; use makes it last longer.
+    Unset: age does not matter."""
     judge: bool = False
     """Ask a model, at most once a turn, whether a fact that resembles another takes its place. Off: both stay
     where words do not decide it."""

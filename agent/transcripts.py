@@ -6,7 +6,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
 from agent.errors import BadInput
-from agent.messages import Incoming
+from agent.messages import Incoming, writable
 from memory.database import Database
 from memory.records import Message
 from memory.transcript import Transcript
@@ -34,6 +34,8 @@ async def take_over(
 
 
 def _message(given: Mapping[str, Any], at: int, incoming: Incoming) -> Message:
+    if not isinstance(given, Mapping):
+        raise BadInput(f"message {at + 1} is no mapping with author, text and sent_at")
     try:
         author, text, sent_at = str(given["author"]), str(given["text"]), given["sent_at"]
     except KeyError as error:
@@ -49,8 +51,8 @@ def _message(given: Mapping[str, Any], at: int, incoming: Incoming) -> Message:
         id=_uuid(given.get("id"), incoming),
         conversation_id=incoming.conversation_id,
         role="assistant" if given.get("role") == "assistant" else "user",
-        author=author,
-        text=text.replace("\x00", ""),
+        author=writable(author),
+        text=writable(text),
         sent_at=sent_at,
     )
 

@@ -18,7 +18,7 @@ from agent.aftercare import STORE_MEMORIES, Aftercare, to_store
 from agent.context import Scene, build_messages_for_model
 from agent.errors import BadInput, ModelError
 from agent.loop import OnText, Thought, think
-from agent.messages import MAX_MESSAGE, Incoming, Reply
+from agent.messages import MAX_MESSAGE, Incoming, Reply, writable
 from agent.models import ChosenModel
 from agent.settings import Settings
 from memory.aliases import linked
@@ -158,12 +158,7 @@ async def answer(
 
 def _readable(incoming: Incoming) -> Incoming:
     """The text without what cannot be kept or shown; BadInput where nothing can be made of it."""
-    text = (
-        incoming.text.replace("\x00", "")
-        .encode("utf-16", "surrogatepass")
-        .decode("utf-16", "replace")
-        .strip()
-    )
+    text = writable(incoming.text).strip()
     if not text:
         raise BadInput("the message is empty")
     if len(text) > MAX_MESSAGE:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from memory.audience import PRIVATE, Audience, Place, owners_of
+from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of
 from memory.compare import content_key, normalise
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
 from memory.ttl import read_ttl
@@ -28,9 +28,12 @@ class Origin:
     recalled: tuple[Hit, ...] = ()
     """What this turn has recalled so far: repeating it is no news."""
 
+    everybody: bool = False
+    """Told by the operator, for everybody: it belongs to nobody in particular."""
+
     @property
     def owners(self) -> frozenset[str]:
-        return owners_of(self.user, self.place)
+        return frozenset({GLOBAL}) if self.everybody else owners_of(self.user, self.place)
 
     @property
     def audience(self) -> Audience:

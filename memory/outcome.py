@@ -44,7 +44,7 @@ class Outcome:
 def outcome_of(case: Case, held: Mapping[str, Memory], near: Near) -> Outcome:
     """`held` are the owners who have the very words; `near` is what resembles it, what decides first."""
     here = next((memory for memory in held.values() if case.sees(memory)), None)
-    covered, lacking = _shares(near, ("same", "coarser"), case.origin.owners - held.keys())
+    covered, lacking = _shares(near, ("same", "coarser"), case.origin.owners - set(held))
     outdated, fresh = _shares(near, ("stale",), lacking)
     replaced = _replaced(case, near, fresh)
     if here is not None:
@@ -83,7 +83,7 @@ def _shares(
         theirs = memory.owners & owners
         if verdict.relation in relations and theirs:
             steps.append(Step(memory, theirs, verdict))
-            owners -= theirs
+            owners = owners - theirs  # a new set: the caller keeps its own
     return tuple(steps), owners
 
 

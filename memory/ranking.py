@@ -37,6 +37,9 @@ TOLD_AFTER = timedelta(days=14)
 ASKS = 0.2
 """Taken from a message that ends in a question: what is looked for is mostly the answer."""
 
+HANDED_ON = 0.5
+"""What is left of the score of a companion's own reply, so that it comes after what it was made from."""
+
 FULL_LANE = 50
 """From so many hits on, the last of a lane counts as no match; in a shorter lane it still counts in part."""
 REPEAT = 92.0
@@ -64,6 +67,8 @@ class Candidate:
     """Of memories, 0.0 to 1.0."""
     uses: int = 0
     last_accessed_at: datetime | None = None
+    ours: bool = False
+    """A reply of the companion: it only hands on what people said."""
 
 
 def rank(
@@ -87,6 +92,8 @@ def rank(
         score = scores[id_] + (SPEAKER if id_ in about else 0.0)
         if span:
             score += WHEN * _said_then(candidate.created_at, span)
+        if candidate.ours:
+            score *= HANDED_ON
         if candidate.kind == "message":
             score -= ASKS if candidate.text.rstrip().endswith(tuple(_QUESTION_MARKS)) else 0.0
         else:

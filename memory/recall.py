@@ -11,10 +11,10 @@ audience, at this moment, before anybody sees it. `memory.ranking` then puts it 
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 
-from memory.audience import Audience
+from memory.audience import GLOBAL, Audience
 from memory.dates import time_span
 from memory.embedders import Embedder
 from memory.index import Index, Kind, Question, Rankings
@@ -28,6 +28,8 @@ from memory.transcript import Transcript
 
 SEARCHED: frozenset[Kind] = frozenset({"memory", "message"})
 FACTS: frozenset[Kind] = frozenset({"memory"})
+COLD_START = 5
+"""With fewer memories than this somebody is new here."""
 LANES = ("dense", "words", "window_dense", "window_words")
 
 
@@ -40,6 +42,7 @@ class Recall:
         embedder: Embedder,
         indexing: Indexing,
         clock: Callable[[], datetime],
+        half_life: timedelta | None = None,
     ) -> None:
         self._store = store
         self._transcript = transcript
@@ -47,6 +50,7 @@ class Recall:
         self._embedder = embedder
         self._indexing = indexing
         self._clock = clock
+        self._half_life = half_life
         self._touched: set[str] = set()
 
     async def search(
@@ -80,7 +84,9 @@ class Recall:
             )
             lanes = await self._passes(question, asked)
             found = await self._look_up(lanes, audience, now, exclude)
-            ranked = rank(asked.text or question, _pairs(lanes), found.candidates, now)
+            ranked = rank(
+                asked.text or question, _pairs(lanes), found.candidates, now, half_life=self._half_life
+            )
             hits = [found.hit(id, score) for id, score in ranked[:limit] if score > 0.0]
         self._touched.update(hit.id for hit in hits if hit.kind == "memory")
         return hits
@@ -90,8 +96,14 @@ class Recall:
         return (await self._store.known_aliases(audience, self._clock())).others(text)
 
     async def recent(self, audience: Audience, limit: int) -> list[Hit]:
-        """The newest facts, newest first; straight from the record, so it works without an index."""
-        memories = await self._store.newest(audience, self._clock(), limit)
+        """The newest facts, newest first; straight from the record, so it works without an index. Who has
+        fewer than `COLD_START` of their own also gets what everybody may know."""
+        now = self._clock()
+        memories = await self._store.newest(Audience(audience.keys - {GLOBAL}), now, limit)
+        if len(memories) < COLD_START and GLOBAL in audience.keys:
+            own = {memory.id for memory in memories}
+            common = await self._store.newest(Audience(frozenset({GLOBAL})), now, limit)
+            memories = [*memories, *(memory for memory in common if memory.id not in own)][:limit]
         self._touched.update(memory.id for memory in memories)
         found = _Found({memory.id: memory for memory in memories}, {})
         return [found.hit(memory.id, 1.0) for memory in memories]
@@ -197,4 +209,5 @@ def _fact(memory: Memory) -> Candidate:
 
 
 def _said(message: Message) -> Candidate:
-    return Candidate("message", message.text, message.author, message.sent_at)
+    ours = message.role == "assistant"
+    return Candidate("message", message.text, message.author, message.sent_at, ours=ours)

@@ -108,7 +108,7 @@ def _strangers(old: Statement, new: Statement) -> bool:
 def _conflict(
     old: Statement, new: Statement, one: Sequence[Token], other: Sequence[Token], words: Vocabulary
 ) -> Verdict | None:
-    if new.said_at > old.said_at and (reason := conflict(one, other, words)):
+    if new.said_at >= old.said_at and (reason := conflict(one, other, words)):
         return Verdict("contradiction", reason)
     if new.said_at < old.said_at and (reason := conflict(other, one, words)):
         return Verdict("stale", f"said before what is known: {reason}")

@@ -262,7 +262,9 @@ def test_what_is_stored_of_an_answer_is_read_back(clock: Any) -> None:
     assert read == drafts
     assert (origin.user, origin.place, origin.said_at) == ("ana", incoming.place, clock())
     assert (origin.message_id, origin.said) == ("message-id", "I ski")
-    assert [(hit.id, hit.kind, hit.content) for hit in origin.recalled] == [("m1", "message", "Ana likes snow")]
+    assert [(hit.id, hit.kind, hit.content) for hit in origin.recalled] == [
+        ("m1", "message", "Ana likes snow")
+    ]
 
 
 async def test_the_log_says_what_failed_and_not_what_was_said(

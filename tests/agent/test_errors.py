@@ -27,7 +27,7 @@ def test_the_docstring_draws_the_tree_as_it_is(module: object, root: type[Except
 
 
 def test_everything_hangs_on_two_roots() -> None:
-    assert FAULTS == (HachiError, MemoryFault)
+    assert set(FAULTS) == {HachiError, MemoryFault}
     assert not issubclass(HachiError, MemoryFault)
     assert not issubclass(MemoryFault, HachiError)
 

@@ -91,7 +91,7 @@ async def test_killed_while_the_model_thinks(home: Path, server: ScriptedServer,
     async with talking(home, server.url, "go on") as process:
         ids = await _acknowledged(process, 1)
         async with asyncio.timeout(30):
-            while len(server.asked) < 2:
+            while len(server.asked) < 2:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
     assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == [

@@ -14,7 +14,7 @@ from agents.tracing.provider import DefaultTraceProvider
 from scripted_server import Call, Fail, Refuse, Say, ScriptedServer, answer
 
 from agent import Companion, loop
-from agent.loop import keep_traces_here
+from agent.models import keep_traces_here
 from agent.reply import FALLBACK
 from memory.errors import IndexUnavailable, StoreUnavailable
 from prompts import read
@@ -155,7 +155,12 @@ async def test_a_wrong_call_comes_back_to_the_model_saying_what_is_wrong(
 
 @pytest.mark.parametrize(
     "written",
-    ['{"query": "tea", "limit": 3', "{'query': 'tea'}", '```json\n{"query": "tea"}\n```', '{"query": "tea",}'],
+    [
+        '{"query": "tea", "limit": 3',
+        "{'query': 'tea'}",
+        '```json\n{"query": "tea"}\n```',
+        '{"query": "tea",}',
+    ],
 )
 async def test_broken_json_in_a_call_is_mended(
     pet_at: PetAt, one_streamed: Any, server: ScriptedServer, written: str

@@ -219,9 +219,7 @@ def test_a_password_in_the_address_is_not_shown() -> None:
         (ModelBehaviorError("two\nlines"), ModelUnavailable),
     ],
 )
-def test_faults_of_the_libraries_below_are_model_errors(
-    error: Exception, kind: type[ModelError]
-) -> None:
+def test_faults_of_the_libraries_below_are_model_errors(error: Exception, kind: type[ModelError]) -> None:
     fault = explain(error, Settings(openai_api_key=KEY))
 
     assert isinstance(fault, kind)

@@ -22,7 +22,7 @@ SOON = 0.05 / 60
 
 async def _until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
-        while not true():
+        while not true():  # noqa: ASYNC110 - a row in a database sets no event
             await asyncio.sleep(0.02)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import shutil
 import tempfile
@@ -24,7 +25,7 @@ from memory.embedders import Thresholds
 from memory.embedders.bundled import BundledEmbedder
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.history import History
-from memory.index import fingerprint_of
+from memory.index import Point, fingerprint_of
 from memory.index.edge import EdgeIndex
 from memory.index.late import LateIndex
 from memory.indexing import Indexing
@@ -275,14 +276,21 @@ HouseBuilder = Callable[..., Awaitable[House]]
 
 @pytest.fixture
 async def build_house(tmp_path: Path, clock: Clock) -> AsyncIterator[HouseBuilder]:
-    """Further houses: `build_house(database, embedder, index)`, with an index of their own unless given."""
+    """Further houses: `build_house(database, embedder, index)`; without one, on the index in a folder of their
+    own, which is opened when it is needed."""
+    folder = tmp_path / "index"
     made: list[LateIndex] = []
 
-    async def build(database: Database, embedder: Any, index: Reachable | None = None) -> House:
+    async def build(database: Database, embedder: Any, index: Any = None) -> House:
+        async def opener(anew: bool) -> EdgeIndex:
+            fingerprint = fingerprint_of(embedder.name, embedder.dimension)
+            return await EdgeIndex.open(folder, embedder.dimension, fingerprint, anew=anew)
+
         if index is None:
-            folder = tmp_path / f"index_{len(made)}"
-            made.append(index_in(folder, embedder))
-            index = Reachable(made[-1], IndexUnavailable("the index is away"))
+            index = LateIndex(opener)
+            made.append(index)
+        if not isinstance(index, Reachable):
+            index = Reachable(index, IndexUnavailable("the index is away"))
         reachable = Reachable(embedder, EmbedderUnavailable("the embedder is away"))
         return House(database, index, reachable, clock)
 
@@ -291,19 +299,53 @@ async def build_house(tmp_path: Path, clock: Clock) -> AsyncIterator[HouseBuilde
         await index.close()
 
 
-def index_in(folder: Path, embedder: Any) -> LateIndex:
-    """The real one, opened when it is needed."""
+@pytest.fixture(scope="session")
+def shared_index(tmp_path_factory: pytest.TempPathFactory, bundled: BundledEmbedder) -> Iterator[Lent]:
+    """Making an index takes longer than most tests, so they share one, emptied after each."""
+    lent = Lent(tmp_path_factory.mktemp("shared") / "index", bundled)
+    yield lent
+    asyncio.run(lent.close())
 
-    async def opener(anew: bool) -> EdgeIndex:
-        fingerprint = fingerprint_of(embedder.name, embedder.dimension)
-        return await EdgeIndex.open(folder, embedder.dimension, fingerprint, anew=anew)
 
-    return LateIndex(opener)
+class Lent:
+    """The real index, to be given back empty."""
+
+    def __init__(self, folder: Path, embedder: Any) -> None:
+        self._folder = folder
+        self._embedder = embedder
+        self._index: EdgeIndex | None = None
+        self._put: set[str] = set()
+
+    async def lend(self) -> Lent:
+        if self._index is None:
+            fingerprint = fingerprint_of(self._embedder.name, self._embedder.dimension)
+            self._index = await EdgeIndex.open(self._folder, self._embedder.dimension, fingerprint)
+        assert await self._index.count() == 0
+        return self
+
+    async def give_back(self) -> None:
+        await self._index.remove(sorted(self._put))
+        self._put.clear()
+
+    async def put(self, points: Sequence[Point]) -> None:
+        self._put.update(point.id for point in points)
+        await self._index.put(points)
+
+    async def close(self) -> None:
+        if self._index:
+            await self._index.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
 
 
 @pytest.fixture
-async def house(database: Database, build_house: HouseBuilder, bundled: BundledEmbedder) -> House:
-    return await build_house(database, bundled)
+async def house(
+    database: Database, build_house: HouseBuilder, bundled: BundledEmbedder, shared_index: Lent
+) -> AsyncIterator[House]:
+    """On both databases, with the embedder and the index that people have."""
+    yield await build_house(database, bundled, await shared_index.lend())
+    await shared_index.give_back()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent import Companion, Settings
+from memory.audience import Audience
 
 
 class Days:
@@ -234,3 +235,17 @@ async def test_what_is_said_in_private_stays_there_and_what_is_said_in_a_channel
         "Mickael is looking for another job",
         "Mickael runs on Sundays",
     }
+
+
+async def test_what_everybody_may_know_greets_who_is_new_and_is_found_by_all(pet: Companion) -> None:
+    common = "The club meets on Thursdays"
+    await pet.remember(common, user="operator", everybody=True)
+    assert await found(pet, "when does the club meet?", user="ana") == [common]
+    assert await found(pet, "when does the club meet?", user="ana", place="acme/general") == [common]
+    for pet_name in ("Rex", "Mia", "Tom", "Zoe", "Pip"):
+        recent = [hit.content for hit in await pet.recall.recent(Audience.of("ana"), 10)]
+        assert common in recent, "who has fewer than five memories is new here"
+        await pet.remember(f"Ana has a cat called {pet_name}", user="ana", subjects=["ana"])
+    recent = [hit.content for hit in await pet.recall.recent(Audience.of("ana"), 10)]
+    assert len(recent) == 5
+    assert common not in recent

@@ -104,6 +104,7 @@ async def add(
         datetime | None,
         typer.Option(parser=moment, metavar="TIME", help="When it was said, if not now: 2026-01-10T09:30."),
     ] = None,
+    everybody: Annotated[bool, typer.Option("--everybody", help="For everybody to know.")] = False,
     json: Json = False,
 ) -> None:
     """Remember one fact; says what was decided."""
@@ -119,6 +120,7 @@ async def add(
             type=type,
             importance=importance,
             said_at=at,
+            everybody=everybody,
         )
         await pet.indexing.try_to_catch_up()
     _tell(decision, json)

@@ -1,0 +1,715 @@
+"""What becomes of a new statement, told as stories."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+
+from memory.audience import Audience
+from memory.case import Origin
+from memory.database import Database, Overtaken
+from memory.embedders.bundled import BundledEmbedder
+from memory.errors import StoreUnavailable
+from memory.judging import Doubt
+from memory.records import Decision, Draft, Hit, Memory
+from memory.remember import MAX_CONTENT
+from memory.tables import memories
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.memory.conftest import House, HouseBuilder
+
+SHOULDER = "Mickael broke his shoulder"
+SHOULDER_ON = "Mickael broke his shoulder on 10 January 2026"
+PARIS, LYON = "Mickael lives in Paris", "Mickael lives in Lyon"
+
+
+async def rows(house: House) -> int:
+    async with house.database.read() as connection:
+        return (await connection.execute(sa.select(sa.func.count()).select_from(memories))).scalar_one()
+
+
+def hit(memory: Memory) -> Hit:
+    return Hit(memory.id, "memory", memory.content, 1.0, memory.created_at, memory=memory)
+
+
+# One memory, the more detailed.
+
+
+async def test_a_fact_is_kept_with_all_that_was_said_of_it(house: House) -> None:
+    message = str(uuid4())
+    decision = await house.remember(
+        SHOULDER,
+        "mickael",
+        "acme/general",
+        subjects=("mickael", "health"),
+        ttl="30d",
+        type="insight",
+        importance=0.9,
+        message_id=message,
+        source="note",
+    )
+    memory = await house.the_memory("mickael")
+    assert decision == Decision(SHOULDER, "add", memory.id, "new", expires_at=memory.expires_at)
+    assert memory == Memory(
+        id=memory.id,
+        content=SHOULDER,
+        subjects=("mickael", "health"),
+        created_at=house.clock.now,
+        expires_at=house.clock.now + timedelta(days=30),
+        source="note",
+        type="insight",
+        importance=0.9,
+        last_accessed_at=None,
+        uses=0,
+        user_id="mickael",
+        place="acme/general",
+        message_id=message,
+        owners=frozenset({"user:mickael", "place:acme/general"}),
+    )
+
+
+async def test_the_more_detailed_takes_the_place_of_the_other_which_stays_in_the_audit(house: House) -> None:
+    first = await house.remember(SHOULDER, "mickael", subjects=("mickael",), importance=0.9)
+    house.clock.move(days=1)
+    second = await house.remember(SHOULDER_ON, "mickael", subjects=("injury",), importance=0.5)
+    assert (second.action, second.target_id) == ("replace", first.id)
+    memory = await house.the_memory("mickael")
+    assert (memory.id, memory.content) == (second.id, SHOULDER_ON)
+    assert memory.subjects == ("injury", "mickael")
+    assert memory.importance == 0.9
+    assert second.id
+    [step] = await house.history.of(second.id, Audience.of("mickael"))
+    assert (step.old_content, step.new_content) == (SHOULDER, SHOULDER_ON)
+    assert (step.user_id, step.created_at) == ("mickael", house.clock.now)
+    assert step.reason == second.reason == "says more: adds 'on 10 January 2026'"
+
+
+async def test_the_less_detailed_adds_nothing(house: House) -> None:
+    first = await house.remember(SHOULDER_ON, "mickael")
+    second = await house.remember(SHOULDER, "mickael", importance=0.8)
+    assert (second.action, second.id, second.target_id) == ("ignore", first.id, first.id)
+    memory = await house.the_memory("mickael")
+    assert (memory.content, memory.importance) == (SHOULDER_ON, 0.8)
+    assert await rows(house) == 1
+
+
+async def test_the_same_in_other_words_is_merged(house: House) -> None:
+    first = await house.remember("Anna's dog is called Rex", importance=0.4)
+    second = await house.remember("Anna's dog is named Rex", importance=0.7)
+    assert (second.action, second.id, second.target_id) == ("merge", first.id, first.id)
+    memory = await house.the_memory()
+    assert (memory.content, memory.importance) == ("Anna's dog is called Rex", 0.7)
+
+
+async def test_unrelated_facts_are_kept_beside_each_other_and_shown_when_close(house: House) -> None:
+    first = await house.remember("Anna has 2 cats")
+    second = await house.remember("Anna has 3 dogs")
+    assert second.action == "add"
+    assert [memory.id for memory in second.close] == [first.id]
+    assert await house.known() == {"Anna has 2 cats", "Anna has 3 dogs"}
+
+
+# The very same words.
+
+
+@pytest.mark.parametrize(
+    "again", [SHOULDER, "mickael broke his shoulder.", "  Mickael  broke his\nshoulder!"]
+)
+async def test_the_same_words_make_one_memory(house: House, again: str) -> None:
+    first = await house.remember(SHOULDER, "mickael")
+    second = await house.remember(again, "mickael")
+    assert (second.action, second.id, second.reason) == ("ignore", first.id, "known word for word")
+    assert await rows(house) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "kept"),
+    [
+        ((0.4, "7d"), (0.8, "30d"), (0.8, 30)),
+        ((0.8, "30d"), (0.4, "7d"), (0.8, 30)),
+        ((0.4, "7d"), (0.5, None), (0.5, None)),
+    ],
+)
+async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time(
+    house: House, first: tuple[float, str], again: tuple[float, str], kept: tuple[float, int | None]
+) -> None:
+    for importance, ttl in (first, again):
+        decision = await house.remember("Anna is ill", importance=importance, ttl=ttl)
+    memory = await house.the_memory()
+    until = None if kept[1] is None else house.clock.now + timedelta(days=kept[1])
+    assert (memory.importance, memory.expires_at) == (kept[0], until)
+    assert decision.expires_at == first_expiry(house, first[1]) or decision.expires_at == until
+
+
+def first_expiry(house: House, ttl: str) -> datetime:
+    return house.clock.now + timedelta(days=int(ttl.removesuffix("d")))
+
+
+async def test_what_has_expired_and_is_not_purged_yet_is_stored_anew(house: House) -> None:
+    first = await house.remember("Anna is ill", ttl="7d")
+    house.clock.move(days=7)
+    second = await house.remember("Anna is ill", ttl="7d")
+    assert (second.action, second.id != first.id) == ("add", True)
+    memory = await house.the_memory()
+    assert memory.expires_at == house.clock.now + timedelta(days=7)
+    assert await house.found("Is Anna ill?") == {"Anna is ill"}
+
+
+# Contradictions.
+
+
+async def test_what_ended_gives_way_to_what_holds_now(house: House) -> None:
+    first = await house.remember(PARIS, "mickael")
+    house.clock.move(days=1)
+    second = await house.remember(LYON, "mickael")
+    assert (second.action, second.target_id) == ("replace", first.id)
+    assert await house.known("mickael") == {LYON}
+
+
+async def test_what_was_said_before_does_not_replace_what_was_said_later(house: House) -> None:
+    current = await house.remember(LYON, "mickael")
+    earlier = house.clock.now - timedelta(days=300)
+    late = await house.remember(PARIS, "mickael", said_at=earlier)
+    assert (late.action, late.id, late.target_id) == ("ignore", current.id, current.id)
+    assert late.reason.startswith("said before what is known")
+    assert await house.known("mickael") == {LYON}
+    assert current.id
+    [step] = await house.history.of(current.id, Audience.of("mickael"))
+    assert step.old_content == PARIS
+
+
+async def test_going_back_and_forth_ends_with_the_last_word(house: House) -> None:
+    for place in (PARIS, LYON, PARIS):
+        house.clock.move(days=1)
+        decision = await house.remember(place, "mickael")
+    assert await house.known("mickael") == {PARIS}
+    assert decision.id
+    assert len(await house.reasons(decision.id, "mickael")) == 2
+
+
+async def test_what_holds_for_a_week_does_not_end_what_holds_for_good(house: House) -> None:
+    await house.remember(PARIS, "mickael")
+    house.clock.move(days=1)
+    assert (await house.remember(LYON, "mickael", ttl="7d")).action == "add"
+    assert await house.known("mickael") == {PARIS, LYON}
+    house.clock.move(days=7)
+    assert await house.known("mickael") == {PARIS}
+
+
+async def test_what_is_corrected_by_its_id_is_replaced_whatever_it_says(house: House) -> None:
+    wrong = await house.remember("Anna's dog is called Rex")
+    right = await house.remember("Anna has a cat called Minka", replaces=wrong.id)
+    assert (right.action, right.target_id, right.reason) == ("replace", wrong.id, "corrected on purpose")
+    assert await house.known() == {"Anna has a cat called Minka"}
+
+
+async def test_a_correction_may_change_something_else_than_the_words(house: House) -> None:
+    first = await house.remember("Anna is ill", importance=0.9)
+    second = await house.remember("Anna is ill", importance=0.4, ttl="7d", replaces=first.id)
+    assert (second.action, second.target_id) == ("replace", first.id)
+    memory = await house.the_memory()
+    assert (memory.importance, memory.expires_at) == (0.4, house.clock.now + timedelta(days=7))
+    third = await house.remember("Anna is ill", importance=0.4, ttl="7d", replaces=memory.id)
+    assert (third.action, third.id) == ("ignore", memory.id)
+
+
+async def test_a_correction_to_what_is_known_already_takes_the_wrong_one_away(house: House) -> None:
+    right = await house.remember("Anna's dog is called Rex")
+    wrong = await house.remember("Anna has a cat called Minka")
+    decision = await house.remember("Anna's dog is called Rex", replaces=wrong.id)
+    assert (decision.action, decision.id, decision.target_id) == ("replace", right.id, wrong.id)
+    other_words = await house.remember("Anna has a cat called Minka")
+    decision = await house.remember("Anna's dog is named Rex", replaces=other_words.id)
+    assert (decision.action, decision.id, decision.target_id) == ("replace", right.id, other_words.id)
+    assert await house.known() == {"Anna's dog is called Rex"}
+
+
+@pytest.mark.parametrize("whose", ["ben's", "nobody's", "her own, in private"])
+async def test_only_what_the_people_present_may_read_can_be_corrected(house: House, whose: str) -> None:
+    target = str(uuid4())
+    if whose == "ben's":
+        target = str((await house.remember("Ben's PIN is 1234", "ben")).id)
+    elif whose == "her own, in private":
+        target = str((await house.remember("Anna's PIN is 1234", "anna")).id)
+    before = await house.known("anna"), await house.known("ben")
+    decision = await house.remember("Anna has a cat called Minka", "anna", "acme", replaces=target)
+    assert (decision.action, decision.target_id) == ("add", None)
+    assert await house.known("anna") == before[0] | {"Anna has a cat called Minka"}
+    assert await house.known("ben") == before[1]
+
+
+# What is not worth keeping.
+
+
+@pytest.mark.parametrize(
+    ("content", "given", "reason"),
+    [
+        ("", {}, "there is nothing in it"),
+        (" \n\x00 ", {}, "there is nothing in it"),
+        ("x" * (MAX_CONTENT + 1), {}, "longer than 2000 characters; say it as single facts"),
+        ("Anna said hello", {"importance": 0.29}, "importance 0.29 is under 0.3"),
+        (
+            "Anna is ill",
+            {"ttl": "7d", "said_at": datetime(2026, 11, 1, tzinfo=UTC)},
+            "it had already expired",
+        ),
+    ],
+)
+async def test_what_is_not_worth_keeping_is_refused_with_the_reason(
+    house: House, content: str, given: dict[str, Any], reason: str
+) -> None:
+    decision = await house.remember(content, **given)
+    assert (decision.action, decision.id, decision.reason) == ("ignore", None, reason)
+    assert len(decision.content) < 300
+    assert await rows(house) == 0
+
+
+async def test_what_no_database_takes_is_left_out_of_a_fact(house: House) -> None:
+    await house.remember("Anna\x00 likes \ud83d tea\ud83c\udf75")
+    assert await house.known() == {"Anna likes \ufffd tea🍵"}
+
+
+async def test_an_unreadable_ttl_never_loses_the_fact(house: House) -> None:
+    decision = await house.remember("Anna is ill", ttl="for a while")
+    assert (decision.action, decision.expires_at) == ("add", None)
+
+
+async def test_several_facts_of_one_message_are_decided_in_order(house: House) -> None:
+    drafts = [Draft(SHOULDER), Draft(SHOULDER_ON), Draft(SHOULDER), Draft("")]
+    decisions = await house.remembering.remember(drafts, Origin("mickael", house.clock.now))
+    assert [decision.action for decision in decisions] == ["add", "replace", "ignore", "ignore"]
+    assert await house.known("mickael") == {SHOULDER_ON}
+    assert await house.remembering.remember([], Origin("mickael", house.clock.now)) == []
+
+
+# Whose it is.
+
+
+async def test_a_refinement_said_in_private_leaves_the_places_memory_as_it_is(house: House) -> None:
+    await house.remember(SHOULDER, "mickael", "acme")
+    house.clock.move(days=1)
+    decision = await house.remember(SHOULDER_ON, "mickael")
+    assert decision.action == "replace"
+    assert await house.known("mickael") == {SHOULDER_ON}
+    [in_place] = await house.memories("mickael", "acme")
+    assert (in_place.content, in_place.owners) == (SHOULDER, {"place:acme"})
+    assert await house.reasons(in_place.id, "ben", "acme") == []
+    assert await house.found("shoulder", "ben", "acme") == {SHOULDER}
+
+
+async def test_a_refinement_said_in_the_place_replaces_both(house: House) -> None:
+    await house.remember(SHOULDER, "mickael")
+    await house.remember(SHOULDER, "mickael", "acme")
+    house.clock.move(days=1)
+    decision = await house.remember(SHOULDER_ON, "mickael", "acme")
+    assert decision.action == "replace"
+    assert await house.known("mickael") == await house.known("ben", "acme") == {SHOULDER_ON}
+    assert len(await house.memories("mickael")) == 1
+
+
+async def test_what_is_known_in_private_and_said_in_a_place_becomes_the_places_too(house: House) -> None:
+    private = await house.remember(
+        SHOULDER, "mickael", subjects=("secret diary",), importance=0.9, ttl="7d", message_id=str(uuid4())
+    )
+    decision = await house.remember(SHOULDER, "mickael", "acme", importance=0.4)
+    assert (decision.action, decision.target_id, decision.close) == ("add", None, ())
+    assert decision.id not in (None, private.id)
+    [memory] = await house.memories("ben", "acme")
+    assert (memory.id, memory.owners) == (decision.id, {"place:acme"})
+    assert (memory.subjects, memory.importance, memory.expires_at, memory.message_id) == ((), 0.4, None, None)
+    mine = await house.the_memory("mickael")
+    assert (mine.id, mine.expires_at) == (private.id, house.clock.now + timedelta(days=7))
+
+
+async def test_what_is_known_in_private_in_more_detail_does_not_show_through(house: House) -> None:
+    private = await house.remember(SHOULDER_ON, "mickael", subjects=("secret diary",), importance=0.9)
+    decision = await house.remember(SHOULDER, "mickael", "acme")
+    [memory] = await house.memories("ben", "acme")
+    assert decision == Decision(SHOULDER, "add", memory.id, "new")
+    assert (memory.subjects, memory.importance) == ((), 0.5)
+    assert (await house.the_memory("mickael")).id == private.id
+    again = await house.remember(SHOULDER, "mickael", "acme")
+    assert again == Decision(SHOULDER, "ignore", memory.id, "known word for word", memory.id)
+
+
+async def test_what_is_contradicted_in_private_does_not_show_through(house: House) -> None:
+    await house.remember(PARIS, "mickael", subjects=("secret diary",))
+    house.clock.move(days=1)
+    decision = await house.remember(LYON, "mickael", "acme")
+    [memory] = await house.memories("ben", "acme")
+    assert decision == Decision(LYON, "add", memory.id, "new")
+    assert memory.subjects == ()
+    assert await house.known("mickael") == {LYON}
+    assert await house.reasons(memory.id, "ben", "acme") == []
+    assert len(await house.reasons(memory.id, "mickael")) == 1
+
+
+async def test_what_is_outdated_in_private_does_not_show_through(house: House) -> None:
+    await house.remember(LYON, "mickael", subjects=("secret diary",))
+    earlier = house.clock.now - timedelta(days=300)
+    decision = await house.remember(PARIS, "mickael", "acme", said_at=earlier)
+    [memory] = await house.memories("ben", "acme")
+    assert decision == Decision(PARIS, "add", memory.id, "new")
+    assert await house.known("mickael") == {LYON}
+
+
+async def test_what_is_for_good_in_private_is_not_lost_to_what_is_said_in_a_place_for_a_day(
+    house: House,
+) -> None:
+    await house.remember(SHOULDER, "mickael")
+    house.clock.move(days=1)
+    await house.remember(SHOULDER_ON, "mickael", "acme", ttl="1d")
+    house.clock.move(days=2)
+    assert await house.known("mickael") == {SHOULDER}
+
+
+async def test_what_two_people_say_in_a_place_is_both_of_theirs(house: House) -> None:
+    first = await house.remember("The office has moved to Lyon", "anna", "acme")
+    second = await house.remember("The office has moved to Lyon", "ben", "acme")
+    assert second == Decision(first.content, "ignore", first.id, "known word for word", first.id)
+    assert (await house.the_memory("ben")).owners == {"user:anna", "user:ben", "place:acme"}
+    assert await rows(house) == 1
+
+
+async def test_what_somebody_says_in_other_words_is_theirs_and_the_place_keeps_one(house: House) -> None:
+    first = await house.remember("Anna's dog is called Rex", "anna", "acme")
+    second = await house.remember("Anna's dog is named Rex", "ben", "acme")
+    assert (second.action, second.id, second.target_id) == ("merge", first.id, first.id)
+    assert await house.known("ben", "acme") == {"Anna's dog is called Rex"}
+    assert await house.known("ben") == {"Anna's dog is named Rex"}
+
+
+async def test_saying_what_the_place_knows_ends_what_one_had_said_before(house: House) -> None:
+    await house.remember(LYON, "mickael")
+    house.clock.move(days=1)
+    shared = await house.remember(PARIS, "ben", "acme")
+    house.clock.move(days=1)
+    decision = await house.remember(PARIS, "mickael", "acme")
+    assert decision == Decision(PARIS, "ignore", shared.id, "known word for word", shared.id)
+    assert await house.known("mickael") == {PARIS}
+
+
+async def test_saying_what_the_place_knows_and_oneself_knows_to_have_ended_changes_nothing(
+    house: House,
+) -> None:
+    await house.remember(LYON, "mickael")
+    earlier = house.clock.now - timedelta(days=300)
+    await house.remember(PARIS, "ben", "acme", said_at=earlier)
+    await house.remember(PARIS, "mickael", "acme", said_at=earlier)
+    assert await house.known("mickael") == {LYON}
+    assert await house.known("mickael", "acme") == {PARIS}
+
+
+async def test_nested_places_know_what_is_said_further_out(house: House) -> None:
+    outer = await house.remember("The office has moved to Lyon", "anna", "acme")
+    decision = await house.remember("The office has moved to Lyon", "anna", "acme/general")
+    assert (decision.action, decision.id) == ("ignore", outer.id)
+    assert await house.known("ben", "acme/general") == {"The office has moved to Lyon"}
+
+
+async def test_names_learned_in_private_do_not_show_in_a_place(house: House) -> None:
+    await house.remember("dev is really called Mickael", "anna")
+    await house.remember("dev likes tea", "ben", "acme")
+    decision = await house.remember("Mickael likes tea", "anna", "acme")
+    assert (decision.action, decision.target_id) == ("add", None)
+    assert "dev" not in decision.reason
+    assert await house.known("ben", "acme") == {"dev likes tea", "Mickael likes tea"}
+
+
+async def test_names_that_are_known_make_two_statements_meet(house: House) -> None:
+    await house.remember("dev is really called Mickael")
+    first = await house.remember("dev lives in Paris")
+    second = await house.remember("Mickael lives in Paris")
+    assert (second.action, second.target_id) == ("merge", first.id)
+
+
+async def test_plain_words_about_a_name_are_kept_once(house: House) -> None:
+    origin = Origin("anna", house.clock.now, said="by the way, call me Annie")
+    [decision] = await house.remembering.note_names(origin, "anna")
+    assert decision.content == "anna is also called Annie"
+    assert await house.remembering.note_names(origin, "anna") == []
+    assert len(await house.memories()) == 1
+
+
+# Echoes.
+
+
+async def test_what_was_only_recalled_is_not_linked_to_whoever_asked(house: House) -> None:
+    await house.remember("The office has moved to Lyon", "anna", "acme")
+    [recalled] = await house.memories("ben", "acme")
+    decision = await house.remember(
+        recalled.content,
+        "ben",
+        "acme",
+        said="where is the office now?",
+        recalled=(hit(recalled),),
+        importance=1.0,
+    )
+    assert (decision.action, decision.id) == ("ignore", recalled.id)
+    assert decision.reason.startswith("only repeats what was recalled")
+    assert await house.known("ben") == set()
+    assert await house.memories("ben", "acme") == [recalled]
+
+
+@pytest.mark.parametrize(
+    "repeated", [SHOULDER_ON, "mickael broke his shoulder on 10 January 2026.", SHOULDER]
+)
+async def test_what_was_recalled_is_not_stored_again_in_another_place(house: House, repeated: str) -> None:
+    await house.remember(SHOULDER_ON, "mickael", "acme")
+    [recalled] = await house.memories("ben", "acme/general")
+    decision = await house.remember(
+        repeated, "ben", "acme/general", said="what happened to Mickael?", recalled=(hit(recalled),)
+    )
+    assert (decision.action, decision.id) == ("ignore", None)
+    assert await rows(house) == 1
+
+
+async def test_what_was_only_recalled_does_not_put_off_its_end(house: House) -> None:
+    await house.remember("Anna is ill", ttl="7d")
+    house.clock.move(days=6)
+    [recalled] = await house.memories()
+    await house.remember(
+        "Anna is ill", ttl="7d", importance=1.0, said="how do you think I am?", recalled=(hit(recalled),)
+    )
+    assert await house.memories() == [recalled]
+
+
+@pytest.mark.parametrize("said", ["Anna is ill", "I know, Anna is ill!", "I am still ill"])
+async def test_what_the_message_says_itself_is_no_echo(house: House, said: str) -> None:
+    await house.remember("Anna is ill", ttl="7d")
+    house.clock.move(days=6)
+    [recalled] = await house.memories()
+    await house.remember("Anna is ill", ttl="7d", said=said, recalled=(hit(recalled),))
+    assert (await house.the_memory()).expires_at == house.clock.now + timedelta(days=7)
+
+
+async def test_what_goes_beyond_what_was_recalled_is_no_echo(house: House) -> None:
+    await house.remember(SHOULDER, "mickael")
+    [recalled] = await house.memories("mickael")
+    house.clock.move(days=1)
+    decision = await house.remember(
+        SHOULDER_ON, "mickael", said="on 10 January 2026, by the way", recalled=(hit(recalled),)
+    )
+    assert decision.action == "replace"
+
+
+# Doubts, and a judge.
+
+
+async def test_in_doubt_both_are_kept_unless_a_judge_rules_otherwise(house: House) -> None:
+    asked: list[Doubt] = []
+
+    async def judge(doubts: Sequence[Doubt]) -> list[bool]:
+        asked.extend(doubts)
+        return [True for _ in doubts]
+
+    old, new = "Anna really loves her job at the bakery", "Anna is fed up with her job at the bakery"
+    await house.remember(old)
+    house.clock.move(days=1)
+    assert (await house.remember(new)).action == "add"
+    house.likeness.judge = judge
+    house.clock.move(days=1)
+    newest = "Anna is quite happy with her job at the bakery"
+    decision = await house.remember(newest)
+    assert {doubt.new for doubt in asked} <= {newest}
+    if asked:
+        assert (decision.action, decision.reason) == ("replace", "a model judged that it takes its place")
+
+
+# When a part is away.
+
+
+async def test_without_the_index_facts_are_stored_and_the_same_words_recognised(house: House) -> None:
+    house.index.away = True
+    first = await house.remember(SHOULDER, "mickael")
+    second = await house.remember(SHOULDER, "mickael")
+    assert (first.action, second.action, second.id) == ("add", "ignore", first.id)
+    house.index.away = False
+    assert await house.found("shoulder", "mickael") == {SHOULDER}
+
+
+async def test_without_the_embedder_facts_are_stored_and_found_later(house: House) -> None:
+    house.embedder.away = True
+    first = await house.remember(SHOULDER, "mickael")
+    second = await house.remember(SHOULDER, "mickael")
+    assert (first.action, second.action, second.id) == ("add", "ignore", first.id)
+    house.embedder.away = False
+    assert await house.found("shoulder", "mickael") == {SHOULDER}
+
+
+async def test_without_the_database_nothing_is_said_to_be_kept(house: House) -> None:
+    await house.database.close()
+    async with house.database.write() as connection:
+        await connection.execute(sa.text("ALTER TABLE memories RENAME TO elsewhere"))
+    with pytest.raises(StoreUnavailable):
+        await house.remember(SHOULDER, "mickael")
+
+
+async def test_what_keeps_being_overtaken_is_told(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def overtaken(*_: object) -> None:
+        raise Overtaken("somebody else changed the same just now; try again")
+
+    monkeypatch.setattr(house.store, "insert", overtaken)
+    with pytest.raises(StoreUnavailable, match="try again"):
+        await house.remember(SHOULDER, "mickael")
+    assert await rows(house) == 0
+
+
+# At the same time.
+
+
+async def test_parallel_turns_that_learn_the_same_store_it_once(
+    house: House, database_url: str, tmp_path: Path, build_house: HouseBuilder, bundled: BundledEmbedder
+) -> None:
+    """On two databases, as in two processes; with the highest importance of all."""
+    other_database = await Database.open(database_url, tmp_path)
+    other = await build_house(other_database, bundled, house.index)
+    said = [
+        (house, other)[number % 2].remember(SHOULDER, "mickael", importance=0.3 + number * 0.025)
+        for number in range(20)
+    ]
+    decisions = await asyncio.gather(*said)
+    memory = await house.the_memory("mickael")
+    assert {decision.id for decision in decisions} == {memory.id}
+    assert sorted(decision.action for decision in decisions) == ["add", *["ignore"] * 19]
+    assert memory.importance == pytest.approx(0.3 + 19 * 0.025)
+    await other_database.close()
+
+
+async def test_parallel_turns_of_several_people_in_a_place_store_it_once(house: House) -> None:
+    people = [f"user-{number}" for number in range(10)]
+    await asyncio.gather(*(house.remember("The office has moved to Lyon", user, "acme") for user in people))
+    [memory] = await house.memories("anybody", "acme")
+    assert memory.owners == {"place:acme", *(f"user:{user}" for user in people)}
+    assert await rows(house) == 1
+
+
+async def test_no_importance_is_lost_when_its_owners_say_it_again_at_once(house: House) -> None:
+    """In private each decides for themselves, and the memory is one."""
+    people = [f"user-{number}" for number in range(8)]
+    for user in people:
+        await house.remember("The office has moved to Lyon", user, "acme")
+    importance = {user: 0.55 + 0.05 * number for number, user in enumerate(people)}
+    said = [
+        house.remember("The office has moved to Lyon", user, importance=importance[user]) for user in people
+    ]
+    await asyncio.gather(*said)
+    [memory] = await house.memories("anybody", "acme")
+    assert memory.importance == pytest.approx(max(importance.values()))
+
+
+async def test_what_is_refined_in_parallel_ends_as_one(house: House) -> None:
+    await house.remember(SHOULDER, "mickael")
+    house.clock.move(days=1)
+    await asyncio.gather(*(house.remember(SHOULDER_ON, "mickael") for _ in range(10)))
+    assert await house.known("mickael") == {SHOULDER_ON}
+    assert await rows(house) == 2
+
+
+REMEMBER_THE_SAME = """
+import asyncio, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from memory.case import Origin
+from memory.database import Database
+from memory.embedders.bundled import BundledEmbedder
+from memory.errors import IndexUnavailable
+from memory.index.late import LateIndex
+from memory.indexing import Indexing
+from memory.likeness import Likeness
+from memory.records import Draft
+from memory.remember import Remembering
+from memory.store import MemoryStore
+from memory.transcript import Transcript
+
+def now():
+    return datetime.now(UTC)
+
+async def no_index(anew):
+    raise IndexUnavailable("none here")
+
+async def main():
+    url, importance = sys.argv[1], float(sys.argv[2])
+    database = await Database.open(url, Path())
+    store, index, embedder = MemoryStore(database), LateIndex(no_index), BundledEmbedder()
+    indexing = Indexing(store, Transcript(database), index, embedder, now)
+    likeness = Likeness(database, store, index, embedder, None)
+    remembering = Remembering(database, store, likeness, indexing, now, 0.3)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(20):
+        draft = Draft(f"Mickael owns boat number {number}", importance=importance)
+        await remembering.remember([draft], Origin("mickael", now()))
+    await database.close()
+
+asyncio.run(main())
+"""
+
+
+def remembering_in_a_process(url: str, importance: float) -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "ignore", "-c", REMEMBER_THE_SAME, url, str(importance)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+async def test_two_processes_that_learn_the_same_store_it_once(house: House, database_url: str) -> None:
+    processes = [remembering_in_a_process(database_url, importance) for importance in (0.4, 0.8)]
+    for process in processes:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        await asyncio.to_thread(process.communicate, timeout=60)
+    assert [process.returncode for process in processes] == [0, 0]
+    kept = await house.memories("mickael")
+    assert sorted(memory.content for memory in kept) == sorted(
+        f"Mickael owns boat number {number}" for number in range(20)
+    )
+    assert {memory.importance for memory in kept} == {0.8}
+
+
+# The log.
+
+
+async def test_each_decision_making_is_one_line_of_json(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = await house.remember(SHOULDER, "mickael")
+    house.clock.move(days=1)
+    caplog.clear()
+    drafts = [Draft(SHOULDER_ON), Draft("Mickael says hello", importance=0.1)]
+    said = "I broke it on 10 January 2026. Hello! ☕"
+    with caplog.at_level(logging.INFO, "hachi.memory"):
+        await house.remembering.remember(drafts, Origin("mickael", house.clock.now, said=said))
+        await house.remembering.remember([], Origin("mickael", house.clock.now))
+    [line] = caplog.messages
+    assert "\n" not in line
+    assert json.loads(line) == {
+        "event": "memory_decision",
+        "user_id": "mickael",
+        "input_message_length": len(said),
+        "extracted_count": 2,
+        "decisions": [
+            {
+                "fact": SHOULDER_ON,
+                "action": "replace",
+                "target_id": first.id,
+                "reason": "says more: adds 'on 10 January 2026'",
+            },
+            {"fact": "Mickael says hello", "action": "ignore", "reason": "importance 0.1 is under 0.3"},
+        ],
+    }
