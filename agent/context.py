@@ -13,6 +13,8 @@ from prompts import read, render
 
 MAX_TASKS = 10
 """Open tasks that are shown; the newest."""
+LONGEST_LINE = 300
+"""Characters of a name, a place or a task that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def build_messages_for_model(scene: Scene) -> list[dict[str, str]]:
 def _setting(scene: Scene) -> str:
     where = "a private conversation" if scene.place.private else f"{scene.place}, where others read along"
     now = scene.now.strftime("%A %d %B %Y, %H:%M UTC")
-    return render("setting", now=now, speaker=scene.speaker, where=where)
+    return render("setting", now=now, speaker=_line(scene.speaker), where=_line(where))
 
 
 def _tasks(scene: Scene) -> str:
@@ -56,10 +58,15 @@ def _tasks(scene: Scene) -> str:
 
 def _task(task: Task) -> str:
     due = f", due {task.due:%Y-%m-%d %H:%M} UTC" if task.due else ""
-    return f"- [task {task.id}] {task.description} ({task.status}{due})"
+    return f"- [task {task.id}] {_line(task.description)} ({task.status}{due})"
 
 
 def _turn(role: str, author: str, text: str, place: Place) -> dict[str, str]:
     """In a shared place each message says who spoke."""
     named = role == "user" and not place.private
-    return {"role": role, "content": f"{author}: {text}" if named else text}
+    return {"role": role, "content": f"{_line(author)}: {text}" if named else text}
+
+
+def _line(text: str) -> str:
+    """What people call themselves, their places and their tasks stays a line: it begins no section."""
+    return " ".join(text.split())[:LONGEST_LINE]

@@ -68,18 +68,13 @@ class Case:
         return self.origin.audience.may_read(memory.owners)
 
     def corrects(self, memory: Memory) -> bool:
-        """Whether it was given as the one to be replaced, by people who may read it."""
-        return memory.id == self.draft.replaces and self.sees(memory)
-
-    def changes(self, memory: Memory) -> bool:
-        """Whether anything but the words differs."""
+        """Whether it was given as the one to be replaced, by people who may read it, and is to change."""
+        if memory.id != self.draft.replaces or not self.sees(memory):
+            return False
         draft = self.draft
-        return (draft.importance, draft.type, set(draft.subjects), self.expires_at) != (
-            memory.importance,
-            memory.type,
-            set(memory.subjects),
-            memory.expires_at,
-        )
+        said = (self.key, draft.importance, draft.type, set(draft.subjects), self.expires_at)
+        known = (content_key(memory.content), memory.importance, memory.type, set(memory.subjects))
+        return said != (*known, memory.expires_at)
 
     @property
     def said(self) -> bool:

@@ -16,7 +16,7 @@ from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Question
 from memory.judging import Doubt, Judge
 from memory.records import Memory
-from memory.store import MemoryStore
+from memory.store import CORRECTED, MemoryStore
 
 log = logging.getLogger("hachi.memory")
 
@@ -121,7 +121,7 @@ class Likeness:
 
     def _weigh(self, case: Case, old: Memory, cosine: float, aliases: Aliases) -> Verdict:
         if case.corrects(old):
-            return Verdict("contradiction", "corrected on purpose")
+            return Verdict("contradiction", CORRECTED)
         verdict = compare(
             Statement(aliases.canonical(old.content), old.subjects, old.created_at),
             Statement(aliases.canonical(case.draft.content), case.draft.subjects, case.origin.said_at),

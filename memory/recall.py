@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
+from memory.aliases import Aliases
 from memory.audience import GLOBAL, Audience
 from memory.dates import time_span
 from memory.embedders import Embedder
@@ -62,18 +63,19 @@ class Recall:
         subjects: Collection[str] = (),
         exclude: Collection[str] = (),
         kinds: frozenset[Kind] = SEARCHED,
+        aliases: Aliases | None = None,
     ) -> list[Hit]:
         """Facts and past messages that bear on the question, best first.
 
-        `subjects` keeps to facts with one of these tags; `exclude` are ids not to bring. Raises
-        IndexUnavailable or EmbedderUnavailable.
+        `subjects` keeps to facts with one of these tags; `exclude` are ids not to bring; `aliases` spare a
+        caller who has them looking them up again. Raises IndexUnavailable or EmbedderUnavailable.
         """
         if not audience.keys or not question.strip() or limit < 1:
             return []
         if not self._indexing.begun:
             await self._indexing.catch_up()
         now = self._clock()
-        aliases = await self._store.known_aliases(audience, now)
+        aliases = aliases or await self.aliases(audience)
         if is_general(question) and not subjects and "message" in kinds:
             hits = await self._lately(question, audience, now, limit, exclude)
         else:
@@ -91,9 +93,9 @@ class Recall:
         self._touched.update(hit.id for hit in hits if hit.kind == "memory")
         return hits
 
-    async def other_names(self, text: str, audience: Audience) -> tuple[str, ...]:
-        """The further names of whoever the text names, as far as this audience knows them."""
-        return (await self._store.known_aliases(audience, self._clock())).others(text)
+    async def aliases(self, audience: Audience) -> Aliases:
+        """The names that this audience knows to be one person's."""
+        return await self._store.known_aliases(audience, self._clock())
 
     async def recent(self, audience: Audience, limit: int) -> list[Hit]:
         """The newest facts, newest first; straight from the record, so it works without an index. Who has

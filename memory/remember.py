@@ -108,14 +108,16 @@ class Remembering:
         if echoed := self._likeness.echoed(case):
             here = next((memory for memory in held.values() if case.sees(memory)), None)
             return case.decision("ignore", here, f"only repeats what was recalled: {echoed!r}", target=here)
-        lacking = case.origin.owners if case.draft.replaces else case.origin.owners - held.keys()
+        lacking = case.origin.owners if case.draft.replaces else case.origin.owners.difference(held)
         near = await self._likeness.near(connection, case, lacking) if lacking else []
         outcome = outcome_of(case, held, near)
         await self._write(connection, case, outcome)
         said_again = [*held.values(), *(step.memory for step in outcome.covered)]
         for memory in {memory.id: memory for memory in said_again}.values():
             await self._refresh(connection, case, memory)
-        return decision_of(case, outcome, near)
+        decision = decision_of(case, outcome, near)
+        now = case.changed.get(decision.id or "")
+        return replace(decision, expires_at=now.expires_at) if now else decision
 
     async def _held(self, connection: AsyncConnection, case: Case) -> dict[str, Memory]:
         """Who of the owners has these very words. What has expired but is not purged yet gives way, and so
@@ -125,7 +127,7 @@ class Remembering:
             if memory.expires_at is not None and memory.expires_at <= case.now:
                 await self._give_way(connection, case, memory, {owner}, None, "had expired")
                 del held[owner]
-            elif case.corrects(memory) and case.changes(memory):
+            elif case.corrects(memory):
                 del held[owner]
         return held
 

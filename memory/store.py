@@ -33,6 +33,8 @@ from memory.errors import NotFound
 from memory.records import Memory
 from memory.tables import Utc, memories, memory_aliases, memory_owners, memory_updates, waits
 
+CORRECTED = "corrected on purpose"
+"""Why something gave way that people had pointed at."""
 WHOLE_ID = 36
 """Characters of a uuid."""
 WAITING = 100
@@ -118,10 +120,8 @@ class MemoryStore:
         self, connection: AsyncConnection, ids: Collection[str], owners: Collection[str], now: datetime
     ) -> list[Memory]:
         """Of these memories, and of the newest that wait to be indexed, the ones some of `owners` hold."""
-        waiting = select(memories.c.id).where(_held_by(owners), memories.c.indexed_under.is_(None))
-        waiting = waiting.order_by(memories.c.created_at.desc()).limit(WAITING)
-        near = or_(memories.c.id.in_(ids), memories.c.id.in_(waiting))
-        return await _fetch(connection, and_(_held_by(owners), near, unexpired(now)))
+        given = {"ids": list(ids), "owners": list(owners), "now": now}
+        return [memory for memory, _ in _with_owners(await connection.execute(_CANDIDATES, given))]
 
     async def insert(
         self,
@@ -264,8 +264,12 @@ class MemoryStore:
         said_by = {owner for owner in owners if owner.startswith("user:")} or {user_key(memory.user_id)}
         if not owners or user_key(user) not in said_by:
             raise NotFound(f"memory {memory.id!r} is not {user}'s to take away: somebody else said it")
-        alone = said_by == {user_key(user)}
-        gone = await self._take_away(connection, [(memory.id, owners if alone else {user_key(user)})])
+        others = sorted(said_by - {user_key(user)})
+        if others and memory.user_id == user:  # theirs from now on, and no longer by the word of who left
+            heir = others[0].removeprefix("user:")
+            left = update(memories).where(memories.c.id == memory.id)
+            await connection.execute(left.values(user_id=heir, message_id=None))
+        gone = await self._take_away(connection, [(memory.id, {user_key(user)} if others else owners)])
         await index_again(connection, [memory.id])
         return gone
 
@@ -308,15 +312,26 @@ class MemoryStore:
         return sorted(gone)
 
     async def revive(self, connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
-        """Bring back what these had replaced and what still holds: a week's leave ends no address."""
+        """Bring back what these had replaced and what still holds: a week's leave ends no address. Not what
+        was corrected on purpose, nor for owners who have something newer or the same words by now."""
         steps = (
-            select(memory_updates.c.old_id, memory_updates.c.owners)
+            select(memory_updates.c.old_id, memory_updates.c.new_id, memory_updates.c.owners)
             .join(memories, memories.c.id == memory_updates.c.old_id)
             .where(memory_updates.c.new_id.in_(ids), memory_updates.c.old_id.not_in(ids), unexpired(now))
+            .where(memory_updates.c.reason != CORRECTED)
+        )
+        other = memory_owners.alias("other")
+        newer = exists().where(
+            other.c.owner == memory_owners.c.owner,
+            other.c.content_key == memory_owners.c.content_key,
+            other.c.superseded == 0,
         )
         for step in (await connection.execute(steps)).all():
-            here = and_(memory_owners.c.memory_id == step.old_id, memory_owners.c.owner.in_(step.owners))
-            await connection.execute(update(memory_owners).where(here).values(superseded=0))
+            here = and_(memory_owners.c.memory_id == step.new_id, _active())
+            current = (await connection.execute(select(memory_owners.c.owner).where(here))).scalars().all()
+            theirs = memory_owners.c.owner.in_(set(step.owners) & set(current))
+            back = update(memory_owners).where(memory_owners.c.memory_id == step.old_id, theirs, ~newer)
+            await connection.execute(back.values(superseded=0))
             await index_again(connection, [step.old_id])
 
     async def expired(self, connection: AsyncConnection, now: datetime, limit: int) -> list[Memory]:
@@ -376,7 +391,7 @@ _WITH_OWNERS = (
     .order_by(memories.c.created_at.desc(), memories.c.id)
 )
 
-# Two that every search waits for are built once: building costs more than running them.
+# What every search and every statement waits for is built once: building costs more than running it.
 _GIVEN_OWNERS = exists().where(
     memory_owners.c.memory_id == memories.c.id,
     memory_owners.c.owner.in_(bindparam("owners", expanding=True)),
@@ -384,6 +399,15 @@ _GIVEN_OWNERS = exists().where(
 )
 _GIVEN_NOW = or_(memories.c.expires_at.is_(None), memories.c.expires_at > bindparam("now", type_=Utc()))
 _BY_IDS = _WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), _GIVEN_OWNERS, _GIVEN_NOW)
+_WAITING = select(memories.c.id).where(_GIVEN_OWNERS, memories.c.indexed_under.is_(None))
+_CANDIDATES = _WITH_OWNERS.where(
+    or_(
+        memories.c.id.in_(bindparam("ids", expanding=True)),
+        memories.c.id.in_(_WAITING.order_by(memories.c.created_at.desc()).limit(WAITING)),
+    ),
+    _GIVEN_OWNERS,
+    _GIVEN_NOW,
+)
 _ALIASES = (
     select(memory_aliases.c.name, memory_aliases.c.other)
     .join(memories, memories.c.id == memory_aliases.c.memory_id)

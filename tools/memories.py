@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType
 from memory.ttl import read_ttl
@@ -13,8 +13,12 @@ from tools.failures import ToolFailed
 def _as_list(value: Any) -> Any:
     """Models often give one tag as a string, or several with commas."""
     if isinstance(value, str):
-        return [part for part in (piece.strip() for piece in value.split(",")) if part]
+        return value.split(",")
     return [] if value is None else value
+
+
+def _flat(tags: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tag.strip().lower() for tag in tags if tag.strip()))
 
 
 def none_if_blank(value: Any) -> Any:
@@ -25,7 +29,7 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
+Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(_flat)]
 Limit = Annotated[int, Field(ge=1, le=50, description="how many at most")]
 
 
@@ -38,9 +42,12 @@ async def search_memories(
     """Search what was said and learned before: facts and past messages, by meaning and words, best first."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
-    hits = await turn.recall.search(query, turn.audience, limit=limit, subjects=subjects, exclude=turn.shown)
+    aliases = await turn.recall.aliases(turn.audience)
+    hits = await turn.recall.search(
+        query, turn.audience, limit=limit, subjects=subjects, exclude=turn.shown, aliases=aliases
+    )
     found = _found(turn, hits)
-    if names := await turn.recall.other_names(query, turn.audience):
+    if names := aliases.others(query):
         found["also_known_as"] = list(names)
     return found
 

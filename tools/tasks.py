@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from memory.records import TaskStatus
 from tools.context import TurnContext
-from tools.failures import ToolFailed
+from tools.failures import ToolFailed, TryAgain
 from tools.memories import none_if_blank
 
 
@@ -34,6 +34,8 @@ async def update_task(
     """Note a task of the person, or change one: what they have to do or want to be reminded of."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: no task can be kept for them")
+    if id is None and not description.strip():
+        raise TryAgain("description: a new task needs one")
     place = "" if turn.place.private else turn.place.key
     task = await turn.tasks.put(turn.user, description, status, id=id, due=due, place=place, now=turn.clock())
     return {

@@ -276,8 +276,8 @@ HouseBuilder = Callable[..., Awaitable[House]]
 
 @pytest.fixture
 async def build_house(tmp_path: Path, clock: Clock) -> AsyncIterator[HouseBuilder]:
-    """Further houses: `build_house(database, embedder, index)`; without one, on the index in a folder of their
-    own, which is opened when it is needed."""
+    """Further houses: `build_house(database, embedder, index)`; without one, on the index in a folder of
+    their own, which is opened when it is needed."""
     folder = tmp_path / "index"
     made: list[LateIndex] = []
 

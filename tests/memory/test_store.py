@@ -334,6 +334,15 @@ async def test_who_takes_it_away_loses_it_and_others_keep_theirs(house: House) -
     assert await house.known("ben") == await house.known("ben", "acme") == {"a fact"}
 
 
+async def test_what_others_keep_no_longer_names_who_took_it_away(house: House) -> None:
+    evidence = str(uuid4())
+    memory = await keep(house, "a fact", "user:anna", "user:ben", "place:acme", message_id=evidence)
+    async with house.database.write() as connection:
+        await house.store.unlink(connection, memory, "anna")
+    left = await house.the_memory("ben")
+    assert (left.user_id, left.message_id) == ("ben", None)
+
+
 async def test_what_only_one_person_said_goes_from_the_place_too(house: House) -> None:
     memory = await keep(house, "a fact", "user:anna", "place:acme")
     async with house.database.write() as connection:

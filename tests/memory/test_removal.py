@@ -1,0 +1,227 @@
+"""Taking memories away for good, from the record and from the index."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.audience import Audience
+from memory.errors import NotFound
+from memory.removal import UNINDEX
+
+if TYPE_CHECKING:
+    from memory.records import Memory
+    from tests.memory.conftest import House
+
+SHOULDER = "Mickael broke his shoulder"
+SHOULDER_ON = "Mickael broke his shoulder on 10 January 2026"
+
+
+async def indexed(house: House, *ids: str | None) -> set[str]:
+    return await house.index.present([id for id in ids if id])
+
+
+async def do_the_work(house: House) -> None:
+    """What the companion does with the queue."""
+    while piece := await house.queue.claim(house.clock.now):
+        assert piece.kind == UNINDEX
+        await house.index.remove(piece.payload["ids"])
+        await house.queue.done(piece.id)
+
+
+# What has expired.
+
+
+async def test_being_ill_for_seven_days_is_over_after_seven_days(house: House) -> None:
+    decision = await house.remember("Mickael is ill", "mickael", ttl="7d")
+    await house.remember("Mickael has a cat", "mickael")
+    assert decision.expires_at == house.clock.now + timedelta(days=7)
+    house.clock.move(days=7, seconds=-1)
+    assert await house.removal.purge() == []
+    assert await house.found("Is Mickael ill?", "mickael") >= {"Mickael is ill"}
+    house.clock.move(seconds=1)
+    # Before the purge it is there, and shown to nobody.
+    assert await indexed(house, decision.id) == {decision.id}
+    assert "Mickael is ill" not in await house.found("Is Mickael ill?", "mickael")
+    assert await house.known("mickael") == {"Mickael has a cat"}
+    assert [memory.id for memory in await house.removal.purge()] == [decision.id]
+    # After it, it is nowhere.
+    assert await indexed(house, decision.id) == set()
+    assert await house.known("mickael") == {"Mickael has a cat"}
+    assert (await house.store.totals(house.clock.now))["expired"] == 0
+    assert await house.queue.counts() == (0, 0)
+    assert await house.removal.purge() == []
+
+
+async def test_the_purge_takes_from_everybody(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory.removal.BATCH", 2)
+    for user in ("anna", "ben", "cleo"):
+        for number in range(2):
+            await house.remember(f"{user} has a meeting at {number}", user, "acme", ttl="1d")
+    house.clock.move(days=1)
+    assert len(await house.removal.purge()) == 6
+    assert await house.store.totals(house.clock.now) == {
+        "active": 0,
+        "superseded": 0,
+        "expired": 0,
+        "unindexed": 0,
+    }
+    assert await house.index.count() == 0
+
+
+async def test_what_expires_is_taken_out_of_an_index_that_was_away_once_it_is_back(house: House) -> None:
+    decision = await house.remember("Mickael is ill", "mickael", ttl="7d")
+    house.clock.move(days=7)
+    house.index.away = True
+    assert len(await house.removal.purge()) == 1
+    assert await house.queue.counts() == (1, 0)
+    house.index.away = False
+    assert await indexed(house, decision.id) == {decision.id}
+    await do_the_work(house)
+    assert await indexed(house, decision.id) == set()
+    assert await house.queue.counts() == (0, 0)
+
+
+async def test_what_was_put_off_in_time_is_not_purged(house: House) -> None:
+    await house.remember("Mickael is ill", "mickael", ttl="7d")
+    house.clock.move(days=6)
+    await house.remember("Mickael is ill", "mickael", ttl="7d")
+    house.clock.move(days=6)
+    assert await house.removal.purge() == []
+    assert await house.known("mickael") == {"Mickael is ill"}
+
+
+async def test_what_expires_takes_along_what_it_had_replaced_and_what_expired_with_it(house: House) -> None:
+    first = await house.remember("Mickael is ill", "mickael", ttl="7d")
+    second = await house.remember("Mickael is ill with the flu", "mickael", ttl="7d")
+    assert second.action == "replace"
+    house.clock.move(days=7)
+    await house.removal.purge()
+    assert await indexed(house, first.id, second.id) == set()
+    assert (await house.store.totals(house.clock.now))["superseded"] == 0
+
+
+async def test_what_held_longer_than_what_replaced_it_comes_back(house: House) -> None:
+    await house.remember("Mickael lives in Paris", "mickael", ttl="30d")
+    house.clock.move(days=1)
+    await house.remember("Mickael lives in Lyon", "mickael", ttl="7d")
+    assert await house.known("mickael") == {"Mickael lives in Lyon"}
+    house.clock.move(days=7)
+    await house.removal.purge()
+    assert await house.known("mickael") == {"Mickael lives in Paris"}
+    await house.indexing.catch_up()
+    assert await house.found("where does Mickael live?", "mickael") == {"Mickael lives in Paris"}
+
+
+async def test_what_was_replaced_again_meanwhile_does_not_come_back(house: House) -> None:
+    await house.remember("Mickael lives in Paris", "mickael", ttl="30d")
+    for place, ttl in (("Lyon", "7d"), ("Rome", None)):
+        house.clock.move(days=1)
+        await house.remember(f"Mickael lives in {place}", "mickael", ttl=ttl)
+    house.clock.move(days=7)
+    await house.removal.purge()
+    assert await house.known("mickael") == {"Mickael lives in Rome"}
+
+
+async def test_what_was_said_again_meanwhile_is_there_once(house: House) -> None:
+    old = await house.remember("Mickael lives in Paris", "mickael", ttl="30d")
+    house.clock.move(days=1)
+    await house.remember("Mickael lives in Lyon", "mickael", ttl="7d")
+    # As a program may say that holds both for true.
+    [memory] = [
+        await house.store.get(
+            str((await house.the_memory("mickael")).id), Audience.of("mickael"), house.clock.now
+        )
+    ]
+    assert memory.content == "Mickael lives in Lyon"
+    await house.remember("Mickael lives in Paris", "mickael", said_at=house.clock.now - timedelta(days=40))
+    house.clock.move(days=7)
+    await house.removal.purge()
+    assert await house.known("mickael") == {"Mickael lives in Paris"}
+    assert len(await house.memories("mickael")) == 1
+    assert old.id
+
+
+async def test_what_was_corrected_on_purpose_does_not_come_back(house: House) -> None:
+    first = await house.remember("Mickael is ill", "mickael")
+    await house.remember("Mickael is ill", "mickael", ttl="7d", replaces=first.id)
+    house.clock.move(days=7)
+    await house.removal.purge()
+    assert await house.known("mickael") == set()
+
+
+# What people take away.
+
+
+async def the(house: House, user: str, place: str | None = None) -> Memory:
+    return await house.the_memory(user, place)
+
+
+async def test_what_is_deleted_is_nowhere_any_more_with_all_it_had_replaced(house: House) -> None:
+    first = await house.remember(SHOULDER, "mickael", "acme")
+    house.clock.move(days=1)
+    second = await house.remember(SHOULDER_ON, "mickael", "acme")
+    await house.indexing.catch_up()
+    await house.removal.delete(await the(house, "mickael"), "mickael")
+    assert await house.known("mickael") == await house.known("mickael", "acme") == set()
+    assert await indexed(house, first.id, second.id) == set()
+    assert await house.found("shoulder", "mickael") == set()
+    assert await house.history.of(str(first.id), Audience.of("mickael")) == []
+    assert (await house.store.totals(house.clock.now))["superseded"] == 0
+
+
+async def test_what_is_deleted_while_the_index_is_away_is_taken_out_of_it_later(house: House) -> None:
+    decision = await house.remember(SHOULDER, "mickael")
+    house.index.away = True
+    await house.removal.delete(await the(house, "mickael"), "mickael")
+    assert await house.known("mickael") == set()
+    house.index.away = False
+    # The index still has it and the record does not: the record decides.
+    assert await indexed(house, decision.id) == {decision.id}
+    assert await house.found("shoulder", "mickael") == set()
+    await do_the_work(house)
+    assert await indexed(house, decision.id) == set()
+
+
+async def test_others_keep_what_they_said_too(house: House) -> None:
+    for user in ("anna", "ben"):
+        await house.remember("The office has moved to Lyon", user, "acme")
+    await house.removal.delete(await the(house, "anna"), "anna")
+    assert await house.known("anna") == set()
+    assert await house.known("ben") == await house.known("anna", "acme") == {"The office has moved to Lyon"}
+    assert await house.queue.counts() == (0, 0)
+    await house.indexing.catch_up()
+    assert await house.found("office", "anna") == set()
+    assert await house.found("office", "ben") == {"The office has moved to Lyon"}
+
+
+async def test_nobody_deletes_what_is_somebody_elses(house: House) -> None:
+    await house.remember("The office has moved to Lyon", "anna", "acme")
+    with pytest.raises(NotFound, match="not ben's to take away"):
+        await house.removal.delete(await the(house, "ben", "acme"), "ben")
+    assert await house.known("ben", "acme") == {"The office has moved to Lyon"}
+
+
+async def test_what_is_removed_is_removed_for_everybody(house: House) -> None:
+    for user in ("anna", "ben"):
+        await house.remember("The office has moved to Lyon", user, "acme")
+    memory = await the(house, "anna")
+    await house.removal.remove([memory])
+    assert await house.known("ben") == await house.known("ben", "acme") == set()
+    assert await indexed(house, memory.id) == set()
+
+
+async def test_deleting_what_is_being_indexed_leaves_nothing_in_the_index(house: House) -> None:
+    """However the two fall: the row is gone, so no point may stay."""
+    for number in range(20):
+        await house.remember(f"Mickael has boat number {number}", "mickael")
+    boats = await house.memories("mickael")
+    await house.index.wipe()
+    await asyncio.gather(
+        house.indexing.catch_up(), *(house.removal.delete(boat, "mickael") for boat in boats)
+    )
+    assert await house.known("mickael") == set()
+    assert await house.index.count() == 0

@@ -1,0 +1,157 @@
+"""How a tool is called with what a model wrote."""
+
+import json
+import logging
+from contextlib import suppress
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+
+from memory.errors import IndexUnavailable
+from tools.context import TurnContext
+from tools.failures import ToolFailed, TryAgain
+from tools.registry import TOOLS, Tool, read_arguments
+
+
+async def paint(
+    turn: TurnContext,
+    colour: Annotated[str, Field(min_length=2, description="which one")],
+    coats: Annotated[int, Field(default=1, ge=1)],
+    glossy: bool = False,
+) -> dict[str, Any]:
+    """Paint the boat.
+
+    In one colour.
+    """
+    if colour == "plaid":
+        raise TryAgain("colour: plaid is no colour")
+    if colour == "gold":
+        raise ToolFailed("there is no gold left")
+    if colour == "sea":
+        raise IndexUnavailable("the index is away")
+    if colour == "void":
+        raise RuntimeError("a secret cause")
+    return {"colour": colour, "coats": coats, "glossy": glossy, "by": turn.user}
+
+
+PAINT = Tool(paint)
+
+
+def test_the_five_tools_are_registered() -> None:
+    names = ["search_memories", "get_recent_memories", "search_knowledge", "remember", "update_task"]
+
+    assert [tool.name for tool in TOOLS] == names
+
+
+def test_the_schema_comes_from_the_signature() -> None:
+    assert PAINT.name == "paint"
+    assert PAINT.description == "Paint the boat.\n\nIn one colour."
+    assert PAINT.schema == {
+        "type": "object",
+        "properties": {
+            "colour": {"type": "string", "minLength": 2, "description": "which one"},
+            "coats": {"type": "integer", "minimum": 1, "default": 1},
+            "glossy": {"type": "boolean", "default": False},
+        },
+        "required": ["colour", "coats"],
+        "additionalProperties": False,
+    }
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_argument_says_what_it_is(tool: Tool) -> None:
+    assert tool.description.endswith((".", "`."))
+    assert "turn" not in tool.schema["properties"]
+    for name, part in tool.schema["properties"].items():
+        assert part.get("description") or part.get("enum") or name == "importance", name
+
+
+@pytest.mark.parametrize(
+    ("written", "made"),
+    [
+        ('{"colour": "red", "coats": 2, "glossy": true}', {"colour": "red", "coats": 2, "glossy": True}),
+        ('{"colour": "red"}', {"colour": "red", "coats": 1, "glossy": False}),
+        ('{"colour": "red", "coats": "3"}', {"colour": "red", "coats": 3, "glossy": False}),
+        ('{"colour": "red", "shade": "dark"}', {"colour": "red", "coats": 1, "glossy": False}),
+        ("{'colour': 'red', coats: 2,}", {"colour": "red", "coats": 2, "glossy": False}),
+        ('{"colour": "red", "coats": 2', {"colour": "red", "coats": 2, "glossy": False}),
+    ],
+)
+async def test_a_call_is_read_as_it_was_meant(turn: Any, written: str, made: dict[str, Any]) -> None:
+    result = await PAINT.call(turn.context, written)
+
+    assert result.value == {**made, "by": "ana"}
+    assert result.ok
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("", "colour: field required"),
+        ("{}", "colour: field required"),
+        ('{"colour": "r"}', "colour: string should have at least 2 characters (you gave 'r')"),
+        ('{"colour": "red", "coats": 0}', "coats: input should be greater than or equal to 1 (you gave '0')"),
+        (
+            '{"colour": 7, "coats": "many"}',
+            "colour: input should be a valid string (you gave '7'); coats: input should be a valid integer",
+        ),
+        ('{"colour": "plaid"}', "colour: plaid is no colour"),
+        ('["red"]', "the arguments must be one JSON object"),
+        ("red", "the arguments must be one JSON object"),
+        ("null", "the arguments must be one JSON object"),
+    ],
+)
+async def test_a_wrong_call_is_told_what_to_change(turn: Any, written: str, told: str) -> None:
+    result = await PAINT.call(turn.context, written)
+
+    assert result.value["error"].startswith(told)
+    assert result.value["try_again"] is True
+    assert not result.ok
+
+
+@pytest.mark.parametrize(
+    ("colour", "told"), [("gold", "there is no gold left"), ("sea", "the index is away")]
+)
+async def test_a_right_call_that_did_not_work_is_not_to_be_tried_again(
+    turn: Any, colour: str, told: str
+) -> None:
+    result = await PAINT.call(turn.context, f'{{"colour": "{colour}"}}')
+
+    assert (result.value, result.ok) == ({"error": told}, False)
+
+
+async def test_a_tool_that_breaks_says_so_and_its_cause_is_in_the_log(
+    turn: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = await PAINT.call(turn.context, '{"colour": "void"}')
+
+    assert (result.value, result.ok) == ({"error": "paint broke; go on without it"}, False)
+    [record] = [record for record in caplog.records if record.name == "hachi.tools"]
+    assert record.levelno == logging.ERROR
+    assert "RuntimeError: a secret cause" in caplog.text
+
+
+async def test_what_was_given_is_repeated_in_short(turn: Any) -> None:
+    result = await PAINT.call(turn.context, f'{{"colour": "red", "coats": "{"x" * 5000}"}}')
+
+    assert len(result.text) < 300
+
+
+async def test_results_are_written_in_the_letters_they_have(turn: Any) -> None:
+    result = await PAINT.call(turn.context, '{"colour": "כחול"}')
+
+    assert "כחול" in result.text
+
+
+@given(st.text())
+def test_whatever_is_written_is_an_object_or_to_be_tried_again(written: str) -> None:
+    with suppress(TryAgain):
+        assert isinstance(read_arguments(written), dict)
+
+
+@given(st.dictionaries(st.text(), st.integers(-(2**53), 2**53) | st.text() | st.none() | st.lists(st.text())))
+def test_json_is_read_as_it_is(value: dict[str, Any]) -> None:
+    assert read_arguments(json.dumps(value, ensure_ascii=False)) == value
