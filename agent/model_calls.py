@@ -89,7 +89,7 @@ class Run(Model):
 
     @property
     def _schema(self) -> AgentOutputSchemaBase | None:
-        return _SCHEMA if self._chosen.structured == "schema" else None
+        return SCHEMA if self._chosen.structured == "schema" else None
 
     @property
     def _last(self) -> bool:
@@ -153,4 +153,4 @@ class _AnswerSchema(AgentOutputSchemaBase):
         return parse_answer(json_str)
 
 
-_SCHEMA = _AnswerSchema()
+SCHEMA = _AnswerSchema()

@@ -45,7 +45,7 @@ BARS = {"turn": 2.0, "help": 0.4, "prompt": 1.0}
 FACTS = 200
 WARM_UP = 5
 SAME_TOOLS, EMPTY_TOOLS = "bare loop, the same tools", "bare loop, tools that do nothing"
-HACHI_TURN, SETTLED = "hachi", "hachi, with its after-turn work"
+WHOLE_TURN, SETTLED = "hachi", "hachi, with its after-turn work"
 
 
 class Script(Model):
@@ -119,7 +119,7 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
 
 async def compare(turns: int) -> dict[str, float]:
     """Median seconds of a turn, the three taking turns with each other."""
-    times: dict[str, list[float]] = {name: [] for name in (SAME_TOOLS, EMPTY_TOOLS, HACHI_TURN, SETTLED)}
+    times: dict[str, list[float]] = {name: [] for name in (SAME_TOOLS, EMPTY_TOOLS, WHOLE_TURN, SETTLED)}
     with tempfile.TemporaryDirectory() as home:
         settings = Settings.load(home=Path(home), embedder="bundled")
         async with Companion.open(settings, model=Script(), upkeep=False) as pet:
@@ -138,7 +138,7 @@ async def compare(turns: int) -> dict[str, float]:
                 if n >= WARM_UP:
                     times[EMPTY_TOOLS].append(marks[1] - marks[0])
                     times[SAME_TOOLS].append(marks[2] - marks[1])
-                    times[HACHI_TURN].append(marks[3] - marks[2])
+                    times[WHOLE_TURN].append(marks[3] - marks[2])
                     times[SETTLED].append(marks[4] - marks[2])
     return {name: statistics.median(found) for name, found in times.items()}
 
@@ -181,8 +181,8 @@ def measure(turns: int) -> dict[str, Any]:
         ]
     return {
         "milliseconds": {name: 1000 * seconds for name, seconds in times.items()},
-        "ratio": times[HACHI_TURN] / times[SAME_TOOLS],
-        "ratio_to_empty_tools": times[HACHI_TURN] / times[EMPTY_TOOLS],
+        "ratio": times[WHOLE_TURN] / times[SAME_TOOLS],
+        "ratio_to_empty_tools": times[WHOLE_TURN] / times[EMPTY_TOOLS],
         "help_seconds": help_,
         "prompt_seconds": prompt,
     }

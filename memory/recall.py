@@ -9,6 +9,7 @@ The index proposes, the record decides: whatever a pass brings back is looked up
 audience, at this moment, before anybody sees it. `memory.ranking` then puts it in order.
 """
 
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from memory.aliases import Aliases
 from memory.audience import GLOBAL, Audience
 from memory.dates import time_span
 from memory.embedders import Embedder
+from memory.errors import EmbedderUnavailable, StoreUnavailable
 from memory.index import Index, Kind, Question, Rankings
 from memory.indexing import Indexing
 from memory.names import without_names
@@ -26,6 +28,8 @@ from memory.ranking import DEPTH, Candidate, rank
 from memory.records import Hit, Memory, Message
 from memory.store import MemoryStore
 from memory.transcript import Transcript
+
+log = logging.getLogger("hachi.memory")
 
 SEARCHED: frozenset[Kind] = frozenset({"memory", "message"})
 FACTS: frozenset[Kind] = frozenset({"memory"})
@@ -68,17 +72,17 @@ class Recall:
         """Facts and past messages that bear on the question, best first.
 
         `subjects` keeps to facts with one of these tags; `exclude` are ids not to bring; `aliases` spare a
-        caller who has them looking them up again. Raises IndexUnavailable or EmbedderUnavailable.
+        caller who has them looking them up again. Without the embedder it goes by words alone. Raises
+        IndexUnavailable, where the question names something to look for.
         """
         if not audience.keys or not question.strip() or limit < 1:
             return []
-        if not self._indexing.begun:
-            await self._indexing.catch_up()
         now = self._clock()
         aliases = aliases or await self.aliases(audience)
         if is_general(question) and not subjects and "message" in kinds:
             hits = await self._lately(question, audience, now, limit, exclude)
         else:
+            await self._begin()
             asked = replace(
                 await self._question(aliases.widened(question), audience, now),
                 kinds=kinds,
@@ -119,11 +123,27 @@ class Recall:
         be fast."""
         touched, self._touched = self._touched, set()
         if touched:
-            await self._store.touch(sorted(touched), self._clock())
+            try:
+                await self._store.touch(sorted(touched), self._clock())
+            except StoreUnavailable:
+                self._touched |= touched
+                raise
+
+    async def _begin(self) -> None:
+        """What an earlier process left to be indexed is found too."""
+        if not self._indexing.begun:
+            try:
+                await self._indexing.catch_up()
+            except EmbedderUnavailable as error:
+                log.warning("searching what has been indexed so far: %s", error)
 
     async def _question(self, text: str, audience: Audience, now: datetime) -> Question:
         authors = await self._transcript.authors(audience)
-        [vector] = await self._embedder.embed([without_names(text, authors)])
+        try:
+            [vector] = await self._embedder.embed([without_names(text, authors)])
+        except EmbedderUnavailable as error:
+            log.warning("searching by words alone: %s", error)
+            vector = None
         return Question(audience=audience.keys, now=now, dense=vector, text=text, limit=DEPTH)
 
     async def _passes(self, question: str, asked: Question) -> list[Rankings]:
@@ -143,7 +163,8 @@ class Recall:
         """What was said last, or in the time the question names, newest first; facts rather than the messages
         they came from, and no questions like this one."""
         since, until = time_span(question, now) or (None, None)
-        memories = await self._store.newest(audience, now, limit, since=since, until=until)
+        memories = await self._store.newest(audience, now, limit + len(exclude), since=since, until=until)
+        memories = [memory for memory in memories if memory.id not in exclude]
         known = {memory.message_id for memory in memories}
         messages = [
             message

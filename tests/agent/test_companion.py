@@ -273,6 +273,37 @@ async def test_what_was_said_in_the_past_keeps_its_date(open_pet: OpenPet, clock
     assert (over.action, over.id, over.reason) == ("ignore", None, "it had already expired")
 
 
+async def test_a_replacement_is_taken_back(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    await pet.remember("Ana lives in Lyon", user="ana")
+    new = await pet.remember("Ana lives in Paris", user="ana")
+    assert new.action == "replace"
+
+    step = await pet.undo(new.id, user="ana")
+
+    assert "Ana lives in Lyon" in (step.old_content, step.new_content)
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
+    [hit] = await pet.search_memories("where does Ana live", user="ana")
+    assert hit.content == "Ana lives in Lyon"
+    with pytest.raises(NotFound):
+        await pet.undo(new.id, user="bob")
+
+
+async def test_what_is_more_than_the_settings_keep_is_shown_and_then_goes(
+    open_pet: OpenPet, clock: Any
+) -> None:
+    pet = await open_pet(max_memories=1)
+    await pet.remember("Ana likes tea", user="ana", importance=0.9)
+    await pet.remember("Ana saw a heron", user="ana", importance=0.4)
+
+    [leaving] = await pet.preview_purge()
+    assert leaving.memory.content == "Ana saw a heron"
+    assert len(await pet.memories(user="ana")) == 2
+    await pet.tidy()
+
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana likes tea"]
+
+
 async def test_nobody_reaches_anothers_memories(open_pet: OpenPet) -> None:
     pet = await open_pet()
     mine = await pet.remember("Ana likes tea", user="ana")
@@ -390,6 +421,34 @@ async def test_an_index_server_that_is_down_is_named(open_pet: OpenPet, rows: Ro
     assert len(rows("SELECT * FROM messages")) == 2
 
 
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+@pytest.mark.parametrize("damaged", [False, True])
+async def test_an_index_on_a_server_is_built_anew(
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, damaged: bool
+) -> None:
+    from qdrant_client import AsyncQdrantClient
+
+    from memory.index.server import ServerIndex
+
+    opened: list[tuple[str, str | None]] = []
+
+    async def opening(url: str, key: str | None, dimension: int, fingerprint: str) -> ServerIndex:
+        opened.append((url, key))
+        if damaged and len(opened) == 1:
+            raise IndexUnavailable("there is something wrong with it")
+        return await ServerIndex.over(AsyncQdrantClient(":memory:"), url, dimension, fingerprint)
+
+    monkeypatch.setattr(ServerIndex, "open", opening)
+    pet = await open_pet(qdrant_url="http://127.0.0.1:6333", qdrant_api_key="q-key")
+    await pet.remember("Ana likes tea", user="ana")
+
+    assert await pet.reindex() == 1
+
+    assert set(opened) == {("http://127.0.0.1:6333", "q-key")}
+    [hit] = await pet.search_memories("tea", user="ana")
+    assert hit.content == "Ana likes tea"
+
+
 async def test_an_embedder_that_is_down_is_named_and_the_chat_goes_on(
     open_pet: OpenPet, server: ScriptedServer
 ) -> None:
@@ -401,13 +460,16 @@ async def test_an_embedder_that_is_down_is_named_and_the_chat_goes_on(
     )
     pet.embedder.embed = _down  # a real one would be tried for a minute
 
-    with pytest.raises(EmbedderUnavailable):
-        await pet.search_memories("tea", user="ana")
     kept = await pet.remember("Ana likes tea", user="ana")
     reply = await pet.respond("hi", user="ana")
     await pet.settle()
 
     assert (kept.action, reply.message) == ("add", "Hello.")
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana likes tea"]
+    try:
+        await pet.search_memories("tea", user="ana")
+    except FAULTS as fault:
+        assert "embedder" in str(fault)
 
 
 async def _down(_: Any) -> Any:
@@ -487,6 +549,18 @@ async def test_a_broken_queue_at_the_start_is_mended_by_the_next_turn(open_pet: 
     rows("ALTER TABLE work_away RENAME TO work")
 
     assert (await pet.respond("hi", user="ana")).message == "Hello."
+
+
+async def test_closing_over_a_broken_database_is_a_line_in_the_log(
+    home: Path, clock: Any, rows: Rows, light_embedder: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(home=home, embedder="bundled")
+    async with Companion.open(settings, clock=clock, upkeep=False) as pet:
+        await pet.remember("Ana likes tea", user="ana")
+        await pet.search_memories("tea", user="ana")
+        rows("ALTER TABLE memories RENAME TO memories_away")
+
+    assert "what was recalled is not noted" in caplog.text
 
 
 def test_everything_a_caller_need_catch_has_a_name() -> None:

@@ -11,11 +11,14 @@ import pytest
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from agents.tracing import set_trace_provider
 from agents.tracing.provider import DefaultTraceProvider
+from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
 from scripted_server import Call, Fail, Refuse, Say, ScriptedServer, answer
 
-from agent import Companion, loop
+from agent import Companion, Incoming, loop
+from agent.model_calls import SCHEMA
 from agent.models import keep_traces_here
 from agent.reply import FALLBACK
+from agent.turn import take_turn
 from memory.errors import IndexUnavailable, StoreUnavailable
 from prompts import read
 
@@ -318,8 +321,6 @@ async def test_a_call_that_is_tried_again_does_not_cost_the_turn_a_call(
 async def test_a_model_that_streams_its_items_and_then_an_empty_response_is_understood(
     open_pet: Callable[..., Awaitable[Companion]],
 ) -> None:
-    from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
-
     def completed(item: Any) -> list[Any]:
         whole = Response.model_construct(id="r", output=[], usage=None, status="completed")
         return [
@@ -354,6 +355,53 @@ async def test_a_brought_model_is_named_and_asked_for_nothing_special(
     assert call.output_schema is None
     assert call.model_settings.store is False
     assert call.tracing.is_disabled()
+
+
+async def test_a_model_of_any_kind_will_do(open_pet: Callable[..., Awaitable[Companion]]) -> None:
+    class Events:
+        """An async iterator that is no generator."""
+
+        def __init__(self, events: list[Any]) -> None:
+            self._events = events
+
+        def __aiter__(self) -> "Events":
+            return self
+
+        async def __anext__(self) -> Any:
+            if not self._events:
+                raise StopAsyncIteration
+            return self._events.pop(0)
+
+    class Plain(ScriptedModel):
+        def stream_response(self, *_: Any, **__: Any) -> Any:
+            whole = Response.model_construct(
+                id="r", output=[assistant_message("Hello.")], usage=None, status="completed"
+            )
+            return Events([ResponseCompletedEvent.model_construct(type="response.completed", response=whole)])
+
+    pet = await open_pet(given=Plain())
+
+    stream = pet.stream("hi", user="ana")
+
+    assert "".join([piece async for piece in stream]) == "Hello."
+
+
+async def test_what_is_no_fault_of_the_model_is_not_made_one(
+    open_pet: Callable[..., Awaitable[Companion]],
+) -> None:
+    pet = await open_pet(given=ScriptedModel([[assistant_message(answer("Hello.").text)]]))
+    house = await pet.house()
+
+    def broken(text: str) -> None:
+        raise ZeroDivisionError("ours")
+
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        await take_turn(house, Incoming("hi", "ana", pet.clock()), broken)
+
+
+def test_the_form_of_the_answer_is_read_as_leniently_as_any_other() -> None:
+    assert not SCHEMA.is_plain_text()
+    assert SCHEMA.validate_json("```json\n" + answer("Hi.").text + "\n```").message == "Hi."
 
 
 async def test_no_trace_leaves_and_the_exporter_is_never_built(

@@ -227,6 +227,17 @@ def test_faults_of_the_libraries_below_are_model_errors(error: Exception, kind: 
     assert "\n" not in str(fault)
 
 
+def test_a_server_without_a_key_is_quoted_as_it_is() -> None:
+    request = httpx2.Request("POST", "http://x")
+    error = openai.BadRequestError(
+        "too long\nand more", response=httpx2.Response(400, request=request), body=None
+    )
+
+    fault = explain(error, Settings(openai_base_url="http://127.0.0.1:1/v1", model="tiny"))
+
+    assert str(fault) == "http://127.0.0.1:1/v1 answered 400: too long"
+
+
 def test_what_is_no_fault_of_the_model_is_not_explained() -> None:
     assert explain(KeyError("ours"), Settings()) is None
 

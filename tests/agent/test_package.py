@@ -1,6 +1,7 @@
 """The package: its public names, its neighbours, and what importing it costs."""
 
 import importlib
+import importlib.util
 import json
 import subprocess
 import sys
@@ -92,6 +93,13 @@ import agent
     done = run(script, tmp_path)
 
     assert "Python finds nowhere" in done.stderr.strip().splitlines()[-1]
+
+
+def test_a_neighbour_that_cannot_be_found_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+    with pytest.raises(ImportError, match=r"its own package 'memory' .* finds nowhere"):
+        agent._check_neighbours()
 
 
 def test_the_neighbours_at_hand_are_hachis_own() -> None:

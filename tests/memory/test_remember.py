@@ -504,24 +504,73 @@ async def test_what_goes_beyond_what_was_recalled_is_no_echo(house: House) -> No
 # Doubts, and a judge.
 
 
-async def test_in_doubt_both_are_kept_unless_a_judge_rules_otherwise(house: House) -> None:
-    asked: list[Doubt] = []
+LOVES, FED_UP = "Anna loves her job at the bakery", "Anna is fed up with her job at the bakery"
 
-    async def judge(doubts: Sequence[Doubt]) -> list[bool]:
-        asked.extend(doubts)
-        return [True for _ in doubts]
 
-    old, new = "Anna really loves her job at the bakery", "Anna is fed up with her job at the bakery"
-    await house.remember(old)
+class Ruling:
+    """A judge that says the same of every doubt, and notes them."""
+
+    def __init__(self, ruling: bool | Exception) -> None:
+        self.ruling = ruling
+        self.asked: list[list[Doubt]] = []
+
+    async def __call__(self, doubts: Sequence[Doubt]) -> list[bool]:
+        self.asked.append(list(doubts))
+        if isinstance(self.ruling, Exception):
+            raise self.ruling
+        return [self.ruling for _ in doubts]
+
+
+async def test_in_doubt_both_are_kept(house: House) -> None:
+    first = await house.remember(LOVES)
     house.clock.move(days=1)
-    assert (await house.remember(new)).action == "add"
-    house.likeness.judge = judge
+    second = await house.remember(FED_UP)
+    assert second.action == "add"
+    assert [memory.id for memory in second.close] == [first.id]
+    assert await house.known() == {LOVES, FED_UP}
+
+
+async def test_in_doubt_a_judge_may_rule_that_it_takes_the_place_of_the_other(house: House) -> None:
+    house.likeness.judge = judge = Ruling(True)
+    first, began = await house.remember(LOVES), house.clock.now
     house.clock.move(days=1)
-    newest = "Anna is quite happy with her job at the bakery"
-    decision = await house.remember(newest)
-    assert {doubt.new for doubt in asked} <= {newest}
-    if asked:
-        assert (decision.action, decision.reason) == ("replace", "a model judged that it takes its place")
+    second = await house.remember(FED_UP)
+    assert judge.asked == [[Doubt(LOVES, began, FED_UP, house.clock.now)]]
+    assert (second.action, second.target_id) == ("replace", first.id)
+    assert second.reason == "a model judged that it takes its place"
+    assert await house.known() == {FED_UP}
+
+
+@pytest.mark.parametrize("ruling", [False, RuntimeError("the model is away")])
+async def test_with_no_ruling_for_it_both_are_kept(house: House, ruling: bool | Exception) -> None:
+    house.likeness.judge = judge = Ruling(ruling)
+    await house.remember(LOVES)
+    house.clock.move(days=1)
+    assert (await house.remember(FED_UP)).action == "add"
+    assert len(judge.asked) == 1
+    assert await house.known() == {LOVES, FED_UP}
+
+
+async def test_a_judge_is_asked_once_for_all_that_a_message_says(house: House) -> None:
+    house.likeness.judge = judge = Ruling(True)
+    for old in (LOVES, "Anna drinks coffee in the morning"):
+        await house.remember(old)
+    house.clock.move(days=1)
+    drafts = [Draft(FED_UP), Draft("Anna drinks tea in the morning"), Draft("")]
+    await house.remembering.remember(drafts, Origin("anna", house.clock.now))
+    assert [[doubt.old for doubt in doubts] for doubts in judge.asked] == [
+        [LOVES, "Anna drinks coffee in the morning"]
+    ]
+    assert await house.known() == {FED_UP, "Anna drinks tea in the morning"}
+
+
+async def test_a_judge_hears_nothing_of_what_is_private_nor_of_what_was_said_later(house: House) -> None:
+    house.likeness.judge = judge = Ruling(True)
+    await house.remember(LOVES)
+    house.clock.move(days=1)
+    await house.remember(FED_UP, "anna", "acme")
+    await house.remember(FED_UP, "anna", said_at=house.clock.now - timedelta(days=300))
+    assert judge.asked == []
 
 
 # When a part is away.

@@ -210,14 +210,14 @@ async def test_what_was_put_away_by_mistake_can_be_brought_back(pet: Companion, 
 
 
 async def test_a_week_away_does_not_end_an_address(pet: Companion, days: Days) -> None:
-    home = await pet.remember("Mickael lives in Paris", user="mickael", subjects=["mickael"])
-    away = "Mickael is staying in Rome"
-    await pet.remember(away, user="mickael", subjects=["mickael"], ttl="7d", replaces=home.id)
-    assert await known(pet) == [away]
+    home, away = "Mickael lives in Paris", "Mickael lives in Rome"
+    await pet.remember(home, user="mickael", subjects=["mickael"])
+    await pet.remember(away, user="mickael", subjects=["mickael"], ttl="7d")
+    assert set(await known(pet)) == {home, away}
     days(8)
     await pet.purge()
-    assert await known(pet) == ["Mickael lives in Paris"]
-    assert await found(pet, "where does Mickael live?") == ["Mickael lives in Paris"]
+    assert await known(pet) == [home]
+    assert await found(pet, "where does Mickael live?") == [home]
 
 
 async def test_what_is_said_in_private_stays_there_and_what_is_said_in_a_channel_stays_in_it(

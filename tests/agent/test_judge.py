@@ -1,0 +1,130 @@
+"""A model that decides where words leave it in doubt whether a fact takes another's place."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from agents.testing import ScriptedModel, assistant_message
+from scripted_server import Call, Fail, Say, ScriptedServer, answer
+
+from agent import Companion
+from agent.judge import ModelJudge
+from agent.models import given_model
+from memory.judging import Doubt
+
+OpenPet = Callable[..., Awaitable[Companion]]
+PetAt = Callable[..., Awaitable[Companion]]
+
+THEN, NOW = datetime(2025, 5, 1, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC)
+OLD, NEW = "Ana drives a red car", "Ana sold her car"
+DOUBT = Doubt(OLD, THEN, NEW, NOW)
+
+REPLACE = Say('{"rulings": [{"pair": 1, "action": "replace"}]}')
+ADD = Say('{"rulings": [{"pair": 1, "action": "add"}]}')
+
+
+async def _in_doubt(pet: Companion, server: ScriptedServer, way: Any, ruling: Any) -> list[str]:
+    """What is known after a turn that brought a doubtful fact."""
+    await pet.remember(OLD, user="ana")
+    server.script(answer("Oh!", {"content": NEW}), *([ruling] if ruling else []))
+    await way.ask(pet, "I have sold my car", user="ana", settle=True)
+    return sorted(memory.content for memory in await pet.memories(user="ana"))
+
+
+async def test_a_doubt_is_put_to_the_model_for_upkeep(
+    pet_at: PetAt, some_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(some_way, judge=True, upkeep_model="tinier")
+
+    assert await _in_doubt(pet, server, some_way, REPLACE) == [NEW]
+
+    _, asked = server.asked
+    assert (asked.json["model"], asked.json["store"], asked.tools) == ("tinier", False, {})
+    [(_, question)] = asked.conversation
+    assert OLD in question
+    assert NEW in question
+
+
+async def test_the_model_that_answers_judges_where_no_other_is_named(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way, judge=True)
+
+    assert await _in_doubt(pet, server, first_way, ADD) == [OLD, NEW]
+
+    assert [asked.json["model"] for asked in server.asked] == ["tiny", "tiny"]
+
+
+@pytest.mark.parametrize("ruling", [Fail(500), Say("I cannot say."), Call("remember", {}), Say("")])
+async def test_a_judge_that_fails_costs_nothing(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, caplog: pytest.LogCaptureFixture, ruling: Any
+) -> None:
+    pet = await pet_at(first_way, judge=True, model_retries=0)
+
+    assert await _in_doubt(pet, server, first_way, ruling) == [OLD, NEW]
+
+    assert "judge" in caplog.text
+
+
+async def test_nobody_is_asked_unless_it_is_set(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+
+    assert await _in_doubt(pet, server, first_way, None) == [OLD, NEW]
+
+    assert len(server.asked) == 1
+
+
+async def test_the_stand_in_does_not_judge(open_pet: OpenPet) -> None:
+    pet = await open_pet(judge=True)
+
+    await pet.house()
+
+    assert pet.likeness.judge is None
+
+
+async def test_a_brought_model_judges_too(open_pet: OpenPet) -> None:
+    model = ScriptedModel(
+        [[assistant_message(answer("Oh!", {"content": NEW}).text)], [assistant_message(REPLACE.text)]]
+    )
+    pet = await open_pet(given=model, judge=True, upkeep_model="another, which is not asked")
+    await pet.remember(OLD, user="ana")
+
+    await pet.respond("I have sold my car", user="ana", settle=True)
+
+    assert [memory.content for memory in await pet.memories(user="ana")] == [NEW]
+    model.assert_complete()
+
+
+@pytest.mark.parametrize(
+    ("text", "rulings"),
+    [
+        (REPLACE.text, [True, False]),
+        ('{"rulings": [{"pair": "2", "action": "replace"}, {"pair": 1, "action": "add"}]}', [False, True]),
+        (f"Here they are:\n```json\n{REPLACE.text}\n```", [True, False]),
+        ('{"rulings": [{"pair": 9, "action": "replace"}, "odd", {"action": "replace"}]}', [False, False]),
+        ('{"rulings": "replace"}', [False, False]),
+        ("replace both", [False, False]),
+        ("", [False, False]),
+    ],
+)
+async def test_rulings_are_read_leniently_and_count_only_where_they_are_clear(
+    text: str, rulings: list[bool]
+) -> None:
+    judge = ModelJudge(given_model(ScriptedModel([[assistant_message(text)]])))
+
+    assert await judge([DOUBT, DOUBT]) == rulings
+
+
+async def test_all_doubts_are_put_in_one_question_with_their_dates() -> None:
+    model = ScriptedModel([[assistant_message("")]])
+
+    await ModelJudge(given_model(model))([DOUBT, Doubt("a", NOW, "b", NOW)])
+
+    [call] = model.calls
+    question = call.input if isinstance(call.input, str) else call.input[0]["content"]
+    assert f"older (2025-05-01): {OLD}" in question
+    assert f"newer (2026-11-21): {NEW}" in question
+    assert "Pair 2" in question

@@ -1,0 +1,204 @@
+"""Nobody reads what they may not: whatever was said, wherever, and whatever the index claims."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import count, product
+from typing import TYPE_CHECKING
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory.audience import Audience, Place, owners_of
+from memory.compare import content_key
+from memory.index import Point
+from memory.tables import memories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import ColumnElement
+
+    from memory.records import Decision
+    from tests.memory.conftest import House
+
+USERS = ("anna", "ben", "cleo")
+PLACES = ("dm", "acme", "acme/general", "home")
+TEXTS = (
+    "Mickael broke his shoulder",
+    "Mickael broke his shoulder on 10 January 2026",
+    "Mickael broke his left shoulder",
+    "Mickael lives in Paris",
+    "Mickael lives in Lyon",
+    "Mickael's dog is called Rex",
+    "Mickael's dog is named Rex",
+    "dev is really called Mickael",
+    "dev lives in Rome",
+)
+QUESTIONS = ("what do you know about Mickael's shoulder and dog?", "where does dev live?", "what is new?")
+
+who, where, text = st.sampled_from(USERS), st.sampled_from(PLACES), st.sampled_from(TEXTS)
+SAY = st.tuples(st.just("say"), who, where, text, st.sampled_from([None, "1d", "30d"]))
+HEAR = st.tuples(st.just("hear"), who, where, text)
+CORRECT = st.tuples(st.just("correct"), who, where, text, st.integers(0, 20))
+DELETE = st.tuples(st.just("delete"), who, where, st.integers(0, 20))
+MOVE = st.tuples(st.just("move"), st.integers(0, 20))
+UPKEEP = st.tuples(st.just("upkeep"))
+STORY = st.lists(st.one_of(SAY, SAY, SAY, HEAR, CORRECT, DELETE, MOVE, UPKEEP), min_size=3, max_size=14)
+
+_worlds = count()
+
+
+@dataclass
+class World:
+    """A few people with names of their own, and the model: which texts were ever said for which owner key."""
+
+    house: House
+    number: int = field(default_factory=lambda: next(_worlds))
+    said: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    ids: list[str] = field(default_factory=list)
+    alone: bool = True
+    """Whether what was decided still holds when it is looked at."""
+
+    def user(self, name: str) -> str:
+        return f"{name}-{self.number}"
+
+    def place(self, name: str) -> Place:
+        return Place.parse(name if name == "dm" else f"world-{self.number}/{name}")
+
+    def audience(self, name: str, place: str) -> Audience:
+        return Audience.of(self.user(name), self.place(place))
+
+    def may_hear(self, audience: Audience) -> set[str]:
+        return set().union(*(self.said[key] for key in audience.keys))
+
+    def note(self, name: str, place: str, content: str) -> None:
+        for owner in owners_of(self.user(name), self.place(place)):
+            self.said[owner].add(content_key(content))
+
+    async def act(self, kind: str, *given: object) -> None:
+        await getattr(self, kind)(*given)
+
+    async def say(self, name: str, place: str, content: str, ttl: str | None) -> None:
+        self.note(name, place, content)
+        decision = await self.house.remember(content, self.user(name), str(self.place(place)), ttl=ttl)
+        await self.told(decision, self.audience(name, place))
+
+    async def correct(self, name: str, place: str, content: str, which: int) -> None:
+        if self.ids:
+            self.note(name, place, content)
+            target = self.ids[which % len(self.ids)]
+            decision = await self.house.remember(
+                content, self.user(name), str(self.place(place)), replaces=target
+            )
+            await self.told(decision, self.audience(name, place))
+
+    async def told(self, decision: Decision, audience: Audience) -> None:
+        """What a decision tells is only what those present may hear."""
+        allowed = self.may_hear(audience)
+        assert {content_key(memory.content) for memory in decision.close} <= allowed
+        everything = re.findall(r"\w+", " ".join(TEXTS))
+        hidden = set(everything) - {
+            word for known in TEXTS if content_key(known) in allowed for word in re.findall(r"\w+", known)
+        }
+        assert hidden.isdisjoint(re.findall(r"\w+", decision.reason.partition(":")[2])), decision
+        named = [id for id in (decision.id, decision.target_id) if id]
+        now = self.house.clock.now
+        if decision.id and self.alone:
+            assert set(await self.house.store.by_ids([decision.id], audience, now)) == {decision.id}
+        for id in named:
+            assert await self.texts_of(id) <= allowed
+        self.ids += named
+
+    async def texts_of(self, id: str) -> set[str]:
+        found = await self.house.store.where(_is(id))
+        return {content_key(memory.content) for memory in found}
+
+    async def hear(self, name: str, place: str, content: str) -> None:
+        self.note(name, place, content)
+        await self.house.hear(content, self.user(name), str(self.place(place)))
+
+    async def delete(self, name: str, place: str, which: int) -> None:
+        mine = await self.house.store.newest(self.audience(name, place), self.house.clock.now)
+        if mine and (memory := mine[which % len(mine)]).user_id == self.user(name):
+            await self.house.removal.delete(memory, self.user(name))
+
+    async def move(self, days: int) -> None:
+        self.house.clock.move(days=days)
+
+    async def upkeep(self) -> None:
+        await self.house.removal.purge()
+        await self.house.indexing.catch_up()
+
+    async def check(self, readers: Iterable[tuple[str, str]]) -> None:
+        for name, place in readers:
+            audience = self.audience(name, place)
+            allowed = self.may_hear(audience)
+            assert await self.everything_read_by(audience) <= allowed, (name, place)
+
+    async def everything_read_by(self, audience: Audience) -> set[str]:
+        house, now = self.house, self.house.clock.now
+        read = await house.store.newest(audience, now)
+        assert await house.store.count(audience, now) == len(read)
+        texts = {memory.content for memory in read}
+        assert all(audience.may_read(memory.owners) for memory in read)
+        assert all(memory.expires_at is None or memory.expires_at > now for memory in read)
+        hits = await house.recall.recent(audience, 50)
+        for question in QUESTIONS:
+            hits += await house.recall.search(question, audience, limit=50)
+        texts |= {hit.content for hit in hits}
+        assert {hit.id for hit in hits if hit.kind == "memory"} <= {memory.id for memory in read}
+        for id in set(self.ids):
+            texts |= {memory.content for memory in (await house.store.by_ids([id], audience, now)).values()}
+            for step in await house.history.of(id, audience):
+                texts |= {step.old_content, step.new_content or step.old_content}
+        for conversation in (*(f"dm:{self.user(name)}" for name in USERS), *self.talks()):
+            texts |= {m.text for m in await house.transcript.last(conversation, audience, 50)}
+        return {content_key(text) for text in texts}
+
+    def talks(self) -> list[str]:
+        return [self.place(place).key for place in PLACES if place != "dm"]
+
+    async def let_the_index_lie(self) -> None:
+        """Everything there is, shown to everybody."""
+        everybody = frozenset(self.said)
+        kept = [memory for id in set(self.ids) for memory in await self.house.store.where(_is(id))]
+        vectors = await self.house.embedder.embed([memory.content for memory in kept])
+        lies = [
+            Point(memory.id, "memory", everybody, memory.content, vector, memory.created_at)
+            for memory, vector in zip(kept, vectors, strict=True)
+        ]
+        await self.house.index.put(lies)
+
+
+def _is(id: str) -> ColumnElement[bool]:
+    return memories.c.id == id
+
+
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(story=STORY, lying=st.booleans(), readers=st.sets(st.tuples(who, where), min_size=2, max_size=4))
+async def test_nobody_reads_what_was_not_said_to_them(
+    house: House, story: list[tuple[object, ...]], lying: bool, readers: set[tuple[str, str]]
+) -> None:
+    world = World(house)
+    for kind, *details in story:
+        await world.act(str(kind), *details)
+    if lying:
+        await world.let_the_index_lie()
+    await world.check(readers)
+
+
+async def test_nobody_reads_anything_said_by_others_at_the_same_time(house: House) -> None:
+    world = World(house, alone=False)
+    told = [
+        world.say(name, place, content, None) for name, place, content in product(USERS, PLACES, TEXTS[:4])
+    ]
+    await asyncio.gather(*told)
+    await world.check(product(USERS, PLACES))
