@@ -191,7 +191,9 @@ class Companion:
         """Remember one fact; `said_at` for what was said in the past. With `everybody` it is everybody's to
         know, whoever told it and wherever. Durable when it returns."""
         draft = Draft(content, _tags(subjects), ttl, type, importance, replaces)
-        origin = Origin(_named(user), said_at or self.clock(), _place(place), source="note", everybody=everybody)
+        origin = Origin(
+            _named(user), said_at or self.clock(), _place(place), source="note", everybody=everybody
+        )
         [decision] = await self.remembering.remember([draft], origin)
         return decision
 
@@ -401,8 +403,13 @@ class ReplyStream:
         if self._turn is not None:
             raise BadInput("a stream is read once; ask for another")
         self._turn = asyncio.create_task(self._take_turn())
-        self._turn.add_done_callback(lambda _: self._pieces.put_nowait(None))
+        self._turn.add_done_callback(self._ended)
         return self._read(self._turn)
+
+    def _ended(self, turn: "asyncio.Task[Reply]") -> None:
+        if not turn.cancelled():
+            turn.exception()  # looked at: a reader who left early is not told by a line on stderr
+        self._pieces.put_nowait(None)
 
     async def _read(self, turn: "asyncio.Task[Reply]") -> AsyncIterator[str]:
         try:

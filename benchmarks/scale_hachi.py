@@ -1,10 +1,11 @@
 """Hachi in a made-up world, for `scale.py`: one size in a process of its own, so that its memory can be told.
 
-    python benchmarks/scale_hachi.py SIZE SEARCHES REMEMBERS
+    python benchmarks/scale_hachi.py SIZE SEARCHES REMEMBERS [BESIDE]
 
 One JSON object on stdout. What is known beforehand goes in by a side door, rows straight into the tables and
 then `catch_up`, since a million facts told one at a time would take hours. All that is timed afterwards goes
-through the public API.
+through the public API. With BESIDE, a world of that size is opened too and as many questions are asked in
+both, turn by turn, so that whatever else the machine does slows them alike.
 """
 
 import asyncio
@@ -44,7 +45,7 @@ class Clock:
         return self.now
 
 
-async def measure(size: int, searches: int, remembers: int) -> dict[str, Any]:
+async def measure(size: int, searches: int, remembers: int, beside: int = 0) -> dict[str, Any]:
     """Times in milliseconds where the name says p50 or p95, else in seconds; sizes in megabytes."""
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
@@ -59,6 +60,8 @@ async def measure(size: int, searches: int, remembers: int) -> dict[str, Any]:
             found |= await search(pet, questions(size, WARM_UP + searches))
             found |= await remember(pet, new_facts(size, WARM_UP + remembers))
             found["resident_mb"] = _resident()
+            if beside:
+                found |= await search_both(pet, size, beside, searches)
             clock.now += timedelta(days=8)
             found |= await purge(pet)
         return found | {"disk_mb": _on_disk(Path(folder))}
@@ -124,6 +127,24 @@ async def search(pet: Companion, asked: Sequence[Fact]) -> dict[str, float]:
     return {**percentiles("search", took), "found": statistics.fmean(found)}
 
 
+async def search_both(pet: Companion, size: int, small: int, searches: int) -> dict[str, float]:
+    """The medians here and in a world of the size `small`."""
+    here: list[float] = []
+    there: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings.load(home=Path(folder), embedder="bundled")
+        async with Companion.open(settings, clock=pet.clock, upkeep=False) as other:
+            await fill(other, small)
+            asked = [questions(world, WARM_UP + searches, seed=4) for world in (size, small)]
+            for pair in zip(*asked, strict=True):
+                for fact, who, took in zip(pair, (pet, other), (here, there), strict=True):
+                    started = time.perf_counter()
+                    await who.search_memories(fact.question, user=fact.user)
+                    took.append(1000 * (time.perf_counter() - started))
+    medians = (statistics.median(took[WARM_UP:]) for took in (here, there))
+    return dict(zip(("turns_p50", "turns_beside_p50"), medians, strict=True))
+
+
 async def remember(pet: Companion, told: Sequence[Fact]) -> dict[str, float]:
     async def one(fact: Fact) -> None:
         await pet.remember(fact.text, user=fact.user, subjects=fact.subjects)
@@ -172,5 +193,4 @@ def _progress() -> Progress:
 
 
 if __name__ == "__main__":
-    size, searches, remembers = map(int, sys.argv[1:])
-    print(json.dumps(asyncio.run(measure(size, searches, remembers))))
+    print(json.dumps(asyncio.run(measure(*map(int, sys.argv[1:])))))

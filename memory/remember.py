@@ -90,18 +90,19 @@ class Remembering:
         return None
 
     async def _decide(self, case: Case) -> Decision:
-        for last in (False, False, True):
+        tries = 3
+        while True:
+            tries -= 1
             case.changed.clear()
             try:
                 async with self._database.write(lock=case.origin.owners) as connection:
                     decision = await self._settle(connection, case)
             except Overtaken:
-                if last:
+                if not tries:
                     raise
             else:
                 await self._indexing.show(list(case.changed.values()), case.vectors)
                 return decision
-        raise AssertionError("the last try either returns or raises")
 
     async def _settle(self, connection: AsyncConnection, case: Case) -> Decision:
         held = await self._held(connection, case)

@@ -273,7 +273,7 @@ async def test_tools_called_together_are_reported_in_the_order_they_were_asked_f
 
     async def first(*_: Any) -> list[Any]:
         recent.set()
-        return []
+        raise IndexUnavailable("the index is away")
 
     monkeypatch.setattr(pet.recall, "search", after_the_other)
     monkeypatch.setattr(pet.recall, "recent", first)
@@ -284,7 +284,11 @@ async def test_tools_called_together_are_reported_in_the_order_they_were_asked_f
 
     reply, _ = await first_way.ask(pet, "tea?", user="ana")
 
-    assert [call.name for call in reply.tools] == ["search_memories", "get_recent_memories"]
+    assert [(call.name, call.ok) for call in reply.tools] == [
+        ("search_memories", True),
+        ("get_recent_memories", False),
+    ]
+    assert [call.result for call in reply.tools] == server.asked[1].results
 
 
 async def test_a_refusal_is_said(pet_at: PetAt, way: Any, server: ScriptedServer) -> None:

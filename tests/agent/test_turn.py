@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
-from agent import Companion
+from agent import Companion, Incoming, Place
 from agent.errors import BadInput, ModelUnavailable
 from agent.messages import MAX_MESSAGE
 from agent.reply import FALLBACK
+from agent.turn import hear, set_the_scene
 from prompts import read
 
 PetAt = Callable[..., Awaitable[Companion]]
@@ -369,6 +370,18 @@ async def test_without_history_the_model_sees_only_the_question(
     await pet.respond("two", user="ana")
 
     assert server.asked[1].conversation == [("user", "two")]
+
+
+async def test_without_history_what_another_says_meanwhile_is_not_shown_either(open_pet: Any) -> None:
+    pet = await open_pet(history_messages=0)
+    house = await pet.house()
+    place = Place(("acme", "general"))
+    mine = await hear(house, Incoming("one", "ana", pet.clock(), place))
+    await hear(house, Incoming("two", "bob", pet.clock(), place))
+
+    scene, _ = await set_the_scene(house, mine)
+
+    assert list(scene.history) == []
 
 
 async def test_the_prompt_of_a_late_turn_is_no_longer_than_that_of_an_early_one(

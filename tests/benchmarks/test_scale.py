@@ -34,13 +34,14 @@ def test_questions_are_about_what_the_world_holds_and_new_facts_are_not_in_it(sc
 
 
 async def test_a_small_world_is_filled_searched_added_to_and_purged(script: Script) -> None:
-    found = await script("scale_hachi").measure(400, 10, 5)
+    found = await script("scale_hachi").measure(400, 10, 5, 200)
     assert found["memories"] == 400
     assert found["found"] > 0.9
     assert found["purged"] == 4
     assert found["disk_mb"] > 0
     assert 0 < found["search_p50"] <= found["search_p95"]
     assert 0 < found["remember_p50"] <= found["remember_p95"]
+    assert min(found["turns_p50"], found["turns_beside_p50"]) > 0
 
 
 def test_it_measures_each_size_in_a_process_of_its_own(run: Callable[..., tuple[int, Any]]) -> None:
@@ -63,8 +64,7 @@ def test_twenty_times_faster_than_mem0_is_the_bar_at_a_thousand(
 def test_twice_the_time_of_ten_thousand_is_the_bar_at_a_million(
     script: Script, large: float, reached: bool
 ) -> None:
-    hachi = {10_000: {"search_p50": 2.0}, 1_000_000: {"search_p50": large}}
-    [bar] = script("scale").bars(hachi, {})
+    [bar] = script("scale").bars({1_000_000: {"turns_p50": large, "turns_beside_p50": 2.0}}, {})
     assert bar["reached"] is reached
 
 

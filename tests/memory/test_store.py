@@ -150,9 +150,15 @@ async def test_what_has_expired_is_read_no_more_though_it_is_still_there(house: 
 async def test_a_memory_gives_way_for_some_of_its_owners_and_stays_for_the_others(house: House) -> None:
     old = await keep(house, "a fact", "user:anna", "user:ben", "place:acme")
     await give_way(house, old, "user:anna", "place:acme", new=str(uuid4()))
-    assert await house.known("anna") == await house.known("anna", "acme") == set()
+    for audience in (ANNA, ACME):
+        assert await house.store.newest(audience, house.clock.now) == []
+        assert await house.store.by_ids([old.id], audience, house.clock.now) == {}
+        assert await house.store.count(audience, house.clock.now) == 0
+        with pytest.raises(NotFound):
+            await house.store.get(old.id, audience, house.clock.now)
     [left] = await house.memories("ben")
     assert left.owners == {"user:ben"}
+    assert await house.store.by_ids([old.id], BEN, house.clock.now) == {old.id: left}
 
 
 async def test_a_further_owner_reads_it_and_one_that_gave_it_up_takes_it_back(house: House) -> None:
