@@ -29,6 +29,10 @@ STORE_MEMORIES = "store_memories"
 """The kind of work that stores an answer's memories[]."""
 
 
+GRACE = 5.0
+"""Seconds that what is being done may still take when the companion closes."""
+
+
 class Aftercare:
     def __init__(
         self,
@@ -74,9 +78,12 @@ class Aftercare:
             return []
 
     async def stop(self) -> None:
-        """Finish what is being done, and no more: the rest is in the queue."""
+        """Finish what is being done, and no more; what takes longer than `GRACE` is broken off. It is in the
+        queue, and so is the rest."""
         self._stopped, self._again = True, False
         if self._running is not None:
+            await asyncio.wait([self._running], timeout=GRACE)
+            self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
 
     async def _run(self) -> None:

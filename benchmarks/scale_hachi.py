@@ -108,7 +108,14 @@ async def _write(pet: Companion, batch: Sequence[Fact]) -> None:
         for id, fact in known
     ]
     names = [
-        {"memory_id": id, "name": fact.names[0], "other": fact.names[1]} for id, fact in known if fact.names
+        {
+            "memory_id": id,
+            "owner": user_key(fact.user),
+            "name": fact.names[0],
+            "other": fact.names[1],
+        }
+        for id, fact in known
+        if fact.names
     ]
     async with pet.database.write() as connection:
         for table, values in ((memories, rows), (memory_owners, owners), (memory_aliases, names)):

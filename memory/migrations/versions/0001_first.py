@@ -121,13 +121,18 @@ def memories() -> None:
     op.create_table(
         "memory_aliases",
         sa.Column("memory_id", ID, nullable=False),
+        sa.Column("owner", sa.Text(), nullable=False, comment="each of the memory's; a search asks by it"),
         sa.Column("name", sa.Text(), nullable=False, comment="the memory says that this name …"),
         sa.Column("other", sa.Text(), nullable=False, comment="… and this one are one person's"),
-        sa.PrimaryKeyConstraint("memory_id", "name", "other", name="pk_memory_aliases"),
+        sa.PrimaryKeyConstraint("memory_id", "owner", "name", "other", name="pk_memory_aliases"),
         sa.ForeignKeyConstraint(
-            ["memory_id"], ["memories.id"], name="fk_memory_aliases_memory_id", ondelete="CASCADE"
+            ["memory_id", "owner"],
+            ["memory_owners.memory_id", "memory_owners.owner"],
+            name="fk_memory_aliases_memory_id",
+            ondelete="CASCADE",
         ),
     )
+    op.create_index("ix_memory_aliases_owner", "memory_aliases", ["owner"])
 
 
 def audit() -> None:
