@@ -28,6 +28,7 @@ from agent.offline import NAME
 from agent.offline.calls import Call, wanted
 from agent.offline.dialogue import reply
 from agent.offline.scene import Turn, scene
+from agent.offline.words import clean
 
 ROUNDS = 4
 """Rounds of tool calls in one turn, after which it answers with what it has."""
@@ -92,7 +93,7 @@ def _respond(
 ) -> list[TResponseOutputItem]:
     items = _items(input)
     last = max((i for i, item in enumerate(items) if item.get("role") == "user"), default=-1)
-    now = scene(instructions or "", list(_turns(items[: last + 1])))
+    now = scene(clean(instructions or ""), list(_turns(items[: last + 1])))
     after = items[last + 1 :]
     results = _results(after)
     at_hand = {tool.name for tool in tools}

@@ -97,11 +97,13 @@ async def test_a_stream_closed_while_a_tool_runs_stores_nothing_by_halves(
 ) -> None:
     remembering = function_call("remember", {"content": "Ana skis"}, call_id="c1")
     pet = await open_pet(given=ScriptedModel([[remembering], *[[assistant_message("Yes.")]] * 2]))
-    begun = asyncio.Event()
+    begun, over = asyncio.Event(), asyncio.Event()
+    embed = pet.embedder.embed
 
-    async def stuck(_: Any) -> Any:
+    async def stuck(texts: Any) -> Any:
         begun.set()
-        await asyncio.sleep(60)
+        await over.wait()
+        return await embed(texts)
 
     with monkeypatch.context() as patch:
         patch.setattr(pet.embedder, "embed", stuck)
@@ -111,8 +113,9 @@ async def test_a_stream_closed_while_a_tool_runs_stores_nothing_by_halves(
         await stream.aclose()
         with pytest.raises(asyncio.CancelledError):
             await reading
+        assert rows("SELECT * FROM memories") == []
+        over.set()
 
-    assert rows("SELECT * FROM memories") == []
     assert (await pet.respond("hi", user="ana")).message == "Yes."
 
 

@@ -121,7 +121,7 @@ def memories() -> None:
     op.create_table(
         "memory_aliases",
         sa.Column("memory_id", ID, nullable=False),
-        sa.Column("owner", sa.Text(), nullable=False, comment="each of the memory's; a search asks by it"),
+        sa.Column("owner", sa.Text(), nullable=False, comment="each of the memory's, as a search asks by it"),
         sa.Column("name", sa.Text(), nullable=False, comment="the memory says that this name …"),
         sa.Column("other", sa.Text(), nullable=False, comment="… and this one are one person's"),
         sa.PrimaryKeyConstraint("memory_id", "owner", "name", "other", name="pk_memory_aliases"),
