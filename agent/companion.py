@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from agent.errors import BadInput
 from agent.messages import Incoming, Reply
 from agent.settings import Settings
+from agent.streaming import ReplyStream
 from memory.audience import Audience, Place
 from memory.case import Origin
 from memory.database import Database
@@ -151,10 +151,17 @@ class Companion:
         conversation: str | None = None,
         author: str | None = None,
         settle: bool = False,
-    ) -> "ReplyStream":
+    ) -> ReplyStream:
         """The same, with the text as it is generated: `async for piece in pet.stream(…)`; the whole `Reply`
         is in the stream's `reply` afterwards."""
-        return ReplyStream(self, self._incoming(text, user, place, conversation, author), settle)
+        incoming = self._incoming(text, user, place, conversation, author)
+
+        async def turn(on_text: Callable[[str], None]) -> Reply:
+            from agent.turn import take_turn
+
+            return await take_turn(await self.house(), incoming, on_text, settle=settle)
+
+        return ReplyStream(turn)
 
     async def settle(self) -> None:
         """Until the after-turn work that is due has been done."""
@@ -379,64 +386,6 @@ class Companion:
         held = None if conversation is None else _name(conversation, "conversation")
         shown = None if author is None else _name(author, "author")
         return Incoming(text, named, self.clock(), _place(place), held, shown)
-
-
-class ReplyStream:
-    """A reply on its way: iterate over its text; then `reply` holds all of it."""
-
-    def __init__(self, pet: Companion, incoming: Incoming, settle: bool) -> None:
-        self._pet = pet
-        self._incoming = incoming
-        self._settle = settle
-        self._pieces: asyncio.Queue[str | None] = asyncio.Queue()
-        self._turn: asyncio.Task[Reply] | None = None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    def __aiter__(self) -> AsyncIterator[str]:
-        if self._turn is not None:
-            raise BadInput("a stream is read once; ask for another")
-        self._turn = asyncio.create_task(self._take_turn())
-        self._turn.add_done_callback(self._ended)
-        return self._read(self._turn)
-
-    def _ended(self, turn: "asyncio.Task[Reply]") -> None:
-        if not turn.cancelled():
-            turn.exception()  # looked at: a reader who left early is not told by a line on stderr
-        self._pieces.put_nowait(None)
-
-    async def _read(self, turn: "asyncio.Task[Reply]") -> AsyncIterator[str]:
-        try:
-            while (piece := await self._pieces.get()) is not None:
-                yield piece
-            await turn
-        finally:
-            await self.aclose()
-
-    async def _take_turn(self) -> Reply:
-        from agent.turn import take_turn
-
-        house = await self._pet.house()
-        return await take_turn(house, self._incoming, self._pieces.put_nowait, settle=self._settle)
-
-    @property
-    def reply(self) -> Reply:
-        """Once the stream has ended; raises what its turn raised."""
-        if self._turn is None or not self._turn.done() or self._turn.cancelled():
-            raise BadInput("the reply is there once its stream has been read to the end")
-        return self._turn.result()
-
-    async def aclose(self) -> None:
-        """Stop a turn that nobody reads any more."""
-        if self._turn is not None and not self._turn.done():
-            self._turn.cancel()
-            await asyncio.gather(self._turn, return_exceptions=True)
 
 
 def _place(place: Place | str | None) -> Place:
