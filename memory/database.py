@@ -53,6 +53,8 @@ class Database:
         self._engine = engine
         self.where = where
         """What to call it in messages: a path, or the server without its password."""
+        self.writes = 0
+        """Transactions that this process has written here: none since means that nothing has changed."""
         self._turn = asyncio.Lock() if self.sqlite else nullcontext()
 
     @classmethod
@@ -157,6 +159,7 @@ class Database:
                         await connection.execute(_LOCK, {"name": name})
                 yield connection
                 await connection.commit()
+                self.writes += 1
                 for act in connection.info[_ONCE_DURABLE]:
                     act()
 

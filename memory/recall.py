@@ -151,7 +151,8 @@ class Recall:
         first = await self._index.search(asked)
         passes = [first]
         crowded = len(first.words) == DEPTH or len(first.dense) == DEPTH
-        if crowded and asked.kinds == SEARCHED and any(hit.kind == "message" for hit in first.dense):
+        kinds = {hit.kind for name in LANES for hit in getattr(first, name)}
+        if crowded and kinds == SEARCHED:
             passes.append(await self._index.search(replace(asked, kinds=FACTS)))
         if crowded and (span := time_span(question, asked.now)):
             passes.append(await self._index.search(replace(asked, since=span[0], until=span[1])))

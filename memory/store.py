@@ -6,7 +6,8 @@ readable by nobody.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -46,9 +47,23 @@ def _active() -> ColumnElement[bool]:
     return memory_owners.c.superseded == 0
 
 
+A_MOMENT = timedelta(seconds=2)
+"""For so long it may go unnoticed that another process has learned of a name."""
+MOST_KEPT = 10_000
+"""Readers whose names are kept in this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    aliases: Aliases
+    writes: int
+    at: datetime
+
+
 class MemoryStore:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._aliases: dict[frozenset[str], _Kept] = {}
 
     # Reading. Every one takes an audience.
 
@@ -67,7 +82,7 @@ class MemoryStore:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
         async with self._database.read() as connection:
-            found = _with_owners(await connection.execute(_BY_IDS, given))
+            found = _with_owners((await connection.execute(_BY_IDS, given)).all())
         return {memory.id: memory for memory, _ in found}
 
     async def newest(
@@ -92,9 +107,16 @@ class MemoryStore:
             return await _fetch(connection, condition)
 
     async def known_aliases(self, audience: Audience, now: datetime) -> Aliases:
-        """The names that memories this audience may read say are one person's."""
-        async with self._database.read() as connection:
-            return await self.aliases(connection, audience.keys, now)
+        """The names that memories this audience may read say are one person's. Kept for a moment, and no
+        longer than this process writes nothing: every search asks."""
+        kept = self._aliases.get(audience.keys)
+        if kept is None or kept.writes != self._database.writes or abs(now - kept.at) > A_MOMENT:
+            async with self._database.read() as connection:
+                found = await self.aliases(connection, audience.keys, now)
+            if len(self._aliases) >= MOST_KEPT:
+                self._aliases.clear()
+            kept = self._aliases[audience.keys] = _Kept(found, self._database.writes, now)
+        return kept.aliases
 
     async def count(self, audience: Audience, now: datetime) -> int:
         query = select(func.count()).select_from(memories).where(_all_readable(audience), unexpired(now))
@@ -122,7 +144,7 @@ class MemoryStore:
     ) -> list[Memory]:
         """Of these memories, and of the newest that wait to be indexed, the ones some of `owners` hold."""
         given = {"ids": list(ids), "owners": list(owners), "now": now}
-        return [memory for memory, _ in _with_owners(await connection.execute(_CANDIDATES, given))]
+        return [memory for memory, _ in _with_owners((await connection.execute(_CANDIDATES, given)).all())]
 
     async def insert(
         self,

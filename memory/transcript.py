@@ -136,7 +136,7 @@ class Transcript:
         people, places = _parts(audience)
         given = {"ids": list(ids), "people": people, "places": places}
         async with self._database.read() as connection:
-            return {row.id: _message(row) for row in await connection.execute(_BY_IDS, given)}
+            return {row.id: _message(row) for row in (await connection.execute(_BY_IDS, given)).all()}
 
     async def count(self, audience: Audience) -> int:
         query = select(func.count()).select_from(messages).where(readable(audience))
