@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test check install clean format constraints bench
+.PHONY: chat test check install clean format constraints bench bench-scale
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -52,6 +52,10 @@ constraints:
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/turn.py
+
+# Minutes, and some 6 GB of disk: search, remember and purge at 1,000 to 1,000,000 memories.
+bench-scale: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/scale.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*

@@ -12,7 +12,7 @@ from memory.audience import Audience
 from memory.database import Database
 from memory.errors import NotFound
 from memory.records import MemoryUpdate
-from memory.store import index_again
+from memory.selecting import index_again
 from memory.tables import memories, memory_owners, memory_updates
 
 UNDONE = "undone"

@@ -13,16 +13,13 @@ from uuid import uuid4
 
 from sqlalchemy import (
     ColumnElement,
-    Insert,
     and_,
-    bindparam,
     case,
     delete,
     exists,
     func,
     insert,
     literal,
-    or_,
     select,
     update,
 )
@@ -33,18 +30,27 @@ from memory.audience import Audience, user_key
 from memory.database import Database, Overtaken
 from memory.errors import NotFound
 from memory.records import Memory
-from memory.tables import Utc, memories, memory_aliases, memory_owners, memory_updates, waits
+from memory.selecting import (
+    ALIASES,
+    BY_IDS,
+    CANDIDATES,
+    aliases_for,
+    all_readable,
+    fetch,
+    fetch_revisions,
+    index_again,
+    is_active,
+    is_held,
+    readable,
+    unexpired,
+    with_owners,
+)
+from memory.tables import memories, memory_aliases, memory_owners, memory_updates, waits
 
 CORRECTED = "corrected on purpose"
 """Why something gave way that people had pointed at."""
 WHOLE_ID = 36
 """Characters of a uuid."""
-WAITING = 100
-"""How many memories that wait to be indexed are compared with a new statement at most."""
-
-
-def _active() -> ColumnElement[bool]:
-    return memory_owners.c.superseded == 0
 
 
 A_MOMENT = timedelta(seconds=2)
@@ -72,7 +78,7 @@ class MemoryStore:
         begun = 8 <= len(id) < WHOLE_ID  # a search for a beginning reads every row
         matches = memories.c.id.startswith(id, autoescape=True) if begun else memories.c.id == id
         async with self._database.read() as connection:
-            found = await _fetch(connection, and_(matches, readable(audience), unexpired(now)))
+            found = await fetch(connection, and_(matches, readable(audience), unexpired(now)))
         if len(found) != 1:
             raise NotFound(f"no memory {id!r} here; `hachi memories list` shows the ids")
         return found[0]
@@ -82,7 +88,7 @@ class MemoryStore:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
         async with self._database.read() as connection:
-            found = _with_owners((await connection.execute(_BY_IDS, given)).all())
+            found = with_owners((await connection.execute(BY_IDS, given)).all())
         return {memory.id: memory for memory, _ in found}
 
     async def newest(
@@ -95,16 +101,16 @@ class MemoryStore:
         until: datetime | None = None,
     ) -> list[Memory]:
         """All that may be read, newest first; of a time, where one is given."""
-        where = [_all_readable(audience), unexpired(now)]
+        where = [all_readable(audience), unexpired(now)]
         where += [memories.c.created_at >= since] if since else []
         where += [memories.c.created_at < until] if until else []
         async with self._database.read() as connection:
-            return await _fetch(connection, and_(*where), limit)
+            return await fetch(connection, and_(*where), limit)
 
     async def where(self, condition: ColumnElement[bool]) -> list[Memory]:
         """For upkeep alone, which acts on everybody's memories and shows them to nobody but the operator."""
         async with self._database.read() as connection:
-            return await _fetch(connection, condition)
+            return await fetch(connection, condition)
 
     async def known_aliases(self, audience: Audience, now: datetime) -> Aliases:
         """The names that memories this audience may read say are one person's. Kept for a moment, and no
@@ -119,7 +125,7 @@ class MemoryStore:
         return kept.aliases
 
     async def count(self, audience: Audience, now: datetime) -> int:
-        query = select(func.count()).select_from(memories).where(_all_readable(audience), unexpired(now))
+        query = select(func.count()).select_from(memories).where(all_readable(audience), unexpired(now))
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar_one()
 
@@ -130,12 +136,12 @@ class MemoryStore:
     ) -> dict[str, Memory]:
         """For each owner that has these very words as an active memory, expired or not: that memory."""
         query = select(memory_owners.c.owner, memory_owners.c.memory_id).where(
-            memory_owners.c.owner.in_(owners), memory_owners.c.content_key == content_key, _active()
+            memory_owners.c.owner.in_(owners), memory_owners.c.content_key == content_key, is_active()
         )
         held: dict[str, str] = {row.owner: row.memory_id for row in await connection.execute(query)}
         if not held:
             return {}
-        found = await _fetch(connection, memories.c.id.in_(set(held.values())))
+        found = await fetch(connection, memories.c.id.in_(set(held.values())))
         by_id = {memory.id: memory for memory in found}
         return {owner: by_id[id] for owner, id in held.items()}
 
@@ -144,7 +150,7 @@ class MemoryStore:
     ) -> list[Memory]:
         """Of these memories, and of the newest that wait to be indexed, the ones some of `owners` hold."""
         given = {"ids": list(ids), "owners": list(owners), "now": now}
-        return [memory for memory, _ in _with_owners((await connection.execute(_CANDIDATES, given)).all())]
+        return [memory for memory, _ in with_owners((await connection.execute(CANDIDATES, given)).all())]
 
     async def insert(
         self,
@@ -170,7 +176,7 @@ class MemoryStore:
 
     async def aliases(self, connection: AsyncConnection, owners: Collection[str], now: datetime) -> Aliases:
         """The names that memories of these owners say are one person's, in the order they were learned."""
-        rows = await connection.execute(_ALIASES, {"owners": list(owners), "now": now})
+        rows = await connection.execute(ALIASES, {"owners": list(owners), "now": now})
         return Aliases(tuple((row.name, row.other) for row in rows))
 
     async def link(
@@ -184,7 +190,7 @@ class MemoryStore:
                 await connection.execute(
                     insert(memory_owners).values(memory_id=id, owner=owner, content_key=content_key)
                 )
-                await connection.execute(_aliases_for(id, owner))
+                await connection.execute(aliases_for(id, owner))
         await index_again(connection, [id])
 
     async def supersede(
@@ -252,7 +258,7 @@ class MemoryStore:
         with the revision of that state."""
         async with self._database.read() as connection:
             due = select(memories.c.id).where(waits(memories.c.indexed_under, generation)).limit(limit)
-            return await _fetch_revisions(connection, memories.c.id.in_(due))
+            return await fetch_revisions(connection, memories.c.id.in_(due))
 
     async def count_unindexed(self, generation: str) -> int:
         due = waits(memories.c.indexed_under, generation)
@@ -287,7 +293,7 @@ class MemoryStore:
         here = memory_owners.c.memory_id == memory.id
         lock = select(memories.c.id).where(memories.c.id == memory.id).with_for_update()
         await connection.execute(lock)  # whoever says it at this moment says it before or after
-        active = select(memory_owners.c.owner).where(here, _active())
+        active = select(memory_owners.c.owner).where(here, is_active())
         owners = set((await connection.execute(active)).scalars())
         said_by = {owner for owner in owners if owner.startswith("user:")} or {user_key(memory.user_id)}
         if not owners or user_key(user) not in said_by:
@@ -329,7 +335,7 @@ class MemoryStore:
                     else delete(memory_updates).where(same)
                 )
                 given_up = select(memory_owners.c.owner).where(
-                    memory_owners.c.memory_id == step.old_id, memory_owners.c.owner.in_(theirs), ~_active()
+                    memory_owners.c.memory_id == step.old_id, memory_owners.c.owner.in_(theirs), ~is_active()
                 )
                 if replaced := set((await connection.execute(given_up)).scalars()):
                     lost.append((step.old_id, replaced))
@@ -355,7 +361,7 @@ class MemoryStore:
             other.c.superseded == 0,
         )
         for step in (await connection.execute(steps)).all():
-            here = and_(memory_owners.c.memory_id == step.new_id, _active())
+            here = and_(memory_owners.c.memory_id == step.new_id, is_active())
             current = (await connection.execute(select(memory_owners.c.owner).where(here))).scalars().all()
             theirs = memory_owners.c.owner.in_(set(step.owners) & set(current))
             back = update(memory_owners).where(memory_owners.c.memory_id == step.old_id, theirs, ~newer)
@@ -367,11 +373,11 @@ class MemoryStore:
         transaction; what somebody is changing at this moment is left for the next purge."""
         due = select(memories.c.id).where(memories.c.expires_at <= now).order_by(memories.c.id).limit(limit)
         ids = (await connection.execute(due.with_for_update(skip_locked=True))).scalars().all()
-        return await _fetch(connection, memories.c.id.in_(ids)) if ids else []
+        return await fetch(connection, memories.c.id.in_(ids)) if ids else []
 
     async def totals(self, now: datetime) -> dict[str, int]:
         """Counts for `hachi doctor` and `hachi stats`; no content."""
-        active = _held(memories.c.id)
+        active = is_held(memories.c.id)
         query = select(
             func.count(case((and_(active, unexpired(now)), 1))).label("active"),
             func.count(case((~active, 1))).label("superseded"),
@@ -380,127 +386,3 @@ class MemoryStore:
         ).select_from(memories)
         async with self._database.read() as connection:
             return dict((await connection.execute(query)).one()._mapping)
-
-
-def readable(audience: Audience) -> ColumnElement[bool]:
-    """The rows of `memories` that the audience may read: the twin of `Audience.may_read` in SQL."""
-    return _held_by(audience.keys)
-
-
-def _held_by(owners: Collection[str]) -> ColumnElement[bool]:
-    return exists().where(
-        memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner.in_(owners), _active()
-    )
-
-
-def _all_readable(audience: Audience) -> ColumnElement[bool]:
-    """The same rows, found from their owners: for reading many, where `readable` is for looking at some."""
-    held = select(memory_owners.c.memory_id).where(memory_owners.c.owner.in_(audience.keys), _active())
-    return memories.c.id.in_(held)
-
-
-def unexpired(now: datetime) -> ColumnElement[bool]:
-    return or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
-
-
-def _held(id: ColumnElement[str]) -> ColumnElement[bool]:
-    return exists().where(memory_owners.c.memory_id == id, _active())
-
-
-async def index_again(connection: AsyncConnection, ids: Collection[str]) -> None:
-    due = update(memories).where(memories.c.id.in_(ids))
-    await connection.execute(due.values(indexed_under=None, revision=memories.c.revision + 1))
-
-
-_links = memory_owners.alias("links")
-_WITH_OWNERS = (
-    select(memories, _links.c.owner)
-    .outerjoin(_links, and_(_links.c.memory_id == memories.c.id, _links.c.superseded == 0))
-    .order_by(memories.c.created_at.desc(), memories.c.id)
-)
-
-# What every search and every statement waits for is built once: building costs more than running it.
-_GIVEN_OWNERS = exists().where(
-    memory_owners.c.memory_id == memories.c.id,
-    memory_owners.c.owner.in_(bindparam("owners", expanding=True)),
-    _active(),
-)
-_GIVEN_NOW = or_(memories.c.expires_at.is_(None), memories.c.expires_at > bindparam("now", type_=Utc()))
-_BY_IDS = _WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), _GIVEN_OWNERS, _GIVEN_NOW)
-_WAITING = select(memories.c.id).where(_GIVEN_OWNERS, memories.c.indexed_under.is_(None))
-_CANDIDATES = _WITH_OWNERS.where(
-    or_(
-        memories.c.id.in_(bindparam("ids", expanding=True)),
-        memories.c.id.in_(_WAITING.order_by(memories.c.created_at.desc()).limit(WAITING)),
-    ),
-    _GIVEN_OWNERS,
-    _GIVEN_NOW,
-)
-_ALIASES = (
-    select(memory_aliases.c.name, memory_aliases.c.other, memories.c.created_at)
-    .join(
-        memory_owners,
-        and_(
-            memory_owners.c.memory_id == memory_aliases.c.memory_id,
-            memory_owners.c.owner == memory_aliases.c.owner,
-            _active(),
-        ),
-    )
-    .join(memories, memories.c.id == memory_aliases.c.memory_id)
-    .where(memory_aliases.c.owner.in_(bindparam("owners", expanding=True)), _GIVEN_NOW)
-    .order_by(memories.c.created_at, memory_aliases.c.name, memory_aliases.c.other)
-    .distinct()
-)
-
-
-def _aliases_for(id: str, owner: str) -> Insert:
-    """What the memory says of names, for a further owner."""
-    theirs = select(
-        memory_aliases.c.memory_id, literal(owner), memory_aliases.c.name, memory_aliases.c.other
-    ).where(memory_aliases.c.memory_id == id)
-    return insert(memory_aliases).from_select(["memory_id", "owner", "name", "other"], theirs.distinct())
-
-
-async def _fetch(
-    connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
-) -> list[Memory]:
-    return [memory for memory, _ in await _fetch_revisions(connection, where, limit)]
-
-
-async def _fetch_revisions(
-    connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
-) -> list[tuple[Memory, int]]:
-    """Newest first."""
-    if limit is not None:
-        newest = select(memories.c.id).where(where).order_by(memories.c.created_at.desc(), memories.c.id)
-        where = memories.c.id.in_(newest.limit(limit))
-    return _with_owners(await connection.execute(_WITH_OWNERS.where(where)))
-
-
-def _with_owners(rows: Iterable[Any]) -> list[tuple[Memory, int]]:
-    """Memories with their active owners, and their revisions, from rows of one memory and one owner each."""
-    found: dict[str, tuple[Any, set[str]]] = {}
-    for row in rows:
-        _, owners = found.setdefault(row.id, (row, set()))
-        if row.owner is not None:
-            owners.add(row.owner)
-    return [(_memory(row, owners), row.revision) for row, owners in found.values()]
-
-
-def _memory(row: Any, owners: Iterable[str]) -> Memory:
-    return Memory(
-        id=row.id,
-        content=row.content,
-        subjects=tuple(row.subjects),
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        source=row.source,
-        type=row.type,
-        importance=row.importance,
-        last_accessed_at=row.last_accessed_at,
-        uses=row.uses,
-        user_id=row.user_id,
-        place=row.place,
-        message_id=row.message_id,
-        owners=frozenset(owners),
-    )

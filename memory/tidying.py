@@ -13,7 +13,8 @@ from memory.database import Database
 from memory.errors import NotFound
 from memory.records import Memory
 from memory.removal import Removal
-from memory.store import MemoryStore, unexpired
+from memory.selecting import unexpired
+from memory.store import MemoryStore
 from memory.tables import memories, memory_owners
 
 Reason = Literal["expired", "unused", "over the cap"]

@@ -15,7 +15,7 @@ from memory.compare import content_key
 from memory.database import Overtaken
 from memory.errors import NotFound
 from memory.records import Memory
-from memory.store import WAITING
+from memory.selecting import WAITING
 from memory.tables import memories, memory_owners
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import exists, func, select
 
-from memory.store import unexpired
+from memory.selecting import unexpired
 from memory.tables import memories, memory_owners, messages, tasks
 
 if TYPE_CHECKING:
