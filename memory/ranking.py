@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Literal
 
 from rapidfuzz import fuzz
@@ -198,6 +199,7 @@ def _repeats(text: str, kept: Iterable[str]) -> bool:
     return any(fuzz.ratio(text, other, score_cutoff=REPEAT) for other in kept)
 
 
+@lru_cache(maxsize=4096)  # the same facts come up again and again
 def _plain(text: str) -> str:
     """Letters and digits only, without case."""
     return " ".join("".join(c if c.isalnum() else " " for c in fold(text)).split())
