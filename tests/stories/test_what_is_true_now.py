@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent import Companion, Settings
-from memory.audience import Audience
+from memory.audience import Audience, Place
 
 
 class Days:
@@ -249,3 +249,17 @@ async def test_what_everybody_may_know_greets_who_is_new_and_is_found_by_all(pet
     recent = [hit.content for hit in await pet.recall.recent(Audience.of("ana"), 10)]
     assert len(recent) == 5
     assert common not in recent
+
+
+async def test_a_name_learned_in_private_opens_nothing_to_others(pet: Companion) -> None:
+    await pet.remember("dev is really called Mickael", user="ana", subjects=[])
+    for user in ("ana", "ben"):
+        await pet.remember("Mickael plays the cello", user=user, subjects=[])
+    await pet.remember("Mickael sings on Mondays", user="ana", subjects=[], place="acme/general")
+    assert "Mickael plays the cello" in await found(pet, "what does dev play?", user="ana")
+    widened = await pet.recall.aliases(Audience.of("ben"))
+    assert widened.others("dev") == ()
+    in_the_channel = await pet.recall.aliases(Audience.of("ana", Place.parse("acme/general")))
+    assert in_the_channel.others("dev") == (), "not even to the one who told it, where others read along"
+    said = await pet.remember("dev sings on Mondays", user="ana", subjects=[], place="acme/general")
+    assert said.action == "add", "that the two are one must not show in the channel"
