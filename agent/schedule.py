@@ -15,6 +15,10 @@ log = logging.getLogger("hachi.schedule")
 QUEUE_SECONDS = 10
 """How often the queue is looked at for work that is due again, or that another process left behind."""
 
+OPTIMISE_SECONDS = 24 * 3600
+"""How often the index is tidied, which also takes removed points out of its files. It stops everything else
+for some 0.15 s at 20,000 points."""
+
 
 @asynccontextmanager
 async def running(pet: "Companion") -> AsyncIterator[None]:
@@ -38,9 +42,16 @@ async def running(pet: "Companion") -> AsyncIterator[None]:
         else:
             house.aftercare.wake()
 
+    async def optimise() -> None:
+        try:
+            await pet.index.optimise()
+        except FAULTS as error:
+            log.warning("the index is not tidied: %s", error)
+
     scheduler = AsyncIOScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     scheduler.add_job(purge, "interval", minutes=pet.settings.purge_minutes, id="purge")
     scheduler.add_job(queue, "interval", seconds=QUEUE_SECONDS, id="queue")
+    scheduler.add_job(optimise, "interval", seconds=OPTIMISE_SECONDS, id="optimise")
     scheduler.start()
     try:
         yield

@@ -11,6 +11,7 @@ from agents.testing import ScriptedModel
 from agent import Companion, Settings, schedule
 from agent.aftercare import STORE_MEMORIES, to_store
 from agent.messages import Incoming
+from memory.errors import IndexUnavailable
 from memory.records import Draft
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -54,6 +55,28 @@ async def test_work_that_another_process_left_is_done_by_itself(
         await pet.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
 
     await _until(lambda: rows("SELECT content FROM memories") == [{"content": "Ana skis"}])
+
+
+async def test_the_index_is_tidied_by_itself_and_its_absence_is_a_line_in_the_log(
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(schedule, "OPTIMISE_SECONDS", 0.05)
+    pet = await open_pet(given=ScriptedModel(), upkeep=True)
+    await pet.remember("Ana likes tea", user="ana")
+    tidied = asyncio.Event()
+    optimise, away = pet.index.optimise, IndexUnavailable("the index is away")
+
+    async def once_away() -> None:
+        if "not tidied" not in caplog.text:
+            raise away
+        await optimise()
+        tidied.set()
+
+    monkeypatch.setattr(pet.index, "optimise", once_away)
+    await asyncio.wait_for(tidied.wait(), 20)
+
+    assert "the index is not tidied: the index is away" in caplog.text
+    assert [hit.content for hit in await pet.search_memories("tea", user="ana")] == ["Ana likes tea"]
 
 
 async def test_the_jobs_outlive_a_database_that_fails(
