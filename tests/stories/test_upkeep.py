@@ -1,0 +1,39 @@
+"""What happens by itself over weeks: clean-up by settings, and names that a message plainly says."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from agents.testing import ScriptedModel, assistant_message
+
+from agent import Companion, Settings
+
+
+async def test_what_is_unimportant_and_long_unused_goes_and_nothing_else(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    settings = Settings.load(home=tmp_path, embedder="bundled", unused_days=30)
+    async with Companion.open(settings, clock=lambda: now, upkeep=False) as pet:
+        await pet.remember("Ana hums in the shower", user="ana", importance=0.4)
+        await pet.remember("Ana collects stamps", user="ana", importance=0.4)
+        await pet.remember("Ana is allergic to nuts", user="ana", importance=0.9)
+        now += timedelta(days=29)
+        assert await pet.tidy() == []
+        await pet.search_memories("stamps", user="ana", limit=1)
+        await pet.recall.note_uses()
+        now += timedelta(days=2)
+        assert [(one.memory.content, one.reason) for one in await pet.preview_purge()] == [
+            ("Ana hums in the shower", "unused")
+        ]
+        assert [one.memory.content for one in await pet.tidy()] == ["Ana hums in the shower"]
+        left = {memory.content for memory in await pet.memories(user="ana")}
+        assert left == {"Ana collects stamps", "Ana is allergic to nuts"}
+
+
+async def test_a_name_said_in_a_message_is_linked_though_the_model_keeps_nothing(tmp_path: Path) -> None:
+    settings = Settings.load(home=tmp_path, embedder="bundled")
+    model = ScriptedModel([[assistant_message('{"message": "Hi Mick!", "memories": []}')]])
+    async with Companion.open(settings, model=model, upkeep=False) as pet:
+        await pet.remember("Mickael plays the cello", user="mickael")
+        await pet.respond("Call me Mick", user="mickael", settle=True)
+        found = [hit.content for hit in await pet.search_memories("what does Mick play?", user="mickael")]
+    assert "mickael is also called Mick" in found
+    assert "Mickael plays the cello" in found
