@@ -109,10 +109,10 @@ class MemoryUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something found by a search: a memory, or a message of the transcript."""
+    """Something found by a search: a memory, a message of the transcript, or a conversation's summary."""
 
     id: str
-    kind: Literal["memory", "message"]
+    kind: Literal["memory", "message", "summary"]
     content: str
     score: float
     """0.0 to 1.0, comparable within one search."""
@@ -120,3 +120,35 @@ class Hit:
     message_id: str | None = None
     author: str | None = None
     memory: Memory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file that the companion was given to look things up in."""
+
+    id: str
+    owner: str
+    """Who may read it: one key of `memory.audience`, ``user:U``, ``place:P`` or ``global``."""
+    path: str
+    """Where it was read from."""
+    title: str
+    added_at: datetime
+    chunks: int
+    """How many pieces it was cut into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a document, as a search brings it."""
+
+    id: str
+    text: str
+    source: str
+    """The document's path."""
+    chunk_index: int
+    """From 0, in the document's order."""
+    title: str
+    heading: str
+    """The headings it stands under, outermost first, joined by `` > ``; empty above the first."""
+    score: float = 0.0
+    """0.0 to 1.0, comparable within one search."""

@@ -111,6 +111,34 @@ speakers = Table(
     Column("author", Text, primary_key=True, comment="a name that messages in it bear"),
 )
 
+active_conversations = Table(
+    "active_conversations",
+    metadata,
+    Column("id", _id, primary_key=True, comment="of its summary in the index"),
+    Column("conversation_id", Text, nullable=False),
+    Column("owner", Text, nullable=False, comment="who may read it: place:P, or user:U in private"),
+    Column("mode", Text, comment="what it is for: companion, study, work"),
+    Column("summary", Text, nullable=False, server_default=""),
+    Column("covered", BigInteger, nullable=False, server_default="0", comment="messages.seq it reaches to"),
+    Column("updated_at", Utc, nullable=False),
+    Column("indexed_under", Text),
+    Column("revision", Integer, nullable=False, server_default="0", comment="grows with the summary"),
+    Index("uq_active_conversations", "conversation_id", "owner", unique=True),
+    Index("ix_active_conversations_unindexed", "indexed_under"),
+    Index("ix_active_conversations_owner", "owner", "updated_at"),
+)
+
+context_entries = Table(
+    "context_entries",
+    metadata,
+    Column("user_id", Text, primary_key=True),
+    Column("place", Text, primary_key=True, comment="where it was told; the place's key, empty in private"),
+    Column("field", Text, primary_key=True, comment="of the user context: profile.name, preferences.tone …"),
+    Column("item", Text, primary_key=True, comment="of a list: which one; empty where there is one value"),
+    Column("value", Text, nullable=False),
+    Column("said_at", Utc, nullable=False, comment="only what was said later takes its place"),
+)
+
 memories = Table(
     "memories",
     metadata,
@@ -133,6 +161,7 @@ memories = Table(
     ),
     Index("ix_memories_expires_at", "expires_at"),
     Index("ix_memories_unindexed", "indexed_under"),
+    Index("ix_memories_foremost", "user_id", "importance", "created_at"),
 )
 
 memory_owners = Table(
@@ -192,6 +221,31 @@ tasks = Table(
     Column("due", Utc),
     Column("created_at", Utc, nullable=False),
     Column("last_updated", Utc, nullable=False),
+)
+
+knowledge_documents = Table(
+    "knowledge_documents",
+    metadata,
+    Column("id", _id, primary_key=True),
+    Column("owner", Text, nullable=False, comment="who may read it: user:U, place:P or global"),
+    Column("path", Text, nullable=False, comment="where it was read from"),
+    Column("title", Text, nullable=False),
+    Column("digest", String(64), nullable=False, comment="SHA-256 of the file, and how it was cut"),
+    Column("added_at", Utc, nullable=False),
+    Index("uq_knowledge_documents", "owner", "path", unique=True),
+)
+
+knowledge_chunks = Table(
+    "knowledge_chunks",
+    metadata,
+    Column("id", _id, primary_key=True),
+    Column("document_id", _id, ForeignKey("knowledge_documents.id", ondelete="CASCADE"), nullable=False),
+    Column("chunk_index", Integer, nullable=False, comment="from 0, in the document's order"),
+    Column("heading", Text, nullable=False, comment="the headings it stands under, outermost first"),
+    Column("text", Text, nullable=False),
+    Column("indexed_under", Text),
+    Index("uq_knowledge_chunks", "document_id", "chunk_index", unique=True),
+    Index("ix_knowledge_chunks_unindexed", "indexed_under"),
 )
 
 work = Table(

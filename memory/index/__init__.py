@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Kind = Literal["memory", "message", "summary"]
+Kind = Literal["memory", "message", "summary", "chunk"]
 KINDS: frozenset[Kind] = frozenset({"memory", "message", "summary"})
+"""What one index holds together, so that asking for all of them needs no condition. Chunks of documents are
+kept in an index of their own (`memory.knowledge`)."""
 
 LAYOUT = 1
 """Raised whenever what is kept for a point, or how its words are cut, changes: every index is then remade."""

@@ -1,0 +1,138 @@
+"""Reading files into the record: what is new, changed, the same, gone, and what cannot be read."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from memory.knowledge import cutting, files
+from memory.knowledge.blocks import Unreadable
+from memory.knowledge.cutting import Piece
+from memory.knowledge.documents import Documents
+from memory.knowledge.files import Found, Unread, below, shown
+from memory.knowledge.formats import parse
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What adding did, by path."""
+
+    added: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    """Documents of an added folder whose file is gone."""
+    unread: tuple[Unread, ...] = ()
+    """What was added earlier stays as it was."""
+    chunks: int = 0
+    """How many were made of what was added and replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far adding has come: `done` of `total` files, the next of which is `path`; empty at the end."""
+
+    path: str
+    done: int
+    total: int
+
+
+Progress = Callable[[Step], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A file as it is to be kept. Without pieces it is the same as before."""
+
+    digest: str
+    title: str = ""
+    pieces: tuple[Piece, ...] = ()
+
+
+class Ingest:
+    """One run of adding. `find` and reading are done in threads; what is kept is kept file by file."""
+
+    def __init__(self, documents: Documents, owner: str, clock: Callable[[], datetime]) -> None:
+        self._documents = documents
+        self._owner = owner
+        self._clock = clock
+        self._done: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "removed": []}
+        self._unread: list[Unread] = []
+        self._chunks = 0
+
+    @property
+    def result(self) -> Ingested:
+        done = {name: tuple(paths) for name, paths in self._done.items()}
+        return Ingested(**done, unread=tuple(self._unread), chunks=self._chunks)
+
+    async def run(self, paths: Sequence[Path], progress: Progress | None) -> AsyncIterator[int]:
+        """Yields how many chunks each file made, as soon as they are in the record."""
+        found = await asyncio.to_thread(files.find, paths)
+        self._unread += found.unread
+        known = await self._documents.digests(self._owner)
+        for done, file in enumerate(found.files):
+            if progress:
+                progress(Step(shown(file), done, len(found.files)))
+            yield await self._take(file, known)
+        await self._remove_gone(found, known)
+        if progress:
+            progress(Step("", len(found.files), len(found.files)))
+
+    async def _take(self, file: Path, known: dict[str, str]) -> int:
+        path = shown(file)
+        try:
+            cut = await asyncio.to_thread(_cut, file, known.get(path))
+        except Unreadable as error:
+            self._unread.append(Unread(path, str(error)))
+            return 0
+        if not cut.pieces:
+            self._done["unchanged"].append(path)
+            return 0
+        replaced = await self._documents.put(
+            self._owner, path, cut.title, cut.digest, cut.pieces, self._clock()
+        )
+        self._done["replaced" if replaced else "added"].append(path)
+        self._chunks += len(cut.pieces)
+        return len(cut.pieces)
+
+    async def _remove_gone(self, found: Found, known: Collection[str]) -> None:
+        gone = set(gone_from(found, known))
+        if gone:
+            of_the_owner = await self._documents.of(self._owner)
+            await self._documents.take_away([d for d in of_the_owner if d.path in gone], self._clock())
+            self._done["removed"] += sorted(gone)
+
+
+def gone_from(found: Found, known: Collection[str]) -> list[str]:
+    """Those of the known documents whose file was in an added folder and is no longer. What could not be read
+    or looked into this time is not gone."""
+    there = {shown(file) for file in found.files}
+    closed = [*found.closed, *(unread.path for unread in found.unread)]
+    return [
+        path
+        for path in known
+        if path not in there
+        and any(below(path, folder) for folder in found.folders)
+        and not any(below(path, folder) for folder in closed)
+    ]
+
+
+def _cut(file: Path, known: str | None) -> Cut:
+    """Read, parse and cut, in a thread. Raises `Unreadable`."""
+    data = files.read(file)
+    digest = hashlib.sha256(b"%d\n" % cutting.REVISION + data).hexdigest()
+    if digest == known:
+        return Cut(digest)
+    try:
+        parsed = parse(file.name, data)
+    except Unreadable:
+        raise
+    except Exception as error:  # one odd file must not keep the others from being read
+        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
+        raise Unreadable(f"it cannot be made sense of ({reason})") from error
+    pieces = tuple(cutting.cut(parsed.blocks))
+    if not pieces:
+        raise Unreadable("it holds headings and no text")
+    return Cut(digest, parsed.title, pieces)
