@@ -1,0 +1,149 @@
+"""Times as people give and read them."""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.zones import YEARS, in_zone, read_time
+
+PARIS = ZoneInfo("Europe/Paris")
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def tokyo_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This machine stands in Tokyo."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("2026-12-01T10:00", "2026-12-01T09:00"),
+        ("2026-12-01 10:00", "2026-12-01T09:00"),
+        ("2026-07-01T10:00", "2026-07-01T08:00"),
+        ("20261201T1000", "2026-12-01T09:00"),
+        ("２０２６-12-01T10:00", "2026-12-01T09:00"),
+        (" 2026-12-01T10:00:30 ", "2026-12-01T09:00:30"),
+    ],
+)
+def test_a_time_without_an_offset_is_meant_in_the_persons_zone(text: str, utc: str) -> None:
+    assert read_time(text, PARIS, NOW) == datetime.fromisoformat(utc + "+00:00")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-12-01T10:00Z",
+        "2026-12-01 10:00 Z",
+        "2026-12-01 10:00 UTC",
+        "2026-12-01 10:00 gmt",
+        "2026-12-01T12:00+02:00",
+        "2026-12-01 12:00 +0200",
+        "2026-12-01T05:00 America/New_York",
+        "2026-12-01T11:00+01:00[Europe/Paris]",
+        "2026-12-01T07:00-03",
+    ],
+)
+def test_a_time_that_tells_its_zone_is_meant_there(text: str) -> None:
+    assert read_time(text, ZoneInfo("Asia/Tokyo"), NOW) == datetime(2026, 12, 1, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["2026-12-01", "20261201", "2026-W49-2"])
+def test_a_date_alone_is_nine_in_the_morning(text: str) -> None:
+    assert read_time(text, PARIS, NOW) == datetime(2026, 12, 1, 8, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("hour", "read"), [(7, "09:00"), (8, "23:59"), (22, "23:59")])
+def test_todays_date_is_the_end_of_the_day_once_nine_has_passed(hour: int, read: str) -> None:
+    now = datetime(2026, 11, 21, hour, tzinfo=UTC)
+    assert read_time("2026-11-21", PARIS, now).astimezone(PARIS).strftime("%d %H:%M") == f"21 {read}"
+
+
+def test_today_is_the_persons_today() -> None:
+    late = datetime(2026, 11, 21, 23, tzinfo=UTC)
+    assert read_time("2026-11-22", ZoneInfo("Asia/Tokyo"), late) == datetime(2026, 11, 22, 0, tzinfo=UTC)
+    assert read_time("2026-11-21", ZoneInfo("Asia/Tokyo"), late) == datetime(2026, 11, 21, 0, tzinfo=UTC)
+
+
+def test_an_hour_that_the_clocks_skip_is_the_one_after_it() -> None:
+    moment = read_time("2026-03-29T02:30", PARIS, NOW)
+    assert in_zone(moment, PARIS).isoformat(timespec="minutes") == "2026-03-29T03:30+02:00"
+
+
+def test_an_hour_that_comes_twice_is_the_first_of_the_two() -> None:
+    moment = read_time("2026-10-25T02:30", PARIS, NOW)
+    assert in_zone(moment, PARIS).isoformat(timespec="minutes") == "2026-10-25T02:30+02:00"
+
+
+def test_a_zone_may_be_a_plain_offset() -> None:
+    half = timezone(timedelta(hours=5, minutes=30))
+    assert read_time("2026-12-01T10:00", half, NOW) == datetime(2026, 12, 1, 4, 30, tzinfo=UTC)
+
+
+@pytest.mark.usefixtures("tokyo_clock")
+def test_without_a_zone_the_clock_of_this_machine_is_meant() -> None:
+    moment = read_time("2026-12-01T10:00", None, NOW)
+    assert moment == datetime(2026, 12, 1, 1, tzinfo=UTC)
+    assert in_zone(moment, None).hour == 10
+    assert read_time("2026-12-01", None, NOW) == datetime(2026, 12, 1, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "soon",
+        "tomorrow",
+        "10:00",
+        "2026",
+        "2026-02-30",
+        "2026-12-01T25:00",
+        "2026-12-01 10:00 PM",
+        "2026-12-01 10:00 Europe/Nowhere",
+        "2026-12-01 10:00 America",
+        "2026-12-01T10:00+99:00",
+        "0001-01-01T00:00",
+        "1969-12-31",
+        "9999-12-31",
+        "1764583200",
+        "\x00",
+    ],
+)
+def test_what_is_no_time_is_told_in_a_line_with_examples(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no time such as 2026-01-10, ") as error:
+        read_time(text, PARIS, NOW)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_what_goes_on_for_ever_is_told_in_short() -> None:
+    with pytest.raises(ValueError, match="is no time") as error:
+        read_time("2026-12-01 " + " " * 100_000 + "x", PARIS, NOW)
+    assert len(str(error.value)) < 200
+
+
+@given(
+    st.timedeltas(timedelta(0), timedelta(days=365 * 7_000)),
+    st.sampled_from(["UTC", "Europe/Paris", "America/St_Johns", "Asia/Jerusalem", "Pacific/Kiritimati"]),
+)
+def test_what_is_shown_is_read_back(later: timedelta, name: str) -> None:
+    zone, aware = ZoneInfo(name), datetime(min(YEARS) + 1, 1, 1, tzinfo=UTC) + later
+    shown = in_zone(aware, zone).isoformat()
+    assert read_time(shown, PARIS, NOW) == aware
+    assert in_zone(read_time(shown, None, NOW), zone).isoformat() == shown
+
+
+@given(st.text())
+def test_any_text_is_a_time_or_told_to_be_none(text: str) -> None:
+    with suppress(ValueError):
+        assert read_time(text, PARIS, NOW).utcoffset() == timedelta(0)
