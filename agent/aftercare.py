@@ -1,7 +1,8 @@
 """Step 5 of a turn: what is done after the reply, from the durable queue.
 
 Each kind of work has a handler that is safe to run twice. A crash leaves the work in the queue; the next
-start, or another replica, does it.
+start, or another replica, does it. Several pieces are done at a time, since looking back waits for a model,
+but those of one person one after the other.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from agent.messages import Incoming
+from agent.upkeep import APPLY_UPDATES, LOOK_BACK, Upkeep, look_back, store_updates
 from memory.audience import Place
 from memory.case import Origin
 from memory.errors import MemoryFault
@@ -28,9 +30,10 @@ log = logging.getLogger("hachi.aftercare")
 STORE_MEMORIES = "store_memories"
 """The kind of work that stores an answer's memories[]."""
 
-
 GRACE = 5.0
 """Seconds that what is being done may still take when the companion closes."""
+AT_ONCE = 8
+"""Pieces of work that are done at a time."""
 
 
 class Aftercare:
@@ -38,6 +41,7 @@ class Aftercare:
         self,
         queue: WorkQueue,
         remembering: Remembering,
+        upkeep: Upkeep,
         indexing: Indexing,
         recall: Recall,
         index: Index,
@@ -45,19 +49,22 @@ class Aftercare:
     ) -> None:
         self._queue = queue
         self._remembering = remembering
+        self._upkeep = upkeep
         self._indexing = indexing
         self._recall = recall
         self._index = index
         self._clock = clock
         self._running: asyncio.Task[None] | None = None
-        self._again = False
+        self._woken = asyncio.Event()
         self._stopped = False
+        self._looking: dict[tuple[str, str, str], bool] = {}
+        """The conversations that are being looked back at, and whether they are to be again."""
 
     def wake(self) -> None:
         """There is something to do: do it in the background."""
         if self._stopped:
             return
-        self._again = True
+        self._woken.set()
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(self._run(), name="hachi aftercare")
 
@@ -80,24 +87,56 @@ class Aftercare:
     async def stop(self) -> None:
         """Finish what is being done, and no more; what takes longer than `GRACE` is broken off. It is in the
         queue, and so is the rest."""
-        self._stopped, self._again = True, False
+        self._stopped = True
+        self._woken.set()
         if self._running is not None:
             await asyncio.wait([self._running], timeout=GRACE)
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
 
     async def _run(self) -> None:
-        while self._again:
-            self._again = False
+        """Until nothing is left to do. The task is looked at and replaced without a pause in between, so a
+        wake that comes while it ends is not lost."""
+        while self._woken.is_set():
+            self._woken.clear()
             try:
-                while not self._stopped and (piece := await self._queue.claim(self._clock())):
-                    await self._handle(piece)
-                if self._stopped:
-                    return
-                await self._indexing.try_to_catch_up()
-                await self._recall.note_uses()
+                await self._work_off()
             except MemoryFault as error:
                 log.warning("aftercare waits: %s", error)
+
+    async def _work_off(self) -> None:
+        at_work: dict[asyncio.Task[Any], str] = {}
+        try:
+            while not self._stopped:
+                piece = None
+                if len(at_work) < AT_ONCE:
+                    piece = await self._queue.claim(self._clock(), besides=set(at_work.values()))
+                if piece is not None:
+                    at_work[asyncio.create_task(self._handle(piece))] = piece.user_id
+                    continue
+                await self._bring_up_to_date()
+                if not at_work:
+                    return
+                await self._first_of(at_work)
+        finally:
+            await _ended(at_work)
+
+    async def _bring_up_to_date(self) -> None:
+        await self._indexing.try_to_catch_up()
+        await self._recall.note_uses()
+
+    async def _first_of(self, at_work: dict[asyncio.Task[Any], str]) -> None:
+        """Until a piece is done, or there are more of them."""
+        woken = asyncio.create_task(self._woken.wait())
+        try:
+            done, _ = await asyncio.wait([*at_work, woken], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            woken.cancel()
+        if woken in done:
+            self._woken.clear()
+        for task in done - {woken}:
+            del at_work[task]
+            task.result()
 
     async def _handle(self, piece: Work) -> list[Decision]:
         try:
@@ -114,10 +153,43 @@ class Aftercare:
             drafts, origin = from_stored(piece)
             decisions = await self._remembering.remember(drafts, origin)
             return decisions + await self._remembering.note_names(origin, piece.payload["speaker"])
+        if piece.kind == LOOK_BACK:
+            return await self._look_back(piece)
+        if piece.kind == APPLY_UPDATES:
+            return await store_updates(self._upkeep, piece)
         if piece.kind == UNINDEX:
             await self._index.remove(piece.payload["ids"])
             return []
         raise ValueError(f"no handler for work of the kind {piece.kind!r}")
+
+    async def _look_back(self, piece: Work) -> list[Decision]:
+        """Where turns come fast, whoever is looking back at the conversation already does so once more, with
+        all that was said meanwhile; its own piece of work stays in the queue until then."""
+        conversation, place = piece.payload["conversation"], Place(tuple(piece.payload["place"]))
+        talk = (conversation, str(place), piece.user_id if place.private else "")
+        if talk in self._looking:
+            self._looking[talk] = True
+            return []
+        decisions: list[Decision] = []
+        self._looking[talk] = True
+        try:
+            while self._looking[talk]:
+                self._looking[talk] = False
+                decisions += await look_back(self._upkeep, conversation, piece.user_id, place)
+        finally:
+            del self._looking[talk]
+        return decisions
+
+
+async def _ended(at_work: dict[asyncio.Task[Any], str]) -> None:
+    """What was begun is finished; where that is cut short, it is broken off and stays in the queue."""
+    try:
+        await asyncio.gather(*at_work, return_exceptions=True)
+    except asyncio.CancelledError:
+        for task in at_work:
+            task.cancel()
+        await asyncio.gather(*at_work, return_exceptions=True)
+        raise
 
 
 def to_store(
@@ -152,3 +224,8 @@ def from_stored(piece: Work) -> tuple[list[Draft], Origin]:
     )
     drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]
     return drafts, origin
+
+
+def to_look_back(incoming: Incoming) -> dict[str, Any]:
+    """The payload of LOOK_BACK: the conversation to bring up to date."""
+    return {"conversation": incoming.conversation_id, "place": list(incoming.place.path)}

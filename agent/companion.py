@@ -7,36 +7,43 @@ async with Companion.open() as pet:
 import asyncio
 import importlib
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.archive import Archive, Clock, read_persona, utc_now
 from agent.errors import BadInput
 from agent.messages import Incoming, Reply
 from agent.settings import Settings
 from agent.streaming import ReplyStream
-from memory.audience import Audience, Place
+from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.case import Origin
+from memory.conversations import owner_of
 from memory.database import Database
-from memory.embedders import Embedder, open_embedder
-from memory.errors import IndexUnavailable, StoreUnavailable
-from memory.history import History
-from memory.index import Index, fingerprint_of
-from memory.index.late import LateIndex
-from memory.indexing import Indexing, Progress
-from memory.likeness import Likeness
-from memory.recall import Recall
-from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType, MemoryUpdate
-from memory.remember import Remembering
-from memory.removal import Removal
-from memory.store import MemoryStore
-from memory.tasks import Tasks
-from memory.tidying import Leaving, Limits, Tidying
-from memory.transcript import Transcript
+from memory.embedders import open_embedder
+from memory.errors import IndexUnavailable
+from memory.foremost import foremost
+from memory.indexing import Progress
+from memory.knowledge import Candidate, Ingested, Reranker, Step
+from memory.records import (
+    DEFAULT_IMPORTANCE,
+    Chunk,
+    Decision,
+    Document,
+    Draft,
+    Hit,
+    Memory,
+    MemoryType,
+    MemoryUpdate,
+)
+from memory.tidying import Leaving
 from memory.ttl import describe
-from memory.work import WorkQueue
+from memory.user_context import UserContext, entry_for
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
@@ -46,45 +53,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hachi")
 
-Clock = Callable[[], datetime]
+MODES = ("companion", "study", "work")
 
 
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-class Companion:
+class Companion(Archive):
     """Made by `Companion.open`. Every method that reads takes a user, and a place where it is not private;
     faults are those of `agent.errors`."""
 
-    def __init__(
-        self, settings: Settings, clock: Clock, database: Database, embedder: Embedder, model: "Model | None"
-    ) -> None:
-        self.settings = settings
-        self.clock = clock
-        self.database = database
-        self.embedder = embedder
-        self._model = model
-        self.index = LateIndex(self._open_index)
-        self.store = MemoryStore(database)
-        self.transcript = Transcript(database)
-        self.tasks = Tasks(database)
-        self.queue = WorkQueue(database)
-        self.indexing = Indexing(self.store, self.transcript, self.index, embedder, clock)
-        half_life = timedelta(days=settings.half_life_days) if settings.half_life_days else None
-        self.recall = Recall(
-            self.store, self.transcript, self.index, embedder, self.indexing, clock, half_life
-        )
-        self.likeness = Likeness(database, self.store, self.index, embedder, judge=None)
-        self.remembering = Remembering(
-            database, self.store, self.likeness, self.indexing, clock, settings.importance_floor
-        )
-        self._history = History(database)
-        self.removal = Removal(database, self.store, self.index, self.queue, clock)
-
-        unused_for = timedelta(days=settings.unused_days) if settings.unused_days else None
-        limits = Limits(unused_for, settings.unimportant, settings.max_memories)
-        self.tidying = Tidying(database, self.store, self.removal, limits, clock)
+    _model: "Model | None" = None
+    _upkeep_model: "Model | None" = None
+    _house: "House | None" = None
+    _upkeep: "ChosenModel | None" = None
 
     @classmethod
     @asynccontextmanager
@@ -94,14 +73,17 @@ class Companion:
         *,
         clock: Clock = utc_now,
         model: "Model | None" = None,
+        upkeep_model: "Model | None" = None,
         upkeep: bool = True,
     ) -> AsyncIterator["Companion"]:
         """Open the record; the index and the model's library follow when they are first needed.
 
-        `model` answers instead of the one the settings name. Without `upkeep` no background job runs: for
+        `model` answers instead of the one the settings name; then a model looks back at what was said only
+        where `upkeep_model` names one, which may be the same. Without `upkeep` no background job runs: for
         commands that look at something and end.
         """
         settings = settings or Settings.load()
+        read_persona(settings.persona)  # a wrong one is better told now than at the first message
         async with AsyncExitStack() as closing:
             url = settings.database_url.get_secret_value() if settings.database_url else None
             database = await Database.open(url, settings.home)
@@ -113,9 +95,11 @@ class Companion:
                 cache_folder=settings.home,
             )
             closing.push_async_callback(embedder.close)
-            pet = cls(settings, clock, database, embedder, model)
+            pet = cls(settings, clock, database, embedder)
+            pet._model, pet._upkeep_model = model, upkeep_model
             closing.push_async_callback(pet.index.close)
-            closing.push_async_callback(pet._note_uses)
+            closing.push_async_callback(pet.knowledge_index.close)
+            closing.push_async_callback(pet.note_uses)
             closing.push_async_callback(pet._close_house)
             if upkeep:
                 from agent.schedule import running
@@ -236,12 +220,12 @@ class Companion:
 
     async def history(self, id: str, *, user: str) -> list[MemoryUpdate]:
         """What replaced what, when and why, along the chain this memory stands in; oldest first."""
-        return await self._history.of(id, _audience(user, None))
+        return await self.past.of(id, _audience(user, None))
 
     async def undo(self, id: str, *, user: str) -> MemoryUpdate:
         """Take back the last replacement this memory took part in: what was replaced holds again. Raises
         NotFound where there is none."""
-        update = await self._history.undo(id, _audience(user, None), user, self.clock())
+        update = await self.past.undo(id, _audience(user, None), user, self.clock())
         await self.indexing.try_to_catch_up()
         return update
 
@@ -263,6 +247,70 @@ class Companion:
         await self.indexing.catch_up(progress)
         return taken
 
+    # Documents.
+
+    async def add_knowledge(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        user: str | None = None,
+        place: Place | str | None = None,
+        progress: Callable[[Step], None] | None = None,
+    ) -> Ingested:
+        """Read files, and all documents in folders: everybody's, or the user's or the place's that is named.
+        What is unchanged is skipped, and what cannot be read is told. Raises NotFound where a path is not
+        there, before anything is read."""
+        return await self.knowledge.add(_paths(paths), _owner(user, place), progress)
+
+    async def knowledge_documents(self, *, user: str, place: Place | str | None = None) -> list[Document]:
+        """What may be read there, by path."""
+        return await self.knowledge.documents(_audience(user, place))
+
+    async def remove_knowledge(
+        self, what: str, *, user: str | None = None, place: Place | str | None = None
+    ) -> list[Document]:
+        """Take away a file, all that was added from below a folder, or a document by its id: of everybody's,
+        or of the user's or the place's own. Raises NotFound."""
+        return await self.knowledge.remove(what, _owner(user, place))
+
+    async def search_knowledge(
+        self, query: str, *, user: str, place: Place | str | None = None, limit: int = 5
+    ) -> list[Chunk]:
+        """The passages that bear on the query, best first."""
+        return await self.knowledge.search(query, _audience(user, place), limit)
+
+    # What is known of a person.
+
+    async def context(self, *, user: str, place: Place | str | None = None) -> UserContext:
+        """What they told of themselves, the facts that matter most, and their open tasks."""
+        named, where = _named(user), _place(place)
+        facts = await foremost(self.store, named, Audience.of(named, where), self.clock())
+        tasks = await self.tasks.list(named, place=None if where.private else where.key)
+        known = await self.contexts.view(named, where)
+        return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
+
+    async def set_context(
+        self, field: str, value: str, *, user: str, place: Place | str | None = None
+    ) -> UserContext:
+        """Set a field of the profile or the preferences, or add to a list; an empty value forgets it. The
+        field `mode` says what the conversation there is for: companion, study or work."""
+        named, where = _named(user), _place(place)
+        if field.strip().lower() == "mode":
+            await self._set_mode(value.strip().lower(), named, where)
+        else:
+            try:
+                entry = entry_for(field, value, self.clock())
+            except ValueError as error:
+                raise BadInput(str(error)) from error
+            await self.contexts.merge(named, where, [entry])
+        return await self.context(user=named, place=where)
+
+    async def _set_mode(self, mode: str, user: str, place: Place) -> None:
+        if mode and mode not in MODES:
+            raise BadInput(f"there is no mode {mode!r}; there are {', '.join(MODES)}, and none at all")
+        talk = self._incoming("", user, place, None, None).conversation_id
+        await self.conversations.set_mode(talk, owner_of(user, place), mode or None, self.clock())
+
     # Upkeep.
 
     async def preview_purge(self) -> list[Leaving]:
@@ -281,9 +329,13 @@ class Companion:
         return gone
 
     async def reindex(self, progress: Progress | None = None) -> int:
-        """Build the index anew from the record. How many rows it now shows."""
+        """Build both indexes anew from the record. How many rows they now show."""
         await self.index.wipe()
-        return await self.indexing.catch_up(progress)
+        shown = await self.indexing.catch_up(progress)
+        if not await self.knowledge.empty():
+            await self.knowledge_index.wipe()
+            shown += await self.knowledge.catch_up(progress)
+        return shown
 
     async def catch_up(self, progress: Progress | None = None) -> int:
         """Put into the index what it lacks: after a crash, or when the embedder was changed."""
@@ -298,9 +350,6 @@ class Companion:
                 self._house = self._build_house()
                 await self._take_up_work(self._house)
             return self._house
-
-    _house: "House | None" = None
-    _upkeep: "ChosenModel | None" = None
 
     @cached_property
     def _house_lock(self) -> asyncio.Lock:
@@ -319,39 +368,22 @@ class Companion:
         house.aftercare.wake()
 
     def _build_house(self) -> "House":
-        from agent.aftercare import Aftercare
-        from agent.judge import ModelJudge
-        from agent.models import choose_model, given_model
-        from agent.turn import House
+        from agent.building import build_house
 
-        settings = self.settings
-        model = given_model(self._model) if self._model else choose_model(settings)
-        if settings.judge and (self._model or not settings.offline):
-            self._upkeep = model
-            if settings.upkeep_model and not self._model:
-                self._upkeep = choose_model(settings.model_copy(update={"model": settings.upkeep_model}))
-            self.likeness.judge = ModelJudge(self._upkeep)
-        aftercare = Aftercare(
-            self.queue, self.remembering, self.indexing, self.recall, self.index, self.clock
-        )
-        return House(
-            settings=settings,
-            clock=self.clock,
-            model=model,
-            database=self.database,
-            transcript=self.transcript,
-            tasks=self.tasks,
-            queue=self.queue,
-            recall=self.recall,
-            remembering=self.remembering,
-            aftercare=aftercare,
-        )
+        house, self._upkeep = build_house(self, self._model, self._upkeep_model)
+        return house
 
-    async def _note_uses(self) -> None:
-        try:
-            await self.recall.note_uses()
-        except StoreUnavailable as error:
-            log.warning("what was recalled is not noted: %s", error)
+    def reranker(self) -> Reranker:
+        return self._ask_which if self.settings.reranker == "model" else super().reranker()
+
+    async def _ask_which(
+        self, query: str, candidates: Sequence[Candidate], limit: int
+    ) -> list[tuple[str, float]]:
+        """A reranker that asks the model which does the upkeep."""
+        house = await self.house()
+        from agent.reranker import ModelReranker
+
+        return await ModelReranker(self._upkeep or house.model)(query, candidates, limit)
 
     async def _close_house(self) -> None:
         if self._house is not None:
@@ -359,20 +391,6 @@ class Companion:
             await self._house.model.close()
             if self._upkeep is not None:
                 await self._upkeep.close()
-
-    async def _open_index(self, anew: bool) -> Index:
-        settings, fingerprint = self.settings, fingerprint_of(self.embedder.name, self.embedder.dimension)
-        if settings.qdrant_url:
-            from memory.index.server import ServerIndex
-
-            key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
-            index = await ServerIndex.open(settings.qdrant_url, key, self.embedder.dimension, fingerprint)
-            if anew:
-                await index.wipe()
-            return index
-        from memory.index.edge import EdgeIndex
-
-        return await EdgeIndex.open(settings.home / "index", self.embedder.dimension, fingerprint, anew=anew)
 
     def _incoming(
         self,
@@ -412,6 +430,27 @@ def _name(text: str, what: str) -> str:
 
 def _audience(user: str, place: Place | str | None) -> Audience:
     return Audience.of(_named(user), _place(place))
+
+
+def _owner(user: str | None, place: Place | str | None) -> str:
+    """Whose documents are: the user's, the place's, or everybody's where neither is named."""
+    where = _place(place)
+    if user is not None and where.private:
+        return user_key(_named(user))
+    if user is not None:
+        raise BadInput("documents are a user's or a place's; name one of the two")
+    if place is not None and where.private:
+        raise BadInput(
+            "what is for one person alone needs their name: give a user instead of a private place"
+        )
+    return GLOBAL if where.private else where.key
+
+
+def _paths(paths: Sequence[str | Path]) -> list[Path]:
+    named = [paths] if isinstance(paths, str | Path) else paths
+    if not named or not all(os.fspath(path).strip() for path in named):
+        raise BadInput("name the files and folders to read; one of them is empty, or there is none")
+    return [Path(os.path.expanduser(path)) for path in named]
 
 
 def _tags(subjects: Sequence[str]) -> tuple[str, ...]:

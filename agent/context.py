@@ -1,20 +1,47 @@
 """What the model gets to see: labelled sections in a fixed order, the part that never changes first.
 
-`build_messages_for_model` is pure: the same scene gives the same bytes.
+1. system: the persona and the rules, then, where there is something to say,
+2. what is known of the person who speaks,
+3. what this conversation was about so far,
+4. what documents say,
+5. where and when this is;
+6. the last messages, as they were said;
+7. what was said now.
+
+`build_messages_for_model` is pure: the same scene gives the same bytes. Each part keeps within its budget and
+is cut at whole items. What people and documents say is quoted (``> ``) wherever it stands among instructions.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from agent.budget import Budget, Purse, newest_that_fit, sentences_that_fit
+from agent.messages import writable
+from agent.sentences import sentences
+from agent.snippet import fitting, line, offset, serialize_user_context_snippet
 from memory.audience import Place
-from memory.records import Message, Task
+from memory.knowledge.quoting import LABEL
+from memory.records import Message
+from memory.user_context import UserContext
 from prompts import read, render
 
-MAX_TASKS = 10
-"""Open tasks that are shown; the newest."""
-LONGEST_LINE = 300
-"""Characters of a name, a place or a task that are shown."""
+LONGEST_NAME = 80
+"""Characters of a display name that are shown."""
+
+_COLONS = re.compile("[:\ua789\u02d0\u02f8\u2236\ufe13\ufe55\uff1a]")
+"""All that looks like one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """How much of each part is shown. The question itself is always whole."""
+
+    context: Budget = Budget(500)
+    summary: Budget = Budget(800)
+    history: Budget = Budget(24_000)
+    knowledge: Budget = Budget(4_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +55,30 @@ class Scene:
     """The last messages of this conversation, oldest first, without the new one."""
     text: str
     """What was said now."""
-    tasks: Sequence[Task] = ()
+    known: UserContext = field(default_factory=UserContext)
+    """Of who speaks; facts and tasks that bear on what was said, the most telling first."""
+    summary: str = ""
+    """Of this conversation so far."""
+    knowledge: str = ""
+    """What documents say, quoted by `get_rag_context_for_query`; empty where the model is to look itself."""
+    persona: str = ""
+    """Who the companion is; empty is the persona that comes with Hachi."""
+    budgets: Budgets = field(default_factory=Budgets)
 
 
 def build_messages_for_model(scene: Scene) -> list[dict[str, str]]:
     """`{"role", "content"}` messages: one of the system, the history, the question last."""
-    sections = [read("assistant"), _tasks(scene), _setting(scene)]
+    scene = within_budgets(scene)
+    sections = [
+        scene.persona.strip() or read("persona"),
+        read("assistant"),
+        _person(scene),
+        _summary(scene),
+        scene.knowledge and render("knowledge", documents=scene.knowledge),
+        _setting(scene),
+    ]
     system = "\n\n".join(section for section in sections if section)
-    history = [_turn(message.role, message.author, message.text, scene.place) for message in scene.history]
+    history = [_shown(message, scene.place) for message in scene.history]
     return [
         {"role": "system", "content": system},
         *history,
@@ -43,30 +86,67 @@ def build_messages_for_model(scene: Scene) -> list[dict[str, str]]:
     ]
 
 
+def within_budgets(scene: Scene) -> Scene:
+    """The scene as far as it is shown."""
+    budgets = scene.budgets
+    said = [(message, _shown(message, scene.place)["content"]) for message in scene.history]
+    told = [whole for part in sentences(scene.summary) if (whole := line(part, None))]
+    return replace(
+        scene,
+        history=newest_that_fit(said, budgets.history),
+        summary=" ".join(sentences_that_fit(told, budgets.summary)),
+        known=fitting(scene.known, budgets.context),
+        knowledge=_documents_that_fit(scene.knowledge, budgets.knowledge),
+    )
+
+
+def _person(scene: Scene) -> str:
+    known = serialize_user_context_snippet(scene.known, scene.budgets.context)
+    return known and render("person", known=known)
+
+
+def _summary(scene: Scene) -> str:
+    return scene.summary and render("summary", summary=f"> {line(scene.summary, None)}")
+
+
+def _documents_that_fit(knowledge: str, budget: Budget) -> str:
+    """Whole chunks, which empty lines part. Every line is quoted, whoever made the block."""
+    purse, kept = Purse(budget), [LABEL]
+    purse.spend(LABEL)
+    for chunk in writable(knowledge).removeprefix(LABEL).split("\n\n"):
+        lines = [text if text.startswith(">") else f"> {text}" for text in chunk.splitlines() if text]
+        quoted = "\n".join(lines)
+        if lines and purse.take(f"\n{quoted}"):
+            kept.append(quoted)
+    return "\n\n".join(kept) if len(kept) > 1 else ""
+
+
 def _setting(scene: Scene) -> str:
-    where = "a private conversation" if scene.place.private else f"{scene.place}, where others read along"
-    now = scene.now.strftime("%A %d %B %Y, %H:%M UTC")
-    return render("setting", now=now, speaker=_line(scene.speaker), where=_line(where))
+    shared = f"{line(str(scene.place))}, where others read along"  # of a long name, only the name is cut
+    where = "a private conversation" if scene.place.private else shared
+    zone = scene.known.zone
+    local = scene.now.astimezone(zone)
+    called = f"{zone}, " if str(zone) != "UTC" else ""
+    now = (
+        f"{local:%A %d %B %Y, %H:%M} ({called}{offset(local)})"
+        if called
+        else f"{local:%A %d %B %Y, %H:%M} UTC"
+    )
+    return render("setting", now=now, speaker=_name(scene.speaker), where=where)
 
 
-def _tasks(scene: Scene) -> str:
-    if not scene.tasks:
-        return ""
-    lines = [_task(task) for task in scene.tasks[:MAX_TASKS]]
-    return "\n".join(["## Open tasks of the person speaking", *lines])
-
-
-def _task(task: Task) -> str:
-    due = f", due {task.due:%Y-%m-%d %H:%M} UTC" if task.due else ""
-    return f"- [task {task.id}] {_line(task.description)} ({task.status}{due})"
+def _shown(message: Message, place: Place) -> dict[str, str]:
+    return _turn(message.role, message.author, message.text, place)
 
 
 def _turn(role: str, author: str, text: str, place: Place) -> dict[str, str]:
-    """In a shared place each message says who spoke."""
-    named = role == "user" and not place.private
-    return {"role": role, "content": f"{_line(author)}: {text}" if named else text}
+    """In a shared place each message says who spoke; its further lines stand back, so that none of them can
+    pass for what somebody else said."""
+    if role != "user" or place.private:
+        return {"role": role, "content": text}
+    return {"role": role, "content": "\n  ".join(f"{_name(author)}: {text}".splitlines())}
 
 
-def _line(text: str) -> str:
-    """What people call themselves, their places and their tasks stays a line: it begins no section."""
-    return " ".join(text.split())[:LONGEST_LINE]
+def _name(author: str) -> str:
+    """A display name: a line without the colon that ends it."""
+    return line(_COLONS.sub(" ", author), LONGEST_NAME) or "someone"

@@ -1,10 +1,10 @@
 """The judge: a model that decides, in one call for all doubts of a turn, whether a fact replaces another."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from agents import Agent, RunConfig, Runner
-
+from agent.asking import ask
 from agent.models import ChosenModel
 from agent.reply.repair import objects_in
 from memory.judging import Doubt
@@ -17,15 +17,21 @@ class ModelJudge:
     """A `memory.judging.Judge`. What it does not rule on, or not readably, is kept as it is."""
 
     def __init__(self, chosen: ChosenModel) -> None:
-        self._config = RunConfig(model=chosen.model, tracing_disabled=True)
-        self._agent = Agent[None](name="judge", model_settings=chosen.settings)
+        self._chosen = chosen
 
     async def __call__(self, doubts: Sequence[Doubt]) -> list[bool]:
-        pairs = "\n\n".join(_pair(number, doubt) for number, doubt in enumerate(doubts, 1))
-        question = render("judge", pairs=pairs)
-        result = await Runner.run(self._agent, question, max_turns=1, run_config=self._config)
-        replacing = _replacing(str(result.final_output))
-        return [number in replacing for number in range(1, len(doubts) + 1)]
+        answer = await ask(self._chosen, "judge", render("judge", pairs=written_pairs(doubts)))
+        for found in objects_in(answer, lambda fields: "rulings" in fields):
+            if "rulings" in found.value:
+                replacing = pairs_to_replace(found.value)
+                return [number in replacing for number in range(1, len(doubts) + 1)]
+        log.warning("the judge's answer could not be read; both facts are kept")
+        return [False] * len(doubts)
+
+
+def written_pairs(doubts: Sequence[Doubt]) -> str:
+    """The pairs as a model is shown them, numbered from 1."""
+    return "\n\n".join(_pair(number, doubt) for number, doubt in enumerate(doubts, 1))
 
 
 def _pair(number: int, doubt: Doubt) -> str:
@@ -36,17 +42,14 @@ def _pair(number: int, doubt: Doubt) -> str:
     )
 
 
-def _replacing(answer: str) -> set[int]:
-    """The numbers of the pairs that are ruled "replace"; empty where nothing can be read."""
-    for found in objects_in(answer, lambda fields: "rulings" in fields):
-        rulings = found.value.get("rulings")
-        if isinstance(rulings, list):
-            return {
-                int(ruling["pair"])
-                for ruling in rulings
-                if isinstance(ruling, dict)
-                and ruling.get("action") == "replace"
-                and str(ruling.get("pair", "")).isdigit()
-            }
-    log.warning("the judge's answer could not be read; both facts are kept")
-    return set()
+def pairs_to_replace(answer: Mapping[str, Any]) -> set[int]:
+    """The numbers of the pairs that are ruled "replace" in a model's ``{"rulings": […]}``; what cannot be
+    read rules nothing."""
+    rulings = answer.get("rulings")
+    return {
+        int(ruling["pair"])
+        for ruling in (rulings if isinstance(rulings, list) else ())
+        if isinstance(ruling, dict)
+        and ruling.get("action") == "replace"
+        and str(ruling.get("pair", "")).isdecimal()
+    }

@@ -17,8 +17,9 @@ from openai.types.responses import (
     ResponseOutputItemDoneEvent,
 )
 
+from agent.asking import AskedFor
 from agent.models import ChosenModel
-from agent.reply import ANSWER_SCHEMA, parse_answer
+from agent.reply import ANSWER_SCHEMA
 from prompts import read
 
 
@@ -133,24 +134,4 @@ def tool_calls(output: Sequence[Any]) -> list[ResponseFunctionToolCall]:
     return [item for item in output if isinstance(item, ResponseFunctionToolCall)]
 
 
-class _AnswerSchema(AgentOutputSchemaBase):
-    """Only asks for the form. What comes is read by `parse_answer`: the SDK's own reading is strict, and ends
-    the run where a model writes a fence around its JSON."""
-
-    def is_plain_text(self) -> bool:
-        return False
-
-    def name(self) -> str:
-        return "answer"
-
-    def json_schema(self) -> dict[str, Any]:
-        return ANSWER_SCHEMA
-
-    def is_strict_json_schema(self) -> bool:
-        return True
-
-    def validate_json(self, json_str: str) -> Any:
-        return parse_answer(json_str)
-
-
-SCHEMA = _AnswerSchema()
+SCHEMA = AskedFor("answer", ANSWER_SCHEMA)

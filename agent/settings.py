@@ -6,13 +6,25 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from platformdirs import user_data_path
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from agent.budget import Budget
 from agent.errors import SettingsError
 
 DEFAULT_MODEL = "gpt-5-mini"
+
+
+BudgetSetting = Annotated[Budget, NoDecode, BeforeValidator(Budget.parse), PlainSerializer(str)]
 
 
 def _conventional(name: str, field: str) -> Any:
@@ -64,16 +76,36 @@ class Settings(BaseSettings):
     key and no other base URL, else `bundled`."""
     history_messages: Annotated[int, Field(ge=0, le=100)] = 12
     """How many of the last messages the model sees."""
+    history_budget: BudgetSetting = Budget(24_000)
+    """How much of the last messages the model sees; older ones are left out whole."""
+    context_budget: BudgetSetting = Budget(500)
+    """How much it sees of what is known of the person: how to answer, profile, facts, tasks."""
+    summary_budget: BudgetSetting = Budget(800)
+    """How long the summary of a conversation gets."""
+    knowledge_budget: BudgetSetting = Budget(4_000)
+    """How much of the documents one look-up brings."""
+    knowledge_first: bool = False
+    """Look into the documents before the model is asked, and not only when it wants to."""
+    reranker: str = "fused"
+    """What puts passages of documents in order: `fused`, `fastembed:NAME` (a cross-encoder), or `model`."""
     importance_floor: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Facts of less importance are not kept."""
     half_life_days: Annotated[float, Field(gt=0)] | None = None
     """After so many days without being said or recalled, what is found counts half; use makes it last longer.
     Unset: age does not matter."""
     judge: bool = False
-    """Ask a model, at most once a turn, whether a fact that resembles another takes its place. Off: both stay
-    where words do not decide it."""
+    """Ask a model whether a fact that resembles another takes its place: in the call that looks back, or else
+    in one of its own. Off: both stay where words do not decide it."""
+    look_back: Literal["model", "plain", "off"] | None = None
+    """How a conversation is looked back at after a turn, to keep its summary and what is known of the person:
+    by one model call, by plain rules, or not at all. Unset is `model`, and `plain` with the offline
+    stand-in."""
     upkeep_model: str | None = None
-    """The model for upkeep such as judging; unset is the one that answers."""
+    """The model for upkeep, such as a cheaper one; unset is the one that answers."""
+    mode: Literal["companion", "study", "work"] = "companion"
+    """What conversations are for, unless they say so themselves: it steers what is looked for in them."""
+    persona: Path | None = None
+    """A Markdown file that says who the companion is, in place of the pet that comes with Hachi."""
     unused_days: Annotated[int, Field(ge=1)] | None = None
     """After so many days without being said or recalled, memories of less than `unimportant` go. Unset: none
     does."""

@@ -12,22 +12,31 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 from uuid import uuid4
 
-from agent.aftercare import STORE_MEMORIES, Aftercare, to_store
-from agent.context import Scene, build_messages_for_model
+from agent.aftercare import STORE_MEMORIES, Aftercare, to_look_back, to_store
+from agent.context import Budgets, Scene, build_messages_for_model, within_budgets
 from agent.errors import BadInput, ModelError
 from agent.loop import OnText, Thought, think
 from agent.messages import MAX_MESSAGE, Incoming, Reply, writable
 from agent.models import ChosenModel
 from agent.settings import Settings
+from agent.upkeep import LOOK_BACK
 from memory.aliases import linked
+from memory.contexts import UserContexts
+from memory.conversations import Conversations, owner_of
 from memory.database import Database
+from memory.errors import MemoryFault
+from memory.foremost import foremost, get_relevant_memories
+from memory.knowledge import Knowledge, get_rag_context_for_query
 from memory.recall import Recall
 from memory.records import Hit, Message
 from memory.remember import Remembering
+from memory.store import MemoryStore
 from memory.tasks import Tasks
 from memory.transcript import Transcript
+from memory.user_context import UserContext
 from memory.work import WorkQueue
 from tools.context import TurnContext
 
@@ -43,11 +52,18 @@ class House:
     model: ChosenModel
     database: Database
     transcript: Transcript
+    conversations: Conversations
+    contexts: UserContexts
+    store: MemoryStore
+    knowledge: Knowledge
     tasks: Tasks
     queue: WorkQueue
     recall: Recall
     remembering: Remembering
     aftercare: Aftercare
+    budgets: Budgets
+    persona: str
+    """Who the companion is, in a person's own words; empty is the one that comes with Hachi."""
 
 
 async def take_turn(
@@ -68,6 +84,9 @@ async def take_turn(
         recall=house.recall,
         remembering=house.remembering,
         tasks=house.tasks,
+        knowledge=house.knowledge,
+        knowledge_characters=house.budgets.knowledge.characters,
+        zone=scene.known.zone,
     )
     try:
         thought = await think(house.model, house.settings, build_messages_for_model(scene), turn, on_text)
@@ -76,7 +95,7 @@ async def take_turn(
         log.error("%s: %s", trace_id, error)
         raise
     message_id, work = await answer(house, heard, thought, turn.recalled)
-    kept = await house.aftercare.do(work) if work and settle else []
+    kept = [decision for id in work if settle for decision in await house.aftercare.do(id)]
     house.aftercare.wake()
     return Reply(
         message=thought.answer.message,
@@ -117,28 +136,67 @@ async def hear(house: House, incoming: Incoming) -> Heard:
 
 
 async def set_the_scene(house: House, heard: Heard) -> tuple[Scene, frozenset[str]]:
-    """Step 2. With the scene, the ids of the messages it shows."""
-    incoming = heard.incoming
-    scene = Scene(house.clock(), incoming.speaker, incoming.place, (), incoming.text)
+    """Step 2. With the scene, the ids of what it shows: messages, facts, the summary."""
+    incoming, now = heard.incoming, house.clock()
+    scene = Scene(
+        now, incoming.speaker, incoming.place, (), incoming.text, persona=house.persona, budgets=house.budgets
+    )
     if incoming.user is None:
         return scene, frozenset()
+    user, place, talk = incoming.user, incoming.place, incoming.conversation_id
     limit = house.settings.history_messages
-    last = await house.transcript.last(incoming.conversation_id, incoming.audience, limit + 1)
-    place = None if incoming.place.private else incoming.place.key
-    tasks = await house.tasks.list(incoming.user, place=place)
+    last = await house.transcript.last(talk, incoming.audience, limit + 1)
     before = [message for message in last if message.id != heard.message_id]
-    history = before[max(0, len(before) - limit) :]
-    shown = frozenset(message.id for message in last)
-    return Scene(scene.now, scene.speaker, scene.place, history, scene.text, tasks), shown
+    active = await house.conversations.of(talk, owner_of(user, place))
+    scene = within_budgets(
+        replace(
+            scene,
+            history=before[max(0, len(before) - limit) :],
+            known=await what_is_known(house, incoming, now),
+            summary=active.summary if active else "",
+            knowledge=await _documents(house, incoming),
+        )
+    )
+    messages = {message.id for message in scene.history} | {str(heard.message_id)}
+    facts = {fact.id for fact in scene.known.long_term_facts}
+    return scene, frozenset(messages | facts | ({active.id} if active and scene.summary else set()))
+
+
+async def what_is_known(house: House, incoming: Incoming, now: datetime) -> UserContext:
+    """Of the person who speaks, as far as it may be read here: what they told of themselves, the facts and
+    the tasks that bear on what they say now."""
+    user, place = str(incoming.user), incoming.place
+    facts = await foremost(house.store, user, incoming.audience, now)
+    tasks = await house.tasks.relevant(
+        user, incoming.text, place=None if place.private else place.key, now=now
+    )
+    return replace(
+        await house.contexts.view(user, place),
+        long_term_facts=tuple(get_relevant_memories(facts, incoming.text)),
+        open_tasks=tuple(tasks),
+    )
+
+
+async def _documents(house: House, incoming: Incoming) -> str:
+    """What documents say, where that is to be known before the model is asked."""
+    if not house.settings.knowledge_first:
+        return ""
+    try:
+        return await get_rag_context_for_query(
+            house.knowledge, incoming.text, incoming.audience, characters=house.budgets.knowledge.characters
+        )
+    except MemoryFault as error:
+        log.warning("answering without documents: %s", error)
+        return ""
 
 
 async def answer(
     house: House, heard: Heard, thought: Thought, recalled: Sequence[Hit]
-) -> tuple[str | None, str | None]:
-    """Step 4. Returns the reply's id in the transcript, and the id of the work that is left to do."""
+) -> tuple[str | None, list[str]]:
+    """Step 4. Returns the reply's id in the transcript, and the ids of the work that is left to do."""
     incoming, now = heard.incoming, house.clock()
     if incoming.user is None:
-        return None, None
+        return None, []
     reply = Message(
         id=str(uuid4()),
         conversation_id=incoming.conversation_id,
@@ -147,12 +205,16 @@ async def answer(
         text=thought.answer.message,
         sent_at=now,
     )
-    work = None
+    left: list[tuple[str, dict[str, Any]]] = []
+    if thought.answer.memories or linked(incoming.text, incoming.speaker):
+        left.append((STORE_MEMORIES, to_store(thought.answer.memories, incoming, heard.message_id, recalled)))
+    if house.settings.look_back != "off":
+        left.append((LOOK_BACK, to_look_back(incoming)))
     async with house.database.write() as connection:
         await house.transcript.append(connection, reply, user=incoming.user, place=incoming.place, now=now)
-        if thought.answer.memories or linked(incoming.text, incoming.speaker):
-            payload = to_store(thought.answer.memories, incoming, heard.message_id, recalled)
-            work = await house.queue.add(connection, STORE_MEMORIES, incoming.user, payload, now)
+        work = [
+            await house.queue.add(connection, kind, incoming.user, payload, now) for kind, payload in left
+        ]
     return reply.id, work
 
 

@@ -111,6 +111,7 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
             recall=pet.recall,
             remembering=pet.remembering,
             tasks=pet.tasks,
+            knowledge=pet.knowledge,
         )
         return (await tool.call(turn, written)).text
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from memory.conversations import ActiveConversation, Conversations
 from memory.embedders import Embedder
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Point
@@ -32,9 +33,11 @@ class Indexing:
         index: Index,
         embedder: Embedder,
         clock: Callable[[], datetime],
+        conversations: Conversations,
     ) -> None:
         self._store = store
         self._transcript = transcript
+        self._conversations = conversations
         self._index = index
         self._embedder = embedder
         self._clock = clock
@@ -62,7 +65,11 @@ class Indexing:
         async with self._lock:
             while more:
                 generation = await self._index.refresh()
-                done = [await self._memories(generation), await self._messages(generation)]
+                done = [
+                    await self._memories(generation),
+                    await self._messages(generation),
+                    await self._summaries(generation),
+                ]
                 more = BATCH in done
                 total += sum(done)
                 if progress:
@@ -80,9 +87,8 @@ class Indexing:
     async def due(self) -> int:
         """How many rows wait."""
         generation = await self._index.refresh()
-        return await self._store.count_unindexed(generation) + await self._transcript.count_unindexed(
-            generation
-        )
+        kept = (self._store, self._transcript, self._conversations)
+        return sum([await part.count_unindexed(generation) for part in kept])
 
     async def _memories(self, generation: str) -> int:
         due = await self._store.unindexed(generation, BATCH)
@@ -121,6 +127,20 @@ class Indexing:
         await self._transcript.mark_indexed(ids, generation)
         return len(due)
 
+    async def _summaries(self, generation: str) -> int:
+        due = await self._conversations.unindexed(generation, BATCH)
+        if not due:
+            return 0
+        shown = [conversation for conversation, _ in due if conversation.summary]
+        vectors = await self._embedder.embed([conversation.summary for conversation in shown])
+        await self._index.put([_digest(c, vector) for c, vector in zip(shown, vectors, strict=True)])
+        hidden = {conversation.id for conversation, _ in due if not conversation.summary}
+        hidden |= await self._conversations.missing([conversation.id for conversation in shown])
+        if hidden:
+            await self._index.remove(sorted(hidden))
+        await self._conversations.mark_indexed({c.id: revision for c, revision in due}, generation)
+        return len(due)
+
     async def _with_vectors(self, entries: Sequence[tuple[Line, str]]) -> list[Point]:
         texts = [line.message.text for line, _ in entries] + [window for _, window in entries]
         vectors = await self._embedder.embed(texts)
@@ -140,6 +160,18 @@ def _fact(memory: Memory, vector: Any) -> Point:
         created_at=memory.created_at,
         expires_at=memory.expires_at,
         subjects=memory.subjects,
+    )
+
+
+def _digest(conversation: ActiveConversation, vector: Any) -> Point:
+    return Point(
+        id=conversation.id,
+        kind="summary",
+        owners=frozenset({conversation.owner}),
+        text=conversation.summary,
+        dense=vector,
+        created_at=conversation.updated_at,
+        group=conversation.conversation_id,
     )
 
 

@@ -3,19 +3,20 @@
 import logging
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.aliases import Aliases
-from memory.case import Case
+from memory.audience import Place
+from memory.case import Case, Origin
 from memory.compare import Statement, Verdict, compare
 from memory.database import Database
 from memory.embedders import Embedder
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Question
 from memory.judging import Doubt, Judge
-from memory.records import Memory
+from memory.records import Draft, Memory, Source
 from memory.store import CORRECTED, MemoryStore
 
 log = logging.getLogger("hachi.memory")
@@ -38,6 +39,8 @@ class Likeness:
         self._embedder = embedder
         self.judge = judge
         """A model to ask where it is in doubt; None keeps both."""
+        self.judged: frozenset[Source] = frozenset(get_args(Source))
+        """From which sources statements are put to it at once."""
 
     async def embed(self, texts: Sequence[str]) -> list[Any]:
         """Without the embedder facts are still kept; they are compared by their words alone."""
@@ -79,16 +82,10 @@ class Likeness:
     async def ask_judge(self, cases: Sequence[Case]) -> None:
         """Put all doubts of these statements to the judge at once. Its rulings are written into the cases;
         without them, or where it fails, both statements are kept."""
-        if self.judge is None:
+        cases = [case for case in cases if case.origin.source in self.judged]
+        if self.judge is None or not cases:
             return
-        doubts: list[tuple[Case, Memory]] = []
-        async with self._database.read() as connection:
-            for case in cases:
-                near = await self.near(connection, case, case.origin.owners)
-                doubts += [(case, memory) for memory, verdict in near if verdict.relation == "doubtful"]
-        doubts = [
-            (case, old) for case, old in doubts if case.sees(old) and case.origin.said_at >= old.created_at
-        ]
+        doubts = await self._doubts(cases)
         if not doubts:
             return
         asked = [Doubt(old.content, old.created_at, c.draft.content, c.origin.said_at) for c, old in doubts]
@@ -100,6 +97,25 @@ class Likeness:
         for (case, old), replaces in zip(doubts, rulings, strict=False):
             if replaces:
                 case.overruled.add(old.id)
+
+    async def doubts_about(self, kept: Sequence[Memory], now: datetime) -> list[tuple[Memory, Memory]]:
+        """(older, newer) wherever it is in doubt whether one of these memories takes an older one's place."""
+        vectors = await self.embed([memory.content for memory in kept])
+        cases = [_case_of(memory, vector, now) for memory, vector in zip(kept, vectors, strict=True)]
+        newer = {id(case): memory for case, memory in zip(cases, kept, strict=True)}
+        doubts = [(old, newer[id(case)]) for case, old in await self._doubts(cases)]
+        return [(old, new) for old, new in doubts if old.id != new.id]
+
+    async def _doubts(self, cases: Sequence[Case]) -> list[tuple[Case, Memory]]:
+        """The older memories that those present may read and that a statement resembles too much to tell."""
+        doubts: list[tuple[Case, Memory]] = []
+        async with self._database.read() as connection:
+            for case in cases:
+                near = await self.near(connection, case, case.origin.owners)
+                doubts += [(case, memory) for memory, verdict in near if verdict.relation == "doubtful"]
+        return [
+            (case, old) for case, old in doubts if case.sees(old) and case.origin.said_at >= old.created_at
+        ]
 
     async def _nearest(self, case: Case, owners: Collection[str]) -> tuple[dict[str, float], list[str]]:
         """The cosines that the index knows, and all ids it finds."""
@@ -138,6 +154,12 @@ class Likeness:
         ):
             return Verdict("different", "holds for a time only")
         return verdict
+
+
+def _case_of(memory: Memory, vector: Any, now: datetime) -> Case:
+    """A memory as the statement that it was."""
+    draft = Draft(memory.content, memory.subjects, type=memory.type, importance=memory.importance)
+    return Case(draft, Origin(memory.user_id, memory.created_at, Place.parse(memory.place)), vector, now)
 
 
 def _outlasts(memory: Memory, moment: datetime) -> bool:

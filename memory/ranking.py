@@ -2,7 +2,7 @@
 
 A lane is a list of ids with raw scores, best first:
 
-    dense, words                  the vector's and the BM25 score of a message or fact
+    dense, words                  the vector's and the BM25 score of a message, fact or summary
     window_dense, window_words    the same for the exchange around a message (`memory.windows`)
 
 Vectors are asked for with `memory.names.without_names`, words with the whole question. Every weight is
@@ -39,7 +39,8 @@ ASKS = 0.2
 """Taken from a message that ends in a question: what is looked for is mostly the answer."""
 
 HANDED_ON = 0.5
-"""What is left of the score of a companion's own reply, so that it comes after what it was made from."""
+"""What is left of the score of what the companion made itself, a reply or a summary, so that it comes after
+what it was made from."""
 
 FULL_LANE = 50
 """From so many hits on, the last of a lane counts as no match; in a shorter lane it still counts in part."""
@@ -58,10 +59,10 @@ _QUESTION_MARKS = "?؟？՞"
 class Candidate:
     """What is known of something found, when it is ranked. Times are aware."""
 
-    kind: Literal["memory", "message"]
+    kind: Literal["memory", "message", "summary"]
     text: str
     author: str
-    """Who said it, by the name that the others see."""
+    """Who said it, by the name that the others see; nobody (empty) said a summary."""
     created_at: datetime
     subjects: tuple[str, ...] = ()
     importance: float = DEFAULT_IMPORTANCE
@@ -69,7 +70,7 @@ class Candidate:
     uses: int = 0
     last_accessed_at: datetime | None = None
     ours: bool = False
-    """A reply of the companion: it only hands on what people said."""
+    """A reply or a summary of the companion's: it only hands on what people said."""
 
 
 def rank(
@@ -97,7 +98,7 @@ def rank(
             score *= HANDED_ON
         if candidate.kind == "message":
             score -= ASKS if candidate.text.rstrip().endswith(tuple(_QUESTION_MARKS)) else 0.0
-        else:
+        elif candidate.kind == "memory":
             score *= 0.9 + 0.2 * candidate.importance
         fading = decay(candidate, now, half_life) if half_life else 1.0
         scores[id_] = min(1.0, max(0.0, score / most)) * fading
@@ -115,13 +116,14 @@ def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
 
 
 def _matched(lanes: Lanes, candidates: Mapping[str, Candidate]) -> dict[str, float]:
-    """The weighted sum of the lanes. A fact is its own exchange: its entry counts for the window too."""
+    """The weighted sum of the lanes. A fact is its own exchange, and so is a summary: its entry counts for
+    the window too."""
     scaled = {name: _scaled(lanes.get(name, ())) for name in WEIGHTS}
     totals = {}
     for id_, candidate in candidates.items():
         total = 0.0
         for name, weight in WEIGHTS.items():
-            alone = candidate.kind == "memory" and name in _ENTRY_OF and id_ not in scaled[name]
+            alone = candidate.kind != "message" and name in _ENTRY_OF and id_ not in scaled[name]
             total += weight * scaled[_ENTRY_OF[name] if alone else name].get(id_, 0.0)
         totals[id_] = total
     return totals
@@ -143,13 +145,13 @@ def _scaled(lane: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 
 def _about(question: str, candidates: Mapping[str, Candidate]) -> frozenset[str]:
-    """The candidates of whom the question names: by them, or for facts about them.
+    """The candidates of whom the question names: by them, or for facts and summaries about them.
 
     Empty where everybody is named or nobody: then names tell nothing apart.
     """
-    authors = {candidate.author for candidate in candidates.values()}
+    authors = {candidate.author for candidate in candidates.values() if candidate.kind != "summary"}
     asked = named(question, authors)
-    if not asked or (asked == authors and all(c.kind == "message" for c in candidates.values())):
+    if not asked or (asked == authors and all(c.kind != "memory" for c in candidates.values())):
         return frozenset()
     return frozenset(id_ for id_, candidate in candidates.items() if _is_about(candidate, asked, authors))
 

@@ -1,8 +1,8 @@
 """Finding what was said and learned, in passes.
 
 1. Aliases: whoever the question names is looked for under their other names too.
-2. Words and meaning, over facts and past messages; over facts alone where messages crowd them out; over the
-   time that the question names ("last week").
+2. Words and meaning, over facts, past messages and the summaries of conversations; over all but messages
+   where these crowd the others out; over the time that the question names ("last week").
 3. A question that names nothing ("what did we talk about?") is answered by what was said last, or then.
 
 The index proposes, the record decides: whatever a pass brings back is looked up again in SQL for this
@@ -17,6 +17,7 @@ from functools import cached_property
 
 from memory.aliases import Aliases
 from memory.audience import GLOBAL, Audience
+from memory.conversations import ActiveConversation, Conversations
 from memory.dates import time_span
 from memory.embedders import Embedder
 from memory.errors import EmbedderUnavailable, StoreUnavailable
@@ -31,8 +32,10 @@ from memory.transcript import Transcript
 
 log = logging.getLogger("hachi.memory")
 
-SEARCHED: frozenset[Kind] = frozenset({"memory", "message"})
-FACTS: frozenset[Kind] = frozenset({"memory"})
+SEARCHED: frozenset[Kind] = frozenset({"memory", "message", "summary"})
+MESSAGES: frozenset[Kind] = frozenset({"message"})
+NEWEST_SUMMARIES = 2
+"""So many tell what was talked about last; older ones are found by what they are about."""
 COLD_START = 5
 """With fewer memories than this somebody is new here."""
 LANES = ("dense", "words", "window_dense", "window_words")
@@ -47,10 +50,12 @@ class Recall:
         embedder: Embedder,
         indexing: Indexing,
         clock: Callable[[], datetime],
+        conversations: Conversations,
         half_life: timedelta | None = None,
     ) -> None:
         self._store = store
         self._transcript = transcript
+        self._conversations = conversations
         self._index = index
         self._embedder = embedder
         self._indexing = indexing
@@ -69,7 +74,7 @@ class Recall:
         kinds: frozenset[Kind] = SEARCHED,
         aliases: Aliases | None = None,
     ) -> list[Hit]:
-        """Facts and past messages that bear on the question, best first.
+        """Facts, past messages and summaries of conversations that bear on the question, best first.
 
         `subjects` keeps to facts with one of these tags; `exclude` are ids not to bring; `aliases` spare a
         caller who has them looking them up again. Without the embedder it goes by words alone. Raises
@@ -80,7 +85,7 @@ class Recall:
         now = self._clock()
         aliases = aliases or await self.aliases(audience)
         if is_general(question) and not subjects and "message" in kinds:
-            hits = await self._lately(question, audience, now, limit, exclude)
+            hits = await self._lately(question, audience, now, limit, exclude, kinds)
         else:
             await self._begin()
             asked = replace(
@@ -111,7 +116,7 @@ class Recall:
             common = await self._store.newest(Audience(frozenset({GLOBAL})), now, limit)
             memories = [*memories, *(memory for memory in common if memory.id not in own)][:limit]
         self._touched.update(memory.id for memory in memories)
-        found = _Found({memory.id: memory for memory in memories}, {})
+        found = _Found({memory.id: memory for memory in memories}, {}, {})
         return [found.hit(memory.id, 1.0) for memory in memories]
 
     async def memory(self, id: str, audience: Audience) -> Memory:
@@ -152,17 +157,23 @@ class Recall:
         passes = [first]
         crowded = len(first.words) == DEPTH or len(first.dense) == DEPTH
         kinds = {hit.kind for name in LANES for hit in getattr(first, name)}
-        if crowded and kinds == SEARCHED:
-            passes.append(await self._index.search(replace(asked, kinds=FACTS)))
+        if crowded and kinds > MESSAGES:
+            passes.append(await self._index.search(replace(asked, kinds=asked.kinds - MESSAGES)))
         if crowded and (span := time_span(question, asked.now)):
             passes.append(await self._index.search(replace(asked, since=span[0], until=span[1])))
         return passes
 
     async def _lately(
-        self, question: str, audience: Audience, now: datetime, limit: int, exclude: Collection[str]
+        self,
+        question: str,
+        audience: Audience,
+        now: datetime,
+        limit: int,
+        exclude: Collection[str],
+        kinds: frozenset[Kind],
     ) -> list[Hit]:
-        """What was said last, or in the time the question names, newest first; facts rather than the messages
-        they came from, and no questions like this one."""
+        """What was said last, or in the time the question names, newest first: summaries before all else, as
+        they say it in short; facts rather than the messages they came from; no questions like this one."""
         since, until = time_span(question, now) or (None, None)
         memories = await self._store.newest(audience, now, limit + len(exclude), since=since, until=until)
         memories = [memory for memory in memories if memory.id not in exclude]
@@ -174,18 +185,29 @@ class Recall:
             )
             if message.id not in known and not is_general(message.text)
         ][:limit]
-        found = _Found({m.id: m for m in memories}, {m.id: m for m in messages})
-        order = sorted(found.candidates.items(), key=lambda item: item[1].created_at, reverse=True)
+        summaries = []
+        if "summary" in kinds:
+            summaries = await self._conversations.newest(
+                audience, NEWEST_SUMMARIES, since=since, until=until, exclude=exclude
+            )
+        found = _Found({m.id: m for m in memories}, {m.id: m for m in messages}, {s.id: s for s in summaries})
+        order = sorted(
+            found.candidates.items(), key=lambda i: (i[1].kind == "summary", i[1].created_at), reverse=True
+        )
         return [found.hit(id, 1.0 - place / len(order)) for place, (id, _) in enumerate(order)][:limit]
 
     async def _look_up(
         self, lanes: Sequence[Rankings], audience: Audience, now: datetime, exclude: Collection[str]
     ) -> "_Found":
         hits = {hit.id: hit.kind for name in LANES for found in lanes for hit in getattr(found, name)}
-        facts = [id for id, kind in hits.items() if kind == "memory" and id not in exclude]
-        said = [id for id, kind in hits.items() if kind == "message" and id not in exclude]
+        ids: dict[Kind, list[str]] = {kind: [] for kind in SEARCHED}
+        for id, kind in hits.items():
+            if id not in exclude:
+                ids[kind].append(id)
         return _Found(
-            await self._store.by_ids(facts, audience, now), await self._transcript.by_ids(said, audience)
+            await self._store.by_ids(ids["memory"], audience, now),
+            await self._transcript.by_ids(ids["message"], audience),
+            await self._conversations.by_ids(ids["summary"], audience),
         )
 
 
@@ -195,17 +217,23 @@ class _Found:
 
     memories: Mapping[str, Memory]
     messages: Mapping[str, Message]
+    summaries: Mapping[str, ActiveConversation]
 
     @cached_property
     def candidates(self) -> dict[str, Candidate]:
-        facts = {memory.id: _fact(memory) for memory in self.memories.values()}
-        return facts | {message.id: _said(message) for message in self.messages.values()}
+        return {
+            **{id: _fact(memory) for id, memory in self.memories.items()},
+            **{id: _said(message) for id, message in self.messages.items()},
+            **{id: _digest(conversation) for id, conversation in self.summaries.items()},
+        }
 
     def hit(self, id: str, score: float) -> Hit:
         if memory := self.memories.get(id):
             return Hit(
                 id, "memory", memory.content, score, memory.created_at, memory.message_id, None, memory
             )
+        if digest := self.summaries.get(id):
+            return Hit(id, "summary", digest.summary, score, digest.updated_at)
         message = self.messages[id]
         return Hit(id, "message", message.text, score, message.sent_at, message.id, message.author)
 
@@ -235,3 +263,7 @@ def _fact(memory: Memory) -> Candidate:
 def _said(message: Message) -> Candidate:
     ours = message.role == "assistant"
     return Candidate("message", message.text, message.author, message.sent_at, ours=ours)
+
+
+def _digest(conversation: ActiveConversation) -> Candidate:
+    return Candidate("summary", conversation.summary, "", conversation.updated_at, ours=True)

@@ -32,6 +32,11 @@ class Line:
         """The owner key of the place it was said in, or of whom it was said to in private."""
         return min(self.owners)  # a place's comes before a person's
 
+    @property
+    def user(self) -> str:
+        """Who spoke, or was answered."""
+        return max(self.owners).removeprefix("user:")
+
 
 class Transcript:
     def __init__(self, database: Database) -> None:
@@ -111,6 +116,22 @@ class Transcript:
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
         return [_message(row) for row in reversed(rows)]
+
+    async def following(
+        self, conversation: str, owner: str, seq: int, limit: int, *, most: int
+    ) -> list[Line]:
+        """What `owner` (``place:P``, or ``user:U`` in private) heard of a conversation after the line `seq`:
+        the oldest `limit` lines, in order. Where more than `most` follow it is the newest `limit` instead."""
+        query = (
+            select(messages)
+            .where(messages.c.conversation_id == conversation, _heard_by(owner), messages.c.seq > seq)
+            .order_by(messages.c.seq.desc())
+            .limit(most + 1)
+        )
+        async with self._database.read() as connection:
+            rows = (await connection.execute(query)).all()
+        rows = rows[:limit] if len(rows) > most else rows[-limit:]
+        return [_line(row) for row in reversed(rows)]
 
     async def newest(
         self,

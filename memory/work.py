@@ -2,7 +2,7 @@
 accepts what it is for, and deleted when it is done: a crash in between does it again, so handlers must be
 safe to run twice."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -48,9 +48,13 @@ class WorkQueue:
         )
         return id
 
-    async def claim(self, now: datetime, id: str | None = None) -> Work | None:
-        """Take the oldest piece that is due, or the one of this id; it is ours for `CLAIM`."""
+    async def claim(
+        self, now: datetime, id: str | None = None, *, besides: Collection[str] = ()
+    ) -> Work | None:
+        """Take the oldest piece that is due, of users `besides` these, or the one of this id; it is ours for
+        `CLAIM`."""
         due = select(work.c.seq).where(work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS)
+        due = due.where(work.c.user_id.not_in(besides)) if besides else due
         due = due.order_by(work.c.seq).limit(1) if id is None else due.where(work.c.id == id)
         async with self._database.read() as connection:  # most looks find nothing: no write lock for them
             if (await connection.execute(due)).first() is None:

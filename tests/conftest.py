@@ -109,15 +109,18 @@ async def open_pet(
     home: Path, clock: Clock, light_embedder: None
 ) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
     """`await open_pet(given=…, **settings)`: a companion in `home`, closed when the test ends; `given`
-    is a model that answers instead of the one the settings name. Without `upkeep` unless it is asked for."""
+    is a model that answers instead of the one the settings name, `looking_back` one that looks back at what
+    was said. Without `upkeep` unless it is asked for."""
     from agent import Companion, Settings
 
     async with AsyncExitStack() as closing:
 
-        async def opened(given: Any = None, upkeep: bool = False, **settings: Any) -> Companion:
+        async def opened(
+            given: Any = None, upkeep: bool = False, looking_back: Any = None, **settings: Any
+        ) -> Companion:
             chosen = Settings.load(**{"home": home, "embedder": "bundled", **settings})
             return await closing.enter_async_context(
-                Companion.open(chosen, clock=clock, model=given, upkeep=upkeep)
+                Companion.open(chosen, clock=clock, model=given, upkeep_model=looking_back, upkeep=upkeep)
             )
 
         yield opened

@@ -15,6 +15,7 @@ import pytest
 import typer
 
 from agent import Companion, Settings
+from agent.budget import Budget
 from agent.surfaces.cli import build
 from tools.registry import TOOLS
 
@@ -50,6 +51,8 @@ def taken(field: Any) -> str:
             name: value for bound in field.metadata for name, value in dataclasses.asdict(bound).items()
         }
         return f"{bounds['ge']} to {bounds['le']}" if "ge" in bounds else f"more than {bounds['gt']}"
+    if field.annotation is Budget:
+        return "characters, or `N tokens`"
     return "a folder" if field.annotation is Path else "text"
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 
 from memory.audience import Audience, Place
 from memory.case import Origin
+from memory.knowledge import Knowledge
 from memory.recall import Recall
 from memory.records import Decision, Hit
 from memory.remember import Remembering
@@ -26,6 +27,11 @@ class TurnContext:
     recall: Recall
     remembering: Remembering
     tasks: Tasks
+    knowledge: Knowledge
+    knowledge_characters: int = 4_000
+    """How much of the documents one look-up brings."""
+    zone: tzinfo = UTC
+    """The person's time zone, where they told it."""
     recalled: list[Hit] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
 

@@ -4,7 +4,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from memory.knowledge.naming import names_of
+from memory.records import Chunk
 from tools.context import TurnContext
+
+LONGEST_LINE = 300
+"""Characters of a title, or of the headings a passage stands under."""
+SHORTEST = 200
+"""Characters of the best passage that are shown however small the budget: a name alone answers nothing."""
 
 
 async def search_knowledge(
@@ -13,4 +20,65 @@ async def search_knowledge(
     limit: Annotated[int, Field(ge=1, le=20, description="how many passages at most")] = 5,
 ) -> dict[str, Any]:
     """Search the documents that were given to you, for what is not about the people you talk with."""
-    return {"chunks": [], "note": "no documents have been added yet"}
+    if turn.user is None:
+        return {"chunks": [], "note": "this person is anonymous: no documents are read for them"}
+    found = await turn.knowledge.search(query, turn.audience, limit)
+    if not found:
+        return {"chunks": [], "note": await _why_nothing(turn)}
+    names = names_of(chunk.source for chunk in found)
+    shown = _that_fit([_shown(chunk, names[chunk.source]) for chunk in found], turn.knowledge_characters)
+    answer: dict[str, Any] = {"chunks": shown}
+    if left := len(found) - len(shown):
+        answer["note"] = f"{left} more did not fit; a narrower question may bring them"
+    return answer
+
+
+async def _why_nothing(turn: TurnContext) -> str:
+    """Documents that may not be read here are as none: that there are any is nobody's business."""
+    if await turn.knowledge.documents(turn.audience):
+        return "nothing in the documents bears on this"
+    return "no documents have been added that may be read here"
+
+
+def _shown(chunk: Chunk, name: str) -> dict[str, Any]:
+    return {
+        "source": name,
+        "title": _line(chunk.title),
+        "heading": _line(chunk.heading),
+        "text": chunk.text,
+        "score": round(chunk.score, 2),
+    }
+
+
+def _that_fit(passages: list[dict[str, Any]], characters: int) -> list[dict[str, Any]]:
+    """The whole ones that fit together, best first; the first is there always, cut if need be."""
+    first, *others = passages
+    about = len(first["source"]) + len(first["title"]) + len(first["heading"])
+    first["text"] = _cut(first["text"], max(SHORTEST, characters - about))
+    kept, left = [first], characters - _size(first)
+    for passage in others:
+        if _size(passage) <= left:
+            kept.append(passage)
+            left -= _size(passage)
+    return kept
+
+
+def _size(passage: dict[str, Any]) -> int:
+    return sum(len(passage[part]) for part in ("source", "title", "heading", "text"))
+
+
+def _cut(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    room = longest - len(_mark(len(text)))
+    return text[:room] + _mark(len(text) - room)
+
+
+def _mark(more: int) -> str:
+    return f" … ({more:,} more characters)"
+
+
+def _line(text: str, longest: int | None = LONGEST_LINE) -> str:
+    """One line, whatever a file or a heading is called."""
+    line = " ".join(text.split())
+    return line if longest is None or len(line) <= longest else f"{line[:longest]} …"

@@ -29,6 +29,9 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
+LONGEST_HIT = 1_500
+"""Characters of one thing found that the model is shown."""
+
 Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(_flat)]
 Limit = Annotated[int, Field(ge=1, le=50, description="how many at most")]
 
@@ -96,7 +99,8 @@ async def remember(
 def _found(turn: TurnContext, hits: list[Hit]) -> dict[str, Any]:
     turn.recalled.extend(hits)
     if not hits:
-        return {"memories": [], "note": "nothing found"}
+        note = "nothing beyond what is before you already" if turn.shown else "nothing found"
+        return {"memories": [], "note": note}
     return {"memories": [_shown(hit) for hit in hits]}
 
 
@@ -104,7 +108,7 @@ def _shown(hit: Hit) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": hit.id,
         "kind": hit.kind,
-        "content": hit.content,
+        "content": _excerpt(hit.content),
         "created_at": hit.created_at.isoformat(timespec="minutes"),
         "score": round(hit.score, 2),
     }
@@ -115,6 +119,13 @@ def _shown(hit: Hit) -> dict[str, Any]:
         if hit.memory.expires_at:
             shown["expires_at"] = hit.memory.expires_at.isoformat(timespec="minutes")
     return shown
+
+
+def _excerpt(text: str) -> str:
+    """A pasted page that a search brings back is not to fill the prompt."""
+    if len(text) <= LONGEST_HIT:
+        return text
+    return f"{text[:LONGEST_HIT]} … ({len(text) - LONGEST_HIT:,} more characters)"
 
 
 def _decided(decision: Decision) -> dict[str, Any]:

@@ -1,46 +1,102 @@
 """Keeping track of what somebody has to do."""
 
-from datetime import UTC, datetime
-from typing import Annotated, Any
+import re
+from datetime import datetime
+from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
+from memory.errors import NotFound
 from memory.records import TaskStatus
+from memory.tasks import Change, Due
+from memory.zones import in_zone, read_time
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.memories import none_if_blank
 
+SHORT = 8
+"""Characters of an id that are shown; everything takes the beginning of one."""
 
-def _aware(value: datetime | None) -> datetime | None:
-    return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+_SHOWN = re.compile(r"\[?\s*(?:task\s+)?#?([^\]]*?)\s*\]?", re.IGNORECASE)
+
+
+def _bare(id: Any) -> Any:
+    """An id as it stands in the prompt, "[task 1a2b3c4d]", is that id."""
+    found = _SHOWN.fullmatch(id.strip()) if isinstance(id, str) else None
+    return none_if_blank(found[1] if found else id)
+
+
+def _plain(schema: dict[str, Any]) -> None:
+    """The model is asked to choose; that null is borne with need not be said."""
+    schema.pop("anyOf", None)
+    schema.pop("default", None)
+    schema.update(type="string", enum=[*get_args(TaskStatus)])
 
 
 async def update_task(
     turn: TurnContext,
     id: Annotated[
         str | None,
-        BeforeValidator(none_if_blank),
-        Field(default=None, description="the task's id; null for a new task"),
+        BeforeValidator(_bare),
+        Field(default=None, description="of the task to change, or how it begins; null for a new task"),
     ],
-    description: Annotated[str, Field(max_length=1000, description="what is to be done")],
-    status: Annotated[TaskStatus, Field(default="open")],
-    due: Annotated[
-        datetime | None,
+    description: Annotated[str, Field(max_length=1000, description="what is to be done, in a few words")],
+    status: Annotated[
+        TaskStatus | None,
         BeforeValidator(none_if_blank),
-        AfterValidator(_aware),
-        Field(description="when, ISO 8601 with its offset"),
+        Field(
+            default=None, description="as it is unless given; a new task is open", json_schema_extra=_plain
+        ),
+    ],
+    due: Annotated[
+        str | None,
+        BeforeValidator(none_if_blank),
+        Field(
+            description="when, ISO 8601; without an offset by the person's clock, a date alone is 09:00; "
+            'null leaves it as it is, "never" takes it away'
+        ),
     ] = None,
 ) -> dict[str, Any]:
-    """Note a task of the person, or change one: what they have to do or want to be reminded of."""
+    """Note, change or finish a task of the person: what they have to do or want to be reminded of. Give its
+    id if you know it. Without one, an open task of the same meaning is changed, and where there is none a new
+    one is made; to finish, a word of it will do. Where several can be meant, or none is there to finish,
+    nothing is changed and you are told which are open. Tasks that a new one resembles come back as `close`:
+    if one of those was meant, change it by its id, and set the new one to done."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: no task can be kept for them")
     if id is None and not description.strip():
-        raise TryAgain("description: a new task needs one")
-    place = "" if turn.place.private else turn.place.key
-    task = await turn.tasks.put(turn.user, description, status, id=id, due=due, place=place, now=turn.clock())
-    return {
-        "id": task.id,
+        raise TryAgain("description: say what is to be done, or give the id of a task")
+    now, place = turn.clock(), "" if turn.place.private else turn.place.key
+    when = _read_due(turn, due, now)
+    try:
+        change = await turn.tasks.update(
+            turn.user, description, status, id=id, due=when, place=place, now=now
+        )
+    except NotFound as error:
+        raise TryAgain(str(error)) from error
+    return _shown(turn, change, when, now)
+
+
+def _read_due(turn: TurnContext, due: str | None, now: datetime) -> Due:
+    if due is None or due.strip().lower() == "never":
+        return "never" if due else None
+    try:
+        return read_time(due, turn.zone, now)
+    except ValueError as error:
+        raise TryAgain(f'due: {error}; "never" for none') from error
+
+
+def _shown(turn: TurnContext, change: Change, when: Due, now: datetime) -> dict[str, Any]:
+    task = change.task
+    shown: dict[str, Any] = {
+        "id": task.id[:SHORT],
+        "action": change.action,
         "description": task.description,
         "status": task.status,
-        "due": task.due.isoformat() if task.due else None,
+        "due": in_zone(task.due, turn.zone).isoformat(timespec="minutes") if task.due else None,
     }
+    if isinstance(when, datetime) and when <= now and task.status != "done":
+        shown["note"] = "that due time has passed; if it was not meant, give another"
+    if change.close:
+        shown["close"] = [{"id": near.id[:SHORT], "description": near.description} for near in change.close]
+    return shown

@@ -2,8 +2,10 @@
 
 `model` is a `Model` of the Agents SDK like any other: it calls the tools, reads their results and ends with
 the answer as JSON, so that a whole turn runs for real without a key or a network. It keeps nothing between
-calls: all it knows is in the instructions, the input and the tools it is given. `scene` reads them, `grammar`
-what was said, `calls` picks the tools and `dialogue` the words.
+calls: all it knows is in the instructions, the input and the tools it is given. `prompt` and `scene` read
+them, `grammar` what was said, `calls` picks the tools, `known` gathers what is known then and
+`dialogue` picks the words. `upkeep` does without a model what a model does after a turn: `weighing` for the
+digest of a conversation, `stating` for what people state of themselves.
 """
 
 NAME = "offline"

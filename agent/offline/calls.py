@@ -9,10 +9,9 @@ from typing import Any
 from agent.offline.due import due
 from agent.offline.facts import corrected, naming
 from agent.offline.grammar import Fact, Question, Todo
+from agent.offline.known import found_for, known_as
+from agent.offline.prompt import OpenTask
 from agent.offline.recall import (
-    Answer,
-    Asker,
-    answer,
     is_about_people,
     is_first_person,
     is_general,
@@ -20,13 +19,11 @@ from agent.offline.recall import (
     query,
     wider_query,
 )
-from agent.offline.scene import MOST_FACTS, OpenTask, Scene
-from agent.offline.words import alike, clean, key_words, words
+from agent.offline.scene import MOST_FACTS, Scene
+from agent.offline.words import alike, key_words
 
 MOST_QUESTIONS = 3
 RECENT = 10
-LONGEST_HIT = 2_000
-"""Characters of a hit that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,7 @@ def _open_task(scene: Scene, todo: Todo) -> OpenTask | None:
     """The open task that a description means: the one that shares most of its key words, half at least."""
     keys = key_words(todo.description)
     best, most = None, 0.0
-    for task in scene.tasks:
+    for task in scene.prompt.tasks:
         theirs = key_words(task.description)
         shared = sum(any(alike(key, word) for word in theirs) for key in keys)
         if keys and shared * 2 >= min(len(keys), len(theirs) or 1) and shared > most:
@@ -101,7 +98,7 @@ def _open_task(scene: Scene, todo: Todo) -> OpenTask | None:
 def task_call(scene: Scene, todo: Todo) -> Call:
     task = _open_task(scene, todo) if todo.status == "done" else None
     description = task.description if task else todo.description
-    when = due(description, scene.now) if todo.status == "open" else None
+    when = due(description, scene.prompt.now) if todo.status == "open" else None
     more = {"due": when.isoformat()} if when else {}
     return Call.of(
         "update_task", id=task.id if task else None, description=description, status=todo.status, **more
@@ -128,61 +125,16 @@ def searching(scene: Scene, question: Question, results: Results) -> Iterator[Ca
         yield Call.of("get_recent_memories", limit=RECENT)
     if not scene.named and not scene.shared and is_first_person(text):
         yield _search(naming(asker.language), limit=3)
-    if _search(query(text, asker)) not in results or general or found_for(scene, question, results).sure:
+    if (
+        _search(query(text, asker)) not in results
+        or general
+        or found_for(scene, question, results.values()).sure
+    ):
         return
-    yield _search(wider_query(text, _known_as(scene, results)))
+    yield _search(wider_query(text, known_as(scene, results.values())))
     if not is_about_people(text):
         yield Call.of("search_knowledge", query=query(text, asker))
 
 
 def _search(query: str, **limit: int) -> Call:
     return Call.of("search_memories", query=query, **limit)
-
-
-def found_for(scene: Scene, question: Question, results: Results) -> Answer:
-    """From what the tools brought, and where that does not answer, from what was said a moment ago."""
-    asker, hits = _known_as(scene, results), _hits(results)
-    also = _other_names(results)
-    found = answer(question.text, hits, asker, scene.heard, also)
-    if found.sure and found.lines and not is_general(question.text, asker):
-        return found
-    brought = {hit["content"] for hit in hits}
-    told = [
-        {"kind": "memory", "content": content, "score": 1.0, "created_at": f"{place:04}"}
-        for place, content in enumerate(scene.before)
-        if content not in brought
-    ]
-    return answer(question.text, [*hits, *told], asker, scene.heard, also)
-
-
-def _other_names(results: Results) -> frozenset[str]:
-    """Further names of those the question names, as words: the searches tell."""
-    told = [name for result in results.values() for name in result.get("also_known_as") or []]
-    return frozenset(words(" ".join(name for name in told if isinstance(name, str))))
-
-
-def _hits(results: Results) -> list[dict[str, Any]]:
-    """All that was found, each thing once; of a long message its beginning."""
-    hits: dict[str, dict[str, Any]] = {}
-    for result in results.values():
-        for hit in result.get("memories") or []:
-            if isinstance(hit, dict) and isinstance(hit.get("content"), str):
-                content = clean(hit["content"][:LONGEST_HIT])
-                hits.setdefault(content, {"kind": "memory", **hit, "content": content})
-    return list(hits.values())
-
-
-def _known_as(scene: Scene, results: Results) -> Asker:
-    """Who asks, with the names that memories give them: "The user's name is …", and other spellings."""
-    asker = scene.asker
-    if scene.shared:
-        return asker
-    label = "|".join(map(re.escape, asker.names))
-    naming_form = re.compile(rf"(?:{label})(?:'s name is| s'appelle| נקרא בשם) (.+?)\.?$", re.IGNORECASE)
-    own, learned = words(asker.name or ""), dict[str, None]()
-    for hit in _hits(results):
-        if found := naming_form.match(hit["content"]):
-            learned[found[1]] = None
-        learned |= {word: None for word in re.findall(r"\w+", hit["content"][:200]) if [*words(word)] == own}
-    names = tuple(dict.fromkeys([*asker.names, *learned]))
-    return Asker(asker.name or next(iter(learned), None), names, asker.language)

@@ -9,7 +9,6 @@ from agent.offline.calls import (
     Call,
     Results,
     facts,
-    found_for,
     questions,
     remembering,
     searching,
@@ -18,30 +17,34 @@ from agent.offline.calls import (
 )
 from agent.offline.facts import is_bad_news
 from agent.offline.grammar import READ, Courtesy, Fact, Question, Todo
+from agent.offline.known import found_for
 from agent.offline.person import quoted
-from agent.offline.phrases import say
 from agent.offline.recall import Answer, Asker, is_general, keys_of, passage, spoken_to
 from agent.offline.scene import MOST_FACTS, Scene
-from agent.offline.words import bag, clean, key_words
+from agent.offline.words import bag, clean, key_words, language_of
 
 
 def reply(scene: Scene, results: Results) -> tuple[str, list[dict[str, object]]]:
     """The message, and the memories that no tool has kept yet."""
-    parts = [say(scene.asker.language, kind, **_greeted(scene, kind)) for kind in _courtesies(scene)]
+    parts = [scene.say(kind, **_greeted(scene, kind)) for kind in _courtesies(scene)]
     parts += _acknowledged(scene, results)
     parts += [_task_reply(scene, todo, results) for todo in todos(scene)]
     parts += [_answered(scene, question, results) for question in questions(scene)]
     left = [scene.draft(fact).arguments() for fact in facts(scene)]
     left = [arguments for arguments in left if Call.of("remember", **arguments) not in results]
     if not parts:
-        parts = [say(scene.asker.language, "unclear" if key_words(scene.heard[:READ]) else "listening")]
+        parts = [scene.say("as you wish")] if scene.wished else []
+    if not parts:
+        parts = [scene.say("unclear" if key_words(scene.heard[:READ]) else "listening")]
     return clean("\n".join(dict.fromkeys(parts))), left
 
 
 def _courtesies(scene: Scene) -> list[str]:
     kinds = list(dict.fromkeys(thing.kind for thing in scene.said if isinstance(thing, Courtesy)))
-    more = any(not isinstance(thing, Courtesy) for thing in scene.said)
-    return [kind for kind in kinds if not more or kind not in ("greeting", "listening")]
+    if all(isinstance(thing, Courtesy) for thing in scene.said):
+        return kinds
+    left_out = ("greeting", "listening", "thanks", "goodbye", "well")
+    return [kind for kind in kinds if kind not in left_out[: None if scene.prompt.wishes.short else 2]]
 
 
 def _greeted(scene: Scene, kind: str) -> dict[str, str]:
@@ -65,14 +68,21 @@ def _acknowledged(scene: Scene, results: Results) -> list[str]:
         else:
             kind = {"ignore": "known", "replace": "changed"}.get(str(outcome.get("action")), "kept")
             groups.setdefault(kind, []).append(_in_a_sentence(content, asker))
-    between = " ; " if asker.language == "fr" else "; "
     order = ("nice", "kept", "changed", "known", "dropped")
-    lines = [say(asker.language, kind, between.join(groups[kind])) for kind in order if kind in groups]
-    if any(is_bad_news(fact.text) for fact in facts(scene)) and {"kept", "changed"} & set(groups):
-        lines.insert(0, say(asker.language, "sorry"))
+    lines = [_grouped(scene, kind, groups[kind]) for kind in order if kind in groups]
+    bad_news = any(is_bad_news(fact.text) for fact in facts(scene)) and {"kept", "changed"} & set(groups)
+    if bad_news and not scene.prompt.wishes.short:
+        lines.insert(0, scene.say("sorry"))
     if sum(isinstance(thing, Fact) for thing in scene.said) > MOST_FACTS:
-        lines.append(say(asker.language, "many", MOST_FACTS))
-    return [" ".join(lines), *errors] if lines else errors
+        lines.append(scene.say("many", MOST_FACTS))
+    between = "\n" if scene.prompt.wishes.bullets else " "
+    return [between.join(lines), *errors] if lines else errors
+
+
+def _grouped(scene: Scene, kind: str, contents: list[str]) -> str:
+    if scene.prompt.wishes.bullets and len(contents) > 1:
+        return _listed(scene, scene.say(kind, "").rstrip(" ."), contents)
+    return scene.say(kind, (" ; " if scene.asker.speaks == "fr" else "; ").join(contents))
 
 
 def _in_a_sentence(content: str, asker: Asker) -> str:
@@ -85,7 +95,7 @@ def _in_a_sentence(content: str, asker: Asker) -> str:
 
 
 def _failed(scene: Scene, result: Mapping[str, Any]) -> str:
-    return say(scene.asker.language, "failed", " ".join(str(result["error"]).split())[:200])
+    return scene.say("failed", " ".join(str(result["error"]).split())[:200])
 
 
 def _task_reply(scene: Scene, todo: Todo, results: Results) -> str:
@@ -94,50 +104,56 @@ def _task_reply(scene: Scene, todo: Todo, results: Results) -> str:
     if "error" in result:
         return _failed(scene, result)
     if call not in results:
-        return say(scene.asker.language, "failed", call.name)
+        return scene.say("failed", call.name)
     description = json.loads(call.arguments)["description"]
-    return say(
-        scene.asker.language, "noted" if todo.status == "open" else "finished", description.rstrip(".")
-    )
+    return scene.say("noted" if todo.status == "open" else "finished", description.rstrip("."))
 
 
 def _answered(scene: Scene, question: Question, results: Results) -> str:
-    language = scene.asker.language
     if ASKS_FOR_TASKS.match(question.text):
-        return _listed(say(language, "tasks", ""), [task.description for task in scene.tasks]) or say(
-            language, "free"
-        )
+        tasks = [task.description for task in scene.prompt.tasks]
+        return _listed(scene, scene.say("tasks", "").rstrip(), tasks) or scene.say("free")
     calls = [call for call in searching(scene, question, results) if call in results]
     if not calls and not keys_of(question.text, scene.asker) and not is_general(question.text, scene.asker):
-        return say(language, "cannot")
-    found = found_for(scene, question, results)
+        return scene.say("cannot")
+    found = found_for(scene, question, results.values())
     if found.sure and found.lines:
-        return _told(found, language_key="found", scene=scene)
+        return _told(scene, found, "found")
     chunks = [
         chunk for call in calls for chunk in results[call].get("chunks") or [] if isinstance(chunk, dict)
     ]
     if quote := passage(question.text, chunks, scene.asker):
-        return say(language, "knowledge", source=quote[0], text=quote[1])
+        return scene.say("knowledge", source=quote[0], text=quote[1])
     if found.lines:
-        return _told(found, language_key="closest", scene=scene)
+        return _told(scene, found, "closest")
     broken = next((results[call] for call in calls if "error" in results[call]), None)
-    return _failed(scene, broken) if broken else say(language, "nothing")
+    return _failed(scene, broken) if broken else scene.say("nothing")
 
 
-def _told(found: Answer, language_key: str, scene: Scene) -> str:
-    lines = [
-        line if line.endswith((".", "!", "?", "…", "”", "»", "“")) else f"{line}." for line in found.lines
-    ]
-    spoken = found.sure and len(lines) == 1 and lines[0].split(" ", 1)[0] in _SPOKEN_TO
-    if spoken:
-        return lines[0]
-    opening = say(scene.asker.language, language_key, "").rstrip()
-    return f"{opening} {lines[0]}" if len(lines) == 1 else _listed(opening, lines)
+def _told(scene: Scene, found: Answer, kind: str) -> str:
+    lines = [_ended(line) for line in found.lines]
+    opening = scene.say(kind, "").rstrip()
+    if found.sure and (scene.prompt.wishes.short or (len(lines) == 1 and _is_answer(lines[0], scene.asker))):
+        opening = ""
+    return f"{opening} {lines[0]}".lstrip() if len(lines) == 1 else _listed(scene, opening, lines)
 
 
 _SPOKEN_TO = bag("You Your Tu Ton Ta Tes אמרת Me Du")
 """First words of a line that is an answer by itself."""
 
 
-def _listed(opening: str, lines: list[str]) -> str:
-    return "\n".join([opening.rstrip(), *(f"- {line}" for line in lines)]) if lines else ""
+def _is_answer(line: str, asker: Asker) -> bool:
+    """Whether a line needs no opening: it speaks to the person, and in the language they wish."""
+    understood = asker.wished is None or language_of(line) in (None, asker.wished)
+    return understood and line.split(" ", 1)[0] in _SPOKEN_TO
+
+
+def _ended(line: str) -> str:
+    return line if line.endswith((".", "!", "?", "…", "”", "»", "“")) else f"{line}."
+
+
+def _listed(scene: Scene, opening: str, lines: list[str]) -> str:
+    """A line each, unless they asked for no such lists."""
+    if scene.prompt.wishes.bullets is False:
+        return " ".join([opening, *map(_ended, lines)]).strip() if lines else ""
+    return "\n".join([opening, *(f"- {line}" for line in lines)]).strip() if lines else ""

@@ -1,11 +1,12 @@
 """When something falls due: "tomorrow at 5pm", "dans deux jours", "מחר", seen from a given moment.
 
-Without a time of day, a day means nine in the morning, and an evening or night eight. Times are UTC, the only
-time zone the stand-in knows of.
+Without a time of day, a day means nine in the morning, and an evening or night eight, in the time zone of the
+given moment.
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
 
 from agent.offline.words import words
 
@@ -34,16 +35,36 @@ _AT = re.compile(
     r"pm)\b",
     re.I,
 )
-_NOW = re.compile(r"^\W*now\s*:.*?(\d{1,2} \w+ \d{4}, \d{2}:\d{2})", re.IGNORECASE | re.MULTILINE)
+_NOW = re.compile(
+    r"^[^\w\n]*now\s*:.*?(?P<at>\d{1,2} \w+ \d{4}, \d{2}:\d{2})"
+    r"(?:\s*\((?:(?P<zone>[\w+/-]+), ?)?UTC(?:(?P<sign>[+-])(?P<hours>\d{2}):(?P<minutes>\d{2}))?\))?",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 def now_in(instructions: str) -> datetime | None:
-    """The moment that the instructions name: "Now: Saturday 21 November 2026, 09:30 UTC"."""
+    """The moment that the instructions name, in the zone they name: "Now: Saturday 21 November 2026, 10:30
+    (Europe/Paris, UTC+01:00)"; UTC where they name none."""
     found = _NOW.search(instructions)
     try:
-        return datetime.strptime(found[1], "%d %B %Y, %H:%M").replace(tzinfo=UTC) if found else None
+        return (
+            datetime.strptime(found["at"], "%d %B %Y, %H:%M").replace(tzinfo=_zone(found)) if found else None
+        )
     except ValueError:
         return None
+
+
+def _zone(found: re.Match[str]) -> tzinfo:
+    """The zone, which knows of summer time; where it is not known, the offset of that moment."""
+    if found["zone"]:
+        try:
+            return ZoneInfo(found["zone"])
+        except (KeyError, OSError, ValueError):
+            pass
+    if not found["sign"]:
+        return UTC
+    offset = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"]))
+    return timezone(-offset if found["sign"] == "-" else offset)
 
 
 def due(text: str, now: datetime | None) -> datetime | None:
@@ -52,7 +73,7 @@ def due(text: str, now: datetime | None) -> datetime | None:
         return None
     if (found := _IN.search(text)) and (unit := _UNITS.get(found[2].lower())):
         count = int(found[1]) if found[1].isdigit() else _NUMBERS.get(found[1].lower(), 0)
-        return now + timedelta(**{unit: count}) if count else None
+        return _later(now, unit, count) if count else None
     days = _days_ahead(text, now)
     hour = _AT.search(text)
     if days is None and not hour:
@@ -63,6 +84,12 @@ def due(text: str, now: datetime | None) -> datetime | None:
         at, minute = _time(hour)
         when = day.replace(hour=at, minute=minute)
     return when + timedelta(days=1) if days is None and when <= now else when
+
+
+def _later(now: datetime, unit: str, count: int) -> datetime:
+    """Days keep the time on the clock, hours are as long as they are."""
+    ahead = timedelta(**{unit: count})
+    return now + ahead if unit in ("days", "weeks") else (now.astimezone(UTC) + ahead).astimezone(now.tzinfo)
 
 
 def _days_ahead(text: str, now: datetime) -> int | None:

@@ -58,9 +58,9 @@ def read(text: str, language: Language) -> list[Said]:
     tongue = TONGUES.get(language, VERBATIM)
     said: list[Said] = []
     person = ""
-    sentences = list(_sentences(text[:READ]))
-    for sentence in sentences if len(text) <= READ else sentences[:-1]:
-        for clause, correction in _clauses(sentence, tongue):
+    parts = list(sentences(text[:READ]))
+    for sentence in parts if len(text) <= READ else parts[:-1]:
+        for clause, correction in clauses(sentence, tongue):
             if person and (pronoun := re.match(r"(?:he|she|il|elle)\b(?!')", clause, re.I)):
                 clause = person + clause[pronoun.end() :]
             thing = _meaning(clause, tongue)
@@ -72,10 +72,10 @@ def read(text: str, language: Language) -> list[Said]:
     return said
 
 
-def _sentences(text: str) -> Iterator[str]:
+def sentences(text: str) -> Iterator[str]:
     """Cut at full stops and line ends, but neither in "Dr. No" nor in "J. R. R. Tolkien"."""
     held = ""
-    for piece in re.split(r"(?<=[.!?…])\s+|(?<=[。！？])|[\r\n]+", text):
+    for piece in re.split(r"(?<=[.!?…])\s+|(?<=[。！？؟۔।])\s*|[\r\n]+", text):
         held = f"{held} {piece}".strip() if held else piece.strip()
         if re.search(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|Mme|M|[A-Z])\.$", held[-8:]):
             continue
@@ -86,7 +86,7 @@ def _sentences(text: str) -> Iterator[str]:
         yield held
 
 
-def _clauses(sentence: str, tongue: Tongue) -> Iterator[tuple[str, bool]]:
+def clauses(sentence: str, tongue: Tongue) -> Iterator[tuple[str, bool]]:
     """Without "well," and "no, actually", and cut where a new clause begins; and whether it corrects."""
     if len(sentence) > LONGEST:
         return

@@ -1,5 +1,7 @@
 """What the stand-in says, in each of its languages; one it does not know is answered in English."""
 
+import re
+
 from agent.offline.words import Language
 
 PHRASES: dict[str, dict[str, str]] = {
@@ -15,6 +17,7 @@ PHRASES: dict[str, dict[str, str]] = {
                   "ask me "
         "for it.",
         "listening": "I'm listening.",
+        "as you wish": "As you wish.",
         "unclear": "I'm not sure I understood that. I can keep what you tell me (\"remember that …\") and "
                    "repeat it "
         "when you ask.",
@@ -49,6 +52,7 @@ PHRASES: dict[str, dict[str, str]] = {
                   "retenir, "
         "ou demande-le-moi.",
         "listening": "Je t'écoute.",
+        "as you wish": "Comme tu veux.",
         "unclear": "Je ne suis pas sûr d'avoir compris. Je peux retenir ce que tu me dis (« retiens que … "
                    "») et le "
         "répéter quand tu le demandes.",
@@ -80,6 +84,7 @@ PHRASES: dict[str, dict[str, str]] = {
         "אני גם שומר רשימת משימות.",
         "cannot": "זה גדול עליי: אני יודע רק לחזור על מה שסיפרו לי. אפשר לספר לי משהו לזכור, או לשאול עליו.",
         "listening": "אני מקשיב.",
+        "as you wish": "כרצונך.",
         "unclear": "לא בטוח שהבנתי. אפשר לבקש ממני לזכור (\"תזכור ש…\") ולשאול אחר כך.",
         "nice": "נעים להכיר, {}.",
         "sorry": "צר לי לשמוע.",
@@ -138,10 +143,42 @@ PHRASES: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
+PROFILE: dict[str, dict[str, str]] = {
+    "en": {
+        "name": "Your name is {}", "role": "Your job: {}", "lives in": "You live in {}",
+        "level": "Your level: {}", "native language": "Your native language is {}",
+        "time zone": "Your time zone is {}", "goals": "Your goals: {}",
+    },
+    "fr": {
+        "name": "Tu t'appelles {}", "role": "Ton métier : {}", "lives in": "Tu habites à {}",
+        "level": "Ton niveau : {}", "native language": "Ta langue maternelle : {}",
+        "time zone": "Ton fuseau horaire : {}", "goals": "Tes objectifs, tes buts : {}",
+    },
+    "he": {
+        "name": "השם שלך: {}", "role": "העבודה שלך: {}", "lives in": "העיר שבה אתם גרים: {}",
+        "level": "הרמה שלך: {}", "native language": "שפת האם שלך: {}", "time zone": "אזור הזמן שלך: {}",
+        "goals": "המטרות שלך: {}",
+    },
+}  # fmt: skip
+"""What the profile says, told to the person; by its labels."""
+
+
 def say(language: Language, key: str, *values: object, **named: object) -> str:
     """The phrase, in English where the language has none."""
     phrase = PHRASES.get(language, {}).get(key) or PHRASES["en"][key]
     return phrase.format(*values, **named)
+
+
+def brief(language: Language, key: str, *values: object, **named: object) -> str:
+    """Its first sentence, where the others only go on talking."""
+    phrase = PHRASES.get(language, {}).get(key) or PHRASES["en"][key]
+    first = re.match(r".+?[.!?](?=\s)", phrase)
+    short = phrase if first is None or "{" in phrase[first.end() :] else first[0]
+    return short.format(*values, **named)
+
+
+def told_of_profile(language: Language, label: str, value: str) -> str:
+    return PROFILE.get(language, PROFILE["en"])[label].format(value)
 
 
 def is_own(text: str) -> bool:

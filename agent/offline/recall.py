@@ -44,6 +44,13 @@ class Asker:
     name: str | None
     names: tuple[str, ...]
     language: Language
+    """The one they write in."""
+    wished: Language | None = None
+    """The one they want to be answered in, where they said so."""
+
+    @property
+    def speaks(self) -> Language:
+        return self.wished or self.language
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +113,7 @@ def answer(
     if is_general(question, asker):
         return Answer(_lines(_newest_first(candidates, lambda hit: not _own(hit, asker)), asker))
     weights = {id(hit): _weight(hit, question, asker, also) for hit in candidates}
-    facts = [weights[id(hit)] for hit in candidates if hit.get("kind") != "message"]
+    facts = [weights[id(hit)] for hit in candidates if _rank(hit) == 0]
     best_fact, best = max(facts, default=0.0), max(weights.values(), default=0.0)
     if not best and not is_about_people(question):
         return Answer(sure=False)
@@ -116,8 +123,7 @@ def answer(
     relevant = [
         hit
         for hit in candidates
-        if weights[id(hit)] >= CLOSE_TO_BEST * best
-        and (hit.get("kind") != "message" or weights[id(hit)] > best_fact)
+        if weights[id(hit)] >= CLOSE_TO_BEST * best and (_rank(hit) == 0 or weights[id(hit)] > best_fact)
     ]
     return Answer(_lines(_newest_first(relevant), asker))
 
@@ -125,10 +131,14 @@ def answer(
 def _newest_first(
     hits: list[dict[str, Any]], later: Callable[[dict[str, Any]], bool] = lambda hit: False
 ) -> list[dict[str, Any]]:
-    """Facts before messages, the newest first and of equals the best; those that are to come `later` do "
-    "so."""
+    """Facts before messages, the newest first and of equals the best; those to come `later` do so."""
     newest = sorted(hits, key=lambda hit: (str(hit.get("created_at", "")), _score(hit)), reverse=True)
-    return sorted(newest, key=lambda hit: (hit.get("kind") == "message", later(hit)))
+    return sorted(newest, key=lambda hit: (_rank(hit), later(hit)))
+
+
+def _rank(hit: dict[str, Any]) -> int:
+    """A fact before what somebody said, and that before what a summary says of it."""
+    return {"message": 1, "summary": 2}.get(str(hit.get("kind")), 0)
 
 
 def _is_evidence(hit: dict[str, Any], heard: str) -> bool:
@@ -162,7 +172,7 @@ def _weight(hit: dict[str, Any], question: str, asker: Asker, also: frozenset[st
             weight += 3 if key in names else 2
         elif any(related(key, word) for word in found):
             weight += 1.5
-    own = hit.get("kind") != "message" and is_first_person(question) and _own(hit, asker)
+    own = _rank(hit) == 0 and is_first_person(question) and _own(hit, asker)
     return weight + 1 if weight and own else weight
 
 
@@ -192,7 +202,7 @@ def _lines(hits: list[dict[str, Any]], asker: Asker) -> tuple[str, ...]:
     for hit in hits:
         keys = key_words(str(hit["content"]))
         known = sum(any(alike(key, word) for word in told) for key in keys)
-        if hit.get("kind") == "message" and keys and known * 2 >= len(keys):
+        if _rank(hit) and keys and known * 2 >= len(keys):
             continue
         line = _line(hit, asker)
         if line not in lines:
@@ -208,15 +218,15 @@ def _line(hit: dict[str, Any], asker: Asker) -> str:
     if hit.get("kind") == "message":
         author = str(hit.get("author") or "")
         if _own(hit, asker) or not author:
-            return say(asker.language, "you said", text)
-        return say(asker.language, "said", author, text)
+            return say(asker.speaks, "you said", text)
+        return say(asker.speaks, "said", author, text)
     return spoken_to(text, asker)
 
 
 def spoken_to(content: str, asker: Asker) -> str:
     """A memory, said to the person who asks where it is about them."""
     if words_of_theirs := quoted(content, asker.names):
-        return say(asker.language, "you said", words_of_theirs)
+        return say(asker.speaks, "you said", words_of_theirs)
     return second_person(content, asker.names, asker.language) or content
 
 

@@ -1,18 +1,21 @@
-"""What one model call of the stand-in is about: who speaks, what they say, which tasks are open.
+"""What one model call of the stand-in is about: who speaks, what they say, what is known of them already.
 
-All of it is read from the instructions and the messages, leniently.
+All of it is read from the instructions (`agent.offline.prompt`) and the messages, leniently.
 """
 
 import re
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Literal
 
-from agent.offline.due import now_in
 from agent.offline.facts import Draft, corrected, draft
-from agent.offline.grammar import Fact, Said, read
+from agent.offline.grammar import Courtesy, Fact, Question, Said, read
+from agent.offline.languages import own_language
 from agent.offline.person import SPEAKER
+from agent.offline.phrases import brief, say
+from agent.offline.prompt import Prompt, Wishes, prompt
 from agent.offline.recall import Asker
+from agent.offline.stating import WISHES, stated
 from agent.offline.words import Language, bag, clean, language_of
 
 MOST_FACTS = 8
@@ -22,36 +25,31 @@ Turn = tuple[Literal["user", "assistant"], str]
 
 
 @dataclass(frozen=True, slots=True)
-class OpenTask:
-    id: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
 class Scene:
     asker: Asker
     heard: str
     """The message to answer, without the name in front of it."""
     said: tuple[Said, ...]
     named: bool
-    """Whether the person gave their name in this conversation."""
+    """Whether the person gave their name, in this conversation or before."""
     before: tuple[str, ...]
     """What the same person told earlier in the conversation, worded as it is remembered, oldest first."""
-    tasks: tuple[OpenTask, ...]
-    now: datetime | None
     shared: bool
+    prompt: Prompt
+    """With what was just said of how to answer: it holds at once."""
+    wished: bool
+    """Whether the message says how to answer."""
 
     def draft(self, fact: Fact) -> Draft:
-        return draft(fact, self.asker.name, self.asker.language, self.shared, self.now)
+        return draft(fact, self.asker.name, self.asker.language, self.shared, self.prompt.now)
+
+    def say(self, key: str, *values: object, **named: object) -> str:
+        """A phrase in the language that is wished, and as short."""
+        speak = brief if self.prompt.wishes.short else say
+        return speak(self.asker.speaks, key, *values, **named)
 
 
-_SPEAKING = re.compile(
-    r"^[^\w\n]*speaking now[^\w\n]*:[ *`\"']*(.+?)[ *`\"'.]*$", re.IGNORECASE | re.MULTILINE
-)
-_TASK = re.compile(
-    r"^[^\w\n]*\[task ([^\]\n]+)\]\s*(.+?)\s*(?:\((open|in_progress|done)\b[^()\n]*\))?\s*$", re.M
-)
-_WHERE = re.compile(r"^[^\w\n]*where[^\w\n]*:(.+)$", re.IGNORECASE | re.MULTILINE)
+_ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _PREFIX = re.compile(r"([^\W\d_][^:\n]{0,38}): (?=\S)")
 _NOBODY = bag(
     "you user me anonymous default demo test guest local cli root admin ubuntu none unknown someone"
@@ -61,32 +59,62 @@ _MARKERS = bag("todo note remember task reminder done finished rappel tâche cor
 
 def scene(instructions: str, turns: list[Turn]) -> Scene:
     """What this model call is about; `turns` ends with the message to answer."""
+    known = prompt(instructions)
+    at = known.now or _ANY_TIME
     users = [clean(text) for role, text in turns if role == "user"] or [""]
-    speaking = _SPEAKING.search(instructions)
-    given = speaking[1] if speaking else ""
-    where = _WHERE.search(instructions)
-    private = bool(where and re.search(r"\b(?:private|direct|dm)\b", where[1], re.I))
-    prefix = "" if private else _common_prefix(users, given)
+    prefix = "" if known.private else _common_prefix(users, known.speaker)
     heard = users[-1][len(prefix) + 2 :] if prefix else users[-1]
     own = [text.removeprefix(f"{prefix}: ") for text in users if not prefix or text.startswith(f"{prefix}: ")]
-    language: Language = next((found for text in reversed(own) if (found := language_of(text))), "en")
-    shown = prefix or _display(given)
-    stated = next((name for text in reversed(own) if (name := _stated_name(text))), None)
-    names = dict.fromkeys(name for name in (stated, shown, given if shown else None) if name)
-    nobody = () if prefix else tuple(dict.fromkeys(SPEAKER.values()))
-    asker = Asker(name=stated or shown or None, names=(*names, *nobody), language=language)
+    wish = [pair for pair in stated(heard, at) if pair[0] in WISHES]
+    before = [pair for text in own[:-1] for pair in stated(text, at)]
+    known = replace(known, wishes=_followed(known.wishes, before, wish))
+    shows: Language = known.wishes.language or "en"
+    language = next((found for text in reversed(own) if (found := language_of(text))), shows)
+    called = next((name for text in reversed(own) if (name := _stated_name(text))), None)
+    asker = _asker(known, called, prefix, language)
     return Scene(
         asker=asker,
         heard=heard,
-        said=tuple(read(heard, language)),
-        named=bool(stated),
+        said=tuple(thing for thing in read(heard, language) if not (wish and _is_the_wish(thing, at))),
+        named=bool(called or known.name),
         before=_told_before(own[:-1], asker, shared=bool(prefix)),
-        tasks=tuple(
-            OpenTask(id, text) for id, text, status in _TASK.findall(instructions) if status != "done"
-        ),
-        now=now_in(instructions),
         shared=bool(prefix),
+        prompt=known,
+        wished=bool(wish),
     )
+
+
+def _followed(wishes: Wishes, before: list[tuple[str, str]], now: list[tuple[str, str]]) -> Wishes:
+    """What is wished now, or else what the prompt says, or else what was wished in this conversation and has
+    not come into the prompt yet."""
+    given = {
+        "language": wishes.language,
+        "answer_length": "short" if wishes.short else None,
+        "prefers_bullets": None if wishes.bullets is None else str(wishes.bullets).lower(),
+    }
+    told = dict(before) | {key: value for key, value in given.items() if value} | dict(now)
+    return Wishes(
+        language=own_language(told.get("language", "")),
+        short=told.get("answer_length") == "short",
+        bullets={"true": True, "false": False}.get(told.get("prefers_bullets", "")),
+    )
+
+
+def _is_the_wish(thing: Said, at: datetime) -> bool:
+    """ "Can you answer me in French?" is no question to look up, "write to me in French" is not beyond us."""
+    if isinstance(thing, Courtesy):
+        return thing.kind in ("cannot", "listening")
+    return isinstance(thing, Question) and bool(stated(thing.text, at))
+
+
+def _asker(known: Prompt, called: str | None, prefix: str, language: Language) -> Asker:
+    """By the name they gave, or else the one they are shown under; in private they are also "the user"."""
+    shown = prefix or _display(known.speaker)
+    given = (called, known.name, shown, known.speaker if shown else None)
+    names = dict.fromkeys(name for name in given if name)
+    nobody = () if prefix else tuple(dict.fromkeys(SPEAKER.values()))
+    name = called or known.name or shown or None
+    return Asker(name, names=(*names, *nobody), language=language, wished=known.wishes.language)
 
 
 def _told_before(texts: list[str], asker: Asker, shared: bool) -> tuple[str, ...]:

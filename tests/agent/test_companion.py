@@ -455,11 +455,13 @@ async def test_an_index_on_a_server_is_built_anew(
 
     opened: list[tuple[str, str | None]] = []
 
-    async def opening(url: str, key: str | None, dimension: int, fingerprint: str) -> ServerIndex:
+    async def opening(
+        url: str, key: str | None, dimension: int, fingerprint: str, **named: str
+    ) -> ServerIndex:
         opened.append((url, key))
         if damaged and len(opened) == 1:
             raise IndexUnavailable("there is something wrong with it")
-        return await ServerIndex.over(AsyncQdrantClient(":memory:"), url, dimension, fingerprint)
+        return await ServerIndex.over(AsyncQdrantClient(":memory:"), url, dimension, fingerprint, **named)
 
     monkeypatch.setattr(ServerIndex, "open", opening)
     pet = await open_pet(qdrant_url="http://127.0.0.1:6333", qdrant_api_key="q-key")

@@ -35,7 +35,7 @@ async def _in_doubt(pet: Companion, server: ScriptedServer, way: Any, ruling: An
 async def test_a_doubt_is_put_to_the_model_for_upkeep(
     pet_at: PetAt, some_way: Any, server: ScriptedServer
 ) -> None:
-    pet = await pet_at(some_way, judge=True, upkeep_model="tinier")
+    pet = await pet_at(some_way, judge=True, look_back="plain", upkeep_model="tinier")
 
     assert await _in_doubt(pet, server, some_way, REPLACE) == [NEW]
 
@@ -49,7 +49,7 @@ async def test_a_doubt_is_put_to_the_model_for_upkeep(
 async def test_the_model_that_answers_judges_where_no_other_is_named(
     pet_at: PetAt, first_way: Any, server: ScriptedServer
 ) -> None:
-    pet = await pet_at(first_way, judge=True)
+    pet = await pet_at(first_way, judge=True, look_back="plain")
 
     assert await _in_doubt(pet, server, first_way, ADD) == [OLD, NEW]
 
@@ -60,7 +60,7 @@ async def test_the_model_that_answers_judges_where_no_other_is_named(
 async def test_a_judge_that_fails_costs_nothing(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, caplog: pytest.LogCaptureFixture, ruling: Any
 ) -> None:
-    pet = await pet_at(first_way, judge=True, model_retries=0)
+    pet = await pet_at(first_way, judge=True, look_back="plain", model_retries=0)
 
     assert await _in_doubt(pet, server, first_way, ruling) == [OLD, NEW]
 
@@ -78,7 +78,7 @@ async def test_nobody_is_asked_unless_it_is_set(
 
 
 async def test_the_stand_in_does_not_judge(open_pet: OpenPet) -> None:
-    pet = await open_pet(judge=True)
+    pet = await open_pet(judge=True, look_back="plain")
 
     await pet.house()
 

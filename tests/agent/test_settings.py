@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 import agent.settings
+from agent.budget import Budget
 from agent.errors import SettingsError
 from agent.settings import DEFAULT_MODEL, Settings
 
@@ -35,6 +36,9 @@ VALUES: dict[str, tuple[str, Any]] = {
     "importance_floor": ("0.5", 0.5),
     "purge_minutes": ("0.5", 0.5),
     "log_level": ("debug", "DEBUG"),
+    "look_back": ("plain", "plain"),
+    "mode": ("study", "study"),
+    "context_budget": ("125 tokens", Budget(125, "tokens")),
 }
 
 

@@ -156,7 +156,7 @@ async def test_the_reply_and_its_work_are_on_disk_before_it_goes_out(
 
     reply, _ = await way.ask(pet, "I play the cello", user="ana")
     written = rows("SELECT id, role FROM messages ORDER BY seq")  # nothing else has run in between
-    waiting = rows("SELECT kind, user_id, payload FROM work")
+    waiting = rows("SELECT payload FROM work WHERE kind = 'store_memories'")
     kept = rows("SELECT content FROM memories")
 
     assert [row["role"] for row in written] == ["user", "assistant"]
@@ -398,4 +398,4 @@ async def test_the_prompt_of_a_late_turn_is_no_longer_than_that_of_an_early_one(
 
     lengths = [len(json.dumps(asked.json)) for asked in server.asked]
     assert len(await pet.memories(user="ana")) == turns
-    assert len(set(lengths[4:])) == 1
+    assert max(lengths[20:]) <= lengths[19], "the facts that go with it are few, and no others come"

@@ -1,12 +1,14 @@
 """A language model's server on 127.0.0.1 that answers by a script.
 
 It speaks the two APIs of OpenAI, `/v1/responses` and `/v1/chat/completions`, whole and as a stream, and keeps
-what it was asked:
+what it was asked. The calls that look back at a conversation come at any time; they are answered and kept
+apart, with "nothing new" unless they have a script of their own:
 
     async with ScriptedServer.running() as server:
         server.script(Call("search_memories", {"query": "tea"}), answer("You like tea."))
         ...                                     # with server.url as the base URL
         assert server.asked[0].json["model"] == "tiny"
+        assert "Ana: tea!" in server.looked_back[0].text
 """
 
 import asyncio
@@ -17,6 +19,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+LOOKS_BACK = "You keep the notes of a companion"
+"""How the prompt of looking back begins."""
 PIECE = 7
 """Characters of a streamed piece of text."""
 
@@ -39,7 +43,7 @@ class Asked:
     def system(self) -> str:
         if "instructions" in self.json:
             return str(self.json["instructions"])
-        return "\n".join(m["content"] for m in self.json["messages"] if m["role"] == "system")
+        return "\n".join(m["content"] for m in self.json.get("messages", ()) if m["role"] == "system")
 
     @property
     def conversation(self) -> list[tuple[str, str]]:
@@ -50,6 +54,15 @@ class Asked:
             for item in items
             if item.get("role") in ("user", "assistant") and isinstance(item.get("content"), str)
         ]
+
+    @property
+    def text(self) -> str:
+        """All that was said to the model, in one."""
+        return "\n".join([self.system, *(text for _, text in self.conversation)])
+
+    @property
+    def looks_back(self) -> bool:
+        return LOOKS_BACK in self.text
 
     @property
     def results(self) -> list[str]:
@@ -152,9 +165,13 @@ class ScriptedServer:
     def __init__(self) -> None:
         self.url = ""
         self.asked: list[Asked] = []
+        """Calls for a reply, in order."""
+        self.looked_back: list[Asked] = []
+        """Calls that looked back at a conversation, in order."""
         self.left = asyncio.Event()
         """Set once a client went away while it was kept waiting."""
         self._steps: list[Step] = []
+        self._findings: list[Step] = []
         self._numbers = count(1)
         self._open: set[asyncio.StreamWriter] = set()
 
@@ -176,6 +193,17 @@ class ScriptedServer:
         """What the next calls get, one each. A call beyond them fails with 418."""
         self._steps += steps
 
+    def script_looking_back(self, *steps: Step) -> None:
+        """What the next calls that look back get, one each; beyond them, that there is nothing new."""
+        self._findings += steps
+
+    def _step(self, asked: Asked) -> Step:
+        if asked.looks_back:
+            self.looked_back.append(asked)
+            return self._findings.pop(0) if self._findings else Say("{}")
+        self.asked.append(asked)
+        return self._steps.pop(0) if self._steps else Fail(418, "the script is at its end")
+
     @property
     def unused(self) -> int:
         return len(self._steps)
@@ -184,9 +212,7 @@ class ScriptedServer:
         self._open.add(writer)
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             while asked := await _read(reader):
-                self.asked.append(asked)
-                step = self._steps.pop(0) if self._steps else Fail(418, "the script is at its end")
-                if not await self._answer(step, asked, reader, writer):
+                if not await self._answer(self._step(asked), asked, reader, writer):
                     break
         self._open.discard(writer)
         writer.close()

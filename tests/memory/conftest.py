@@ -22,6 +22,7 @@ import pytest
 
 from memory.audience import Audience, Place
 from memory.case import Origin
+from memory.conversations import Conversations, owner_of
 from memory.database import Database
 from memory.embedders import Thresholds
 from memory.embedders.bundled import BundledEmbedder
@@ -114,11 +115,20 @@ class House:
         self.store = MemoryStore(self.database)
         self.history = History(self.database)
         self.transcript = Transcript(self.database)
+        self.conversations = Conversations(self.database)
         self.tasks = Tasks(self.database)
         self.queue = WorkQueue(self.database)
-        self.indexing = Indexing(self.store, self.transcript, self.index, self.embedder, self.clock)
+        self.indexing = Indexing(
+            self.store, self.transcript, self.index, self.embedder, self.clock, self.conversations
+        )
         self.recall = Recall(
-            self.store, self.transcript, self.index, self.embedder, self.indexing, self.clock
+            self.store,
+            self.transcript,
+            self.index,
+            self.embedder,
+            self.indexing,
+            self.clock,
+            self.conversations,
         )
         self.likeness = Likeness(self.database, self.store, self.index, self.embedder, judge=None)
         self.remembering = Remembering(
@@ -155,6 +165,21 @@ class House:
         async with self.database.write() as connection:
             await self.transcript.append(connection, message, user=user, place=where, now=self.clock.now)
         return message.id
+
+    async def summarise(
+        self, summary: str, user: str = "anna", place: str | None = None, *, conversation: str | None = None
+    ) -> str:
+        """A summary of a conversation, which covers one message more than the last; its id."""
+        where = Place.parse(place)
+        talk, owner = conversation or (f"dm:{user}" if where.private else where.key), owner_of(user, where)
+        before = await self.conversations.of(talk, owner)
+        after = before.covered if before else 0
+        assert await self.conversations.update(
+            talk, owner, summary, after=after, covered=after + 1, now=self.clock.now
+        )
+        kept = await self.conversations.of(talk, owner)
+        assert kept is not None
+        return kept.id
 
     async def known(self, user: str = "anna", place: str | None = None) -> set[str]:
         """The texts of all memories that may be read there."""

@@ -7,11 +7,13 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+import sqlalchemy as sa
 
 from memory.audience import Audience
 from memory.compare import content_key
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Point, Question
+from memory.tables import active_conversations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,6 +184,98 @@ async def test_what_an_earlier_process_left_is_found(
     assert await later.found("cat") == {"Anna has a cat"}
 
 
+# Summaries of conversations.
+
+
+async def test_a_summary_is_put_as_it_is_now(house: House) -> None:
+    id = await house.summarise("Anna paints her boat")
+    assert await house.indexing.due() == 1
+    assert await house.indexing.catch_up() == 1
+    assert await found_by_words(house, "boat") == {id}
+    await house.summarise("Anna paints her fence")
+    assert await house.indexing.catch_up() == 1
+    assert await found_by_words(house, "boat") == set()
+    assert await found_by_words(house, "fence") == {id}
+    assert await house.indexing.due() == await house.indexing.catch_up() == 0
+
+
+async def test_an_empty_summary_is_taken_out(house: House) -> None:
+    id = await house.summarise("Anna paints her boat")
+    await house.indexing.catch_up()
+    await house.summarise("  ")
+    assert await house.indexing.catch_up() == 1
+    assert await in_index(house, id) == set()
+    assert await house.indexing.due() == 0
+
+
+async def test_more_summaries_than_a_batch_are_put_batch_by_batch(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.indexing.BATCH", 3)
+    for number in range(7):
+        await house.summarise(f"Anna paints boat {number}", conversation=str(number))
+    told: list[int] = []
+    assert await house.indexing.catch_up(told.append) == 7
+    assert told == [3, 3, 1]
+    assert await house.index.count() == 7
+
+
+async def test_a_summary_that_changes_while_it_is_put_is_put_again(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await house.summarise("Anna paints her boat")
+    put = house.index.put
+
+    async def meanwhile_it_changes(points: Sequence[Point]) -> None:
+        await put(points)
+        if points:
+            monkeypatch.undo()
+            await house.summarise("Anna paints her fence")
+
+    monkeypatch.setattr(house.index, "put", meanwhile_it_changes, raising=False)
+    await house.indexing.catch_up()
+    assert await house.indexing.due() == 1
+    await house.indexing.catch_up()
+    assert len(await found_by_words(house, "fence")) == 1
+
+
+async def test_a_summary_that_is_deleted_while_it_is_put_leaves_no_point(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = await house.summarise("Anna paints her boat")
+    put = house.index.put
+
+    async def meanwhile_it_is_deleted(points: Sequence[Point]) -> None:
+        async with house.database.write() as connection:
+            await connection.execute(sa.delete(active_conversations))
+        await put(points)
+
+    monkeypatch.setattr(house.index, "put", meanwhile_it_is_deleted, raising=False)
+    await house.indexing.catch_up()
+    assert await in_index(house, id) == set()
+
+
+@pytest.mark.parametrize("part", ["index", "embedder"])
+async def test_a_summary_made_while_a_part_is_away_is_caught_up_when_it_is_back(
+    house: House, part: str
+) -> None:
+    getattr(house, part).away = True
+    await house.summarise("Anna paints her boat")
+    await house.indexing.try_to_catch_up()
+    getattr(house, part).away = False
+    assert await house.indexing.due() == 1
+    assert await house.found("boat") == {"Anna paints her boat"}
+
+
+async def test_a_summary_that_an_earlier_process_kept_and_did_not_index_is_found(
+    house: House, build_house: HouseBuilder, bundled: BundledEmbedder
+) -> None:
+    await house.indexing.catch_up()
+    await house.summarise("Anna paints her boat")
+    later = await build_house(house.database, bundled, house.index)
+    assert await later.found("boat") == {"Anna paints her boat"}
+
+
 async def test_many_catching_up_at_once_do_it_once(house: House) -> None:
     house.index.away = True
     for number in range(5):
@@ -197,6 +291,7 @@ async def fill(house: House) -> None:
     await house.remember("Anna has a cat")
     await house.remember("Anna is ill", ttl="7d")
     await house.hear("I have a cat")
+    await house.summarise("Anna told of her cat")
     await house.indexing.catch_up()
 
 
@@ -208,9 +303,9 @@ async def test_a_deleted_index_is_made_again_from_the_record(
     await house.index.close()
     shutil.rmtree(tmp_path / "index")
     later = await build_house(database, bundled)
-    assert await later.indexing.due() == 3
-    assert await later.found("cat") >= {"Anna has a cat", "I have a cat"}
-    assert await later.index.count() == 3
+    assert await later.indexing.due() == 4
+    assert await later.found("cat") >= {"Anna has a cat", "I have a cat", "Anna told of her cat"}
+    assert await later.index.count() == 4
     assert await later.indexing.due() == 0
 
 
@@ -221,15 +316,15 @@ async def test_another_embedder_has_the_index_made_again(
     await fill(house)
     await house.index.close()
     later = await build_house(database, words_embedder)
-    assert await later.indexing.due() == 3
-    assert await later.found("cat") >= {"Anna has a cat", "I have a cat"}
+    assert await later.indexing.due() == 4
+    assert await later.found("cat") >= {"Anna has a cat", "I have a cat", "Anna told of her cat"}
     await later.index.close()
     back = await build_house(database, bundled)
-    assert await back.indexing.catch_up() == 3
+    assert await back.indexing.catch_up() == 4
 
 
 async def test_a_wiped_index_is_filled_again(house: House) -> None:
     await fill(house)
     await house.index.wipe()
-    assert await house.indexing.catch_up() == 3
-    assert await house.index.count() == 3
+    assert await house.indexing.catch_up() == 4
+    assert await house.index.count() == 4

@@ -27,6 +27,7 @@ from pathlib import Path
 from uuid import uuid4
 from memory.audience import PRIVATE
 from memory.case import Origin
+from memory.conversations import Conversations
 from memory.database import Database
 from memory.embedders.bundled import BundledEmbedder
 from memory.index import fingerprint_of
@@ -51,7 +52,7 @@ async def main():
 
     database, index = await Database.open(url, Path()), LateIndex(opener)
     store, transcript = MemoryStore(database), Transcript(database)
-    indexing = Indexing(store, transcript, index, embedder, now)
+    indexing = Indexing(store, transcript, index, embedder, now, Conversations(database))
     likeness = Likeness(database, store, index, embedder, None)
     remembering = Remembering(database, store, likeness, indexing, now, 0.3)
     for number in count(begin):

@@ -19,6 +19,10 @@ def fact(text: str, author: str = "Ann", days_ago: float = 100, importance: floa
     return Candidate("memory", text, author, NOW - days_ago * DAY, importance=importance)
 
 
+def summary(text: str, days_ago: float = 100) -> Candidate:
+    return Candidate("summary", text, "", NOW - days_ago * DAY, ours=True)
+
+
 def order(question: str, lanes: dict[str, list[tuple[str, float]]], found: dict[str, Candidate]) -> list[str]:
     return [id_ for id_, _ in rank(question, lanes, found, NOW)]
 
@@ -57,6 +61,55 @@ def test_a_weak_fact_does_not_win_over_a_strong_message() -> None:
         "window_dense": [("message", 0.9)],
     }
     assert order("skiing", lanes, found)[0] == "message"
+
+
+def test_a_summary_comes_after_what_it_was_made_from() -> None:
+    for evidence in (message("I ski"), fact("Ann skis")):
+        found = {"summary": summary("Ann talks about skiing."), "evidence": evidence, "other": message()}
+        both = [("summary", 3.0), ("evidence", 2.9), ("other", 1.0)]
+        lanes = {"words": both, "dense": both, "window_words": both[1:], "window_dense": both[1:]}
+        assert order("skiing", lanes, found) == ["evidence", "summary", "other"]
+
+
+def test_a_summary_needs_no_exchange_to_be_found_among_messages() -> None:
+    found = {"summary": summary("They talk about skiing."), **{str(n): message() for n in range(9)}}
+    both = [("summary", 3.0), *((str(n), 1.0 - n / 10) for n in range(9))]
+    lanes = {"words": both, "dense": both, "window_words": both[1:], "window_dense": both[1:]}
+    scores = dict(rank("skiing", lanes, found, NOW))
+    assert scores["summary"] == pytest.approx(0.5)
+    assert order("skiing", lanes, found).index("summary") < 5
+
+
+def test_a_summary_has_no_importance_of_its_own() -> None:
+    found = {"summary": summary("They ski.")}
+    lanes = {"words": [("summary", 3.0)]}
+    weighed = {"summary": replace(found["summary"], importance=1.0)}
+    assert rank("ski", lanes, found, NOW) == rank("ski", lanes, weighed, NOW)
+
+
+def test_a_summary_is_about_whom_it_mentions() -> None:
+    found = {
+        "of ben": summary("Ben dives."),
+        "of ann": summary("Ann skis."),
+        "a": message(author="Ann"),
+        "b": message(author="Ben"),
+    }
+    lanes = {"words": [("of ben", 2.0), ("of ann", 1.9)]}
+    ranked = order("what does Ann do", lanes, found)
+    assert ranked.index("of ann") < ranked.index("of ben")
+
+
+def test_with_everybody_named_names_tell_nothing_of_summaries_either() -> None:
+    found = {"summary": summary("Ann skis."), "ann": message(author="Ann"), "ben": message(author="Ben")}
+    lanes = {"words": [("ben", 2.0), ("ann", 1.9), ("summary", 1.8)]}
+    plain = rank("where did they go", lanes, found, NOW)
+    assert rank("where did Ann and Ben go", lanes, found, NOW) == plain
+
+
+def test_summaries_that_resemble_each_other_keep_their_places() -> None:
+    found = {"first": summary("Ann skis."), "again": summary("Ann skis!"), "new": message("Ben dives")}
+    lanes = {"words": [("first", 2.0), ("again", 1.99), ("new", 0.5)]}
+    assert order("sports", lanes, found)[:2] == ["first", "again"]
 
 
 def test_in_a_short_lane_the_last_hit_still_counts() -> None:
@@ -185,7 +238,7 @@ _found = st.dictionaries(
     _ids,
     st.builds(
         Candidate,
-        kind=st.sampled_from(["memory", "message"]),
+        kind=st.sampled_from(["memory", "message", "summary"]),
         text=st.text(max_size=20),
         author=st.sampled_from(["Ann", "Ben", ""]),
         created_at=st.integers(-90, 2500).map(lambda days: NOW - days * DAY),

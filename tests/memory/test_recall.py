@@ -173,6 +173,112 @@ async def test_facts_are_found_among_more_messages_than_a_search_holds(house: Ho
     assert fact.id in {hit.id for hit in hits}
 
 
+# Summaries of conversations.
+
+
+async def test_a_summary_is_found_by_meaning_and_by_words(house: House) -> None:
+    id = await house.summarise("Anna will paint the boat before May; she decided on blue.")
+    await house.remember("Anna works as a baker")
+    for question in ("which colour was the vessel to get?", "blue"):
+        hit = next(hit for hit in await house.search(question) if hit.kind == "summary")
+        assert (hit.id, hit.content) == (id, "Anna will paint the boat before May; she decided on blue.")
+        assert (hit.created_at, hit.message_id, hit.author, hit.memory) == (house.clock.now, None, None, None)
+        assert 0.0 < hit.score <= 1.0
+
+
+async def test_a_summary_is_found_by_its_audience_alone(house: House) -> None:
+    told = {("anna", None): "Anna's PIN is 1234", ("ben", None): "Ben's PIN is 5678"}
+    told |= {("ben", "acme"): "The PIN of the office is 9999"}
+    for (user, place), summary in told.items():
+        await house.summarise(summary, user, place, conversation="session-1")
+    for (user, place), summary in told.items():
+        assert await house.found("what is the PIN?", user, place) == {summary}
+    assert await house.found("what is the PIN?", "cleo", "acme/general") == {"The PIN of the office is 9999"}
+    assert await house.found("what is the PIN?", "cleo") == set()
+    assert await house.recall.search("what is the PIN?", Audience.of(None)) == []
+
+
+async def test_a_summary_comes_after_the_message_it_was_made_from(house: House) -> None:
+    message = await house.hear("We paint the boat blue")
+    for other in ("It rained all day", "The bakery opens at six", "My sister lives in Rome"):
+        await house.hear(other)
+    summary = await house.summarise("They paint the boat blue.")
+    ids = [hit.id for hit in await house.search("what colour do we paint the boat?")]
+    assert ids.index(message) < ids.index(summary)
+
+
+async def test_a_summary_can_be_left_out(house: House) -> None:
+    id = await house.summarise("They paint the boat.")
+    await house.hear("the boat is blue")
+    assert await house.found("boat") == {"They paint the boat.", "the boat is blue"}
+    for given in ({"exclude": [id]}, {"kinds": frozenset({"message"})}):
+        assert [hit.content for hit in await house.search("boat", **given)] == ["the boat is blue"]
+    assert await house.search("boat", subjects=["boat"]) == []
+
+
+async def test_a_summary_is_shown_as_it_is_in_the_record(house: House) -> None:
+    await house.summarise("They paint the boat.")
+    await house.indexing.catch_up()
+    await house.summarise("They paint the boat blue.")
+    assert await house.found("boat") == {"They paint the boat blue."}
+    await house.summarise("")
+    assert await house.found("boat") == set()
+
+
+async def test_a_summary_that_the_index_shows_to_others_is_held_back_by_the_record(house: House) -> None:
+    id = await house.summarise("Anna's PIN is 1234")
+    await house.indexing.catch_up()
+    [vector] = await house.embedder.embed(["Anna's PIN is 1234"])
+    everywhere = frozenset({"user:anna", "user:ben", "place:acme", GLOBAL})
+    await house.index.put(
+        [Point(id, "summary", everywhere, "Anna's PIN is 1234", vector, house.clock.now)]  # type: ignore[arg-type]
+    )
+    for user, place in (("ben", None), ("ben", "acme"), ("anna", "acme")):
+        assert await house.search("What is Anna's PIN?", user, place) == []
+    assert await house.found("What is Anna's PIN?") == {"Anna's PIN is 1234"}
+
+
+async def test_a_summary_is_found_among_more_messages_than_a_search_holds(house: House) -> None:
+    id = await house.summarise("They talked about the weather, the boat and the cat.")
+    await house.remember("cat cat cat")
+    await house.remember(
+        "Anna's neighbours have horses, hens, a dog that barks all night, and also one old cat"
+    )
+    for number in range(60):
+        await house.hear(f"cat cat cat number {number}")
+    await house.indexing.catch_up()
+    assert id in {hit.id for hit in await house.search("cat cat cat", limit=70)}
+
+
+async def test_what_was_talked_about_is_told_by_the_newest_summaries_first(house: House) -> None:
+    await house.summarise("They chose a name for the cat.", conversation="oldest")
+    house.clock.move(days=1)
+    older = await house.summarise("They planned a holiday.", conversation="older")
+    house.clock.move(days=1)
+    newest = await house.summarise("They paint the boat.")
+    message = await house.hear("we paint the boat")
+    await house.summarise("Ben's secret.", "ben")
+    house.index.away = house.embedder.away = True  # it takes neither
+    hits = await house.search("what did we talk about?")
+    assert [hit.id for hit in hits] == [newest, older, message]
+    assert [hit.kind for hit in hits] == ["summary", "summary", "message"]
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert [hit.id for hit in await house.search("what did we talk about?", limit=1)] == [newest]
+    [first, *_] = await house.search("what did we talk about?", exclude=[newest])
+    assert first.id == older
+    only = await house.search("what did we talk about?", kinds=frozenset({"memory", "message"}))
+    assert [hit.id for hit in only] == [message]
+
+
+async def test_what_was_talked_about_then_is_told_by_the_summaries_of_then(house: House) -> None:
+    then = await house.summarise("They planned a holiday.", conversation="older")
+    house.clock.move(days=1)
+    await house.summarise("They paint the boat.")
+    hits = await house.search("what did we talk about yesterday?")
+    assert [hit.id for hit in hits] == [then]
+
+
 # When the index lies, or is away.
 
 

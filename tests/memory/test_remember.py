@@ -668,6 +668,7 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from memory.case import Origin
+from memory.conversations import Conversations
 from memory.database import Database
 from memory.embedders.bundled import BundledEmbedder
 from memory.errors import IndexUnavailable
@@ -689,7 +690,7 @@ async def main():
     url, importance = sys.argv[1], float(sys.argv[2])
     database = await Database.open(url, Path())
     store, index, embedder = MemoryStore(database), LateIndex(no_index), BundledEmbedder()
-    indexing = Indexing(store, Transcript(database), index, embedder, now)
+    indexing = Indexing(store, Transcript(database), index, embedder, now, Conversations(database))
     likeness = Likeness(database, store, index, embedder, None)
     remembering = Remembering(database, store, likeness, indexing, now, 0.3)
     print("ready", flush=True)

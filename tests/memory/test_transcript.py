@@ -138,6 +138,38 @@ async def test_many_may_speak_at_once(house: House) -> None:
     assert await house.transcript.authors(there("acme")) == {"0", "1", "2", "3"}
 
 
+async def following(house: House, owner: str, seq: int, limit: int, most: int) -> tuple[list[str], list[int]]:
+    lines = await house.transcript.following("talk", owner, seq, limit, most=most)
+    return [line.message.text for line in lines], [line.seq for line in lines]
+
+
+async def test_what_follows_a_line_comes_oldest_first(house: House) -> None:
+    for number in range(6):
+        await house.hear(str(number), conversation="talk")
+    texts, seqs = await following(house, "user:anna", 0, 100, 100)
+    assert texts == list("012345")
+    assert seqs == sorted(seqs)
+    assert (await following(house, "user:anna", seqs[1], 3, 4))[0] == ["2", "3", "4"]
+    assert (await following(house, "user:anna", seqs[5], 3, 4))[0] == []
+
+
+async def test_of_more_than_can_be_followed_the_newest_come(house: House) -> None:
+    for number in range(6):
+        await house.hear(str(number), conversation="talk")
+    assert (await following(house, "user:anna", 0, 3, 6))[0] == ["0", "1", "2"]
+    assert (await following(house, "user:anna", 0, 3, 5))[0] == ["3", "4", "5"]
+
+
+async def test_only_what_its_owner_heard_follows_a_line(house: House) -> None:
+    await house.hear("anna in private", conversation="talk")
+    await house.hear("ben in private", user="ben", conversation="talk")
+    await house.hear("all in acme", user="ben", place="acme", conversation="talk")
+    await house.hear("elsewhere")
+    assert (await following(house, "user:anna", 0, 9, 9))[0] == ["anna in private"]
+    assert (await following(house, "user:ben", 0, 9, 9))[0] == ["ben in private"]
+    assert (await following(house, "place:acme", 0, 9, 9))[0] == ["all in acme"]
+
+
 # What the index is given.
 
 
@@ -165,6 +197,7 @@ async def test_a_line_knows_whose_it_is(house: House) -> None:
     await house.hear("in private")
     await house.hear("in a place", place="acme/general")
     private, shared = await house.transcript.unindexed("g1", 10)
+    assert (private.user, shared.user) == ("anna", "anna")
     assert (private.owners, private.heard_by) == ({"user:anna"}, "user:anna")
     assert shared.owners == {"user:anna", "place:acme/general"}
     assert shared.heard_by == "place:acme/general"

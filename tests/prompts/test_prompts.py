@@ -4,34 +4,104 @@ import inspect
 import re
 from importlib.resources import files
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import agent
 import prompts
+from agent.extraction import Mode
+from memory.records import TaskStatus
+from memory.user_context import FIELDS, MemoryUpdates, field_named
 from prompts import read, render
 
 NAMES = sorted(path.stem for path in Path(prompts.__file__).parent.glob("*.md"))
-PLACE = re.compile(r"\{\{(\w+)\}\}")
+
+PLACES: dict[str, set[str]] = {
+    "assistant": set(),
+    "focus_companion": {"speaker"},
+    "focus_study": {"speaker"},
+    "focus_work": {"speaker"},
+    "judge": {"pairs"},
+    "knowledge": {"documents"},
+    "last_call": set(),
+    "look_back": {
+        *("asked", "characters", "focus", "known", "messages", "more", "noted", "now", "previous", "speaker")
+    },
+    "look_back_memory_summary": {"facts", "speaker"},
+    "look_back_rulings": {"pairs"},
+    "person": {"known"},
+    "persona": set(),
+    "rerank": {"limit", "passages", "question"},
+    "setting": {"now", "speaker", "where"},
+    "summary": {"summary"},
+}
+"""What each prompt is made with."""
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_no_prompt_is_without_a_test() -> None:
+    assert sorted(PLACES) == NAMES
+
+
+@pytest.mark.parametrize("name", PLACES)
 def test_each_prompt_renders_with_its_places_filled(name: str) -> None:
-    places = set(PLACE.findall(read(name)))
-
-    text = render(name, **{place: f"<{place}>" for place in places})
+    text = render(name, **{place: f"<{place}>" for place in PLACES[name]})
 
     assert text == text.strip() != ""
     assert "{{" not in text
-    assert all(f"<{place}>" in text for place in places)
+    assert all(f"<{place}>" in text for place in PLACES[name])
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_each_prompt_refuses_what_it_has_no_place_for(name: str) -> None:
+    values = dict.fromkeys(PLACES[name], "x")
+
+    with pytest.raises(KeyError, match=rf"prompt '{name}': no value for \[\], no place for \['mood'\]"):
+        render(name, **values, mood="good")
+
+
+@pytest.mark.parametrize("name", [name for name, places in PLACES.items() if places])
+def test_each_prompt_asks_for_each_of_its_places(name: str) -> None:
+    for place in PLACES[name]:
+        values = dict.fromkeys(PLACES[name] - {place}, "x")
+
+        with pytest.raises(KeyError, match=rf"prompt '{name}': no value for \['{place}'\]"):
+            render(name, **values)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_prompt_is_used(name: str) -> None:
     house = Path(agent.__file__).parent
-    sources = [path.read_text() for path in house.rglob("*.py")]
+    asked_for = {
+        asked
+        for path in house.rglob("*.py")
+        for asked in re.findall(r"\b(?:read|render)\(\s*f?['\"]([^'\"]+)['\"]", path.read_text())
+    }
 
-    assert any(re.search(rf"\b(?:read|render)\(\s*['\"]{name}['\"]", source) for source in sources)
+    assert any(re.fullmatch(re.sub(r"\{[^}]*\}", r"\\w+", asked), name) for asked in asked_for)
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_each_mode_has_a_focus(mode: str) -> None:
+    assert f"focus_{mode}" in NAMES
+
+
+def test_looking_back_asks_for_fields_that_there_are() -> None:
+    text = render("look_back", **dict.fromkeys(PLACES["look_back"], ""))
+    [keys] = re.findall(r"Keys: (.*?)\. A wish", text)
+    named = re.findall(r"`(\w+)`", keys)
+
+    assert {field_named(key) for key in named} == set(FIELDS) - {"memory_summary"}
+    for name in MemoryUpdates.model_fields:
+        assert f'"{name}": []' in text
+        assert f"- `{name}`:" in text
+    for status in get_args(TaskStatus):
+        assert f'"{status}"' in text
+
+
+def test_data_is_said_to_be_data_wherever_it_is_quoted() -> None:
+    for name in ("assistant", "judge", "look_back", "person", "rerank"):
+        assert re.search(r"\b(?:data|information)\b", read(name)), name
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -53,6 +53,7 @@ def make(pet: Companion, user: str | None = "ana", place: Place = PRIVATE, **oth
         recall=pet.recall,
         remembering=pet.remembering,
         tasks=pet.tasks,
+        knowledge=pet.knowledge,
         **given,
     )
     return Turn(pet, context)

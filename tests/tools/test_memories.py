@@ -55,7 +55,7 @@ async def test_past_messages_are_found_with_their_author_unless_they_are_in_sigh
     in_sight = turn_of("ana", shown=frozenset({message["id"]}))
     assert await in_sight.call("search_memories", query="boat") == {
         "memories": [],
-        "note": "nothing found",
+        "note": "nothing beyond what is before you already",
         "ok": True,
     }
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.surfaces.cli import chat, doctor, memories, stats, tasks, transfer, upkeep
+from agent.surfaces.cli import chat, context, doctor, knowledge, memories, stats, tasks, transfer, upkeep
 from agent.surfaces.cli.session import Session
 
 
@@ -26,6 +26,8 @@ def build() -> typer.Typer:
     transfer.add_to(memories.group)
     app.add_typer(memories.group, name="memories")
     app.add_typer(tasks.group, name="tasks")
+    app.add_typer(context.group, name="context")
+    app.add_typer(knowledge.group, name="knowledge")
     app.command("stats")(stats.stats)
     app.command("purge")(upkeep.purge)
     app.command("reindex")(upkeep.reindex)

@@ -1,5 +1,5 @@
-"""The log: `hachi.log` in the data folder. A decision on a memory is a line of JSON of its own, everything
-else a line to read."""
+"""The log: `hachi.log` in the data folder. A decision on a memory, and a model's look back, are lines of JSON
+of their own, everything else a line to read."""
 
 import json
 import logging
@@ -40,24 +40,25 @@ def logging_to(settings: Settings, verbose: bool) -> Iterator[None]:
             handler.close()
 
 
-def decisions(home: Path) -> Iterator[dict[str, Any]]:
-    """The decisions on memories that the log tells of, oldest first, as far back as it goes."""
+def events(home: Path, kind: str) -> Iterator[dict[str, Any]]:
+    """The lines of JSON of this kind that the log holds (``memory_decision``, ``memory_extraction``), oldest
+    first, as far back as it goes."""
     names = [f"{NAME}.{number}" for number in range(OLDER, 0, -1)]
     for path in (home / name for name in [*names, NAME]):
         if not path.is_file():
             continue
         with path.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
-                if line.startswith("{") and (entry := _entry(line)):
+                if line.startswith("{") and (entry := _entry(line, kind)):
                     yield entry
 
 
-def _entry(line: str) -> dict[str, Any] | None:
+def _entry(line: str, kind: str) -> dict[str, Any] | None:
     try:
         entry = json.loads(line)
     except ValueError:
         return None  # cut short by a full disk
-    found = isinstance(entry, dict) and entry.get("event") == "memory_decision"
+    found = isinstance(entry, dict) and entry.get("event") == kind
     return entry if found else None
 
 

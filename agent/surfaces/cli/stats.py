@@ -34,6 +34,7 @@ async def stats(
         "subjects": dict(Counter(tag for one in found for tag in one.subjects).most_common()),
         "days": dict(sorted(days.items(), reverse=True)),
         "decisions": _decisions(session, user),
+        "look_backs": _look_backs(session, user),
     }
     if json:
         print_json(counted)
@@ -43,14 +44,25 @@ async def stats(
 
 def _decisions(session: Session, user: str | None) -> dict[str, int]:
     """As far back as the log goes."""
-    from agent.surfaces.cli.log import decisions
+    from agent.surfaces.cli.log import events
 
     made = dict.fromkeys(("add", "merge", "replace", "ignore"), 0)
-    for entry in decisions(session.settings().home):
+    for entry in events(session.settings().home, "memory_decision"):
         if user is None or entry.get("user_id") == user:
             for decision in entry.get("decisions", []):
                 if decision.get("action") in made:
                     made[decision["action"]] += 1
+    return made
+
+
+def _look_backs(session: Session, user: str | None) -> dict[str, int]:
+    """What became of a model's looks back at conversations, as far back as the log goes."""
+    from agent.surfaces.cli.log import events
+
+    made = {"applied": 0, "failed": 0}
+    for entry in events(session.settings().home, "memory_extraction"):
+        if user is None or entry.get("user_id") == user:
+            made["applied" if entry.get("ok") else "failed"] += 1
     return made
 
 
@@ -61,6 +73,7 @@ def _rows(counted: dict[str, Any]) -> list[list[str]]:
         ("subjects", "subject"),
         ("days", "day"),
         ("decisions", "decided"),
+        ("look_backs", "looked back"),
     ):
         items = list(counted[what].items())
         rows += [[label, name, str(count)] for name, count in items[:MOST]]

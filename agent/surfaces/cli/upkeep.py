@@ -46,7 +46,7 @@ async def reindex(context: typer.Context) -> None:
             rows = await pet.store.count_unindexed("") + await pet.transcript.count_unindexed("")
             task = bar.add_task("indexing", total=rows)
             done = await pet.reindex(lambda count: bar.advance(task, count))
-    say(f"the index is new: {done} memories and messages are in it")
+    say(f"the index is new: {done} entries are in it")
 
 
 @running

@@ -49,6 +49,21 @@ def test_the_moment_is_in_the_instructions() -> None:
     assert now_in("know: nothing") is None
 
 
+def test_a_time_of_day_is_that_of_the_zone_and_summer_time_is_known() -> None:
+    in_paris = now_in("Now: Sunday 25 October 2026, 00:30 (Europe/Paris, UTC+02:00)")
+    assert in_paris is not None
+    for text, expected in (
+        ("call mum at 9", "2026-10-25T09:00:00+01:00"),
+        ("call mum tomorrow", "2026-10-26T09:00:00+01:00"),
+        ("call mum in 2 hours", "2026-10-25T02:30:00+02:00"),
+        ("call mum in 3 hours", "2026-10-25T02:30:00+01:00"),
+        ("call mum in one day", "2026-10-26T00:30:00+01:00"),
+    ):
+        moment = due(text, in_paris)
+        assert moment is not None
+        assert moment.isoformat() == expected
+
+
 def test_days_that_pass_are_written_as_dates() -> None:
     assert dated("I fly tomorrow, not yesterday", SATURDAY_NIGHT) == "I fly on 2026-11-22, not on 2026-11-20"
     assert dated("je pars demain", SATURDAY_NIGHT) == "je pars le 2026-11-22"

@@ -16,6 +16,7 @@ from agent.offline.words import alike, clean, language_of, related, words
         ("my wife and I live in Rome", ["my wife and I live in Rome"]),
         ("Well, hi Hachi, I ski", ["I ski"]),
         ("Ana broke her leg. She is in Rome.", ["Ana broke her leg", "Ana is in Rome"]),
+        ("The sea is cold on Monday, and she swims", ["The sea is cold on Monday, and she swims"]),
         ("We ski\nOur dog barks", ["We ski", "Our dog barks"]),
         ("I ski. I ski.", ["I ski"]),
         ("The meeting is on Monday", ["The meeting is on Monday"]),

@@ -128,6 +128,12 @@ def test_in_general_facts_come_first_one_s_own_before_others_and_nothing_twice()
     assert len(lines("who am I?", *many)) == LINES
 
 
+def test_a_fact_under_another_name_answers_for_the_name_that_is_asked_for() -> None:
+    known = fact("Dev likes olives")
+    found = answer("what does Bob like?", [known], NOBODY, "", also=frozenset({"dev"}))
+    assert (found.lines, found.sure) == (("Dev likes olives",), True)
+
+
 def test_a_passage_begins_where_it_bears_on_the_question() -> None:
     chunks = [
         {"text": "Nothing here.", "source": "a.md"},

@@ -32,6 +32,24 @@ def test_a_name_that_is_stated_comes_before_the_given_one() -> None:
     assert heard("my name is Mickael. call me Mick", "m").asker.name == "Mickael"
 
 
+def test_the_name_that_was_told_before_comes_before_the_given_one() -> None:
+    known = "## About the person speaking\n> name: Mickael\n\n## This conversation\nSpeaking now: u1"
+    now = scene(known, [("user", "I ski")])
+    assert (now.asker.name, now.named) == ("Mickael", True)
+    now = scene(known, [("user", "call me Mike"), ("user", "I ski")])
+    assert now.asker.name == "Mike"
+
+
+def test_a_message_that_shows_no_language_is_read_in_the_one_they_wish() -> None:
+    known = (
+        "## About the person speaking\nAnswer them in: français\n\n## This conversation\nSpeaking now: ana"
+    )
+    now = scene(known, [("user", "Lyon")])
+    assert (now.asker.language, now.asker.speaks) == ("fr", "fr")
+    now = scene(known, [("user", "where do I live")])
+    assert (now.asker.language, now.asker.speaks) == ("en", "fr")
+
+
 def test_the_name_before_a_message_is_taken_off_in_a_shared_place_only() -> None:
     shared = heard("Ana: I ski", "Ana", "acme/general")
     assert (shared.heard, shared.shared, shared.asker.name) == ("I ski", True, "Ana")
@@ -50,14 +68,6 @@ def test_where_everybody_is_named_the_display_name_is_the_speakers() -> None:
 def test_the_language_is_that_of_the_newest_message_that_shows_one() -> None:
     assert heard("Lyon", earlier=("où est mon chat ?", "ok")).asker.language == "fr"
     assert heard("Lyon").asker.language == "en"
-
-
-def test_open_tasks_are_read_from_the_instructions() -> None:
-    lines = "- [task a1] call mum (open, due 2026-11-22 09:00 UTC)\n- [task b2] rest\n- [task c3] x (done)"
-    assert [(task.id, task.description) for task in scene(lines, []).tasks] == [
-        ("a1", "call mum"),
-        ("b2", "rest"),
-    ]
 
 
 def test_what_a_correction_corrects_is_no_longer_known() -> None:

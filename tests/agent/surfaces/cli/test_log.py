@@ -3,7 +3,7 @@ import logging
 import warnings
 
 from agent.settings import Settings
-from agent.surfaces.cli.log import decisions, logging_to
+from agent.surfaces.cli.log import events, logging_to
 
 
 def test_decisions_are_lines_of_json_and_the_rest_is_text(tmp_path):
@@ -14,7 +14,7 @@ def test_decisions_are_lines_of_json_and_the_rest_is_text(tmp_path):
     assert json.loads(first)["user_id"] == "lea"
     assert json.loads(first)["time"].endswith("Z")
     assert second.endswith("ERROR hachi.turn: a model was away")
-    assert [entry["user_id"] for entry in decisions(tmp_path)] == ["lea"]
+    assert [entry["user_id"] for entry in events(tmp_path, "memory_decision")] == ["lea"]
 
 
 def test_the_level_is_the_settings(tmp_path):
@@ -48,4 +48,4 @@ def test_a_disk_that_fills_up_costs_only_the_log(tmp_path, capsys):
 
 
 def test_a_home_without_a_log_has_no_decisions(tmp_path):
-    assert list(decisions(tmp_path)) == []
+    assert list(events(tmp_path, "memory_decision")) == []

@@ -90,10 +90,10 @@ def test_what_is_remembered_cannot_drive_the_terminal(hachi):
     assert "\x1b" not in hachi("memories", "list").out
 
 
-def test_search_finds_facts_and_messages(hachi):
+def test_search_finds_facts_messages_and_summaries(hachi):
     hachi("chat", "-m", "I broke my shoulder")
     hits = hachi("memories", "search", "shoulder", "--json").json
-    assert {hit["kind"] for hit in hits} == {"memory", "message"}
+    assert {hit["kind"] for hit in hits} == {"memory", "message", "summary"}
     for hit in hits:
         assert set(hit) == FIELDS | {"score", "kind", "author"}
         assert 0 <= hit["score"] <= 1

@@ -19,6 +19,16 @@ def filled(hachi):
     hachi("memories", "add", "Lea swims", "--subject", "sport", "--user", "lea", "--at", "2026-01-11")
 
 
+def test_a_models_looks_back_are_counted_by_what_became_of_them(hachi, home):
+    hachi("memories", "add", "Mickael skis")
+    with (home / "hachi.log").open("a") as log:
+        for user, ok in (("mickael", "true"), ("mickael", "false"), ("lea", "false")):
+            log.write(f'{{"event": "memory_extraction", "user_id": "{user}", "ok": {ok}}}\n')
+    assert hachi("stats", "--json").json["look_backs"] == {"applied": 1, "failed": 2}
+    assert hachi("stats", "--user", "mickael", "--json").json["look_backs"] == {"applied": 1, "failed": 1}
+    assert "looked back" in hachi("stats").out
+
+
 def test_all_that_is_remembered_is_counted(hachi, filled):
     assert hachi("stats", "--json").json == {
         "memories": 3,
@@ -26,6 +36,7 @@ def test_all_that_is_remembered_is_counted(hachi, filled):
         "subjects": {"sport": 2, "tea": 1},
         "days": {"2026-01-11": 2, "2026-01-10": 1},
         "decisions": {"add": 3, "merge": 0, "replace": 0, "ignore": 1},
+        "look_backs": {"applied": 0, "failed": 0},
     }
 
 

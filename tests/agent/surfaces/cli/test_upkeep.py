@@ -55,7 +55,7 @@ def test_reindex_makes_findable_again_what_the_index_lost(hachi, home):
     search = hachi("memories", "search", "shoulder")
     assert search.code == 1
     assert "hachi reindex" in search.complaint
-    assert hachi("reindex").complaint == "hachi: the index is new: 3 memories and messages are in it"
+    assert hachi("reindex").complaint == "hachi: the index is new: 4 entries are in it"
     assert "shoulder" in hachi("memories", "search", "shoulder").out
 
 

@@ -1,0 +1,41 @@
+"""Asking a model one thing, outside the conversation: no tools, no history, one call."""
+
+from typing import Any
+
+from agents import Agent, AgentOutputSchemaBase, RunConfig, Runner
+
+from agent.models import ChosenModel
+
+
+async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, Any] | None = None) -> str:
+    """The model's answer as it wrote it. With `schema` the form is asked for where the server bears it; it is
+    not enforced. Raises what the model's library raises."""
+    form = AskedFor(name, schema) if schema and chosen.structured == "schema" else None
+    agent = Agent[None](name=name, model_settings=chosen.settings, output_type=form)
+    config = RunConfig(model=chosen.model, tracing_disabled=True)
+    result = await Runner.run(agent, question, max_turns=1, run_config=config)
+    return str(result.final_output)
+
+
+class AskedFor(AgentOutputSchemaBase):
+    """Asks a model for a form and takes whatever comes: the SDK's own reading is strict, and ends the run
+    where a model writes a fence around its JSON."""
+
+    def __init__(self, name: str, schema: dict[str, Any]) -> None:
+        self._name = name
+        self._schema = schema
+
+    def is_plain_text(self) -> bool:
+        return False
+
+    def name(self) -> str:
+        return self._name
+
+    def json_schema(self) -> dict[str, Any]:
+        return self._schema
+
+    def is_strict_json_schema(self) -> bool:
+        return True
+
+    def validate_json(self, json_str: str) -> Any:
+        return json_str

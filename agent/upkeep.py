@@ -1,0 +1,331 @@
+"""Looking back after a turn: the conversation's summary, and what is known of who spoke.
+
+At most one model call for an exchange (`agent/extraction.py`), and one for several where turns come fast:
+what the summary does not cover yet is looked at together. What was found is written in one transaction, with
+where the summary now reaches to; so a crash in between does it again, and nothing is applied twice. With no
+model for it, a plain digest is made, and only what is said in plain words is noted.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from agent.budget import Budget
+from agent.extraction import (
+    KNOWN_FACTS,
+    Exchange,
+    Findings,
+    Mode,
+    NotUnderstood,
+    as_summary,
+    extract_memory_updates,
+)
+from agent.models import ChosenModel
+from agent.offline.upkeep import plain_summary, plain_updates
+from memory.audience import Audience, Place
+from memory.case import Origin
+from memory.contexts import UserContexts
+from memory.conversations import Conversations, owner_of
+from memory.database import Database
+from memory.errors import NotFound
+from memory.foremost import foremost, get_relevant_memories
+from memory.index import words
+from memory.likeness import Likeness
+from memory.records import Decision, Draft, Memory, Message
+from memory.remember import Remembering
+from memory.store import MemoryStore
+from memory.tables import memories
+from memory.tasks import Tasks
+from memory.ttl import describe
+from memory.user_context import Entry, MemoryUpdates, NewFact, NewPreference, entries_of
+from memory.work import Work, WorkQueue
+
+log = logging.getLogger("hachi.upkeep")
+
+LOOK_BACK = "look_back"
+"""The kind of work that brings summary and context up to date with a conversation."""
+APPLY_UPDATES = "apply_updates"
+"""The kind of work that stores the facts and tasks that looking back has found."""
+
+MESSAGES = 6
+"""How many messages are looked back at together at most."""
+MANY_FACTS = 7
+"""With more facts than this that matter, not all fit into the context: a summary of them is due …"""
+NEWS = 10
+"""… and again after so many new ones."""
+FACTS_TO_SUM = 40
+IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """What looking back needs, wired by `agent/companion.py`."""
+
+    database: Database
+    conversations: Conversations
+    contexts: UserContexts
+    store: MemoryStore
+    tasks: Tasks
+    queue: WorkQueue
+    remembering: Remembering
+    likeness: Likeness
+    clock: Callable[[], datetime]
+    model: ChosenModel | None
+    """None: a plain digest."""
+    judging: bool
+    """Whether doubts about what takes whose place ride along in the call."""
+    mode: Mode
+    """Of conversations that have none of their own."""
+    summary: Budget
+    explain: Callable[[Exception], Exception | None]
+
+
+async def look_back(upkeep: Upkeep, conversation: str, user: str, place: Place) -> list[Decision]:
+    """Everything that this conversation's summary does not cover yet, some messages at a time. What was
+    decided about facts of `user`. Raises ModelError where the model cannot be reached."""
+    decisions: list[Decision] = []
+    while exchange := await newest_exchange(upkeep, conversation, user, place):
+        decided = await extract_and_save(upkeep, exchange)
+        decisions += decided if exchange.user == user else []
+    return decisions
+
+
+async def newest_exchange(upkeep: Upkeep, conversation: str, user: str, place: Place) -> Exchange | None:
+    """What is to be looked back at next; None where the summary covers everything."""
+    owner = owner_of(user, place)
+    active = await upkeep.conversations.of(conversation, owner)
+    lines = await upkeep.conversations.uncovered(conversation, user, place, MESSAGES)
+    if not lines:
+        return None
+    spoke, messages = lines[0].user, tuple(line.message for line in lines)
+    now = upkeep.clock()
+    audience = Audience.of(spoke, place)
+    noted = [
+        memory
+        for memory in await upkeep.store.where(memories.c.message_id.in_([m.id for m in messages]))
+        if audience.may_read(memory.owners)
+    ]
+    facts = [] if upkeep.model is None else await foremost(upkeep.store, spoke, audience, now)
+    known = await upkeep.contexts.view(spoke, place)
+    said = " ".join(message.text for message in messages)
+    tasks = await upkeep.tasks.relevant(spoke, said, place="" if place.private else place.key, now=now)
+    return Exchange(
+        conversation_id=conversation,
+        owner=owner,
+        place=place,
+        user=spoke,
+        speaker=next((m.author for m in reversed(messages) if m.role == "user"), spoke),
+        messages=messages,
+        previous=active.summary if active else "",
+        after=active.covered if active else 0,
+        upto=lines[-1].seq,
+        mode=_mode(active.mode if active else None, upkeep.mode),
+        known=replace(
+            known,
+            long_term_facts=tuple(get_relevant_memories(facts, said, limit=KNOWN_FACTS)),
+            open_tasks=tuple(tasks),
+        ),
+        noted=tuple(noted),
+        doubts=tuple(await _doubts(upkeep, noted)),
+        too_much=tuple(_too_much(await upkeep.contexts.entries(spoke, place), facts)),
+        now=now,
+    )
+
+
+async def extract_and_save(upkeep: Upkeep, exchange: Exchange) -> list[Decision]:
+    """One exchange: find what it changes, write it, carry it out."""
+    found = await _findings(upkeep, exchange)
+    work = await apply_memory_updates_to_user_context(upkeep, exchange, found)
+    piece = await upkeep.queue.claim(upkeep.clock(), work) if work else None
+    if piece is None:
+        return []
+    decisions = await store_updates(upkeep, piece)
+    await upkeep.queue.done(piece.id)
+    return decisions
+
+
+async def _findings(upkeep: Upkeep, exchange: Exchange) -> Findings:
+    """By the model, or plainly where there is none, nobody but the companion spoke, or the answer cannot be
+    used."""
+    if upkeep.model is None or not exchange.said:
+        return plain_findings(exchange, upkeep.summary)
+    try:
+        found = await extract_memory_updates(upkeep.model, exchange, upkeep.summary)
+    except NotUnderstood as error:
+        _log(exchange, ok=False, error=str(error))
+        return Findings(_plain(exchange, upkeep.summary), MemoryUpdates(), None, frozenset())
+    except Exception as error:
+        _log(exchange, ok=False, error=f"{type(error).__name__}: {error}"[:200])
+        fault = upkeep.explain(error)
+        if fault is None:
+            raise
+        raise fault from error
+    _log(exchange, ok=True, updates=found.updates)
+    return found
+
+
+def plain_findings(exchange: Exchange, summary: Budget) -> Findings:
+    """What can be told without a model."""
+    told = [pair for message in exchange.said for pair in plain_updates(message.text, message.sent_at)]
+    preferences = tuple(NewPreference(key=key, value=value) for key, value in told)
+    updates = MemoryUpdates(new_preferences=preferences)
+    return Findings(_plain(exchange, summary), updates, None, frozenset())
+
+
+def _plain(exchange: Exchange, summary: Budget) -> str:
+    return as_summary(plain_summary(exchange.previous, exchange.messages), summary)
+
+
+async def apply_memory_updates_to_user_context(
+    upkeep: Upkeep, exchange: Exchange, found: Findings
+) -> str | None:
+    """Write what was found in one transaction, by merging: the summary and how far it reaches, what is known
+    of the person, and the work of storing facts and tasks, whose id it returns. Where somebody else has
+    looked back at the same messages meanwhile, nothing is written."""
+    entries = _entries(exchange, found)
+    payload = _payload(exchange, found)
+    lock = [f"context:{exchange.user}"]
+    async with upkeep.database.write(lock=lock) as connection:
+        if not await update_active_summary(upkeep, connection, exchange, found.summary):
+            return None
+        if entries:
+            await upkeep.contexts.merge_in(connection, exchange.user, exchange.place, entries)
+        if not payload:
+            return None
+        return await upkeep.queue.add(connection, APPLY_UPDATES, exchange.user, payload, exchange.now)
+
+
+async def update_active_summary(upkeep: Upkeep, connection: Any, exchange: Exchange, summary: str) -> bool:
+    """The conversation's summary from now on; False where another has been quicker."""
+    return await upkeep.conversations.update_in(
+        connection,
+        exchange.conversation_id,
+        exchange.owner,
+        summary or exchange.previous,
+        after=exchange.after,
+        covered=exchange.upto,
+        now=exchange.now,
+    )
+
+
+async def store_updates(upkeep: Upkeep, piece: Work) -> list[Decision]:
+    """The handler of APPLY_UPDATES; safe to run twice."""
+    payload = piece.payload
+    place = Place(tuple(payload["place"]))
+    decisions: list[Decision] = []
+    for fact in payload["facts"]:
+        decisions += await store_fact_memory(upkeep, fact, piece.user_id, place)
+    for task in payload["tasks"]:
+        await _store_task(upkeep, task, piece.user_id, "" if place.private else place.key)
+    return decisions
+
+
+async def store_fact_memory(upkeep: Upkeep, fact: dict[str, Any], user: str, place: Place) -> list[Decision]:
+    """One fact, by the same path as every other memory."""
+    draft = Draft(**fact["draft"] | {"subjects": tuple(fact["draft"]["subjects"])})
+    origin = Origin(
+        user=user,
+        said_at=datetime.fromisoformat(fact["said_at"]),
+        place=place,
+        message_id=fact["message_id"],
+        said=fact["said"],
+    )
+    return await upkeep.remembering.remember([draft], origin)
+
+
+async def _store_task(upkeep: Upkeep, task: dict[str, Any], user: str, place: str) -> None:
+    try:
+        await upkeep.tasks.put(
+            user, task["description"], task["status"], id=task["id"], place=place, now=upkeep.clock()
+        )
+    except NotFound as error:
+        log.warning("a task update names none: %s", error)
+
+
+def _entries(exchange: Exchange, found: Findings) -> list[Entry]:
+    if not exchange.said:
+        return []
+    said_at = exchange.said[-1].sent_at
+    entries = entries_of(found.updates.new_preferences, said_at)
+    if found.memory_summary:
+        entries.append(Entry("memory_summary", "", found.memory_summary, exchange.now))
+    return entries
+
+
+def _payload(exchange: Exchange, found: Findings) -> dict[str, Any] | None:
+    """The facts, each with the message that says it, and the tasks; None where there is neither."""
+    if not exchange.said:
+        return None
+    facts = [_fact(exchange, fact) for fact in found.updates.new_facts]
+    facts += [_ruled(*pair) for n, pair in enumerate(exchange.doubts, 1) if n in found.replacing]
+    tasks = [task.model_dump() for task in found.updates.task_updates]
+    if not (facts or tasks):
+        return None
+    return {"place": list(exchange.place.path), "facts": facts, "tasks": tasks}
+
+
+def _fact(exchange: Exchange, fact: NewFact) -> dict[str, Any]:
+    evidence = _evidence(exchange.said, fact.text)
+    draft = Draft(fact.text, tuple(fact.tags), importance=IMPORTANCE[fact.importance])
+    return {
+        "draft": asdict(draft),
+        "message_id": evidence.id,
+        "said": evidence.text,
+        "said_at": evidence.sent_at.isoformat(),
+    }
+
+
+def _ruled(old: Memory, new: Memory) -> dict[str, Any]:
+    """The newer statement once more, now as what replaces the older one."""
+    ttl = describe(new.expires_at - new.created_at) if new.expires_at else None
+    draft = Draft(new.content, new.subjects, ttl, new.type, new.importance, replaces=old.id)
+    said_at = new.created_at.isoformat()
+    return {"draft": asdict(draft), "message_id": new.message_id, "said": new.content, "said_at": said_at}
+
+
+def _evidence(said: Sequence[Message], fact: str) -> Message:
+    """The message that shares most words with it; of equals the last."""
+    wanted = _words(fact)
+    return max(enumerate(said), key=lambda pair: (len(wanted & _words(pair[1].text)), pair[0]))[1]
+
+
+def _words(text: str) -> frozenset[int]:
+    vector = words.query(text)
+    return frozenset(vector.indices) if vector is not None else frozenset()
+
+
+async def _doubts(upkeep: Upkeep, noted: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
+    if upkeep.model is None or not upkeep.judging or not noted:
+        return []
+    return await upkeep.likeness.doubts_about(noted, upkeep.clock())
+
+
+def _too_much(told: Sequence[Entry], facts: Sequence[Memory]) -> list[Memory]:
+    """The facts to sum up, where there is no summary yet, or many new ones since."""
+    if len(facts) <= MANY_FACTS:
+        return []
+    since = max((entry.said_at for entry in told if entry.field == "memory_summary"), default=None)
+    news = [fact for fact in facts if since is None or fact.created_at > since]
+    return list(facts[:FACTS_TO_SUM]) if since is None or len(news) >= NEWS else []
+
+
+def _mode(given: str | None, usual: Mode) -> Mode:
+    modes: dict[str | None, Mode] = {"companion": "companion", "study": "study", "work": "work"}
+    return modes.get(given, usual)
+
+
+def _log(exchange: Exchange, *, ok: bool, error: str = "", updates: MemoryUpdates | None = None) -> None:
+    """One structured line a model's look back; `hachi stats` counts them."""
+    line: dict[str, Any] = {"event": "memory_extraction", "user_id": exchange.user, "ok": ok}
+    if error:
+        line["error"] = error
+    if updates:
+        line |= {
+            "facts": len(updates.new_facts),
+            "preferences": len(updates.new_preferences),
+            "tasks": len(updates.task_updates),
+        }
+    log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
