@@ -52,6 +52,7 @@ constraints:
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/turn.py
+	$(BIN)/python benchmarks/prompt.py
 
 # Minutes, and some 6 GB of disk: search, remember and purge at 1,000 to 1,000,000 memories.
 bench-scale: $(VENV)/.installed-dev

@@ -13,7 +13,15 @@ from datetime import datetime
 from typing import Any
 
 from agent.messages import Incoming
-from agent.upkeep import APPLY_UPDATES, LOOK_BACK, Upkeep, look_back, store_updates
+from agent.upkeep import (
+    APPLY_UPDATES,
+    LOOK_BACK,
+    STORE_MEMORIES,
+    Upkeep,
+    look_back,
+    store_updates,
+    talk_of,
+)
 from memory.audience import Place
 from memory.case import Origin
 from memory.errors import MemoryFault
@@ -27,13 +35,12 @@ from memory.work import Work, WorkQueue
 
 log = logging.getLogger("hachi.aftercare")
 
-STORE_MEMORIES = "store_memories"
-"""The kind of work that stores an answer's memories[]."""
-
 GRACE = 5.0
 """Seconds that what is being done may still take when the companion closes."""
 AT_ONCE = 8
 """Pieces of work that are done at a time."""
+
+AtWork = dict[asyncio.Task[Any], Work]
 
 
 class Aftercare:
@@ -57,8 +64,9 @@ class Aftercare:
         self._running: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._stopped = False
-        self._looking: dict[tuple[str, str, str], bool] = {}
+        self._looking: dict[str, bool] = {}
         """The conversations that are being looked back at, and whether they are to be again."""
+        self._doing: set[asyncio.Task[list[Decision]]] = set()
 
     def wake(self) -> None:
         """There is something to do: do it in the background."""
@@ -73,12 +81,19 @@ class Aftercare:
         self.wake()
         while self._running is not None and not self._running.done():
             await asyncio.shield(self._running)
+        await asyncio.gather(*self._doing, return_exceptions=True)
 
     async def do(self, id: str) -> list[Decision]:
-        """One piece of work now; what it decided. Empty when somebody else has taken it, or when it has to
-        wait: the reply that it belongs to is out already, and is not to fail for it."""
+        """A piece of work of ours, now; what it decided. Empty when it has been done, or has to wait: the
+        reply that it belongs to is out already, and is not to fail for it."""
+        doing = asyncio.create_task(self._do(id))
+        self._doing.add(doing)
+        doing.add_done_callback(self._doing.discard)
+        return await asyncio.shield(doing)
+
+    async def _do(self, id: str) -> list[Decision]:
         try:
-            piece = await self._queue.claim(self._clock(), id)
+            piece = await self._queue.take(id)
             return await self._handle(piece) if piece else []
         except MemoryFault as error:
             log.warning("aftercare waits: %s", error)
@@ -89,10 +104,12 @@ class Aftercare:
         queue, and so is the rest."""
         self._stopped = True
         self._woken.set()
-        if self._running is not None:
-            await asyncio.wait([self._running], timeout=GRACE)
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+        running = [*self._doing, *([self._running] if self._running else [])]
+        if running:
+            await asyncio.wait(running, timeout=GRACE)
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
 
     async def _run(self) -> None:
         """Until nothing is left to do. The task is looked at and replaced without a pause in between, so a
@@ -103,29 +120,46 @@ class Aftercare:
                 await self._work_off()
             except MemoryFault as error:
                 log.warning("aftercare waits: %s", error)
+            except Exception:
+                log.exception("aftercare broke off; the next turn, or the schedule, takes it up again")
 
     async def _work_off(self) -> None:
-        at_work: dict[asyncio.Task[Any], str] = {}
+        at_work: AtWork = {}
+        changed = True
         try:
             while not self._stopped:
-                piece = None
-                if len(at_work) < AT_ONCE:
-                    piece = await self._queue.claim(self._clock(), besides=set(at_work.values()))
-                if piece is not None:
-                    at_work[asyncio.create_task(self._handle(piece))] = piece.user_id
+                if piece := await self._next(at_work):
+                    at_work[asyncio.create_task(self._handle(piece))] = piece
+                    changed = True
                     continue
-                await self._bring_up_to_date()
-                if not at_work:
+                if changed:
+                    await self._bring_up_to_date()
+                    changed = False
+                elif not at_work:
                     return
-                await self._first_of(at_work)
+                else:
+                    await self._first_of(at_work)
+                    changed = True
         finally:
             await _ended(at_work)
+
+    async def _next(self, at_work: AtWork) -> Work | None:
+        """Looking back waits for a model, so it has places of its own and keeps nothing else waiting. Of one
+        person nothing else is done at the same time, and what was kept is known when it is looked back at."""
+        quick = {piece.user_id for piece in at_work.values() if piece.kind != LOOK_BACK}
+        slow = {piece.user_id for piece in at_work.values() if piece.kind == LOOK_BACK}
+        piece = None
+        if len(quick) < AT_ONCE:
+            piece = await self._queue.claim(self._clock(), besides=quick, but=LOOK_BACK)
+        if piece is None and len(slow) < AT_ONCE:
+            piece = await self._queue.claim(self._clock(), besides=quick | slow, only=LOOK_BACK)
+        return piece
 
     async def _bring_up_to_date(self) -> None:
         await self._indexing.try_to_catch_up()
         await self._recall.note_uses()
 
-    async def _first_of(self, at_work: dict[asyncio.Task[Any], str]) -> None:
+    async def _first_of(self, at_work: AtWork) -> None:
         """Until a piece is done, or there are more of them."""
         woken = asyncio.create_task(self._woken.wait())
         try:
@@ -145,10 +179,13 @@ class Aftercare:
             log.warning("work %s (%s) failed, attempt %d: %s", piece.id, piece.kind, piece.attempts, error)
             await self._queue.failed(piece, f"{type(error).__name__}: {error}", self._clock())
             return []
+        if decisions is None:
+            return []
         await self._queue.done(piece.id)
         return decisions
 
-    async def _dispatch(self, piece: Work) -> list[Decision]:
+    async def _dispatch(self, piece: Work) -> list[Decision] | None:
+        """What was decided; None where somebody else will have done it."""
         if piece.kind == STORE_MEMORIES:
             drafts, origin = from_stored(piece)
             decisions = await self._remembering.remember(drafts, origin)
@@ -162,26 +199,25 @@ class Aftercare:
             return []
         raise ValueError(f"no handler for work of the kind {piece.kind!r}")
 
-    async def _look_back(self, piece: Work) -> list[Decision]:
+    async def _look_back(self, piece: Work) -> list[Decision] | None:
         """Where turns come fast, whoever is looking back at the conversation already does so once more, with
-        all that was said meanwhile; its own piece of work stays in the queue until then."""
-        conversation, place = piece.payload["conversation"], Place(tuple(piece.payload["place"]))
-        talk = (conversation, str(place), piece.user_id if place.private else "")
-        if talk in self._looking:
-            self._looking[talk] = True
-            return []
+        all that was said meanwhile, and takes this piece out of the queue when that is done."""
+        about = str(piece.about)
+        if about in self._looking:
+            self._looking[about] = True
+            return None
         decisions: list[Decision] = []
-        self._looking[talk] = True
+        self._looking[about] = True
         try:
-            while self._looking[talk]:
-                self._looking[talk] = False
-                decisions += await look_back(self._upkeep, conversation, piece.user_id, place)
+            while self._looking[about]:
+                self._looking[about] = False
+                decisions += await look_back(self._upkeep, piece)
         finally:
-            del self._looking[talk]
+            del self._looking[about]
         return decisions
 
 
-async def _ended(at_work: dict[asyncio.Task[Any], str]) -> None:
+async def _ended(at_work: AtWork) -> None:
     """What was begun is finished; where that is cut short, it is broken off and stays in the queue."""
     try:
         await asyncio.gather(*at_work, return_exceptions=True)
@@ -220,6 +256,7 @@ def from_stored(piece: Work) -> tuple[list[Draft], Origin]:
         place=Place(tuple(payload["place"])),
         message_id=payload["message_id"],
         said=payload["said"],
+        live=True,
         recalled=tuple(recalled),
     )
     drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]
@@ -229,3 +266,8 @@ def from_stored(piece: Work) -> tuple[list[Draft], Origin]:
 def to_look_back(incoming: Incoming) -> dict[str, Any]:
     """The payload of LOOK_BACK: the conversation to bring up to date."""
     return {"conversation": incoming.conversation_id, "place": list(incoming.place.path)}
+
+
+def about(incoming: Incoming) -> str:
+    """What looking back after it is about; pieces about the same are done as one."""
+    return talk_of(incoming.conversation_id, str(incoming.user), incoming.place)

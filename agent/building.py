@@ -7,6 +7,7 @@ from agent.archive import Archive, read_persona
 from agent.context import Budgets
 from agent.judge import ModelJudge
 from agent.models import ChosenModel, choose_model, explain, given_model
+from agent.settings import Settings
 from agent.turn import House
 from agent.upkeep import Upkeep
 
@@ -41,7 +42,8 @@ def build_house(
         judging=settings.judge,
         mode=settings.mode,
         summary=settings.summary_budget,
-        explain=lambda error: explain(error, settings),
+        context=settings.context_budget,
+        explain=lambda error: explain(error, _for_upkeep(settings)),
     )
     aftercare = Aftercare(
         archive.queue,
@@ -88,5 +90,10 @@ def _upkeep_model(
     if given is None and settings.offline:
         return None
     if settings.upkeep_model and given is None:
-        return choose_model(settings.model_copy(update={"model": settings.upkeep_model}))
+        return choose_model(_for_upkeep(settings))
     return model
+
+
+def _for_upkeep(settings: Settings) -> Settings:
+    """With the model that does the upkeep as the model."""
+    return settings.model_copy(update={"model": settings.upkeep_model or settings.model})

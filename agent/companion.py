@@ -8,17 +8,19 @@ import asyncio
 import importlib
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from agent.archive import Archive, Clock, read_persona, utc_now
 from agent.errors import BadInput
-from agent.messages import Incoming, Reply
+from agent.messages import Incoming, Reply, writable
+from agent.reminders import Reminders
 from agent.settings import Settings
 from agent.streaming import ReplyStream
 from memory.audience import GLOBAL, Audience, Place, user_key
@@ -26,6 +28,8 @@ from memory.case import Origin
 from memory.conversations import owner_of
 from memory.database import Database
 from memory.embedders import open_embedder
+from memory.erased import Erased
+from memory.erasure import Erasure
 from memory.errors import IndexUnavailable
 from memory.foremost import foremost
 from memory.indexing import Progress
@@ -40,6 +44,7 @@ from memory.records import (
     Memory,
     MemoryType,
     MemoryUpdate,
+    Role,
 )
 from memory.tidying import Leaving
 from memory.ttl import describe
@@ -117,13 +122,20 @@ class Companion(Archive):
         place: Place | str | None = None,
         conversation: str | None = None,
         author: str | None = None,
+        instructions: str = "",
+        earlier: Sequence[tuple[Role, str]] = (),
         settle: bool = False,
     ) -> Reply:
-        """One turn. The reply is durable when it returns; with `settle` the answer's memories are too."""
+        """One turn. The reply is durable when it returns; with `settle` the answer's memories are too.
+
+        A program that speaks for a person may say what it wishes for itself (`instructions`) and, as
+        (role, text), what was said `earlier`: that is shown to the model where the transcript has nothing.
+        """
         from agent.turn import take_turn
 
         house = await self.house()
-        incoming = self._incoming(text, user, place, conversation, author)
+        incoming = self._incoming(text, user, place, conversation, author, instructions, earlier)
+        await self._once_erased(incoming.user)
         return await take_turn(house, incoming, settle=settle)
 
     def stream(
@@ -134,22 +146,33 @@ class Companion(Archive):
         place: Place | str | None = None,
         conversation: str | None = None,
         author: str | None = None,
+        instructions: str = "",
+        earlier: Sequence[tuple[Role, str]] = (),
         settle: bool = False,
     ) -> ReplyStream:
         """The same, with the text as it is generated: `async for piece in pet.stream(…)`; the whole `Reply`
         is in the stream's `reply` afterwards."""
-        incoming = self._incoming(text, user, place, conversation, author)
+        incoming = self._incoming(text, user, place, conversation, author, instructions, earlier)
 
         async def turn(on_text: Callable[[str], None]) -> Reply:
             from agent.turn import take_turn
 
-            return await take_turn(await self.house(), incoming, on_text, settle=settle)
+            house = await self.house()
+            await self._once_erased(incoming.user)
+            return await take_turn(house, incoming, on_text, settle=settle)
 
         return ReplyStream(turn)
 
-    async def settle(self) -> None:
-        """Until the after-turn work that is due has been done."""
-        await (await self.house()).aftercare.settle()
+    async def settle(self, within: float | None = None) -> bool:
+        """Until the after-turn work that is due has been done; at most `within` seconds, then it goes on in
+        the background. Whether it is done."""
+        settling = asyncio.ensure_future((await self.house()).aftercare.settle())
+        done, _ = await asyncio.wait([settling], timeout=within)
+        if not done:
+            settling.cancel()
+        else:
+            settling.result()
+        return bool(done)
 
     # Memories.
 
@@ -181,6 +204,7 @@ class Companion(Archive):
     ) -> Decision:
         """Remember one fact; `said_at` for what was said in the past. With `everybody` it is everybody's to
         know, whoever told it and wherever. Durable when it returns."""
+        await self._once_erased(_named(user))
         draft = Draft(content, _tags(subjects), ttl, type, importance, replaces)
         origin = Origin(
             _named(user), said_at or self.clock(), _place(place), source="note", everybody=everybody
@@ -243,6 +267,7 @@ class Companion(Archive):
         from agent.transcripts import take_over
 
         incoming = self._incoming("", user, place, conversation, None)
+        await self._once_erased(incoming.user)
         taken = await take_over(self.database, self.transcript, messages, incoming)
         await self.indexing.catch_up(progress)
         return taken
@@ -274,9 +299,11 @@ class Companion(Archive):
         return await self.knowledge.remove(what, _owner(user, place))
 
     async def search_knowledge(
-        self, query: str, *, user: str, place: Place | str | None = None, limit: int = 5
+        self, query: str, *, user: str | None, place: Place | str | None = None, limit: int = 5
     ) -> list[Chunk]:
-        """The passages that bear on the query, best first."""
+        """The passages that bear on the query, best first; none for somebody anonymous."""
+        if user is None:
+            return []
         return await self.knowledge.search(query, _audience(user, place), limit)
 
     # What is known of a person.
@@ -290,11 +317,13 @@ class Companion(Archive):
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
 
     async def set_context(
-        self, field: str, value: str, *, user: str, place: Place | str | None = None
+        self, field: str, value: str | bool | None, *, user: str, place: Place | str | None = None
     ) -> UserContext:
         """Set a field of the profile or the preferences, or add to a list; an empty value forgets it. The
         field `mode` says what the conversation there is for: companion, study or work."""
         named, where = _named(user), _place(place)
+        await self._once_erased(named)
+        value = "" if value is None else str(value)
         if field.strip().lower() == "mode":
             await self._set_mode(value.strip().lower(), named, where)
         else:
@@ -310,6 +339,60 @@ class Companion(Archive):
             raise BadInput(f"there is no mode {mode!r}; there are {', '.join(MODES)}, and none at all")
         talk = self._incoming("", user, place, None, None).conversation_id
         await self.conversations.set_mode(talk, owner_of(user, place), mode or None, self.clock())
+
+    # Taking it along, and taking it away.
+
+    async def export(self, *, user: str) -> dict[str, Any]:
+        """Everything that `erase` takes away, as plain JSON values; `hachi memories import` reads it."""
+        from agent.portability import export
+
+        return await export(self, _named(user))
+
+    async def preview_erase(self, *, user: str) -> Mapping[str, int]:
+        """What `erase` would take away from the record now, by kind."""
+        return await self._erasure.preview(_named(user))
+
+    async def erase(self, *, user: str) -> Erased:
+        """Forget a person: everything of theirs, everywhere, for good, verified by looking. The receipt says
+        what went and what is left. What they say meanwhile is heard afterwards, as from somebody new."""
+        from agent.erasing import beside
+
+        named = _named(user)
+        erasing = self._erasing.setdefault(named, asyncio.Lock())
+        async with erasing:
+            return await self._erasure.erase(named, beside(self))
+
+    async def _once_erased(self, user: str | None) -> None:
+        """Whoever is just being erased is heard when that is done."""
+        while user is not None and (erasing := self._erasing.get(user)) and erasing.locked():
+            async with erasing:
+                pass
+
+    @cached_property
+    def _erasing(self) -> WeakValueDictionary[str, asyncio.Lock]:
+        """Held while a person is erased; nobody's name stays in here."""
+        return WeakValueDictionary()
+
+    @cached_property
+    def _erasure(self) -> Erasure:
+        from agent.erasing import scrub_with
+
+        return Erasure(
+            self.database,
+            self.queue,
+            self.indexing,
+            self.index,
+            self.knowledge,
+            self.knowledge_index,
+            self.clock,
+            scrub_with(self),
+            embedded=self.settings.qdrant_url is None,
+        )
+
+    @cached_property
+    def reminders(self) -> Reminders:
+        """Where surfaces say whom they can reach; what is due is then announced by itself."""
+        return Reminders(self.database, self.queue, self.transcript, self.contexts, self.clock)
 
     # Upkeep.
 
@@ -399,11 +482,15 @@ class Companion(Archive):
         place: Place | str | None,
         conversation: str | None,
         author: str | None,
+        instructions: str = "",
+        earlier: Sequence[tuple[Role, str]] = (),
     ) -> Incoming:
         named = None if user is None else _named(user)
         held = None if conversation is None else _name(conversation, "conversation")
         shown = None if author is None else _name(author, "author")
-        return Incoming(text, named, self.clock(), _place(place), held, shown)
+        return Incoming(
+            text, named, self.clock(), _place(place), held, shown, writable(instructions), tuple(earlier)
+        )
 
 
 def _place(place: Place | str | None) -> Place:
@@ -414,6 +501,8 @@ def _place(place: Place | str | None) -> Place:
 
 
 def _named(user: str) -> str:
+    if not isinstance(user, str):
+        raise BadInput("say who the user is: a name, as text; what is somebody's alone is nobody else's")
     return _name(user, "user")
 
 
@@ -448,6 +537,8 @@ def _owner(user: str | None, place: Place | str | None) -> str:
 
 def _paths(paths: Sequence[str | Path]) -> list[Path]:
     named = [paths] if isinstance(paths, str | Path) else paths
+    if not isinstance(named, Sequence) or not all(isinstance(path, str | Path) for path in named):
+        raise BadInput("name the files and folders to read, as text or paths")
     if not named or not all(os.fspath(path).strip() for path in named):
         raise BadInput("name the files and folders to read; one of them is empty, or there is none")
     return [Path(os.path.expanduser(path)) for path in named]

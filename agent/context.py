@@ -1,6 +1,7 @@
 """What the model gets to see: labelled sections in a fixed order, the part that never changes first.
 
-1. system: the persona and the rules, then, where there is something to say,
+1. system: the persona and the rules, what the program wishes through which the person writes; then, where
+   there is something to say,
 2. what is known of the person who speaks,
 3. what this conversation was about so far,
 4. what documents say,
@@ -20,18 +21,17 @@ from datetime import datetime
 from agent.budget import Budget, Purse, newest_that_fit, sentences_that_fit
 from agent.messages import writable
 from agent.sentences import sentences
-from agent.snippet import fitting, line, offset, serialize_user_context_snippet
+from agent.snippet import LONGEST_NAME, fitting, line, offset, serialize_user_context_snippet
 from memory.audience import Place
 from memory.knowledge.quoting import LABEL
 from memory.records import Message
 from memory.user_context import UserContext
 from prompts import read, render
 
-LONGEST_NAME = 80
-"""Characters of a display name that are shown."""
-
 _COLONS = re.compile("[:\ua789\u02d0\u02f8\u2236\ufe13\ufe55\uff1a]")
 """All that looks like one."""
+
+MORE_TASKS = "More tasks are open than these; `get_recent_memories` lists them all."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Budgets:
     summary: Budget = Budget(800)
     history: Budget = Budget(24_000)
     knowledge: Budget = Budget(4_000)
+    instructions: int = 8_000
+    """Characters of what the program asks for through which a person writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,10 @@ class Scene:
     persona: str = ""
     """Who the companion is; empty is the persona that comes with Hachi."""
     budgets: Budgets = field(default_factory=Budgets)
+    instructions: str = ""
+    """What the program asks for through which the person writes."""
+    more_tasks: bool = False
+    """More tasks are open than are told."""
 
 
 def build_messages_for_model(scene: Scene) -> list[dict[str, str]]:
@@ -72,6 +78,7 @@ def build_messages_for_model(scene: Scene) -> list[dict[str, str]]:
     sections = [
         scene.persona.strip() or read("persona"),
         read("assistant"),
+        _wishes_of_the_program(scene),
         _person(scene),
         _summary(scene),
         scene.knowledge and render("knowledge", documents=scene.knowledge),
@@ -90,18 +97,27 @@ def within_budgets(scene: Scene) -> Scene:
     """The scene as far as it is shown."""
     budgets = scene.budgets
     said = [(message, _shown(message, scene.place)["content"]) for message in scene.history]
+    known = fitting(scene.known, budgets.context)
     told = [whole for part in sentences(scene.summary) if (whole := line(part, None))]
     return replace(
         scene,
         history=newest_that_fit(said, budgets.history),
         summary=" ".join(sentences_that_fit(told, budgets.summary)),
-        known=fitting(scene.known, budgets.context),
+        known=known,
+        more_tasks=scene.more_tasks or len(known.open_tasks) < len(scene.known.open_tasks),
         knowledge=_documents_that_fit(scene.knowledge, budgets.knowledge),
     )
 
 
+def _wishes_of_the_program(scene: Scene) -> str:
+    lines = (writable(text).strip() for text in scene.instructions[: scene.budgets.instructions].splitlines())
+    quoted = [f"> {text}" for text in lines if text]
+    return render("client", instructions="\n".join(quoted)) if quoted else ""
+
+
 def _person(scene: Scene) -> str:
     known = serialize_user_context_snippet(scene.known, scene.budgets.context)
+    known = "\n".join([*known.splitlines(), *([MORE_TASKS] if scene.more_tasks else [])])
     return known and render("person", known=known)
 
 

@@ -9,21 +9,23 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+import openai
+from agents import ModelRefusalError
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from agent.asking import ask
-from agent.budget import Budget, sentences_that_fit
+from agent.budget import Budget, Purse, sentences_that_fit
 from agent.judge import pairs_to_replace, written_pairs
 from agent.models import ChosenModel
 from agent.reply.repair import objects_in
 from agent.sentences import sentences
-from agent.snippet import build_memory_context, line, moment, serialize_user_context_snippet
+from agent.snippet import LONGEST_NAME, build_memory_context, line, moment, serialize_user_context_snippet
 from memory.audience import Place
 from memory.judging import Doubt
 from memory.records import Memory, Message
 from memory.user_context import MemoryUpdates, UserContext
-from prompts import render
+from prompts import read, render
 
 Mode = Literal["companion", "study", "work"]
 
@@ -32,8 +34,10 @@ LONGEST_MEMORY_SUMMARY = Budget(300)
 KNOWN = Budget(1500)
 """Of what is known already the extractor sees more than the conversation does: it is to add to it."""
 KNOWN_FACTS = 20
+NOTED = Budget(2_000)
+TO_SUM = Budget(4_000)
 LONGEST_MESSAGE = 4_000
-"""Characters of one message that are looked back at."""
+"""Characters of one message that are looked back at: its beginning and its end."""
 
 
 class NotUnderstood(Exception):
@@ -84,29 +88,31 @@ class Findings:
 
 
 async def extract_memory_updates(chosen: ChosenModel, exchange: Exchange, summary: Budget) -> Findings:
-    """Ask the model. Raises NotUnderstood, and what the model's library raises."""
+    """Ask the model. Raises NotUnderstood, also where this very question is refused and asking again would
+    not help, and what the model's library raises."""
     question = question_of(exchange, summary)
-    return findings_in(await ask(chosen, "look_back", question, _schema(exchange)), summary)
+    try:
+        answer = await ask(chosen, "look_back", question, _schema(exchange))
+    except (ModelRefusalError, openai.BadRequestError, openai.UnprocessableEntityError) as error:
+        raise NotUnderstood(f"{type(error).__name__}: {line(str(error))}") from error
+    return findings_in(answer, summary)
 
 
 def question_of(exchange: Exchange, summary: Budget) -> str:
-    zone = exchange.known.zone
-    speaker = line(exchange.speaker)
     extras = [extra for extra, wanted in _extras(exchange) if wanted]
+    known = serialize_user_context_snippet(exchange.known, KNOWN, KNOWN_FACTS)
     return render(
         "look_back",
-        speaker=speaker,
-        now=moment(exchange.now, zone),
+        speaker=quoted([_named(exchange.speaker)]),
+        now=moment(exchange.now, exchange.known.zone),
         previous=quoted([line(exchange.previous, None)] if exchange.previous else ["(none yet)"]),
-        known=quoted(
-            serialize_user_context_snippet(exchange.known, KNOWN, KNOWN_FACTS).splitlines() or ["(nothing)"]
-        ),
-        noted=quoted(build_memory_context(exchange.noted).splitlines() or ["(nothing)"]),
+        known=quoted(text.removeprefix("> ") for text in known.splitlines() or ["(nothing)"]),
+        noted=quoted(_facts(exchange.noted, NOTED) or ["(nothing)"]),
         messages=quoted(_transcript(exchange)),
-        focus=render(f"focus_{exchange.mode}", speaker=speaker),
+        focus=read(f"focus_{exchange.mode}"),
         more="".join(f', "{name}": …' for name in extras),
         characters=str(summary.characters),
-        asked="\n".join(_asked(exchange, speaker)),
+        asked="\n".join(_asked(exchange)),
     )
 
 
@@ -164,29 +170,52 @@ def _object_in(answer: str) -> dict[str, Any]:
 
 
 def _transcript(exchange: Exchange) -> list[str]:
+    """No name can pass for the companion: it stands in quotation marks, and the companion's lines begin as no
+    person's do."""
     lines = []
     for message in exchange.messages:
-        who = "companion" if message.role == "assistant" else line(message.author).replace(":", " ")
-        text = message.text if len(message.text) <= LONGEST_MESSAGE else message.text[:LONGEST_MESSAGE] + " …"
-        first, *rest = text.splitlines() or [""]
+        who = "=>" if message.role == "assistant" else f"{_named(message.author)}:"
+        first, *rest = _both_ends(message.text).splitlines() or [""]
         when = moment(message.sent_at, exchange.known.zone)
-        lines += [f"[{when}] {who}: {first}", *(f"  {more}" for more in rest)]
+        lines += [f"[{when}] {who} {first}", *(f"  {more}" for more in rest)]
     return lines
+
+
+def _named(author: str) -> str:
+    name = line(author, None).replace('"', "'")[:LONGEST_NAME].strip()
+    return f'"{name or "someone"}"'
+
+
+def _both_ends(text: str) -> str:
+    """Of something pasted, the beginning and what is said of it at the end."""
+    if len(text) <= LONGEST_MESSAGE:
+        return text
+    half = LONGEST_MESSAGE // 2
+    return f"{text[:half]} … {text[-half:]}"
+
+
+def _facts(facts: Iterable[Memory], budget: Budget) -> list[str]:
+    """A line each, as many as fit."""
+    purse = Purse(budget)
+    lines = build_memory_context(facts).splitlines()
+    return [text for text in lines if purse.take(text)]
 
 
 def _extras(exchange: Exchange) -> Sequence[tuple[str, bool]]:
     return (("memory_summary", bool(exchange.too_much)), ("rulings", bool(exchange.doubts)))
 
 
-def _asked(exchange: Exchange, speaker: str) -> list[str]:
+def _asked(exchange: Exchange) -> list[str]:
     asked = []
     if exchange.too_much:
-        old = [f"summary: {line(exchange.known.memory_summary)}"] if exchange.known.memory_summary else []
-        facts = quoted([*old, *build_memory_context(exchange.too_much).splitlines()])
-        asked.append(render("look_back_memory_summary", speaker=speaker, facts=facts))
+        about = exchange.known.memory_summary
+        old = [f"summary: {line(about, None)}"] if about else []
+        asked.append(
+            render("look_back_memory_summary", facts=quoted([*old, *_facts(exchange.too_much, TO_SUM)]))
+        )
     if exchange.doubts:
         pairs = [Doubt(o.content, o.created_at, n.content, n.created_at) for o, n in exchange.doubts]
-        asked.append(render("look_back_rulings", pairs=quoted(written_pairs(pairs).splitlines())))
+        asked.append(render("look_back_rulings", pairs=written_pairs(pairs)))
     return asked
 
 

@@ -8,6 +8,7 @@ from agent.asking import ask
 from agent.models import ChosenModel
 from agent.reply.repair import objects_in
 from memory.judging import Doubt
+from memory.user_context import one_line
 from prompts import render
 
 log = logging.getLogger("hachi.judge")
@@ -37,8 +38,8 @@ def written_pairs(doubts: Sequence[Doubt]) -> str:
 def _pair(number: int, doubt: Doubt) -> str:
     return (
         f"Pair {number}\n"
-        f"  older ({doubt.old_said_at:%Y-%m-%d}): {doubt.old}\n"
-        f"  newer ({doubt.new_said_at:%Y-%m-%d}): {doubt.new}"
+        f"> older ({doubt.old_said_at:%Y-%m-%d}): {one_line(doubt.old)}\n"
+        f"> newer ({doubt.new_said_at:%Y-%m-%d}): {one_line(doubt.new)}"
     )
 
 

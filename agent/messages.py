@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from memory.audience import PRIVATE, Audience, Place
-from memory.records import Decision
+from memory.records import Decision, Role
 
 MAX_MESSAGE = 100_000
 """Characters of one incoming message that are read; far more than any chat lets a person send."""
@@ -31,6 +31,10 @@ class Incoming:
     """Unset: the user's private conversation, or the one of the place."""
     author: str | None = None
     """The name to show for the user, where it is not the id."""
+    instructions: str = ""
+    """What the program asks for through which the person writes; shown to the model as its wish."""
+    earlier: tuple[tuple[Role, str], ...] = ()
+    """What that program says was said before, oldest first; shown where the transcript knows of nothing."""
 
     @property
     def audience(self) -> Audience:

@@ -15,6 +15,9 @@ log = logging.getLogger("hachi.schedule")
 QUEUE_SECONDS = 10
 """How often the queue is looked at for work that is due again, or that another process left behind."""
 
+REMIND_SECONDS = 20
+"""How often tasks that have fallen due are looked for, where a surface can announce them."""
+
 OPTIMISE_SECONDS = 24 * 3600
 """How often the index is tidied, which also takes removed points out of its files. It stops everything else
 for some 0.15 s at 20,000 points."""
@@ -48,9 +51,16 @@ async def running(pet: "Companion") -> AsyncIterator[None]:
         except FAULTS as error:
             log.warning("the index is not tidied: %s", error)
 
+    async def remind() -> None:
+        try:
+            await pet.reminders.run()
+        except FAULTS as error:
+            log.warning("reminders wait: %s", error)
+
     scheduler = AsyncIOScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     scheduler.add_job(purge, "interval", minutes=pet.settings.purge_minutes, id="purge")
     scheduler.add_job(queue, "interval", seconds=QUEUE_SECONDS, id="queue")
+    scheduler.add_job(remind, "interval", seconds=REMIND_SECONDS, id="remind")
     scheduler.add_job(optimise, "interval", seconds=OPTIMISE_SECONDS, id="optimise")
     scheduler.start()
     try:

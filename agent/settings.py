@@ -86,7 +86,7 @@ class Settings(BaseSettings):
     """How much of the documents one look-up brings."""
     knowledge_first: bool = False
     """Look into the documents before the model is asked, and not only when it wants to."""
-    reranker: str = "fused"
+    reranker: Annotated[str, Field(pattern=r"^(fused|model|fastembed:.+)$")] = "fused"
     """What puts passages of documents in order: `fused`, `fastembed:NAME` (a cross-encoder), or `model`."""
     importance_floor: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Facts of less importance are not kept."""
@@ -116,6 +116,22 @@ class Settings(BaseSettings):
     number."""
     purge_minutes: Annotated[float, Field(gt=0)] = 15.0
     """How often what has expired is deleted."""
+    http_rate: Annotated[int, Field(ge=0, le=1_000_000)] = 600
+    """Requests a minute that one key may make of `hachi serve`; 0 is any number."""
+    http_max_body: Annotated[int, Field(ge=1_000, le=100_000_000)] = 4_000_000
+    """Bytes of a request's body that `hachi serve` reads."""
+    http_timeout: Annotated[float, Field(gt=0)] = 30.0
+    """Seconds that a client may take to send a request, or not read on in an answer."""
+    discord_token: SecretStr | None = _conventional("DISCORD_TOKEN", "discord_token")
+    """The token of the bot that `hachi discord` is."""
+    slack_bot_token: SecretStr | None = _conventional("SLACK_BOT_TOKEN", "slack_bot_token")
+    """The token of the bot that `hachi slack` is: `xoxb-…`."""
+    slack_app_token: SecretStr | None = _conventional("SLACK_APP_TOKEN", "slack_app_token")
+    """The app's token for Socket Mode: `xapp-…`."""
+    slack_signing_secret: SecretStr | None = _conventional("SLACK_SIGNING_SECRET", "slack_signing_secret")
+    """What Slack signs its requests with; for `hachi slack --http`."""
+    slack_api_url: str | None = _conventional("SLACK_API_URL", "slack_api_url")
+    """Where Slack's API is; unset is `https://slack.com/api/`, and GovSlack's is `https://slack-gov.com/api/`."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Of `hachi.log` in `home`."""
 
@@ -133,7 +149,8 @@ class Settings(BaseSettings):
             first = error.errors(include_url=False)[0]
             variable, secret = _variable(cls.model_fields, str(first["loc"][0]))
             shown = variable if secret else f"{variable}={first['input']!r}"
-            reason = f"{shown} cannot be read: {first['msg'].lower()}"
+            said = first["msg"].removeprefix("Value error, ").lower()
+            reason = f"{shown} cannot be read: {said}"
         raise SettingsError(reason)  # without the cause, which shows what was given, secrets too
 
     @property

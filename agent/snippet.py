@@ -21,6 +21,8 @@ MOST_FACTS = 7
 FIRST_TASKS = 2
 SHORT_ID = 8
 """Characters of an id that are enough to name a task."""
+LONGEST_NAME = 80
+"""Characters of a display name that are shown."""
 LONGEST_LINE = 300
 """Characters of a name, a place or a task that are shown; what is cut ends in "…"."""
 

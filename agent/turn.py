@@ -15,32 +15,36 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from agent.aftercare import STORE_MEMORIES, Aftercare, to_look_back, to_store
+from agent.aftercare import Aftercare, about, to_look_back, to_store
 from agent.context import Budgets, Scene, build_messages_for_model, within_budgets
 from agent.errors import BadInput, ModelError
 from agent.loop import OnText, Thought, think
 from agent.messages import MAX_MESSAGE, Incoming, Reply, writable
 from agent.models import ChosenModel
 from agent.settings import Settings
-from agent.upkeep import LOOK_BACK
+from agent.upkeep import LOOK_BACK, STORE_MEMORIES
 from memory.aliases import linked
 from memory.contexts import UserContexts
 from memory.conversations import Conversations, owner_of
 from memory.database import Database
 from memory.errors import MemoryFault
 from memory.foremost import foremost, get_relevant_memories
-from memory.knowledge import Knowledge, get_rag_context_for_query
+from memory.knowledge import Knowledge
+from memory.knowledge.quoting import block_of
 from memory.recall import Recall
 from memory.records import Hit, Message
 from memory.remember import Remembering
 from memory.store import MemoryStore
 from memory.tasks import Tasks
-from memory.transcript import Transcript
+from memory.transcript import Transcript, missing
 from memory.user_context import UserContext
 from memory.work import WorkQueue
 from tools.context import TurnContext
 
 log = logging.getLogger("hachi.turn")
+
+PASSAGES = 8
+"""Of documents, where they are looked into before the model is asked: so many at most."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ async def take_turn(
         error.trace_id = trace_id
         log.error("%s: %s", trace_id, error)
         raise
-    message_id, work = await answer(house, heard, thought, turn.recalled)
+    message_id, work = await answer(house, heard, thought, turn.recalled, ours=settle)
     kept = [decision for id in work if settle for decision in await house.aftercare.do(id)]
     house.aftercare.wake()
     return Reply(
@@ -139,27 +143,45 @@ async def set_the_scene(house: House, heard: Heard) -> tuple[Scene, frozenset[st
     """Step 2. With the scene, the ids of what it shows: messages, facts, the summary."""
     incoming, now = heard.incoming, house.clock()
     scene = Scene(
-        now, incoming.speaker, incoming.place, (), incoming.text, persona=house.persona, budgets=house.budgets
+        now,
+        incoming.speaker,
+        incoming.place,
+        (),
+        incoming.text,
+        persona=house.persona,
+        budgets=house.budgets,
+        instructions=incoming.instructions,
     )
     if incoming.user is None:
-        return scene, frozenset()
+        return replace(scene, history=_said_before(incoming, house.settings.history_messages)), frozenset()
     user, place, talk = incoming.user, incoming.place, incoming.conversation_id
     limit = house.settings.history_messages
     last = await house.transcript.last(talk, incoming.audience, limit + 1)
     before = [message for message in last if message.id != heard.message_id]
     active = await house.conversations.of(talk, owner_of(user, place))
+    documents, passages = await _documents(house, incoming)
     scene = within_budgets(
         replace(
             scene,
-            history=before[max(0, len(before) - limit) :],
+            history=before[max(0, len(before) - limit) :] or _said_before(incoming, limit),
             known=await what_is_known(house, incoming, now),
             summary=active.summary if active else "",
-            knowledge=await _documents(house, incoming),
+            knowledge=documents,
         )
     )
     messages = {message.id for message in scene.history} | {str(heard.message_id)}
     facts = {fact.id for fact in scene.known.long_term_facts}
-    return scene, frozenset(messages | facts | ({active.id} if active and scene.summary else set()))
+    summary = {active.id} if active and scene.summary else set()
+    return scene, frozenset(messages | facts | summary | passages)
+
+
+def _said_before(incoming: Incoming, limit: int) -> list[Message]:
+    """What the program says was said before. It is shown once, and is not part of the transcript."""
+    said = incoming.earlier[max(0, len(incoming.earlier) - limit) :]
+    return [
+        Message("", incoming.conversation_id, role, incoming.speaker, writable(text), incoming.sent_at)
+        for role, text in said
+    ]
 
 
 async def what_is_known(house: House, incoming: Incoming, now: datetime) -> UserContext:
@@ -177,23 +199,23 @@ async def what_is_known(house: House, incoming: Incoming, now: datetime) -> User
     )
 
 
-async def _documents(house: House, incoming: Incoming) -> str:
-    """What documents say, where that is to be known before the model is asked."""
+async def _documents(house: House, incoming: Incoming) -> tuple[str, frozenset[str]]:
+    """What documents say, where that is to be known first; and the ids of the passages."""
     if not house.settings.knowledge_first:
-        return ""
+        return "", frozenset()
     try:
-        return await get_rag_context_for_query(
-            house.knowledge, incoming.text, incoming.audience, characters=house.budgets.knowledge.characters
-        )
+        found = await house.knowledge.search(incoming.text, incoming.audience, PASSAGES)
     except MemoryFault as error:
         log.warning("answering without documents: %s", error)
-        return ""
+        return "", frozenset()
+    return block_of(found, house.budgets.knowledge.characters)
 
 
 async def answer(
-    house: House, heard: Heard, thought: Thought, recalled: Sequence[Hit]
+    house: House, heard: Heard, thought: Thought, recalled: Sequence[Hit], *, ours: bool = False
 ) -> tuple[str | None, list[str]]:
-    """Step 4. Returns the reply's id in the transcript, and the ids of the work that is left to do."""
+    """Step 4. Returns the reply's id in the transcript, and the ids of the work that is left to do; with
+    `ours` whoever asks does it."""
     incoming, now = heard.incoming, house.clock()
     if incoming.user is None:
         return None, []
@@ -205,15 +227,19 @@ async def answer(
         text=thought.answer.message,
         sent_at=now,
     )
-    left: list[tuple[str, dict[str, Any]]] = []
+    left: list[tuple[str, dict[str, Any], str | None]] = []
     if thought.answer.memories or linked(incoming.text, incoming.speaker):
-        left.append((STORE_MEMORIES, to_store(thought.answer.memories, incoming, heard.message_id, recalled)))
+        payload = to_store(thought.answer.memories, incoming, heard.message_id, recalled)
+        left.append((STORE_MEMORIES, payload, None))
     if house.settings.look_back != "off":
-        left.append((LOOK_BACK, to_look_back(incoming)))
+        left.append((LOOK_BACK, to_look_back(incoming), about(incoming)))
     async with house.database.write() as connection:
+        if await missing(connection, [str(heard.message_id)]):
+            return None, []  # who said it was erased meanwhile: the answer is given, and not kept
         await house.transcript.append(connection, reply, user=incoming.user, place=incoming.place, now=now)
         work = [
-            await house.queue.add(connection, kind, incoming.user, payload, now) for kind, payload in left
+            await house.queue.add(connection, kind, incoming.user, payload, now, about=talk, ours=ours)
+            for kind, payload, talk in left
         ]
     return reply.id, work
 

@@ -10,10 +10,11 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from agent.budget import Budget
+from agent.errors import ModelUnavailable
 from agent.extraction import (
     KNOWN_FACTS,
     Exchange,
@@ -25,6 +26,7 @@ from agent.extraction import (
 )
 from agent.models import ChosenModel
 from agent.offline.upkeep import plain_summary, plain_updates
+from agent.snippet import fitting
 from memory.audience import Audience, Place
 from memory.case import Origin
 from memory.contexts import UserContexts
@@ -39,12 +41,23 @@ from memory.remember import Remembering
 from memory.store import MemoryStore
 from memory.tables import memories
 from memory.tasks import Tasks
+from memory.transcript import Line, missing
 from memory.ttl import describe
-from memory.user_context import Entry, MemoryUpdates, NewFact, NewPreference, entries_of
+from memory.user_context import (
+    MEMORY_SUMMARY,
+    Entry,
+    MemoryUpdates,
+    NewFact,
+    NewPreference,
+    UserContext,
+    entries_of,
+)
 from memory.work import Work, WorkQueue
 
 log = logging.getLogger("hachi.upkeep")
 
+STORE_MEMORIES = "store_memories"
+"""The kind of work that stores an answer's memories[]."""
 LOOK_BACK = "look_back"
 """The kind of work that brings summary and context up to date with a conversation."""
 APPLY_UPDATES = "apply_updates"
@@ -52,10 +65,13 @@ APPLY_UPDATES = "apply_updates"
 
 MESSAGES = 6
 """How many messages are looked back at together at most."""
-MANY_FACTS = 7
-"""With more facts than this that matter, not all fit into the context: a summary of them is due …"""
+ANSWERED_WITHIN = timedelta(minutes=10)
+"""What has no answer for so long will get none: the turn has failed."""
+ENOUGH = 4
+"""From this attempt on a model that does not answer is done without: the summary goes on plainly."""
+MOST_DOUBTS = 8
 NEWS = 10
-"""… and again after so many new ones."""
+"""After so many new facts, the summary of them is made anew."""
 FACTS_TO_SUM = 40
 IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
 
@@ -80,28 +96,44 @@ class Upkeep:
     mode: Mode
     """Of conversations that have none of their own."""
     summary: Budget
+    context: Budget
+    """What the person's context has room for: when it outgrows that, a summary of it is asked for."""
     explain: Callable[[Exception], Exception | None]
 
 
-async def look_back(upkeep: Upkeep, conversation: str, user: str, place: Place) -> list[Decision]:
-    """Everything that this conversation's summary does not cover yet, some messages at a time. What was
-    decided about facts of `user`. Raises ModelError where the model cannot be reached."""
+async def look_back(upkeep: Upkeep, piece: Work) -> list[Decision]:
+    """The handler of LOOK_BACK: everything that the conversation's summary does not cover yet, some messages
+    at a time, and so all pieces of work about it. What was decided about facts of the piece's user. Raises
+    ModelError where the model cannot be reached."""
+    conversation, place = piece.payload["conversation"], Place(tuple(piece.payload["place"]))
     decisions: list[Decision] = []
-    while exchange := await newest_exchange(upkeep, conversation, user, place):
-        decided = await extract_and_save(upkeep, exchange)
-        decisions += decided if exchange.user == user else []
-    return decisions
+    while True:
+        upto = await upkeep.queue.newest(LOOK_BACK, str(piece.about))
+        exchange = await newest_exchange(upkeep, conversation, piece.user_id, place)
+        if exchange is None:
+            await upkeep.queue.done_about(LOOK_BACK, str(piece.about), upto)
+            return decisions
+        await upkeep.queue.renew(piece, upkeep.clock())
+        decided = await extract_and_save(upkeep, exchange, last_try=piece.attempts >= ENOUGH)
+        decisions += decided if exchange.user == piece.user_id else []
+
+
+def talk_of(conversation: str, user: str, place: Place) -> str:
+    """What a LOOK_BACK is about: a conversation as its owner heard it."""
+    return f"{owner_of(user, place)} {conversation}"
 
 
 async def newest_exchange(upkeep: Upkeep, conversation: str, user: str, place: Place) -> Exchange | None:
-    """What is to be looked back at next; None where the summary covers everything."""
-    owner = owner_of(user, place)
+    """What is to be looked back at next; None where the summary covers everything that has been answered."""
+    owner, now = owner_of(user, place), upkeep.clock()
     active = await upkeep.conversations.of(conversation, owner)
-    lines = await upkeep.conversations.uncovered(conversation, user, place, MESSAGES)
+    heard = await upkeep.conversations.uncovered(conversation, user, place, MESSAGES)
+    lines = _answered(heard, now)
     if not lines:
         return None
     spoke, messages = lines[0].user, tuple(line.message for line in lines)
-    now = upkeep.clock()
+    if spoke != user and await upkeep.queue.waiting(STORE_MEMORIES, spoke):
+        return None  # their own look back comes after that, and knows what was kept
     audience = Audience.of(spoke, place)
     noted = [
         memory
@@ -130,16 +162,17 @@ async def newest_exchange(upkeep: Upkeep, conversation: str, user: str, place: P
         ),
         noted=tuple(noted),
         doubts=tuple(await _doubts(upkeep, noted)),
-        too_much=tuple(_too_much(await upkeep.contexts.entries(spoke, place), facts)),
+        too_much=tuple(await _too_much(upkeep, spoke, place, known, facts)),
         now=now,
     )
 
 
-async def extract_and_save(upkeep: Upkeep, exchange: Exchange) -> list[Decision]:
-    """One exchange: find what it changes, write it, carry it out."""
-    found = await _findings(upkeep, exchange)
+async def extract_and_save(upkeep: Upkeep, exchange: Exchange, *, last_try: bool = False) -> list[Decision]:
+    """One exchange: find what it changes, write it, carry it out. On the `last_try` a model that fails is
+    done without."""
+    found = await _findings(upkeep, exchange, last_try)
     work = await apply_memory_updates_to_user_context(upkeep, exchange, found)
-    piece = await upkeep.queue.claim(upkeep.clock(), work) if work else None
+    piece = await upkeep.queue.take(work) if work else None
     if piece is None:
         return []
     decisions = await store_updates(upkeep, piece)
@@ -147,7 +180,7 @@ async def extract_and_save(upkeep: Upkeep, exchange: Exchange) -> list[Decision]
     return decisions
 
 
-async def _findings(upkeep: Upkeep, exchange: Exchange) -> Findings:
+async def _findings(upkeep: Upkeep, exchange: Exchange, last_try: bool) -> Findings:
     """By the model, or plainly where there is none, nobody but the companion spoke, or the answer cannot be
     used."""
     if upkeep.model is None or not exchange.said:
@@ -156,12 +189,14 @@ async def _findings(upkeep: Upkeep, exchange: Exchange) -> Findings:
         found = await extract_memory_updates(upkeep.model, exchange, upkeep.summary)
     except NotUnderstood as error:
         _log(exchange, ok=False, error=str(error))
-        return Findings(_plain(exchange, upkeep.summary), MemoryUpdates(), None, frozenset())
+        return _without_a_model(exchange, upkeep.summary)
     except Exception as error:
         _log(exchange, ok=False, error=f"{type(error).__name__}: {error}"[:200])
         fault = upkeep.explain(error)
         if fault is None:
             raise
+        if isinstance(fault, ModelUnavailable) and last_try:
+            return _without_a_model(exchange, upkeep.summary)
         raise fault from error
     _log(exchange, ok=True, updates=found.updates)
     return found
@@ -175,6 +210,11 @@ def plain_findings(exchange: Exchange, summary: Budget) -> Findings:
     return Findings(_plain(exchange, summary), updates, None, frozenset())
 
 
+def _without_a_model(exchange: Exchange, summary: Budget) -> Findings:
+    """The conversation's summary goes on; of the person nothing is changed."""
+    return Findings(_plain(exchange, summary), MemoryUpdates(), None, frozenset())
+
+
 def _plain(exchange: Exchange, summary: Budget) -> str:
     return as_summary(plain_summary(exchange.previous, exchange.messages), summary)
 
@@ -184,18 +224,21 @@ async def apply_memory_updates_to_user_context(
 ) -> str | None:
     """Write what was found in one transaction, by merging: the summary and how far it reaches, what is known
     of the person, and the work of storing facts and tasks, whose id it returns. Where somebody else has
-    looked back at the same messages meanwhile, nothing is written."""
+    looked back at the same messages meanwhile, or they were erased, nothing is written."""
     entries = _entries(exchange, found)
     payload = _payload(exchange, found)
-    lock = [f"context:{exchange.user}"]
-    async with upkeep.database.write(lock=lock) as connection:
+    async with upkeep.database.write() as connection:
+        if await missing(connection, [message.id for message in exchange.messages]):
+            return None
         if not await update_active_summary(upkeep, connection, exchange, found.summary):
             return None
         if entries:
             await upkeep.contexts.merge_in(connection, exchange.user, exchange.place, entries)
         if not payload:
             return None
-        return await upkeep.queue.add(connection, APPLY_UPDATES, exchange.user, payload, exchange.now)
+        return await upkeep.queue.add(
+            connection, APPLY_UPDATES, exchange.user, payload, exchange.now, ours=True
+        )
 
 
 async def update_active_summary(upkeep: Upkeep, connection: Any, exchange: Exchange, summary: str) -> bool:
@@ -217,29 +260,52 @@ async def store_updates(upkeep: Upkeep, piece: Work) -> list[Decision]:
     place = Place(tuple(payload["place"]))
     decisions: list[Decision] = []
     for fact in payload["facts"]:
-        decisions += await store_fact_memory(upkeep, fact, piece.user_id, place)
+        decisions += await store_fact_memory(upkeep, fact, payload["said"], piece.user_id, place)
+    found_at = datetime.fromisoformat(payload["found_at"])
     for task in payload["tasks"]:
-        await _store_task(upkeep, task, piece.user_id, "" if place.private else place.key)
+        where = "" if place.private else place.key
+        await _store_task(upkeep, task, piece.user_id, where, found_at, payload.get("heard"))
     return decisions
 
 
-async def store_fact_memory(upkeep: Upkeep, fact: dict[str, Any], user: str, place: Place) -> list[Decision]:
-    """One fact, by the same path as every other memory."""
-    draft = Draft(**fact["draft"] | {"subjects": tuple(fact["draft"]["subjects"])})
+async def store_fact_memory(
+    upkeep: Upkeep, fact: dict[str, Any], said: dict[str, str], user: str, place: Place
+) -> list[Decision]:
+    """One fact, by the same path as every other memory; `said` are the texts of messages by their ids. One
+    that was only to take another's place is let go where it has been taken away meanwhile."""
     origin = Origin(
         user=user,
         said_at=datetime.fromisoformat(fact["said_at"]),
         place=place,
         message_id=fact["message_id"],
-        said=fact["said"],
+        said=said.get(str(fact["message_id"]), ""),
+        live=True,
     )
+    kept = fact.get("kept")
+    if kept and not await upkeep.store.by_ids([kept], origin.audience, upkeep.clock()):
+        return []
+    draft = Draft(**fact["draft"] | {"subjects": tuple(fact["draft"]["subjects"])})
     return await upkeep.remembering.remember([draft], origin)
 
 
-async def _store_task(upkeep: Upkeep, task: dict[str, Any], user: str, place: str) -> None:
+async def _store_task(
+    upkeep: Upkeep,
+    task: dict[str, Any],
+    user: str,
+    place: str,
+    found_at: datetime,
+    heard: str | None,
+) -> None:
     try:
-        await upkeep.tasks.put(
-            user, task["description"], task["status"], id=task["id"], place=place, now=upkeep.clock()
+        await upkeep.tasks.update(
+            user,
+            task["description"],
+            task["status"],
+            id=task["id"],
+            place=place,
+            now=upkeep.clock(),
+            found_at=found_at,
+            heard=heard,
         )
     except NotFound as error:
         log.warning("a task update names none: %s", error)
@@ -264,7 +330,15 @@ def _payload(exchange: Exchange, found: Findings) -> dict[str, Any] | None:
     tasks = [task.model_dump() for task in found.updates.task_updates]
     if not (facts or tasks):
         return None
-    return {"place": list(exchange.place.path), "facts": facts, "tasks": tasks}
+    cited = {fact["message_id"] for fact in facts}
+    return {
+        "place": list(exchange.place.path),
+        "facts": facts,
+        "tasks": tasks,
+        "said": {message.id: message.text for message in exchange.said if message.id in cited},
+        "found_at": exchange.now.isoformat(),
+        "heard": exchange.said[-1].id,
+    }
 
 
 def _fact(exchange: Exchange, fact: NewFact) -> dict[str, Any]:
@@ -273,7 +347,6 @@ def _fact(exchange: Exchange, fact: NewFact) -> dict[str, Any]:
     return {
         "draft": asdict(draft),
         "message_id": evidence.id,
-        "said": evidence.text,
         "said_at": evidence.sent_at.isoformat(),
     }
 
@@ -282,8 +355,12 @@ def _ruled(old: Memory, new: Memory) -> dict[str, Any]:
     """The newer statement once more, now as what replaces the older one."""
     ttl = describe(new.expires_at - new.created_at) if new.expires_at else None
     draft = Draft(new.content, new.subjects, ttl, new.type, new.importance, replaces=old.id)
-    said_at = new.created_at.isoformat()
-    return {"draft": asdict(draft), "message_id": new.message_id, "said": new.content, "said_at": said_at}
+    return {
+        "draft": asdict(draft),
+        "message_id": new.message_id,
+        "said_at": new.created_at.isoformat(),
+        "kept": new.id,
+    }
 
 
 def _evidence(said: Sequence[Message], fact: str) -> Message:
@@ -300,16 +377,30 @@ def _words(text: str) -> frozenset[int]:
 async def _doubts(upkeep: Upkeep, noted: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
     if upkeep.model is None or not upkeep.judging or not noted:
         return []
-    return await upkeep.likeness.doubts_about(noted, upkeep.clock())
+    return (await upkeep.likeness.doubts_about(noted, upkeep.clock()))[:MOST_DOUBTS]
 
 
-def _too_much(told: Sequence[Entry], facts: Sequence[Memory]) -> list[Memory]:
-    """The facts to sum up, where there is no summary yet, or many new ones since."""
-    if len(facts) <= MANY_FACTS:
+async def _too_much(
+    upkeep: Upkeep, user: str, place: Place, known: UserContext, facts: Sequence[Memory]
+) -> list[Memory]:
+    """The facts to sum up, where they outgrow the context's budget and there is no summary yet, or many new
+    ones since."""
+    whole = replace(known, long_term_facts=tuple(facts), memory_summary=None)
+    if len(fitting(whole, upkeep.context, len(facts)).long_term_facts) == len(facts):
         return []
-    since = max((entry.said_at for entry in told if entry.field == "memory_summary"), default=None)
+    told = await upkeep.contexts.entries(user, place)
+    since = max((entry.said_at for entry in told if entry.field == MEMORY_SUMMARY), default=None)
     news = [fact for fact in facts if since is None or fact.created_at > since]
     return list(facts[:FACTS_TO_SUM]) if since is None or len(news) >= NEWS else []
+
+
+def _answered(lines: Sequence[Line], now: datetime) -> Sequence[Line]:
+    """Without what is being answered at this moment: it is looked at together with its answer."""
+    open_ = 0
+    while open_ < len(lines) and lines[-1 - open_].message.role == "user":
+        open_ += 1
+    waiting = [line for line in lines[len(lines) - open_ :] if now - line.message.sent_at < ANSWERED_WITHIN]
+    return lines[: len(lines) - open_] if waiting else lines
 
 
 def _mode(given: str | None, usual: Mode) -> Mode:

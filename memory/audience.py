@@ -42,6 +42,12 @@ class Place:
         """The owner key. Names are quoted so that no name can pretend to be a path."""
         return "place:" + "/".join(quote(name, safe="") for name in self.path)
 
+    @classmethod
+    def of_key(cls, key: str) -> "Place":
+        """The place of an owner key; the empty one is private."""
+        names = key.removeprefix("place:")
+        return cls(tuple(unquote(name) for name in names.split("/")) if names else ())
+
     def containing(self) -> tuple["Place", ...]:
         """This place and each that contains it, innermost first."""
         return tuple(Place(self.path[:depth]) for depth in range(len(self.path), 0, -1))

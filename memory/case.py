@@ -28,6 +28,8 @@ class Origin:
     recalled: tuple[Hit, ...] = ()
     """What this turn has recalled so far: repeating it is no news."""
 
+    live: bool = False
+    """Said just now: nothing is kept where its message is gone, since who said it was erased meanwhile."""
     everybody: bool = False
     """Told by the operator, for everybody: it belongs to nobody in particular."""
 

@@ -15,10 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place
 from memory.database import Database
 from memory.tables import context_entries
-from memory.user_context import Entry, UserContext, context_of, merged
-
-_SUMMARY = "memory_summary"
-"""Made of what is known in one place, so it is read in no other."""
+from memory.user_context import MEMORY_SUMMARY, Entry, UserContext, context_of, merged
 
 
 class UserContexts:
@@ -31,7 +28,9 @@ class UserContexts:
         query = select(context_entries).where(context_entries.c.user_id == user, _told_for(place))
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
-        return context_of(_entry(row) for row in rows if row.field != _SUMMARY or row.place == _key(place))
+        return context_of(
+            _entry(row) for row in rows if row.field != MEMORY_SUMMARY or row.place == _key(place)
+        )
 
     async def entries(self, user: str, place: Place) -> list[Entry]:
         """What was told in exactly this place, as it is kept."""

@@ -69,16 +69,15 @@ class Conversations:
         """The oldest messages that the summary does not cover yet, in order: `limit` at most, and only up to
         where another person begins to speak or to be answered, so that all have one `Line.user`.
 
-        Without a summary it begins at most `limit` messages back from the newest, and so it does where more
-        than `MOST_BEHIND` wait: an imported transcript takes one update, and not one for every `limit` of it.
+        Where more than `MOST_BEHIND` wait, it begins `limit` messages back from the newest: an imported
+        transcript takes one update, and not one for every `limit` of it.
 
         Whoever is to update the summary reads `of` first and then this: what another worker covers in
         between makes `update` say no, where the other way round the same would be told twice."""
         owner = owner_of(user, place)
         known = await self.of(conversation, owner)
         covered = known.covered if known else 0
-        most = MOST_BEHIND if covered else limit
-        lines = await self._transcript.following(conversation, owner, covered, limit, most=most)
+        lines = await self._transcript.following(conversation, owner, covered, limit, most=MOST_BEHIND)
         return list(takewhile(lambda line: line.user == lines[0].user, lines))
 
     async def update(

@@ -27,7 +27,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from memory.errors import StoreUnavailable
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration; `tests/memory/test_database.py` holds it to the files."""
 
 _BUSY_SECONDS = 15.0

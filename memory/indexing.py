@@ -116,7 +116,9 @@ class Indexing:
             return 0
         ids = {line.message.id for line in due}
         entries: dict[str, tuple[Line, str]] = {}
+        drawn_from: set[str] = set()
         for lines in await self._transcript.around(due):
+            drawn_from.update(line.message.id for line in lines)
             messages = [line.message for line in lines]
             for at, line in enumerate(lines):
                 if line.message.id in ids:
@@ -124,7 +126,9 @@ class Indexing:
                     for near in touched_windows(messages, at):
                         entries[messages[near].id] = (lines[near], window_text(messages, near))
         await self._index.put(await self._with_vectors(list(entries.values())))
-        await self._transcript.mark_indexed(ids, generation)
+        if gone := await self._transcript.mark_indexed(ids, generation, drawn_from):
+            await self._index.remove(sorted(gone))  # erased while it was put; the rest is drawn anew
+            return BATCH
         return len(due)
 
     async def _summaries(self, generation: str) -> int:

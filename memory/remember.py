@@ -27,6 +27,7 @@ from memory.names import fold
 from memory.outcome import Outcome, decision_of, outcome_of
 from memory.records import Decision, Draft, Memory
 from memory.store import MemoryStore
+from memory.transcript import missing
 
 log = logging.getLogger("hachi.memory")
 
@@ -108,6 +109,8 @@ class Remembering:
                 return decision
 
     async def _settle(self, connection: AsyncConnection, case: Case) -> Decision:
+        if await _erased(connection, case.origin):
+            return case.decision("ignore", None, "the message it came from has been erased")
         held = await self._held(connection, case)
         if echoed := self._likeness.echoed(case):
             here = next((memory for memory in held.values() if case.sees(memory)), None)
@@ -178,6 +181,13 @@ class Remembering:
         if values and case.sees(memory):
             await self._store.refresh(connection, memory, **values)
             case.changed[memory.id] = replace(case.changed.get(memory.id, memory), **values)
+
+
+async def _erased(connection: AsyncConnection, origin: Origin) -> bool:
+    """Whether who said it is to be forgotten, since they were erased while it was thought about."""
+    if not origin.live or origin.message_id is None:
+        return False
+    return bool(await missing(connection, [origin.message_id]))
 
 
 def _tidy(content: str) -> str:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from sqlalchemy import delete
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.database import Database
@@ -15,6 +16,8 @@ from memory.errors import IndexUnavailable
 from memory.index import Index
 from memory.records import Memory
 from memory.store import MemoryStore
+from memory.tables import context_entries
+from memory.user_context import MEMORY_SUMMARY
 from memory.work import WorkQueue
 
 log = logging.getLogger("hachi.memory")
@@ -70,6 +73,7 @@ class Removal:
         for user in sorted({memory.user_id for memory in memories}):
             theirs = [memory.id for memory in memories if memory.user_id == user]
             ids = await self._store.delete(connection, theirs)
+            await _forget_summaries(connection, user)
             work.append((ids, await self._queue.add(connection, UNINDEX, user, {"ids": ids}, now)))
         return work
 
@@ -80,6 +84,7 @@ class Removal:
         """A person takes a memory away: see `MemoryStore.unlink` for what that does to others'."""
         async with self._database.write() as connection:
             ids = await self._store.unlink(connection, memory, user)
+            await _forget_summaries(connection, user)
             if not ids:
                 return
             work = await self._queue.add(connection, UNINDEX, user, {"ids": ids}, self._clock())
@@ -92,3 +97,9 @@ class Removal:
             log.warning("the index is cleaned later: %s", error)
         else:
             await self._queue.done(*work)
+
+
+async def _forget_summaries(connection: AsyncConnection, user: str) -> None:
+    """What was summed up of a person may tell of what is taken away now; a new summary is made in time."""
+    theirs = (context_entries.c.user_id == user, context_entries.c.field == MEMORY_SUMMARY)
+    await connection.execute(delete(context_entries).where(*theirs))

@@ -124,6 +124,10 @@ class MemoryStore:
             kept = self._aliases[audience.keys] = _Kept(found, self._database.writes, now)
         return kept.aliases
 
+    def forget_aliases(self) -> None:
+        """Look again, where memories were taken away."""
+        self._aliases.clear()
+
     async def count(self, audience: Audience, now: datetime) -> int:
         query = select(func.count()).select_from(memories).where(all_readable(audience), unexpired(now))
         async with self._database.read() as connection:

@@ -221,6 +221,8 @@ tasks = Table(
     Column("due", Utc),
     Column("created_at", Utc, nullable=False),
     Column("last_updated", Utc, nullable=False),
+    Column("reminded", Utc, comment="the due time that was announced, or given up; another one is due again"),
+    Index("ix_tasks_due", "due"),
 )
 
 knowledge_documents = Table(
@@ -248,6 +250,39 @@ knowledge_chunks = Table(
     Index("ix_knowledge_chunks_unindexed", "indexed_under"),
 )
 
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", _id, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False, comment="user: acts for one; service: may name users"),
+    Column("user_id", Text, index=True, comment="for whom, of a user's key"),
+    Column("admin", Integer, nullable=False, server_default="0", comment="1: may see figures and manage"),
+    Column(
+        "digest", String(64), nullable=False, unique=True, comment="SHA-256 of the key; it is kept nowhere"
+    ),
+    Column("created_at", Utc, nullable=False),
+    Column("last_used_at", Utc),
+    Column("revoked_at", Utc),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("source", Text, primary_key=True, comment="discord, slack …"),
+    Column("id", Text, primary_key=True, comment="what the platform calls the event"),
+    Column("seen_at", Utc, nullable=False, index=True),
+)
+
+places = Table(
+    "places",
+    metadata,
+    Column("place", Text, primary_key=True, comment="the place's key"),
+    Column("listening", Text, nullable=False, comment="mentions, everything or nothing"),
+    Column("changed_by", Text, nullable=False),
+    Column("changed_at", Utc, nullable=False),
+)
+
 work = Table(
     "work",
     metadata,
@@ -255,10 +290,12 @@ work = Table(
     Column("id", _id, nullable=False, unique=True),
     Column("kind", Text, nullable=False),
     Column("user_id", Text, nullable=False, comment="whose data the payload holds"),
+    Column("about", Text, comment="pieces of one kind about the same can be done as one"),
     Column("payload", JSON, nullable=False),
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("due_at", Utc, nullable=False, comment="not before; while claimed, when the claim ends"),
     Column("last_error", Text),
     Column("created_at", Utc, nullable=False),
     Index("ix_work_due_at", "due_at"),
+    Index("ix_work_about", "about"),
 )

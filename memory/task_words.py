@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
+from typing import Any
 
 from memory.compare import Statement, compare, normalise
 from memory.compare.chunks import cut, emoji_of, parts_of
 from memory.compare.vocabulary import Vocabulary, vocabulary
 from memory.embedders import CAUTIOUS
 
+_SHOWN = re.compile(r"\[?\s*(?:task\s+)?#?([^\]]*?)\s*\]?", re.IGNORECASE)
 _OPENING = re.compile(
     r"^(?:(?:please|pls|to|todo|task|i (?:need|have|must|should)(?: to)?|remind me (?:to|about)|remember to"
     r"|(?:do not|don['’]t) forget to|s['’]il (?:te|vous) plaît|stp|svp|rappelle[ -]moi (?:de|d['’])|penser à"
@@ -202,3 +204,13 @@ def _forms(word: str) -> frozenset[str]:
 def forms_in(text: str) -> frozenset[str]:
     words = {*wording(text).words} - _FINISHING
     return frozenset().union(*(_forms(word) for word in words))
+
+
+def bare_id(id: Any) -> Any:
+    """An id as it stands in the prompt, "[task 1a2b3c4d]" or part of that, is that id; blank and null are
+    none. What is no text stays as it is."""
+    if not isinstance(id, str):
+        return id
+    found = _SHOWN.fullmatch(id.strip())
+    bare = found[1] if found else id.strip()
+    return None if bare.lower() in {"", "null", "none", "new"} else bare

@@ -22,6 +22,7 @@ from memory.errors import NotFound
 from memory.records import Task, TaskStatus
 from memory.tables import tasks
 from memory.task_words import adds, forms_in, may_mean, same_words, told, wording
+from memory.transcript import missing
 
 SOON = timedelta(hours=48)
 """What is due within this time bears on a turn, whatever is talked about."""
@@ -100,6 +101,8 @@ class Tasks:
         due: Due = None,
         place: str = "",
         alike: bool = True,
+        found_at: datetime | None = None,
+        heard: str | None = None,
     ) -> Change:
         """Make, change or finish a task. What is left out (blank or None) stays as it is; a new one is open.
 
@@ -108,7 +111,12 @@ class Tasks:
         the new one says more, and "open" does not take it back from "in_progress". Where there is none, one
         is made; but to finish, there must be one. One of the same words that is finished stays as it is.
 
-        In a place only what was asked for there can be meant; in private, anything of the user's. Raises
+        `found_at` is for work that may be done twice: a task of the same words that was finished since then
+        is not made again. `heard` is the message that asks for it: where that is gone, who said it was erased
+        meanwhile, and nothing is kept.
+
+        In a place only what was asked for there can be meant; in private, anything of the user's, but words
+        said in private do not become those of a task that others see. Raises
         NotFound where the task is not there, Unclear where several can be meant; then nothing is changed.
         """
         if any(isinstance(time, datetime) and time.tzinfo is None for time in (now, due)):
@@ -118,12 +126,22 @@ class Tasks:
             raise NotFound("no task is named; give its id, or a description")
         mine = select(*_COLUMNS).where(tasks.c.user_id == user, *([tasks.c.place == place] if place else []))
         async with self._database.write(lock=[f"tasks:{user}"]) as connection:
+            if heard is not None and await missing(connection, [heard]):
+                raise NotFound("the message that asked for it has been erased; nothing was kept")
             if id is not None:
-                old = _the_one(id, await _read(connection, mine.where(_id_is(id)).limit(MOST_NAMED + 1)))
-                new = replace(old, description=said or old.description, status=status or old.status)
+                old, asked_in = await _named(connection, mine, id)
+                # Words said in private do not become those of a task that others see.
+                words = said if asked_in == place else ""
+                new = replace(old, description=words or old.description, status=status or old.status)
             else:
                 open_, here = await _unfinished(connection, mine, place)
                 meant = _meant(said, status, open_, here, alike)
+                if (
+                    meant is None
+                    and found_at
+                    and (done := await _done_since(connection, mine, said, found_at))
+                ):
+                    return Change(done, "unchanged")
                 if meant is None and status == "done":
                     return Change(await _finished_before(connection, mine, said, open_), "unchanged")
                 if meant is None:
@@ -184,6 +202,14 @@ def _id_is(id: str) -> Any:
     """A whole id, or the beginning of one, as people type it."""
     id = id.strip().lower()
     return tasks.c.id.startswith(id, autoescape=True) if len(id) >= 4 else tasks.c.id == id
+
+
+async def _named(connection: AsyncConnection, mine: Select[Any], id: str) -> tuple[Task, str]:
+    """The task of this id, and the place where it was asked for."""
+    query = mine.add_columns(tasks.c.place).where(_id_is(id)).limit(MOST_NAMED + 1)
+    rows = (await connection.execute(query)).all()
+    task = _the_one(id, [Task(*row[:-1]) for row in rows])
+    return task, rows[0].place
 
 
 def _the_one(id: str, found: Sequence[Task]) -> Task:
@@ -248,6 +274,13 @@ async def _finished_before(
         f"no open task is surely {said[:80]!r}, so nothing was changed; give the id if one of these is meant"
     )
     raise Unclear(why, _near(said, open_, NEAR) or open_)
+
+
+async def _done_since(
+    connection: AsyncConnection, mine: Select[Any], said: str, since: datetime
+) -> Task | None:
+    query = mine.where(tasks.c.status == "done", tasks.c.last_updated >= since).limit(MOST_COMPARED)
+    return next((t for t in await _read(connection, query) if same_words(said, t.description)), None)
 
 
 def _advanced(task: Task, said: str, status: TaskStatus | None) -> Task:

@@ -159,6 +159,11 @@ class Transcript:
         async with self._database.read() as connection:
             return {row.id: _message(row) for row in (await connection.execute(_BY_IDS, given)).all()}
 
+    def forget_known(self) -> None:
+        """Look again at what is in the record, where rows were taken away."""
+        self._known.clear()
+        self._authors.clear()
+
     async def count(self, audience: Audience) -> int:
         query = select(func.count()).select_from(messages).where(readable(audience))
         async with self._database.read() as connection:
@@ -210,11 +215,18 @@ class Transcript:
                 found.append(sorted((_line(row) for row in rows), key=lambda line: line.seq))
         return found
 
-    async def mark_indexed(self, ids: Collection[str], generation: str) -> None:
+    async def mark_indexed(
+        self, ids: Collection[str], generation: str, drawn_from: Collection[str] = ()
+    ) -> set[str]:
+        """The index shows these, as they were drawn from these. Where some of the latter are gone meanwhile
+        nothing is marked, for it shows words that were taken away; which those are."""
         free = select(messages.c.id).where(messages.c.id.in_(ids)).with_for_update(skip_locked=True)
         marked = update(messages).where(messages.c.id.in_(free)).values(indexed_under=generation)
         async with self._database.write() as connection:
+            if drawn_from and (gone := await missing(connection, drawn_from)):
+                return gone
             await connection.execute(marked)
+        return set()
 
 
 _MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__)
@@ -242,6 +254,14 @@ _BY_IDS = select(*_MESSAGE).where(
         and_(messages.c.place != "", messages.c.place.in_(bindparam("places", expanding=True))),
     ),
 )
+
+
+async def missing(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
+    """Which of these messages are gone; the others stay until the caller's transaction ends. What is done
+    about a message looks here before it writes: who was erased meanwhile is not brought back."""
+    there = select(messages.c.id).where(messages.c.id.in_(ids))
+    rows = await connection.execute(there.with_for_update(read=True, key_share=True))
+    return set(ids) - set(rows.scalars())
 
 
 def _heard_by(owner: str) -> ColumnElement[bool]:

@@ -20,11 +20,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from memory.compare.normalise import normalise
 from memory.records import Memory, Task, TaskStatus
+from memory.task_words import bare_id
 
 MOST: Mapping[str, int] = MappingProxyType(
     {"profile.goals": 10, "preferences.other_notes": 20, "conversation_themes": 12}
 )
 """The fields that are lists, and how many items each keeps, the newest ones."""
+
+MEMORY_SUMMARY = "memory_summary"
+"""The field that a model writes of what is known in one place; it is read in no other."""
 
 MOST_UPDATES = 50
 """Of each kind in one answer; an extractor that finds more in one exchange has gone astray."""
@@ -222,7 +226,7 @@ class NewPreference(_Answered):
 
 
 class TaskUpdate(_Answered):
-    id: Annotated[str, _line(100, required=False)] | None = None
+    id: Annotated[Annotated[str, _line(100)] | None, BeforeValidator(bare_id)] = None
     """None or empty: a new one, or the one that the description means."""
     description: Annotated[str, _line(1000, required=False)] = ""
     status: Annotated[TaskStatus, Word]

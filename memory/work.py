@@ -2,7 +2,7 @@
 accepts what it is for, and deleted when it is done: a crash in between does it again, so handlers must be
 safe to run twice."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,6 +19,11 @@ CLAIM = timedelta(minutes=2)
 MAX_ATTEMPTS = 8
 """Then it is left where it is, visible in `hachi doctor`, for a person to look at."""
 
+REMIND = "remind"
+"""The kind of work that announces a task that is due: see `memory.reminders`."""
+APART = frozenset({REMIND})
+"""Kinds that not every process can do: each is taken by its id."""
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -27,9 +32,7 @@ class Work:
     user_id: str
     payload: dict[str, Any]
     attempts: int
-
-
-Handler = Callable[[Work], Awaitable[None]]
+    about: str | None = None
 
 
 class WorkQueue:
@@ -37,24 +40,55 @@ class WorkQueue:
         self._database = database
 
     async def add(
-        self, connection: AsyncConnection, kind: str, user: str, payload: Mapping[str, Any], now: datetime
+        self,
+        connection: AsyncConnection,
+        kind: str,
+        user: str,
+        payload: Mapping[str, Any],
+        now: datetime,
+        *,
+        about: str | None = None,
+        ours: bool = False,
     ) -> str:
-        """Write a piece of work in the caller's transaction."""
+        """Write a piece of work in the caller's transaction; `about` what, where pieces of this kind about
+        the same can be done as one. With `ours` it is claimed already, by whoever writes it: see `take`."""
         id = str(uuid4())
         await connection.execute(
             insert(work).values(
-                id=id, kind=kind, user_id=user, payload=dict(payload), due_at=now, created_at=now
+                id=id,
+                kind=kind,
+                user_id=user,
+                about=about,
+                payload=dict(payload),
+                attempts=1 if ours else 0,
+                due_at=now + CLAIM if ours else now,
+                created_at=now,
             )
         )
         return id
 
+    async def take(self, id: str) -> Work | None:
+        """A piece that is ours; None where it has been done."""
+        async with self._database.read() as connection:
+            row = (await connection.execute(select(work).where(work.c.id == id))).first()
+        return None if row is None else _work(row)
+
     async def claim(
-        self, now: datetime, id: str | None = None, *, besides: Collection[str] = ()
+        self,
+        now: datetime,
+        id: str | None = None,
+        *,
+        besides: Collection[str] = (),
+        only: str | None = None,
+        but: str | None = None,
     ) -> Work | None:
-        """Take the oldest piece that is due, of users `besides` these, or the one of this id; it is ours for
-        `CLAIM`."""
+        """Take the oldest piece that is due, or the one of this id; it is ours for `CLAIM`. Of users
+        `besides` these; `only` of this kind, or of any `but` this one."""
         due = select(work.c.seq).where(work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS)
         due = due.where(work.c.user_id.not_in(besides)) if besides else due
+        due = due.where(work.c.kind == only) if only else due
+        due = due.where(work.c.kind != but) if but else due
+        due = due.where(work.c.kind.not_in(APART)) if id is None else due
         due = due.order_by(work.c.seq).limit(1) if id is None else due.where(work.c.id == id)
         async with self._database.read() as connection:  # most looks find nothing: no write lock for them
             if (await connection.execute(due)).first() is None:
@@ -67,9 +101,32 @@ class WorkQueue:
                 .returning(work)
             )
             row = (await connection.execute(taken)).first()
-        if row is None:
-            return None
-        return Work(row.id, row.kind, row.user_id, row.payload, row.attempts)
+        return None if row is None else _work(row)
+
+    async def renew(self, piece: Work, now: datetime) -> None:
+        """It is ours for another `CLAIM`."""
+        async with self._database.write() as connection:
+            await connection.execute(update(work).where(work.c.id == piece.id).values(due_at=now + CLAIM))
+
+    async def waiting(self, kind: str, user: str) -> bool:
+        """Whether a piece of this kind of this user's is still to be done."""
+        query = select(work.c.seq).where(
+            work.c.kind == kind, work.c.user_id == user, work.c.attempts < MAX_ATTEMPTS
+        )
+        async with self._database.read() as connection:
+            return (await connection.execute(query.limit(1))).first() is not None
+
+    async def newest(self, kind: str, about: str) -> int:
+        """How far the pieces about this go; 0 where there is none. See `done_about`."""
+        query = select(func.max(work.c.seq)).where(work.c.kind == kind, work.c.about == about)
+        async with self._database.read() as connection:
+            return (await connection.execute(query)).scalar() or 0
+
+    async def done_about(self, kind: str, about: str, upto: int) -> None:
+        """All pieces about this, as far as `upto`, have been done as one, also those that were given up."""
+        query = delete(work).where(work.c.kind == kind, work.c.about == about, work.c.seq <= upto)
+        async with self._database.write() as connection:
+            await connection.execute(query)
 
     async def done(self, *ids: str) -> None:
         async with self._database.write() as connection:
@@ -84,6 +141,9 @@ class WorkQueue:
                 .where(work.c.id == piece.id)
                 .values(due_at=now + wait, last_error=error.replace("\x00", "")[:500])
             )
+            if piece.about is not None:  # the others would meet the same fault
+                others = (work.c.kind == piece.kind, work.c.about == piece.about, work.c.due_at < now + wait)
+                await connection.execute(update(work).where(*others).values(due_at=now + wait))
 
     async def release(self, now: datetime) -> None:
         """Make due whatever was claimed by a process that is gone. Only for one who knows to be alone."""
@@ -103,3 +163,7 @@ class WorkQueue:
         async with self._database.read() as connection:
             waiting, stuck = (await connection.execute(query)).one()
         return waiting, stuck
+
+
+def _work(row: Any) -> Work:
+    return Work(row.id, row.kind, row.user_id, row.payload, row.attempts, row.about)

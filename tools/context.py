@@ -46,6 +46,7 @@ class TurnContext:
             place=self.place,
             said_at=self.clock(),
             message_id=self.message_id,
+            live=True,
             said=self.text,
             recalled=tuple(self.recalled),
         )

@@ -23,6 +23,8 @@ async def search_knowledge(
     if turn.user is None:
         return {"chunks": [], "note": "this person is anonymous: no documents are read for them"}
     found = await turn.knowledge.search(query, turn.audience, limit)
+    if found and not (found := [chunk for chunk in found if chunk.id not in turn.shown]):
+        return {"chunks": [], "note": "nothing beyond what is before you already"}
     if not found:
         return {"chunks": [], "note": await _why_nothing(turn)}
     names = names_of(chunk.source for chunk in found)

@@ -1,11 +1,13 @@
 """Looking into memory and adding to it."""
 
+from datetime import tzinfo
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType
+from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType, Task
 from memory.ttl import read_ttl
+from memory.zones import in_zone
 from tools.context import TurnContext
 from tools.failures import ToolFailed
 
@@ -29,6 +31,9 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
+MOST_TASKS = 50
+SHORT = 8
+"""Characters of an id that name a task."""
 LONGEST_HIT = 1_500
 """Characters of one thing found that the model is shown."""
 
@@ -58,10 +63,15 @@ async def search_memories(
 async def get_recent_memories(
     turn: TurnContext, limit: Annotated[Limit, Field(default=10)]
 ) -> dict[str, Any]:
-    """The newest facts that were learned, newest first: for "what do you know about me?" and to catch up."""
+    """The newest facts that were learned, newest first, and all open tasks: for "what do you know about me?",
+    "what do I have to do?" and to catch up."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
-    return _found(turn, await turn.recall.recent(turn.audience, limit))
+    found = _found(turn, await turn.recall.recent(turn.audience, limit))
+    place = None if turn.place.private else turn.place.key
+    if tasks := await turn.tasks.list(turn.user, place=place):
+        found["open_tasks"] = [_task(task, turn.zone) for task in tasks[:MOST_TASKS]]
+    return found
 
 
 async def remember(
@@ -102,6 +112,15 @@ def _found(turn: TurnContext, hits: list[Hit]) -> dict[str, Any]:
         note = "nothing beyond what is before you already" if turn.shown else "nothing found"
         return {"memories": [], "note": note}
     return {"memories": [_shown(hit) for hit in hits]}
+
+
+def _task(task: Task, zone: tzinfo) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": task.id[:SHORT],
+        "description": task.description,
+        "status": task.status,
+    }
+    return shown | ({"due": in_zone(task.due, zone).isoformat(timespec="minutes")} if task.due else {})
 
 
 def _shown(hit: Hit) -> dict[str, Any]:

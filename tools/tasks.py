@@ -1,6 +1,5 @@
 """Keeping track of what somebody has to do."""
 
-import re
 from datetime import datetime
 from typing import Annotated, Any, get_args
 
@@ -8,6 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from memory.errors import NotFound
 from memory.records import TaskStatus
+from memory.task_words import bare_id
 from memory.tasks import Change, Due
 from memory.zones import in_zone, read_time
 from tools.context import TurnContext
@@ -16,14 +16,6 @@ from tools.memories import none_if_blank
 
 SHORT = 8
 """Characters of an id that are shown; everything takes the beginning of one."""
-
-_SHOWN = re.compile(r"\[?\s*(?:task\s+)?#?([^\]]*?)\s*\]?", re.IGNORECASE)
-
-
-def _bare(id: Any) -> Any:
-    """An id as it stands in the prompt, "[task 1a2b3c4d]", is that id."""
-    found = _SHOWN.fullmatch(id.strip()) if isinstance(id, str) else None
-    return none_if_blank(found[1] if found else id)
 
 
 def _plain(schema: dict[str, Any]) -> None:
@@ -37,7 +29,7 @@ async def update_task(
     turn: TurnContext,
     id: Annotated[
         str | None,
-        BeforeValidator(_bare),
+        BeforeValidator(bare_id),
         Field(default=None, description="of the task to change, or how it begins; null for a new task"),
     ],
     description: Annotated[str, Field(max_length=1000, description="what is to be done, in a few words")],
@@ -70,7 +62,7 @@ async def update_task(
     when = _read_due(turn, due, now)
     try:
         change = await turn.tasks.update(
-            turn.user, description, status, id=id, due=when, place=place, now=now
+            turn.user, description, status, id=id, due=when, place=place, now=now, heard=turn.message_id
         )
     except NotFound as error:
         raise TryAgain(str(error)) from error

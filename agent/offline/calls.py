@@ -116,6 +116,8 @@ ASKS_FOR_TASKS = re.compile(
 def searching(scene: Scene, question: Question, results: Results) -> Iterator[Call]:
     asker, text = scene.asker, question.text
     if ASKS_FOR_TASKS.match(text):
+        if scene.prompt.more_tasks:
+            yield Call.of("get_recent_memories", limit=1)
         return
     general = is_general(text, asker)
     if not general and not keys_of(text, asker):

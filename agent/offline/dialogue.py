@@ -111,7 +111,9 @@ def _task_reply(scene: Scene, todo: Todo, results: Results) -> str:
 
 def _answered(scene: Scene, question: Question, results: Results) -> str:
     if ASKS_FOR_TASKS.match(question.text):
-        tasks = [task.description for task in scene.prompt.tasks]
+        brought = [task for result in results.values() for task in result.get("open_tasks") or []]
+        tasks = [str(task.get("description")) for task in brought if isinstance(task, dict)]
+        tasks = tasks or [task.description for task in scene.prompt.tasks]
         return _listed(scene, scene.say("tasks", "").rstrip(), tasks) or scene.say("free")
     calls = [call for call in searching(scene, question, results) if call in results]
     if not calls and not keys_of(question.text, scene.asker) and not is_general(question.text, scene.asker):

@@ -39,6 +39,8 @@ class Prompt:
     wishes: Wishes = Wishes()
     tasks: tuple[OpenTask, ...] = ()
     """Those that are not done."""
+    more_tasks: bool = False
+    """There are more than these; a tool tells them."""
     facts: tuple[str, ...] = ()
     """What the prompt tells already, so that no search brings it again."""
     profile: tuple[tuple[str, str], ...] = ()
@@ -80,6 +82,7 @@ def prompt(instructions: str) -> Prompt:
         now=now_in("\n".join(setting)),
         wishes=_wishes([line for line in person if not _QUOTE.match(line)]),
         tasks=tuple(OpenTask(found[1], found[2]) for found in tasks if found[3] != "done"),
+        more_tasks="\nMore tasks are open" in instructions,
         facts=tuple(dict.fromkeys(facts)),
         profile=_profile(told),
         digest=tuple(part for text in (*so_far, *summary) for part in sentences(text)),

@@ -65,7 +65,7 @@ ENGLISH = (
      rf"snippets)"),
     # Who they are.
     ("name", "", r"my (?:first |full |real )?name(?:'s| is) (?P<v>.+)|i(?:'m| am) (?:called|named) "
-     r"(?P<w>.+)"),
+     r"(?P<w>.+)|call me (?P<x>(?-i:[A-ZÀ-Ý])[\w'’-]+(?: (?-i:[A-ZÀ-Ý])[\w'’-]+)?)"),
     ("native_language", "",
      r"my (?:native|first|mother) (?:language|tongue) is (?P<v>[^\W\d_]+)|i(?:'m|"
      r" am) a native (?P<w>[^\W\d_]+) speaker|(?P<x>[^\W\d_]+) is my (?:native|first|mother) (?:language|"

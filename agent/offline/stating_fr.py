@@ -50,7 +50,12 @@ FRENCH = (
     ("code_examples", "detailed",
      rf"(?:(?:donne[- ]moi|montre[- ]moi|utilise|{_LIKE}) )?(?:des |les )?exemples de code (?:détaillés|"
      rf"complets|longs)"),
-    ("name", "", r"je m'appelle (?P<v>.+)|mon (?:pré)?nom (?:est|c'est) (?P<w>.+)|moi,? c'est (?P<x>.+)"),
+    (
+        "name",
+        "",
+        r"je m'appelle (?P<v>.+)|mon (?:pré)?nom (?:est|c'est) (?P<w>.+)|moi,? c'est (?P<x>.+)"
+        r"|appelle[sz]?-moi (?P<y>(?-i:[A-ZÀ-Ý])[\w'’-]+)",
+    ),
     ("native_language", "",
      r"ma langue (?:maternelle|natale) (?:est|c'est) (?:le |l'|la )?(?P<v>[^\W\d_]+)|(?:le |"
      r"l')(?P<w>[^\W\d_]+) est ma langue (?:maternelle|natale)"),

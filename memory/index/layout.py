@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import numpy as np
-
 from memory.index import KINDS, Point, Question, words
 
 if TYPE_CHECKING:
@@ -114,6 +112,8 @@ def lanes(question: Question) -> "dict[str, list[float] | SparseVector]":
 
 
 def as_list(vector: Any) -> list[float]:
+    import numpy as np  # takes a while to load, and is needed with the first vector
+
     as_array: list[float] = np.asarray(vector, dtype=np.float32).tolist()
     return as_array
 

@@ -62,6 +62,8 @@ def find(paths: Sequence[Path]) -> Found:
     starts = [Path(os.path.abspath(path)) for path in paths]
     for start in starts:
         if not os.path.lexists(start):
+            if hidden := next((folder for folder in start.parents if not os.access(folder, os.X_OK)), None):
+                raise NotFound(f"{shown(start)} cannot be reached: {shown(hidden)} may not be entered")
             raise NotFound(
                 f"there is no file or folder {shown(start)}; what was added from there goes with "
                 "`hachi knowledge remove`"

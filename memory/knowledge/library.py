@@ -74,7 +74,7 @@ class Knowledge:
         gone = _meant(what, await self._documents.of(owner))
         if not gone:
             raise NotFound(
-                f"no document of {owner} is {shown(what)}; `hachi knowledge list` shows what there is"
+                f"no such document here: {shown(what)}; `hachi knowledge list` shows what there is"
             )
         await self._take_away(gone)
         return gone

@@ -1,5 +1,6 @@
 """What the documents say on a question, as one block for a prompt."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memory.audience import Audience
@@ -19,15 +20,21 @@ async def get_rag_context_for_query(
     """One labelled block of at most `characters`: the best chunks that fit, whole, each with where it stands;
     empty where nothing bears on the query or nothing fits. Each line of a document, its name and its headings
     included, begins with ``> ``, so that none can look like anything else. Raises IndexUnavailable."""
-    parts, room = [LABEL], characters - len(LABEL)
-    found = await knowledge.search(query, audience, limit)
+    block, _ = block_of(await knowledge.search(query, audience, limit), characters)
+    return block
+
+
+def block_of(found: Sequence[Chunk], characters: int) -> tuple[str, frozenset[str]]:
+    """The block, and the ids of the chunks that are in it."""
+    parts, room, shown = [LABEL], characters - len(LABEL), set()
     names = names_of(chunk.source for chunk in found)
     for chunk in found:
         part = "\n" + quoted(chunk, names[chunk.source])
         if len(part) + 1 <= room:
             parts.append(part)
             room -= len(part) + 1
-    return "\n".join(parts) if len(parts) > 1 else ""
+            shown.add(chunk.id)
+    return ("\n".join(parts) if shown else ""), frozenset(shown)
 
 
 def quoted(chunk: Chunk, source: str) -> str:

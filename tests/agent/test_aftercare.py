@@ -10,7 +10,8 @@ import pytest
 from agents.testing import ScriptedModel
 
 from agent import Companion, Incoming, Place
-from agent.aftercare import STORE_MEMORIES, from_stored, to_store
+from agent.aftercare import from_stored, to_store
+from agent.upkeep import STORE_MEMORIES
 from memory.errors import IndexUnavailable
 from memory.records import Draft, Hit
 from memory.removal import UNINDEX
@@ -99,7 +100,7 @@ async def test_work_that_somebody_else_has_taken_is_left_to_them(pet: Companion,
     [id] = await _accept(pet, "Ana skis")
     assert await pet.queue.claim(clock(), id) is not None
 
-    assert await aftercare.do(id) == []
+    aftercare.wake()
     await pet.settle()
     assert await _known(pet) == []
 

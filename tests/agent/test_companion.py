@@ -639,3 +639,26 @@ print(json.dumps([asyncio.run(main()), first, sorted(sys.modules)]))
     assert not {"agents", "openai"} & set(after)
     assert not {"wordllama", "qdrant_edge", "qdrant_client", "alembic", "apscheduler"} & set(at_import)
     assert done.stderr == ""
+
+
+async def test_what_is_no_name_and_no_path_is_refused_in_words(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    nobody: Any = None
+
+    assert await pet.search_knowledge("tea", user=None) == []
+    with pytest.raises(BadInput, match="who the user is"):
+        await pet.context(user=nobody)
+    with pytest.raises(BadInput, match="who the user is"):
+        await pet.set_context("tone", "casual", user=nobody)
+    with pytest.raises(BadInput, match="files and folders"):
+        await pet.add_knowledge(nobody)
+
+
+async def test_a_field_takes_what_the_document_itself_holds(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+
+    known = await pet.set_context("prefers_bullets", True, user="ana")
+    assert known.preferences.prefers_bullets is True
+
+    known = await pet.set_context("prefers_bullets", None, user="ana")
+    assert known.preferences.prefers_bullets is None

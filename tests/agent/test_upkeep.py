@@ -14,15 +14,20 @@ from agents import ModelResponse, Usage
 from agents.exceptions import ModelTimeoutError
 from agents.models.interface import Model
 from agents.testing import assistant_message
-from scripted_server import Say, answer
+from scripted_server import Fail, Say, answer
 
 from agent import Companion
-from agent.upkeep import APPLY_UPDATES, LOOK_BACK, MANY_FACTS, MESSAGES, NEWS
+from agent.turn import hear
+from agent.upkeep import APPLY_UPDATES, LOOK_BACK, MESSAGES, NEWS, store_updates
 from memory.audience import Place, user_key
 from memory.errors import NotFound
+from memory.user_context import MemoryUpdates
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
+
+
+OLD, NEW = "Ana drives a red car", "Ana sold her car"
 
 
 class Parrot(Model):
@@ -203,6 +208,151 @@ async def test_nothing_new_writes_nothing(open_pet: OpenPet, rows: Rows) -> None
     assert rows("SELECT * FROM work") == []
 
 
+async def test_an_exchange_that_the_model_refuses_does_not_stand_in_the_way_of_the_next(
+    open_pet: OpenPet, server: Any, rows: Rows
+) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", model_retries=0)
+    server.script(answer("Oh."), answer("Bravo!"))
+    server.script_looking_back(Fail(400), Say(json.dumps({"summary": "Ana won."})))
+
+    await talk(pet, "We decided on something unspeakable.", "I won!")
+
+    assert len(server.looked_back) == 2
+    assert await summary(pet) == "Ana won."
+    assert rows("SELECT * FROM work") == []
+
+
+async def test_a_model_that_stays_away_is_done_without_in_the_end_and_few_calls_are_made(
+    open_pet: OpenPet, clock: Any, rows: Rows
+) -> None:
+    model = LooksBack(*[ModelTimeoutError(1.0)] * 99)
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await talk(pet, *(f"We decided to plant {n} trees." for n in range(5)))
+    for _ in range(9):
+        clock.advance(hours=1)
+        await pet.settle()
+
+    assert len(model.asked) <= 5 + 8
+    assert "trees" in await summary(pet)
+    assert rows("SELECT * FROM work") == []
+    assert await pet.queue.counts() == (0, 0)
+
+
+async def test_the_beginning_of_a_conversation_is_looked_at_too_when_the_model_is_back(
+    open_pet: OpenPet, clock: Any
+) -> None:
+    model = LooksBack(*[ModelTimeoutError(1.0)] * 5)
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await talk(pet, *(f"line number {n}" for n in range(5)))
+    clock.advance(hours=1)
+    await pet.settle()
+
+    for n in range(5):
+        assert any(f"line number {n}" in asked for asked in model.asked[5:])
+
+
+async def test_what_is_being_answered_is_looked_at_together_with_its_answer(open_pet: OpenPet) -> None:
+    model = LooksBack()
+    pet = await open_pet(given=Parrot(), looking_back=model)
+    house = await pet.house()
+    await talk(pet, "I row", place="acme/general")
+    await hear(house, pet._incoming("I sing", "ben", "acme/general", None, None))
+    await talk(pet, "I row every day", place="acme/general")
+
+    assert not any("I sing" in asked and "=>" not in asked.split("I sing")[1] for asked in model.asked)
+
+
+class Hangs(LooksBack):
+    """Answers nobody until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = asyncio.Event()
+
+    async def get_response(self, *given: Any, **request: Any) -> ModelResponse:
+        await self.let_go.wait()
+        return await super().get_response(*given, **request)
+
+
+async def test_one_whose_model_hangs_keeps_nobody_else_waiting(open_pet: OpenPet, server: Any) -> None:
+    model, people = Hangs(), [f"user{n}" for n in range(12)]
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", looking_back=model)
+    server.script(*(answer("Noted.", {"content": f"{user} is allergic to nuts"}) for user in people))
+
+    for user in people:
+        await pet.respond("hello", user=user)
+    async with asyncio.timeout(30):
+        for user in people:
+            while not await pet.memories(user=user):  # noqa: ASYNC110 - another task's doing
+                await asyncio.sleep(0.01)
+    model.let_go.set()
+    await pet.settle()
+
+    assert len(model.asked) == len(people)
+
+
+async def test_a_fact_that_was_taken_away_meanwhile_does_not_come_back(
+    open_pet: OpenPet, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", judge=True)
+    await pet.remember(OLD, user="ana")
+    server.script(answer("Oh!", {"content": NEW}))
+    server.script_looking_back(Say(json.dumps({"rulings": [{"pair": 1, "action": "replace"}]})))
+
+    async def taken_away_first(*given: Any) -> Any:
+        for memory in await pet.memories(user="ana"):
+            if memory.content == NEW:
+                await pet.delete_memory(memory.id, user="ana")
+        return await store_updates(*given)
+
+    monkeypatch.setattr("agent.upkeep.store_updates", taken_away_first)
+    await talk(pet, "I have sold my car")
+
+    assert [memory.content for memory in await pet.memories(user="ana")] == [OLD]
+
+
+async def test_a_task_that_was_finished_meanwhile_is_not_made_again(open_pet: OpenPet, clock: Any) -> None:
+    update = {"id": "null", "description": "Find a flat", "status": "open"}
+    pet = await open_pet(given=Parrot(), looking_back=LooksBack({"task_updates": [update]}))
+    found_at = clock()
+    await talk(pet, "I must find a flat")
+    await pet.tasks.put("ana", "Find a flat", "done", now=clock())
+
+    await pet.tasks.update("ana", "Find a flat", "open", now=clock(), found_at=found_at)
+
+    assert [task.status for task in await pet.tasks.list("ana", done=True)] == ["done"]
+
+
+async def test_a_task_is_named_by_its_id_however_the_model_writes_it(open_pet: OpenPet, clock: Any) -> None:
+    pet = await open_pet(given=Parrot(), looking_back=None)
+    task = await pet.tasks.put("ana", "Find a flat", "open", now=clock())
+    for written in (f"task {task.id[:8]}", f"[task {task.id[:8]}]", task.id[:8]):
+        assert (
+            MemoryUpdates(task_updates=[{"id": written, "status": "done"}]).task_updates[0].id == task.id[:8]
+        )
+    for written in ("", "null", "None"):
+        [update] = MemoryUpdates(
+            task_updates=[{"id": written, "description": "x", "status": "open"}]
+        ).task_updates
+        assert update.id is None
+
+
+async def test_what_is_deleted_is_not_summed_up_any_more(open_pet: OpenPet) -> None:
+    model = LooksBack({"memory_summary": "Ana had measles."})
+    pet = await open_pet(given=Parrot(), looking_back=model)
+    for n in range(12):
+        await pet.remember(f"Ana's trophy number {n} is a cup", user="ana", importance=0.9)
+    told = await pet.remember("Ana had measles", user="ana")
+    await talk(pet, "hello")
+    assert (await pet.context(user="ana")).memory_summary == "Ana had measles."
+
+    await pet.delete_memory(str(told.id), user="ana")
+
+    assert (await pet.context(user="ana")).memory_summary is None
+
+
 async def test_a_model_that_is_away_is_asked_again_later_and_nothing_is_lost(
     open_pet: OpenPet, clock: Any, rows: Rows
 ) -> None:
@@ -256,8 +406,8 @@ async def test_in_a_shared_place_each_persons_words_are_looked_at_as_theirs(open
     await talk(pet, "I sing", user="ben", place="acme/general", settle=False)
     await pet.settle()
 
-    assert "spoken with ana" in model.asked[0]
-    assert "spoken with ben" in model.asked[1]
+    assert 'The person who spoke:\n> "ana"' in model.asked[0]
+    assert 'The person who spoke:\n> "ben"' in model.asked[1]
     assert "I sing" not in model.asked[0]
     assert (await pet.context(user="ben", place="acme/general")).profile.role == "singer"
     assert (await pet.context(user="ana", place="acme/general")).profile.role is None
@@ -349,7 +499,7 @@ async def test_when_facts_outgrow_the_context_the_model_sums_them_up(open_pet: O
     model = LooksBack({}, {"memory_summary": "Ana is many things to many people."})
     pet = await open_pet(given=Parrot(), looking_back=model)
     await talk(pet, "hello")
-    for n in range(MANY_FACTS + 1):
+    for n in range(12):  # more than 500 characters hold
         await pet.remember(f"Ana's trophy number {n} is a cup", user="ana", importance=0.9)
 
     await talk(pet, "good morning")
@@ -361,9 +511,6 @@ async def test_when_facts_outgrow_the_context_the_model_sums_them_up(open_pet: O
 
     assert ["memory_summary" in asked for asked in model.asked] == [False, True, False, True]
     assert (await pet.context(user="ana")).memory_summary == "Ana is many things to many people."
-
-
-OLD, NEW = "Ana drives a red car", "Ana sold her car"
 
 
 @pytest.mark.parametrize(("ruled", "left"), [("replace", [NEW]), ("add", [OLD, NEW])])
@@ -395,3 +542,15 @@ async def test_a_task_update_that_names_no_task_is_passed_over(open_pet: OpenPet
     assert await pet.queue.counts() == (0, 0)
     with pytest.raises(NotFound):
         await pet.tasks.put("ana", "x", "done", now=pet.clock(), id="ffffffff")
+
+
+async def test_settling_may_be_given_a_limit_and_the_work_goes_on(open_pet: OpenPet) -> None:
+    model = Hangs()
+    pet = await open_pet(given=Parrot(), looking_back=model)
+    await pet.respond("hello", user="ana")
+
+    assert not await pet.settle(within=0.05)
+    model.let_go.set()
+    assert await pet.settle()
+
+    assert len(model.asked) == 1

@@ -187,12 +187,13 @@ def test_the_tables_show_sections_and_bars(
     assert "missed" in shown.getvalue()
 
 
-def test_the_plot_shows_means_of_twenty_turns_and_its_labels_keep_apart(prompt: ModuleType) -> None:
+def test_the_plot_shows_means_of_twenty_turns_and_its_labels_keep_apart(script: Script) -> None:
+    plots = script("prompt_plots")
     costs = [{"turn": n, "tokens": {"rules": 900, "history": n}} for n in range(1, 41)]
-    across, layers = prompt.smoothed(costs)
+    across, layers = plots.smoothed(costs)
     assert across == [10.5, 30.5]
     assert layers == {"rules": [900, 900], "history": [10.5, 30.5]}
-    heights = list(prompt.labelled({"rules": [900], "person": [2], "setting": [2]}).values())
+    heights = list(plots.labelled({"rules": [900], "person": [2], "setting": [2]}).values())
     assert heights[0] == 450
     assert heights[2] - heights[1] > 50
 

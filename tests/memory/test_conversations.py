@@ -221,16 +221,16 @@ async def test_what_has_piled_up_comes_oldest_first_so_many_at_a_time(house: Hou
 
 
 @pytest.mark.parametrize("mode_is_set", [False, True])
-async def test_a_conversation_without_a_summary_begins_with_its_newest_messages(
+async def test_a_conversation_without_a_summary_begins_at_its_beginning(
     house: House, mode_is_set: bool
 ) -> None:
     await say(house, *(str(number) for number in range(20)))
     if mode_is_set:
         await house.conversations.set_mode("talk", "user:anna", "work", house.clock.now)
     texts, reached = await waiting(house, limit=3)
-    assert texts == ["17", "18", "19"]
+    assert texts == ["0", "1", "2"]
     await cover(house, reached)
-    assert (await waiting(house, limit=3))[0] == []
+    assert (await waiting(house, limit=3))[0] == ["3", "4", "5"]
 
 
 async def test_a_transcript_imported_into_a_conversation_is_not_worked_through(

@@ -19,16 +19,17 @@ NAMES = sorted(path.stem for path in Path(prompts.__file__).parent.glob("*.md"))
 
 PLACES: dict[str, set[str]] = {
     "assistant": set(),
-    "focus_companion": {"speaker"},
-    "focus_study": {"speaker"},
-    "focus_work": {"speaker"},
+    "client": {"instructions"},
+    "focus_companion": set(),
+    "focus_study": set(),
+    "focus_work": set(),
     "judge": {"pairs"},
     "knowledge": {"documents"},
     "last_call": set(),
     "look_back": {
         *("asked", "characters", "focus", "known", "messages", "more", "noted", "now", "previous", "speaker")
     },
-    "look_back_memory_summary": {"facts", "speaker"},
+    "look_back_memory_summary": {"facts"},
     "look_back_rulings": {"pairs"},
     "person": {"known"},
     "persona": set(),

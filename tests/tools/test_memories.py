@@ -167,6 +167,8 @@ async def test_what_a_search_has_just_brought_is_not_stored_as_new(turn: Any) ->
 
 async def test_the_message_of_the_turn_is_the_evidence(turn_of: Callable[..., Any]) -> None:
     turn = turn_of("ana", text="I ski", message_id="5c8a2f0e-0000-4000-8000-000000000000")
+    said = {"id": turn.context.message_id, "author": "Ana", "text": "I ski", "sent_at": turn.pet.clock()}
+    await turn.pet.import_messages([said], user="ana")
 
     kept = await turn.call("remember", content="Ana skis", subjects=[], ttl=None)
 
@@ -223,3 +225,25 @@ async def test_a_refused_fact_says_why(turn: Any) -> None:
 
     assert (trifling["action"], trifling["reason"]) == ("ignore", "importance 0.1 is under 0.3")
     assert "longer than 2000 characters" in long["reason"]
+
+
+async def test_what_was_going_on_includes_every_open_task(turn: Any, clock: Any) -> None:
+    for n in range(12):
+        await turn.pet.tasks.put("ana", f"water plant {n}", "open", now=clock())
+    await turn.pet.tasks.put("ana", "feed the cat", "open", now=clock())
+    await turn.pet.tasks.put("ana", "feed the cat", "done", now=clock())
+
+    found = await turn.call("get_recent_memories", limit=1)
+
+    assert len(found["open_tasks"]) == 12
+    assert {len(task["id"]) for task in found["open_tasks"]} == {8}
+
+
+async def test_a_pasted_page_that_is_found_is_cut(turn: Any) -> None:
+    page = {"author": "Bob", "text": "the boat is green " * 500, "sent_at": "2025-05-01T10:00:00+00:00"}
+    await turn.pet.import_messages([page], user="ana")
+
+    found = await turn.call("search_memories", query="boat")
+
+    assert len(found["memories"][0]["content"]) < 1_600
+    assert found["memories"][0]["content"].endswith("more characters)")

@@ -12,7 +12,21 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.surfaces.cli import chat, context, doctor, knowledge, memories, stats, tasks, transfer, upkeep
+from agent.surfaces.cli import (
+    chat,
+    context,
+    discord,
+    doctor,
+    keys,
+    knowledge,
+    memories,
+    serve,
+    slack,
+    stats,
+    tasks,
+    transfer,
+    upkeep,
+)
 from agent.surfaces.cli.session import Session
 
 
@@ -28,6 +42,10 @@ def build() -> typer.Typer:
     app.add_typer(tasks.group, name="tasks")
     app.add_typer(context.group, name="context")
     app.add_typer(knowledge.group, name="knowledge")
+    app.add_typer(keys.group, name="keys")
+    app.command("serve")(serve.serve)
+    app.command("discord")(discord.discord)
+    app.command("slack")(slack.slack)
     app.command("stats")(stats.stats)
     app.command("purge")(upkeep.purge)
     app.command("reindex")(upkeep.reindex)

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from agent.messages import Reply
 
 
+PATIENCE = 5.0
+"""Seconds that a turn's after-turn work may keep the next line waiting; what takes longer is done beside it,
+or at the next start."""
+
+
 @running
 async def chat(
     context: typer.Context,
@@ -58,6 +63,7 @@ class _Talk:
         self._user = user
         self._place = place
         self._json = json
+        self._patience = session.settings().model_timeout + PATIENCE if json else PATIENCE
         self._announced = False
         self.failed = False
 
@@ -74,9 +80,9 @@ class _Talk:
             else:
                 reply = await self._pet.respond(text, user=self._user, place=self._place, settle=self._json)
                 self._print(reply)
-            await self._pet.settle()
+            await self._pet.settle(self._patience)
         except BrokenPipeError:
-            await self._pet.settle()  # nobody reads any more; what was said is kept all the same
+            await self._pet.settle(PATIENCE)  # nobody reads any more; what was said is kept all the same
             raise
         except Exception as error:
             self.failed = True

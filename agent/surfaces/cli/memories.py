@@ -2,7 +2,7 @@
 
 import sys
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ from agent.surfaces.cli.options import (
     clean,
     fraction,
     moment,
+    person,
 )
 from agent.surfaces.cli.session import Session, running, say
 from agent.surfaces.cli.shown import (
@@ -34,6 +35,9 @@ from agent.surfaces.cli.shown import (
 )
 from memory.errors import NotFound
 from memory.records import DEFAULT_IMPORTANCE, Decision, Hit, Memory, MemoryType, MemoryUpdate
+
+if TYPE_CHECKING:
+    from memory.erased import Erased
 
 group = typer.Typer(help="See, correct, export and take away what is remembered.", rich_markup_mode=None)
 
@@ -85,8 +89,8 @@ async def search(
 def _hit_row(hit: Hit) -> list[str]:
     if hit.memory is not None:
         return [f"{hit.score:.2f}", *memory_row(hit.memory)]
-    said = f"{hit.author}: {hit.content}"
-    return [f"{hit.score:.2f}", short(hit.id), said, "", "message", "", when(hit.created_at), ""]
+    said = f"{hit.author}: {hit.content}" if hit.author else hit.content
+    return [f"{hit.score:.2f}", short(hit.id), said, "", hit.kind, "", when(hit.created_at), ""]
 
 
 @group.command()
@@ -169,6 +173,42 @@ async def delete(
         print_json(memory_json(memory))
     else:
         print(f"deleted {short(memory.id)}: {plain(memory.content)}")
+
+
+@group.command()
+@running
+async def erase(
+    context: typer.Context,
+    user: Annotated[
+        str, typer.Option("--user", "-u", parser=person, metavar="NAME", help="Who is to be forgotten.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: Json = False,
+) -> None:
+    """Forget a person: everything of theirs, everywhere, for good. Exit 1 where something is left."""
+    session: Session = context.obj
+    async with session.companion() as pet:
+        if not yes and sys.stdin is not None and sys.stdin.isatty():
+            found = await pet.preview_erase(user=user)
+            print_table(("what", "how much"), [(kind, str(count)) for kind, count in found.items()])
+            if not typer.confirm(f"Erase all of this of {plain(user)} for good?"):
+                say("nothing was erased")
+                raise typer.Exit(1)
+        receipt = await pet.erase(user=user)
+    if json:
+        print_json(receipt.to_json())
+    else:
+        _show_receipt(receipt)
+    if not receipt.verified:
+        raise typer.Exit(1)
+
+
+def _show_receipt(receipt: "Erased") -> None:
+    print_table(("what", "removed"), [(kind, str(count)) for kind, count in receipt.removed.items()])
+    for left in receipt.left:
+        print(f"{'left' if left.expected else 'STILL THERE'}: {left.count} in {left.kind}: {left.why}")
+    done = "verified: nothing of theirs is left" if receipt.verified else "not verified: see above"
+    print(f"{plain(receipt.user)} was erased at {when(receipt.at)}; {done}")
 
 
 @group.command()

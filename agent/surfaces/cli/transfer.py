@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.errors import BadInput
+from agent.portability import FORMAT, VERSION
 from agent.surfaces.cli.options import PlaceName, User, clean
 from agent.surfaces.cli.session import Session, running, say
 from agent.surfaces.cli.shown import json_line, memory_json, progress_bar
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from agent.companion import Companion
     from memory.case import Origin
 
-FORMAT, VERSION = "hachi-export", 1
 STEP = 50
 """Memories taken over before the index is caught up: a new one is compared with all that the index lacks."""
 
@@ -38,37 +38,35 @@ def add_to(group: typer.Typer) -> None:
 async def export_memories(
     context: typer.Context, user: User, file: File = None, place: PlaceName = "dm"
 ) -> None:
-    """Write what is remembered, and the messages said in private or in the place, as JSON."""
+    """Write everything that is kept of a person as JSON; or the memories and messages of a place."""
     session: Session = context.obj
     where = Place.parse(place)
     async with session.companion() as pet:
-        audience = Audience.of(user, where)
-        own = audience.keys - {GLOBAL}
-        found = [m for m in await pet.memories(user=user, place=where) if own & m.owners]
-        messages = await _messages(pet, user, where, audience)
-    found.sort(key=lambda memory: (memory.created_at, memory.id))
-    whole = {
-        "format": FORMAT,
-        "version": VERSION,
-        "exported_at": datetime.now(UTC),
-        "user": user,
-        "place": str(where),
-        "memories": [memory_json(memory) for memory in found],
-        "messages": [_message_json(message) for message in messages],
-    }
+        whole = await pet.export(user=user) if where.private else await _of_place(pet, user, where)
     text = json_line(whole)
     if file is None or str(file) == "-":
         print(text)
     else:
         _write(file, text)
-        say(f"{len(found)} memories and {len(messages)} messages are in {file}")
+        say(f"{len(whole['memories'])} memories and {len(whole['messages'])} messages are in {file}")
 
 
-async def _messages(pet: "Companion", user: str, place: Place, audience: Audience) -> list[Message]:
-    from agent.messages import Incoming
-
-    conversation = Incoming("", user, pet.clock(), place).conversation_id
-    return await pet.transcript.last(conversation, audience, await pet.transcript.count(audience))
+async def _of_place(pet: "Companion", user: str, place: Place) -> dict[str, Any]:
+    """What everybody there may read."""
+    audience = Audience.of(user, place)
+    own = audience.keys - {GLOBAL}
+    found = [m for m in await pet.memories(user=user, place=place) if own & m.owners]
+    found.sort(key=lambda memory: (memory.created_at, memory.id))
+    messages = await pet.transcript.last(place.key, audience, await pet.transcript.count(audience))
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "exported_at": datetime.now(UTC),
+        "user": user,
+        "place": str(place),
+        "memories": [memory_json(memory) for memory in found],
+        "messages": [_message_json(message) for message in messages],
+    }
 
 
 def _message_json(message: Message) -> dict[str, Any]:

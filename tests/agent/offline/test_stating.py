@@ -303,3 +303,21 @@ def test_of_very_many_statements_the_last_are_noted() -> None:
     found = plain_updates(text, NOW)
     assert len(found) == MOST_UPDATES
     assert found[-1] == ("goals", "read book 29")
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("Call me Ana", "Ana"),
+        ("appelle-moi Zoé", "Zoé"),
+        ("תקרא לי דנה", "דנה"),
+        ("call me Mary Ann", "Mary Ann"),
+    ],
+)
+def test_what_somebody_wants_to_be_called_is_their_name(said: str, name: str) -> None:
+    assert plain_updates(said, datetime(2026, 1, 1, tzinfo=UTC)) == [("name", name)]
+
+
+@pytest.mark.parametrize("said", ["call me tomorrow", "please call me back", "Call me when you are there"])
+def test_being_called_is_not_always_a_name(said: str) -> None:
+    assert plain_updates(said, datetime(2026, 1, 1, tzinfo=UTC)) == []

@@ -109,7 +109,7 @@ async def test_a_document_is_removed_by_its_id_or_the_beginning_of_it(library: A
     library.write("coffee.md", COFFEE)
     await library.add()
     coffee, tea = await library.knowledge.documents(ANNA)
-    with pytest.raises(NotFound, match="no document of global is"):
+    with pytest.raises(NotFound, match="no such document here"):
         await library.knowledge.remove(tea.id[:7], GLOBAL)
     assert await library.knowledge.remove(tea.id[:8].upper(), GLOBAL) == [tea]
     assert await library.knowledge.remove(coffee.id, GLOBAL) == [coffee]

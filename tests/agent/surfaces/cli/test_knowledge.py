@@ -196,7 +196,7 @@ def test_only_what_is_ones_own_is_removed(hachi, shared, empty):
     for args in ([], ["--user", "lea"], ["--place", "acme/general"]):
         ran = hachi("knowledge", "remove", str(empty / "own.md"), *args)
         assert ran.code == 1
-        assert "no document" in ran.complaint
+        assert "no such document" in ran.complaint
     assert hachi("knowledge", "remove", str(empty), "--user", "mickael").out.count("removed") == 1
     assert hachi("knowledge", "remove", str(empty), "--place", "acme").out.count("removed") == 1
     assert len(files(hachi)) == 1

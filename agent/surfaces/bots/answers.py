@@ -1,0 +1,40 @@
+"""What a command answers, as data: a platform makes lines and buttons of it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """Pressed, it comes back as `Commands.press(asker, action, value)`."""
+
+    label: str
+    action: str
+    """One word, of lower-case letters and dashes."""
+    value: str = ""
+    """At most 60 characters."""
+    style: Literal["plain", "danger"] = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line of a list: the label, the text, the note."""
+
+    text: str
+    """Often what people said, word for word: a platform shows it as text, whatever is in it."""
+    note: str = ""
+    """What is to be told about it, such as until when it is kept."""
+    buttons: tuple[Button, ...] = ()
+    label: str = ""
+    """What it is, where the items are of several kinds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """For the eyes of the person who asked only."""
+
+    text: str
+    items: tuple[Item, ...] = ()
+    note: str = ""
+    """What follows the items."""
+    buttons: tuple[Button, ...] = ()

@@ -1,0 +1,156 @@
+"""Long texts in parts: nothing lost, nothing cut in two that belongs together."""
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agent.surfaces.bots.splitting import SHORTEST, closed, split, units
+
+WORDS = (
+    "Lucie",
+    "est",
+    "allergique.",
+    "אלרגית",
+    "לאגוזים.",
+    "她对坚果过敏。",
+    "👩‍👩‍👧‍👦",
+    "🏴󠁧󠁢󠁳󠁣󠁴󠁿",
+    "🇫🇷🇮🇱",
+    "क्षि",
+    "e\u0301te\u0301",
+)
+"""Letters of several scripts, and signs that are several letters."""
+
+prose = st.lists(st.sampled_from([*WORDS, "\n", "\n\n", " ", ". "]), max_size=200).map(" ".join)
+code = st.lists(st.sampled_from(["x = 1\n", "    if y:\n", "\n", "z" * 150 + "\n"]), max_size=30).map("".join)
+mixed = st.lists(
+    st.one_of(prose, code.map(lambda lines: f"\n```py\n{lines}```\n"), st.just("`a`")), max_size=6
+).map("".join)
+limits = st.integers(SHORTEST, 400)
+
+
+def letters(text: str) -> str:
+    return re.sub(r"\s", "", text)
+
+
+@given(st.one_of(prose, st.text(max_size=600).filter(lambda text: "```" not in text)), limits)
+def test_nothing_is_lost_and_everything_fits(text: str, limit: int) -> None:
+    parts = split(text, limit)
+    assert letters("".join(parts)) == letters(text)
+    assert all(units(part) <= limit for part in parts)
+    assert all(part.strip() for part in parts)
+
+
+@given(prose, limits)
+def test_even_the_space_between_parts_is_kept(text: str, limit: int) -> None:
+    assert "".join(split(text, limit)).strip() == text.strip()
+
+
+@given(mixed, limits)
+def test_every_part_closes_the_code_that_it_opens(text: str, limit: int) -> None:
+    parts = split(text, limit)
+    assert all(part.count("```") % 2 == 0 for part in parts)
+    assert all(units(part) <= limit for part in parts)
+    assert letters("".join(parts)).replace("```py", "").replace("```", "") == letters(text).replace(
+        "```py", ""
+    ).replace("```", "")
+
+
+@given(mixed, limits)
+@example("```py\n" + "x = 1\n" * 90, 100)
+def test_no_line_of_code_leaves_its_block(text: str, limit: int) -> None:
+    inside = [line for part in split(text, limit) for line in "".join(part.split("```")[1::2]).splitlines()]
+    kept = "".join(line for line in inside if line != "py")
+    blocks = closed(text).split("```")[1::2]
+    assert kept == "".join(line for block in blocks for line in block.splitlines() if line != "py")
+
+
+@given(mixed, mixed, limits)
+def test_parts_stay_as_they_are_when_the_text_grows(text: str, more: str, limit: int) -> None:
+    """All but the last, which is still being written: and what stands right behind it."""
+    before, after = split(text, limit), split(text + more, limit)
+    assert after[: max(0, len(before) - 2)] == before[: max(0, len(before) - 2)]
+
+
+@given(
+    st.lists(
+        st.sampled_from(["👩‍👩‍👧‍👦", "🇫🇷", "👍🏽", "e\u0301", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "क्षि"]), min_size=40, max_size=200
+    ).map("".join),
+    limits,
+)
+def test_what_a_reader_sees_as_one_is_not_cut(text: str, limit: int) -> None:
+    for part in split(text, limit):
+        assert unicodedata.category(part[0])[0] != "M"
+        assert part[0] not in "\u200d🏽"
+        assert part[-1] != "\u200d"
+        assert len(re.findall("[🇦-🇿]", part)) % 2 == 0
+
+
+def test_a_part_ends_where_a_reader_pauses() -> None:
+    text = "A first thought. It goes on here.\n\n" + "A second one, which is long. " * 4
+    assert (
+        split(text, 100)[0] == "A first thought. It goes on here.\n\n" + "A second one, which is long. " * 2
+    )
+    paragraphs = "x" * 60 + "\n\n" + "y" * 60
+    assert split(paragraphs, 100) == ["x" * 60 + "\n\n", "y" * 60]
+    lines = "x" * 60 + "\n" + "y" * 60
+    assert split(lines, 100) == ["x" * 60 + "\n", "y" * 60]
+    assert split("word " * 30, 100)[0].endswith("word ")
+
+
+def test_sentences_without_spaces_are_seen() -> None:
+    text = "她对坚果过敏，所以要小心。" * 20
+    assert all(part.endswith("。") for part in split(text, 100))
+
+
+def test_a_long_block_is_opened_again_in_its_language() -> None:
+    text = "See:\n```python\n" + "print('hello')\n" * 20 + "```\nThat is all."
+    parts = split(text, 150)
+    assert len(parts) > 2
+    assert parts[0].startswith("See:\n```python\n")
+    assert all(part.startswith("```python\nprint") for part in parts[1:])
+    assert all(part.endswith("```") for part in parts[:-1])
+    assert parts[-1].endswith("```\nThat is all.")
+
+
+def test_no_part_ends_in_an_empty_block() -> None:
+    text = "words " * 15 + "\n```js\n" + "let x = 1;\n" * 10 + "```"
+    assert split(text, 110)[0] == "words " * 15 + "\n"
+
+
+def test_a_closing_fence_stays_with_its_block() -> None:
+    text = "```\n" + "x" * 88 + "\n```\nafter that there is more to read"
+    assert split(text, 100) == ["```\n" + "x" * 88 + "\n```\n", "after that there is more to read"]
+
+
+def test_letters_beyond_the_first_plane_count_double() -> None:
+    assert units("a👍") == 3
+    assert [units(part) for part in split("👍" * 75, 100)] == [100, 50]
+
+
+def test_a_short_text_is_one_part_and_an_empty_one_none() -> None:
+    assert split("hello", 100) == ["hello"]
+    assert split("", 100) == []
+    assert split(" \n ", 100) == []
+
+
+def test_a_limit_without_room_for_a_block_is_refused() -> None:
+    with pytest.raises(ValueError, match="100 characters or more, not 20"):
+        split("hello", 20)
+
+
+def test_a_block_that_is_still_being_written_is_closed() -> None:
+    assert closed("see\n```py\nx = 1") == "see\n```py\nx = 1\n```"
+    assert closed("see\n```py\nx = 1\n") == "see\n```py\nx = 1\n```"
+    assert closed("see ```x```") == "see ```x```"
+    assert closed("see `x") == "see `x"
+
+
+def test_a_fence_of_more_marks_holds_one_of_fewer() -> None:
+    text = "````md\n```py\n" + "x = 1\n" * 30 + "```\n````\nend"
+    parts = split(text, 120)
+    assert all(part.startswith("````md\n") for part in parts[1:])
+    assert parts[-1].endswith("````\nend")

@@ -1,0 +1,30 @@
+"""What a completion tells of the memories a turn used."""
+
+import pytest
+
+from agent.messages import Reply, ToolCall
+from agent.surfaces.http.completions import recalled, usage, used
+
+
+def call(result: str, name: str = "search_memories", *, ok: bool = True) -> ToolCall:
+    return ToolCall(name, {}, ok, result)
+
+
+@pytest.mark.parametrize(
+    "result", ["no JSON", "[]", "null", '{"memories": []}', '{"memories": ["x", {"content": "no id"}]}', "{}"]
+)
+def test_a_result_that_brought_nothing_tells_of_nothing(result: str) -> None:
+    assert list(recalled(call(result))) == []
+
+
+def test_only_what_searches_brought_counts_and_each_thing_once() -> None:
+    found = '{"memories": [{"id": "1", "content": "Ana rows", "kind": "memory", "score": 0.5}]}'
+    calls = (call(found), call(found), call(found, ok=False), call(found, "remember"))
+    reply = Reply("Hm.", (), calls, "trace_1", "tiny", 1)
+    assert used(reply, ()) == [
+        {"id": "1", "content": "Ana rows", "use": "used", "kind": "memory", "score": 0.5}
+    ]
+
+
+def test_usage_is_an_estimate_that_adds_up() -> None:
+    assert usage("x" * 9, "") == {"prompt_tokens": 3, "completion_tokens": 0, "total_tokens": 3}

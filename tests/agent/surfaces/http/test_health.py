@@ -1,0 +1,128 @@
+"""Health, readiness and the figures."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from scripted_server import Call, Say, ScriptedServer, answer
+
+from agent.surfaces.http.figures import Figures
+from memory.errors import IndexUnavailable, StoreUnavailable
+
+Serve = Callable[..., Awaitable[Any]]
+
+WANTED = {
+    "memory_total_count",
+    "memory_replacement_rate",
+    "memory_dedup_rate",
+    "retrieval_hit_rate",
+    "memory_extraction_count",
+    "memory_extraction_success",
+    "memory_extraction_errors",
+    "memory_saved_count",
+    "memory_retrieved_count",
+}
+
+
+async def figures(site: Any) -> dict[str, float]:
+    answer = await site.client.get("/metrics", headers=await site.headers(admin=True))
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    families = text_string_to_metric_families(answer.text)
+    return {sample.name: sample.value for family in families for sample in family.samples}
+
+
+async def test_the_process_is_well_and_ready(serve: Serve) -> None:
+    site = await serve()
+    assert (await site.client.get("/healthz")).json() == {"status": "ok"}
+    ready = await site.client.get("/readyz")
+    assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+
+
+@pytest.mark.parametrize(
+    ("part", "fault"),
+    [("record", StoreUnavailable("/a/secret/path")), ("index", IndexUnavailable("/a/secret/path"))],
+)
+async def test_a_part_that_is_away_makes_it_not_ready(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, part: str, fault: Exception
+) -> None:
+    site = await serve()
+
+    async def away() -> None:
+        raise fault
+
+    monkeypatch.setattr(
+        *{"record": (site.pet.database, "revision"), "index": (site.pet.index, "count")}[part], away
+    )
+    answer = await site.client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["checks"] == {"record": "ok", "index": "ok", "model": "ok"} | {part: "away"}
+    assert (await site.client.get("/healthz")).status_code == 200
+
+
+async def test_a_model_that_is_not_named_makes_it_not_ready(serve: Serve, server: ScriptedServer) -> None:
+    site = await serve(openai_base_url=server.url)
+    assert (await site.client.get("/readyz")).json()["checks"]["model"] == "away"
+
+
+async def test_figures_have_their_names_and_count_what_is_decided(serve: Serve) -> None:
+    site = await serve()
+    assert set(await figures(site)) >= WANTED
+
+    for text in ("Ana lives in Paris", "Ana moved to Lyon", "Ana moved to Lyon", "Ana keeps ferrets"):
+        await site.pet.remember(text, user="ana", subjects=["ana"])
+        site.pet.clock.advance(seconds=1)
+    headers = await site.headers("ana")
+    for query in ("ferrets", "ferrets"):
+        await site.client.get(f"/api/users/ana/memories/search?query={query}", headers=headers)
+    await site.client.get("/api/users/ben/memories/search?query=boats", headers=await site.headers("ben"))
+
+    found = await figures(site)
+    assert found["memory_total_count"] == 2
+    assert found["memory_replacement_rate"] == 0.25
+    assert found["memory_dedup_rate"] == 0.25
+    assert found["memory_saved_count"] == 3
+    assert found["retrieval_hit_rate"] == pytest.approx(2 / 3)
+    assert found["memory_retrieved_count"] >= 2
+
+
+async def test_figures_count_turns_and_looks_back(serve: Serve, server: ScriptedServer) -> None:
+    site = await serve(
+        openai_base_url=server.url, openai_api_key="sk-1", model="tiny", api="chat", look_back="model"
+    )
+    await site.pet.remember("Ana keeps ferrets", user="ana", importance=0.4)
+    headers = await site.headers("ana")
+    server.script(Call("search_memories", {"query": "ferrets"}), answer("Two."), answer("Hm."), answer("Oh."))
+    server.script_looking_back(Say("{}"), Say("no JSON at all"))
+    for text, stream in (("how many ferrets?", False), ("hm", True), ("oh", False)):
+        await site.say(text, headers, stream=stream)
+        await site.pet.settle()
+
+    found = await figures(site)
+    assert found["retrieval_hit_rate"] == 1
+    assert found["memory_retrieved_count"] == 1
+    assert found["hachi_turn_seconds_count"] == 3
+    assert (
+        found["memory_extraction_count"]
+        == found["memory_extraction_success"] + found["memory_extraction_errors"]
+    )
+    assert found["memory_extraction_success"] >= 1
+    assert found["memory_extraction_errors"] >= 1
+
+
+def test_counting_leaves_the_log_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    """Where the log is not to hold what is remembered, it is counted and not written."""
+    line = '{"event": "memory_decision", "decisions": [{"fact": "a secret", "action": "add"}]}'
+    ours, memory = logging.getLogger("hachi"), logging.getLogger("hachi.memory")
+    counted = Figures()
+    for level, written in (("WARNING", 0), ("INFO", 1), ("DEBUG", 1)):
+        caplog.clear()
+        with caplog.at_level(level, "hachi"), counted.counting():
+            memory.info(line)
+            memory.info("something else")
+        assert caplog.text.count("a secret") == written
+    assert counted.counted["add"] == 3
+    assert memory.level == logging.NOTSET
+    assert not memory.filters
+    assert ours.level == logging.NOTSET

@@ -1,0 +1,63 @@
+"""The description of the API, and an API that bears whatever fits it, and what does not."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from itertools import product
+from typing import Any
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+
+Serve = Callable[..., Awaitable[Any]]
+
+EXAMPLES = 4
+"""Of each operation."""
+
+
+async def test_the_description_has_examples_and_how_to_get_in(serve: Serve) -> None:
+    site = await serve()
+    answer = await site.client.get("/openapi.json")
+    described = answer.json()
+    assert described["info"]["title"] == "Hachi"
+    assert described["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
+    schemas = described["components"]["schemas"]
+    for name in ("ChatRequest", "NewMemory", "SessionMemory", "TaskChange", "Value", "Changed"):
+        assert schemas[name]["examples"], name
+    talk = described["paths"]["/v1/chat/completions"]["post"]["responses"]["200"]["content"]
+    assert talk["application/json"]["example"]["object"] == "chat.completion"
+    assert "text/event-stream" in talk
+
+
+async def test_nothing_that_is_sent_breaks_the_server(serve: Serve) -> None:
+    site = await serve(http_rate=0)
+    headers = await site.headers(admin=True)
+
+    def ask_everything() -> int:
+        schema = schemathesis.openapi.from_url(f"{site.url}/openapi.json")
+        asked = 0
+        for found, mode in product(schema.get_all_operations(), GenerationMode):
+            operation = found.ok()
+
+            @settings(
+                max_examples=EXAMPLES,
+                deadline=None,
+                database=None,
+                derandomize=True,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(case=operation.as_strategy(mode))
+            def ask(case: Any) -> None:
+                answer = case.call(headers=headers)
+                case.validate_response(answer, checks=[not_a_server_error])
+
+            with suppress(Unsatisfiable):  # what takes nothing cannot be given anything wrong
+                ask()
+                asked += 1
+        return asked
+
+    assert await asyncio.to_thread(ask_everything) > 20

@@ -1,0 +1,142 @@
+"""Every fault is an answer in the one shape."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+import memory.database
+import memory.errors
+import memory.keys
+import memory.tasks
+from agent.companion import Companion
+from agent.errors import FAULTS, ModelUnavailable
+from agent.surfaces.http.refusals import FOR_OTHERS, STATUS, told
+from memory.errors import NotFound, StoreUnavailable
+
+Serve = Callable[..., Awaitable[Any]]
+
+
+def kinds(parent: type[Exception]) -> Iterator[type[Exception]]:
+    yield parent
+    for kind in parent.__subclasses__():
+        yield from kinds(kind)
+
+
+ALL = sorted({kind for parent in FAULTS for kind in kinds(parent)}, key=lambda kind: kind.__name__)
+
+
+def made(kind: type[Exception]) -> Exception:
+    return kind("why", []) if kind is memory.tasks.Unclear else kind("a secret\npath")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
+def test_every_fault_has_a_status_and_a_line(kind: type[Exception]) -> None:
+    status, answer = told(made(kind), in_full=True)
+    assert 400 <= status < 600
+    assert answer["error"].keys() == {"message", "type", "param", "code"}
+    assert "\n" not in answer["error"]["message"]
+    if status >= 500:
+        assert "secret" not in told(made(kind), in_full=False)[1]["error"]["message"]
+
+
+def test_every_fault_that_has_a_name_is_there() -> None:
+    assert {kind for kind in ALL if kind.__module__ in ("agent.errors", "memory.errors")} <= STATUS.keys()
+    assert FOR_OTHERS.keys() <= {code for _, _, code in STATUS.values()}
+
+
+async def test_no_fault_escapes(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = await serve(loopback=True)
+    coming = iter(ALL)
+
+    async def failing(*_: Any, **__: Any) -> Any:
+        raise made(next(coming))
+
+    monkeypatch.setattr(Companion, "memories", failing)
+    for kind in ALL:
+        answer = await site.client.get("/api/users/ana/memories")
+        assert answer.status_code == STATUS[next(k for k in kind.__mro__ if k in STATUS)][0], kind
+        assert answer.json()["error"]["code"] != "internal_error" or kind in FAULTS, kind
+
+
+async def test_a_fault_names_its_turn(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = ModelUnavailable("nobody there")
+    error.trace_id = "trace_1"
+    for in_full, line in (
+        (True, "nobody there (trace_1)"),
+        (False, f"{FOR_OTHERS['model_unavailable']} (trace_1)"),
+    ):
+        assert told(error, in_full=in_full)[1]["error"]["message"] == line
+
+
+async def test_only_who_runs_the_server_hears_where_its_record_is(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = await serve()
+
+    async def failing(*_: Any, **__: Any) -> Any:
+        raise StoreUnavailable("/srv/hachi.db: the disk is full")
+
+    monkeypatch.setattr(Companion, "memories", failing)
+    for admin in (False, True):
+        headers = await site.headers("ana", admin=admin)
+        answer = await site.client.get("/api/users/ana/memories", headers=headers)
+        assert answer.status_code == 503
+        assert ("/srv" in answer.text) == admin
+
+
+async def test_what_is_not_found_is_told_to_anybody(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told(NotFound("no task 'x'"), in_full=False)[1]["error"]["message"] == "no task 'x'"
+
+
+async def test_an_address_that_is_none_is_told_so(serve: Serve) -> None:
+    site = await serve()
+    for method, path, status in (
+        ("GET", "/", 404),
+        ("GET", "/docs", 404),
+        ("GET", "/v1/completions", 404),
+        ("GET", "/v1/models/", 404),
+        ("GET", "/../../etc/passwd", 404),
+        ("GET", "/api/users/ana/../../../etc/passwd", 404),
+        ("GET", "/%2e%2e/%2e%2e/etc/passwd", 404),
+        ("GET", "//v1/models", 404),
+        ("GET", "/v1/chat/completions", 405),
+        ("DELETE", "/healthz", 405),
+    ):
+        answer = await site.client.request(method, path)
+        assert answer.status_code == status, path
+        assert answer.json()["error"]["type"] in ("not_found_error", "invalid_request_error")
+
+
+async def test_a_body_that_is_no_request_is_400_in_the_typed_shape(serve: Serve) -> None:
+    site = await serve()
+    headers = await site.headers("ana") | {"content-type": "application/json"}
+    for content in (
+        b"",
+        b"{",
+        b"nonsense",
+        b"\xff\xfe\x00",
+        b'{"messages": [{"role": "\\ud800"}]}',
+        b"[" * 100_000,
+        b'{"messages": ' * 20_000,
+        b'{"n": 1e999, "messages": []}',
+        b'{"n": ' + b"9" * 5_000 + b', "messages": []}',
+        b'"hello"',
+        b"null",
+    ):
+        answer = await site.client.post("/v1/chat/completions", content=content, headers=headers)
+        assert answer.status_code == 400, content[:40]
+        assert answer.json()["error"]["type"] == "invalid_request_error"
+        assert "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize("half", [b"\\ud800", b"\xed\xa0\x80"])
+async def test_half_a_character_breaks_nothing(serve: Serve, half: bytes) -> None:
+    site = await serve()
+    headers = await site.headers("ana") | {"content-type": "application/json"}
+    said = b'{"messages": [{"role": "user", "content": "I own ' + half + b' boats"}]}'
+    answer = await site.client.post("/v1/chat/completions", content=said, headers=headers)
+    assert answer.status_code in (200, 400)
+    value = b'{"value": "' + half + b'"}'
+    answer = await site.client.put("/api/users/ana/context/timezone", content=value, headers=headers)
+    assert answer.status_code == 400

@@ -1,0 +1,66 @@
+"""Everything of a person as one JSON document."""
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from agent import Companion
+
+OpenPet = Callable[..., Awaitable[Companion]]
+
+
+async def fill(pet: Companion, user: str) -> None:
+    await pet.respond(f"I am {user} and I ski", user=user)
+    await pet.respond("remind me to wax the skis tomorrow", user=user, place="acme/general")
+    await pet.import_messages(
+        [{"author": user, "text": "once upon a time", "sent_at": pet.clock()}], user=user, conversation="old"
+    )
+    await pet.settle()
+    old = await pet.remember(f"{user} lives in Paris", user=user)
+    await pet.update_memory(str(old.id), f"{user} lives in Lyon", user=user)
+    await pet.set_context("role", f"nurse {user}", user=user, place="acme/general")
+
+
+async def test_all_that_would_be_erased_is_in_it(open_pet: OpenPet, tmp_path: Path) -> None:
+    pet = await open_pet()
+    await fill(pet, "ana")
+    await fill(pet, "ben")
+    (tmp_path / "paper.md").write_text("# Skis\n\nHow to wax them.")
+    await pet.add_knowledge([tmp_path / "paper.md"], user="ana")
+
+    whole = await pet.export(user="ana")
+
+    assert json.loads(json.dumps(whole)) == whole
+    assert (whole["format"], whole["version"], whole["user"], whole["place"]) == (
+        "hachi-export",
+        1,
+        "ana",
+        "dm",
+    )
+    assert whole["exported_at"] == pet.clock().isoformat()
+    assert "ana lives in Lyon" in [memory["content"] for memory in whole["memories"]]
+    assert [message["author"] for message in whole["messages"]] == ["ana", "hachi"]
+    assert [(talk["place"], talk["conversation"]) for talk in whole["conversations"]] == [
+        ("acme/general", "place:acme/general"),
+        ("dm", "old"),
+    ]
+    assert [task["place"] for task in whole["tasks"]] == ["acme/general"]
+    assert {"place": "acme/general", "value": "nurse ana"}.items() <= whole["context"][0].items()
+    assert {"was": "ana lives in Paris", "became": "ana lives in Lyon"}.items() <= whole["history"][0].items()
+    assert [document["title"] for document in whole["documents"]] == ["Skis"]
+    assert whole["summaries"]
+    assert "ben" not in json.dumps(whole)
+
+
+async def test_who_is_not_known_has_an_empty_one(open_pet: OpenPet) -> None:
+    whole = await (await open_pet()).export(user="nobody")
+    assert not any(value for value in whole.values() if isinstance(value, list))
+
+
+async def test_after_an_erasure_it_is_empty(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    await fill(pet, "ana")
+    await pet.erase(user="ana")
+    whole: dict[str, Any] = await pet.export(user="ana")
+    assert not any(value for value in whole.values() if isinstance(value, list))

@@ -1,0 +1,675 @@
+"""Discord on 127.0.0.1, as far as a bot needs it, for a real discord.py: its API, its gateway, its limits.
+
+    async with DiscordServer.running() as discord:
+        ...                                   # with DiscordServer's addresses set in discord.py
+        await discord.say("hello", by=ANA, channel=DM)
+        assert discord.shown(DM) == ["Hello, Ana."]
+
+What it refuses is what Discord refuses: empty and over-long messages (2,000 UTF-16 code units), unknown
+messages, buttons with long or equal ids, answers to interactions after their time (3 s) or without one. A
+nonce that it has seen gives back the first message.
+"""
+
+import asyncio
+import json
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+TOKEN = "a-bots-token"
+SNOWFLAKE = 10**17
+"""Ids have 17 digits and more."""
+BOT = SNOWFLAKE + 900_000
+APPLICATION = BOT + 1
+ROLE = BOT + 2
+"""The bot's own role in the server."""
+GUILD = SNOWFLAKE + 100
+GENERAL, RANDOM, DM, OTHER_DM, GROUP = range(SNOWFLAKE + 201, SNOWFLAKE + 206)
+ANA, BEN, ANOTHER_BOT = range(SNOWFLAKE + 11, SNOWFLAKE + 14)
+NAMES = {ANA: "Ana", BEN: "Ben", ANOTHER_BOT: "Robo", BOT: "Hachi"}
+LIMIT = 2_000
+INTERACTION_SECONDS = 3.0
+
+EPHEMERAL = 64
+PRIVATE, TEXT, THREAD = 1, 0, 11
+EVERYBODY_MAY = 0x400 | 0x800
+MANAGES = EVERYBODY_MAY | 0x10
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Posted:
+    """A message of the bot's, with all that it has said."""
+
+    id: int
+    channel: int
+    body: Json
+    texts: list[str]
+    deleted: bool = False
+    ephemeral: bool = False
+    edited: list[float] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return self.texts[-1]
+
+    @property
+    def pings(self) -> set[str]:
+        """Whom it wakes: ids of people, `everyone`, and `replied` for whom it replies to."""
+        allowed = self.body.get("allowed_mentions")
+        parse = {"everyone", "users", "roles"} if allowed is None else set(allowed.get("parse", ()))
+        listed = {str(id) for id in (allowed or {}).get("users", ())}
+        woken = {id for id in re.findall(r"<@!?(\d+)>", self.text) if "users" in parse or id in listed}
+        if re.search("@everyone|@here", self.text) and "everyone" in parse:
+            woken.add("everyone")
+        if self.body.get("message_reference") and (allowed is None or allowed.get("replied_user")):
+            woken.add("replied")
+        return woken
+
+    @property
+    def buttons(self) -> list[Json]:
+        return [button for row in self.body.get("components") or () for button in row["components"]]
+
+    def button(self, label: str) -> Json:
+        [found] = [button for button in self.buttons if button["label"] == label]
+        return found
+
+
+@dataclass
+class Interaction:
+    id: int
+    token: str
+    user: int
+    channel: int
+    began: float
+    on: Posted | None = None
+    answered: str = ""
+    """The kind of the first answer: `thinking`, `updating`, `message`."""
+    ephemeral: bool = False
+    original: Posted | None = None
+    follow_ups: list[Posted] = field(default_factory=list)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def answer(self) -> Posted:
+        """What the person sees last."""
+        return self.follow_ups[-1] if self.follow_ups else self._original()
+
+    def _original(self) -> Posted:
+        assert self.original is not None, "nothing was answered"
+        return self.original
+
+
+class DiscordServer:
+    def __init__(self) -> None:
+        self.address = ""
+        self.messages: dict[int, Posted] = {}
+        self.interactions: dict[str, Interaction] = {}
+        self.commands: list[Json] = []
+        self.typed: Counter[int] = Counter()
+        self.calls: list[tuple[str, str]] = []
+        self.identified: list[Json] = []
+        self.resumed: list[Json] = []
+        self.faults: list[Callable[[str, str], web.Response | None]] = []
+        """Each may answer a request (method, path) in place of the server."""
+        self.close_with: int | None = None
+        """The code that the gateway closes with when somebody identifies."""
+        self.closed_dms: set[int] = set()
+        self.threads: dict[int, int] = {}
+        """Threads and the channels they lie in."""
+        self.files: dict[str, bytes] = {}
+        self.forget_guild = False
+        """Servers are not told of, though things are said in them."""
+        self.connected = asyncio.Event()
+        self.refused: list[tuple[int, Json]] = []
+        self.lost_answers = 0
+        """So many messages are posted, but the bot is told that it went wrong."""
+        self.late = False
+        """Every interaction is answered too late."""
+        self._nonces: dict[tuple[int, str], int] = {}
+        self._ids = count(SNOWFLAKE + 1_000_000)
+        self._sequence = count(1)
+        self._sent: list[Json] = []
+        self._socket: web.WebSocketResponse | None = None
+        self._news = asyncio.Condition()
+
+    @classmethod
+    @asynccontextmanager
+    async def running(cls) -> AsyncIterator["DiscordServer"]:
+        server = cls()
+        app = web.Application(middlewares=[server._limits])
+        app.add_routes(server._routes())
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        server.address = f"127.0.0.1:{runner.addresses[0][1]}"
+        try:
+            yield server
+        finally:
+            await server.drop()
+            await runner.cleanup()
+
+    # What people do.
+
+    async def say(self, text: str, *, by: int = ANA, channel: int = DM, **other: Any) -> int:
+        """A person writes; the id of their message. `other` are fields of the message."""
+        message = self.written(text, by=by, channel=channel, **other)
+        await self.send("MESSAGE_CREATE", message)
+        return int(message["id"])
+
+    def written(self, text: str, *, by: int = ANA, channel: int = DM, **other: Any) -> Json:
+        message = self._message(next(self._ids), channel, by, text)
+        mentioned = [id for id in NAMES if f"<@{id}>" in text or f"<@!{id}>" in text]
+        message["mentions"] = [_user(id) for id in mentioned]
+        message["mention_roles"] = [str(ROLE)] if f"<@&{ROLE}>" in text else []
+        return message | other
+
+    def reply_to(self, posted: Posted) -> Json:
+        """The fields of a message that replies to one of the bot's."""
+        return {
+            "type": 19,
+            "message_reference": {"message_id": str(posted.id), "channel_id": str(posted.channel)},
+            "referenced_message": self._message(posted.id, posted.channel, BOT, posted.text),
+        }
+
+    async def command(
+        self,
+        name: str,
+        *,
+        by: int = ANA,
+        channel: int = DM,
+        may: int = EVERYBODY_MAY,
+        context: int | None = None,
+        **options: str,
+    ) -> Interaction:
+        """A person uses a command. The answer is there once `done` is set."""
+        given = [{"name": key, "type": 3, "value": value} for key, value in options.items()]
+        known = next(command for command in self.commands if command["name"] == name)
+        data = {"id": str(next(self._ids)), "name": name, "type": 1, "options": given}
+        assert {option["name"] for option in given} <= {o["name"] for o in known.get("options", ())}
+        return await self._interact(2, data, by, channel, may, None, context)
+
+    async def press(self, on: Posted, label: str, *, by: int = ANA) -> Interaction:
+        """A person presses a button."""
+        data = {"custom_id": on.button(label)["custom_id"], "component_type": 2}
+        return await self._interact(3, data, by, on.channel, EVERYBODY_MAY, on)
+
+    async def _interact(
+        self,
+        type: int,
+        data: Json,
+        by: int,
+        channel: int,
+        may: int,
+        on: Posted | None,
+        context: int | None = None,
+    ) -> Interaction:
+        id, token = next(self._ids), f"token-{next(self._ids)}"
+        made = Interaction(id, token, by, channel, time.monotonic(), on)
+        self.interactions[token] = made
+        private = channel in (DM, OTHER_DM, GROUP)
+        payload: Json = {
+            "id": str(id),
+            "application_id": str(APPLICATION),
+            "type": type,
+            "data": data,
+            "token": token,
+            "version": 1,
+            "channel": self._channel(channel) | {"permissions": str(may)},
+            "channel_id": str(channel),
+            "attachment_size_limit": 10_000_000,
+            "entitlements": [],
+            "authorizing_integration_owners": {},
+            "context": context if context is not None else 1 if private else 0,
+            "locale": "en-US",
+        }
+        if private:
+            payload["user"] = _user(by)
+        else:
+            payload |= {
+                "guild_id": str(GUILD),
+                "member": _member(by) | {"permissions": str(may), "user": _user(by)},
+            }
+            payload["guild"] = {"id": str(GUILD), "locale": "en-US", "features": []}
+        if on is not None:
+            payload["message"] = self._message(on.id, on.channel, BOT, on.text) | {
+                "components": on.body.get("components") or [],
+                "flags": EPHEMERAL if on.ephemeral else 0,
+            }
+        await self.send("INTERACTION_CREATE", payload)
+        return made
+
+    async def answered(self, interaction: Interaction) -> Posted:
+        async with asyncio.timeout(10):
+            await interaction.done.wait()
+        return interaction.answer
+
+    # What people see.
+
+    def posted(self, channel: int) -> list[Posted]:
+        return [
+            m for m in self.messages.values() if m.channel == channel and not m.deleted and not m.ephemeral
+        ]
+
+    def shown(self, channel: int) -> list[str]:
+        return [message.text for message in self.posted(channel)]
+
+    async def until(self, holds: Callable[[], Any]) -> None:
+        """Until it holds; looked at after each request."""
+        async with asyncio.timeout(20), self._news:
+            await self._news.wait_for(lambda: bool(holds()))
+
+    # The gateway.
+
+    async def send(self, event: str, data: Json) -> None:
+        """An event; kept for whoever resumes."""
+        frame = {"op": 0, "t": event, "s": next(self._sequence), "d": data}
+        self._sent.append(frame)
+        if self._socket is not None and not self._socket.closed:
+            await self._socket.send_str(json.dumps(frame))
+
+    async def send_again(self, data: Json) -> None:
+        """A message that was delivered already."""
+        await self.send("MESSAGE_CREATE", data)
+
+    async def drop(self) -> None:
+        """The connection breaks. It can be resumed."""
+        self.connected.clear()
+        if self._socket is not None and not self._socket.closed:
+            await self._socket.close(code=4000)
+        self._socket = None
+
+    async def ask_to_reconnect(self) -> None:
+        assert self._socket is not None
+        self.connected.clear()
+        await self._socket.send_str(json.dumps({"op": 7, "d": None}))
+
+    async def _gateway(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        await socket.send_str(json.dumps({"op": 10, "d": {"heartbeat_interval": 40_000}}))
+        async for message in socket:
+            if message.type is not WSMsgType.TEXT:
+                break
+            await self._heard(socket, json.loads(message.data))
+        return socket
+
+    async def _heard(self, socket: web.WebSocketResponse, frame: Json) -> None:
+        if frame["op"] == 1:
+            await socket.send_str(json.dumps({"op": 11}))
+        elif frame["op"] == 2:
+            self.identified.append(frame["d"])
+            if self.close_with is not None:
+                await socket.close(code=self.close_with)
+                return
+            await self._welcome(socket)
+        elif frame["op"] == 6:
+            self.resumed.append(frame["d"])
+            for missed in [sent for sent in self._sent if sent["s"] > frame["d"]["seq"]]:
+                await socket.send_str(json.dumps(missed))
+            resumed = {"op": 0, "t": "RESUMED", "s": next(self._sequence), "d": {}}
+            await socket.send_str(json.dumps(resumed))
+            await self._on(socket)
+
+    async def _welcome(self, socket: web.WebSocketResponse) -> None:
+        ready = {
+            "v": 10,
+            "user": _user(BOT),
+            "guilds": [] if self.forget_guild else [{"id": str(GUILD), "unavailable": True}],
+            "session_id": "a-session",
+            "resume_gateway_url": f"ws://{self.address}/gw/",
+            "application": {"id": str(APPLICATION), "flags": 0},
+        }
+        frames = (
+            [("READY", ready)] if self.forget_guild else [("READY", ready), ("GUILD_CREATE", self._guild())]
+        )
+        for name, data in frames:
+            frame = {"op": 0, "t": name, "s": next(self._sequence), "d": data}
+            await socket.send_str(json.dumps(frame))
+        await self._on(socket)
+
+    async def _on(self, socket: web.WebSocketResponse) -> None:
+        self._socket = socket
+        self.connected.set()
+
+    # The API.
+
+    def _routes(self) -> list[web.RouteDef]:
+        api = "/api/v10"
+        return [
+            web.get("/gw/", self._gateway),
+            web.get("/files/{name}", self._file),
+            web.get(f"{api}/users/@me", self._me),
+            web.get(f"{api}/oauth2/applications/@me", self._application),
+            web.put(f"{api}/applications/{{app}}/commands", self._sync),
+            web.post(f"{api}/users/@me/channels", self._open_dm),
+            web.get(f"{api}/channels/{{channel}}", self._get_channel),
+            web.post(f"{api}/channels/{{channel}}/typing", self._typing),
+            web.post(f"{api}/channels/{{channel}}/messages", self._post),
+            web.patch(f"{api}/channels/{{channel}}/messages/{{id}}", self._patch),
+            web.delete(f"{api}/channels/{{channel}}/messages/{{id}}", self._delete),
+            web.post(f"{api}/interactions/{{id}}/{{token}}/callback", self._callback),
+            web.post(f"{api}/webhooks/{{app}}/{{token}}", self._follow_up),
+            web.patch(f"{api}/webhooks/{{app}}/{{token}}/messages/@original", self._patch_original),
+        ]
+
+    @web.middleware
+    async def _limits(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        path = request.path.removeprefix("/api/v10")
+        self.calls.append((request.method, path))
+        for fault in self.faults:
+            if (instead := fault(request.method, path)) is not None:
+                return instead
+        keyed = path.startswith(("/users", "/channels", "/applications", "/oauth2"))
+        if keyed and request.headers.get("Authorization") != f"Bot {TOKEN}":
+            return refusal(401, 0, "401: Unauthorized")
+        try:
+            answer: web.StreamResponse = await handler(request)
+        except _Refused as refused:
+            self.refused.append((refused.code, {"path": path, "message": refused.message}))
+            answer = refusal(refused.status, refused.code, refused.message)
+        if path != "/gw/":
+            async with self._news:
+                self._news.notify_all()
+        return answer
+
+    async def _file(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if name not in self.files:
+            raise _Refused(404, 0, "no such file")
+        return web.Response(body=self.files[name])
+
+    async def _me(self, _: web.Request) -> web.Response:
+        return _json(_user(BOT))
+
+    async def _application(self, _: web.Request) -> web.Response:
+        team: Json = {
+            "id": str(APPLICATION),
+            "name": "Hachi",
+            "icon": None,
+            "description": "",
+            "bot_public": True,
+            "bot_require_code_grant": False,
+            "owner": _user(ANA),
+            "verify_key": "",
+            "flags": 0,
+        }
+        return _json(team)
+
+    async def _sync(self, request: web.Request) -> web.Response:
+        given = await request.json()
+        assert all(0 < len(command["description"]) <= 100 for command in given)
+        self.commands = [
+            command | {"id": str(next(self._ids)), "application_id": str(APPLICATION), "version": "1"}
+            for command in given
+        ]
+        return _json(self.commands)
+
+    async def _open_dm(self, request: web.Request) -> web.Response:
+        user = int((await request.json())["recipient_id"])
+        return _json(self._channel(DM if user == ANA else OTHER_DM))
+
+    async def _get_channel(self, request: web.Request) -> web.Response:
+        id = int(request.match_info["channel"])
+        if id not in {GENERAL, RANDOM, DM, OTHER_DM, *self.threads}:
+            raise _Refused(404, 10003, "Unknown Channel")
+        return _json(self._channel(id))
+
+    async def _typing(self, request: web.Request) -> web.Response:
+        self.typed[int(request.match_info["channel"])] += 1
+        return web.Response(status=204)
+
+    async def _post(self, request: web.Request) -> web.Response:
+        channel = int(request.match_info["channel"])
+        body = await request.json()
+        if channel in self.closed_dms:
+            raise _Refused(403, 50007, "Cannot send messages to this user")
+        self._check(body)
+        nonce = body.get("nonce")
+        if nonce is not None and len(str(nonce)) > 25:
+            raise _Refused(400, 50035, "Invalid Form Body: nonce is too long")
+        if nonce is not None and body.get("enforce_nonce") and (channel, nonce) in self._nonces:
+            return self._as_json(self.messages[self._nonces[channel, nonce]])
+        posted = self._add(channel, body)
+        if nonce is not None:
+            self._nonces[channel, nonce] = posted.id
+        if self.lost_answers:
+            self.lost_answers -= 1
+            return _json({"message": "502: Bad Gateway"}, 502)
+        return self._as_json(posted)
+
+    async def _patch(self, request: web.Request) -> web.Response:
+        posted = self._known(request)
+        self._change(posted, await request.json())
+        return self._as_json(posted)
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        self._known(request).deleted = True
+        return web.Response(status=204)
+
+    async def _callback(self, request: web.Request) -> web.Response:
+        made = self.interactions[request.match_info["token"]]
+        if self.late or time.monotonic() - made.began > INTERACTION_SECONDS:
+            raise _Refused(404, 10062, "Unknown interaction")
+        if made.answered:
+            raise _Refused(400, 40060, "Interaction has already been acknowledged.")
+        body = await request.json()
+        kinds = {4: "message", 5: "thinking", 6: "updating", 7: "update"}
+        made.answered = kinds[body["type"]]
+        data = body.get("data") or {}
+        made.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
+        if made.answered == "updating":
+            made.original = made.on
+        return _json({"interaction": {"id": str(made.id), "type": 2, "response_message_loading": True}})
+
+    async def _follow_up(self, request: web.Request) -> web.Response:
+        made = self._interaction(request)
+        body = await request.json()
+        self._check(body)
+        posted = self._add(made.channel, body)
+        posted.ephemeral = made.ephemeral if made.answered == "thinking" and not made.follow_ups else False
+        posted.ephemeral |= bool(body.get("flags", 0) & EPHEMERAL)
+        made.follow_ups.append(posted)
+        made.done.set()
+        return self._as_json(posted)
+
+    async def _patch_original(self, request: web.Request) -> web.Response:
+        made = self._interaction(request)
+        if made.original is None:
+            raise _Refused(404, 10008, "Unknown Message")
+        body = await request.json()
+        self._change(made.original, body)
+        if "content" in body:
+            made.done.set()
+        return self._as_json(made.original)
+
+    def _interaction(self, request: web.Request) -> Interaction:
+        made = self.interactions.get(request.match_info["token"])
+        if made is None or not made.answered:
+            raise _Refused(404, 10015, "Unknown Webhook")
+        return made
+
+    def _known(self, request: web.Request) -> Posted:
+        posted = self.messages.get(int(request.match_info["id"]))
+        if posted is None or posted.deleted or posted.ephemeral:
+            raise _Refused(404, 10008, "Unknown Message")
+        return posted
+
+    def _check(self, body: Json) -> None:
+        text = body.get("content")
+        if text is None or not text.strip():
+            raise _Refused(400, 50006, "Cannot send an empty message")
+        self._check_parts(body)
+
+    def _check_parts(self, body: Json) -> None:
+        if len((body.get("content") or "").encode("utf-16-le")) // 2 > LIMIT:
+            raise _Refused(400, 50035, "Invalid Form Body: Must be 2000 or fewer in length.")
+        rows = body.get("components") or []
+        ids = [button["custom_id"] for row in rows for button in row["components"]]
+        wrong = len(rows) > 5 or len(set(ids)) < len(ids) or any(not 0 < len(id) <= 100 for id in ids)
+        if wrong or any(len(row["components"]) > 5 for row in rows):
+            raise _Refused(400, 50035, "Invalid Form Body: components")
+
+    def _add(self, channel: int, body: Json) -> Posted:
+        posted = Posted(next(self._ids), channel, body, [body["content"]])
+        self.messages[posted.id] = posted
+        return posted
+
+    def _change(self, posted: Posted, body: Json) -> None:
+        if body.get("content") is not None and not body["content"].strip():
+            raise _Refused(400, 50006, "Cannot send an empty message")
+        self._check_parts(body)
+        if body.get("content") is not None:
+            posted.texts.append(body["content"])
+            posted.edited.append(time.monotonic())
+        posted.body = posted.body | {key: value for key, value in body.items() if key != "content"}
+
+    def _as_json(self, posted: Posted) -> web.Response:
+        return _json(
+            self._message(posted.id, posted.channel, BOT, posted.text)
+            | {"components": posted.body.get("components") or []}
+        )
+
+    def _message(self, id: int, channel: int, by: int, text: str) -> Json:
+        message: Json = {
+            "id": str(id),
+            "channel_id": str(channel),
+            "author": _user(by),
+            "content": text,
+            "timestamp": "2026-11-21T09:30:00+00:00",
+            "edited_timestamp": None,
+            "tts": False,
+            "mention_everyone": False,
+            "mentions": [],
+            "mention_roles": [],
+            "attachments": [],
+            "embeds": [],
+            "pinned": False,
+            "type": 0,
+        }
+        if channel not in (DM, OTHER_DM, GROUP):
+            message |= {"guild_id": str(GUILD), "member": _member(by)}
+        return message
+
+    def _channel(self, id: int) -> Json:
+        if id in (DM, OTHER_DM):
+            return {"id": str(id), "type": PRIVATE, "recipients": [_user(ANA if id == DM else BEN)]}
+        if id == GROUP:
+            return {"id": str(id), "type": 3, "recipients": [_user(ANA), _user(BEN)], "name": "a group"}
+        if id in self.threads:
+            return {
+                "id": str(id),
+                "type": THREAD,
+                "guild_id": str(GUILD),
+                "parent_id": str(self.threads[id]),
+                "owner_id": str(ANA),
+                "name": "a thread",
+                "message_count": 1,
+                "member_count": 1,
+                "thread_metadata": {
+                    "archived": False,
+                    "auto_archive_duration": 60,
+                    "archive_timestamp": "2026-11-21T09:30:00+00:00",
+                    "locked": False,
+                },
+            }
+        return {
+            "id": str(id),
+            "type": TEXT,
+            "guild_id": str(GUILD),
+            "name": "general" if id == GENERAL else "random",
+            "position": 0,
+            "permission_overwrites": [],
+        }
+
+    def _guild(self) -> Json:
+        everyone = _role(GUILD, "@everyone")
+        own = _role(ROLE, "Hachi") | {"managed": True, "tags": {"bot_id": str(BOT)}}
+        return {
+            "id": str(GUILD),
+            "name": "A server",
+            "owner_id": str(ANA),
+            "roles": [everyone, own],
+            "emojis": [],
+            "features": [],
+            "member_count": 3,
+            "members": [_member(BOT) | {"user": _user(BOT), "roles": [str(ROLE)]}],
+            "channels": [self._channel(GENERAL), self._channel(RANDOM)],
+            "threads": [self._channel(id) for id in self.threads],
+            "presences": [],
+            "voice_states": [],
+        }
+
+
+class _Refused(Exception):
+    def __init__(self, status: int, code: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+
+def refusal(status: int, code: int, message: str) -> web.Response:
+    return _json({"code": code, "message": message}, status)
+
+
+def too_many(seconds: float) -> web.Response:
+    """Rate limited, as by Discord itself and not by what stands before it."""
+    headers = {"Via": "1.1 google", "Retry-After": str(seconds), "X-RateLimit-Remaining": "0"}
+    body = {"message": "You are being rate limited.", "retry_after": seconds, "global": False}
+    return _json(body, 429, headers)
+
+
+def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    """Discord names no charset, and discord.py looks for exactly this type."""
+    whole = {"Content-Type": "application/json", **(headers or {})}
+    return web.Response(body=json.dumps(value).encode(), status=status, headers=whole)
+
+
+def _user(id: int) -> Json:
+    name = NAMES.get(id, f"user{id}")
+    return {
+        "id": str(id),
+        "username": name.lower(),
+        "global_name": name,
+        "discriminator": "0",
+        "avatar": None,
+        "bot": id in (BOT, ANOTHER_BOT),
+    }
+
+
+def _member(id: int) -> Json:
+    return {
+        "nick": None,
+        "roles": [],
+        "joined_at": "2026-01-01T00:00:00+00:00",
+        "premium_since": None,
+        "deaf": False,
+        "mute": False,
+        "flags": 0,
+        "avatar": None,
+    }
+
+
+def _role(id: int, name: str) -> Json:
+    return {
+        "id": str(id),
+        "name": name,
+        "color": 0,
+        "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
+        "hoist": False,
+        "position": 0,
+        "permissions": str(EVERYBODY_MAY),
+        "managed": False,
+        "mentionable": False,
+        "flags": 0,
+    }

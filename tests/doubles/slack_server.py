@@ -1,0 +1,538 @@
+"""Slack on 127.0.0.1: its Web API, Socket Mode, and events and commands by HTTP.
+
+It keeps what was posted as the channel would show it, and refuses what Slack refuses: a wrong token, texts
+and blocks that are too long, streams outside a thread, a message that is not there.
+
+    async with SlackServer.running() as slack:
+        ...                                          # an app whose client's base_url is slack.api
+        await slack.deliver(slack.says("U1", "hello", channel="D1"))
+        assert [message.text for message in slack.in_channel("D1")] == ["Hello, Ana!"]
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import count
+from time import time
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+from aiohttp import WSMsgType, web
+from slack_sdk.signature import SignatureVerifier
+
+TEAM, BOT, BOT_ID, APP = "T1", "UHACHI", "BHACHI", "A1"
+BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-test-1", "xapp-test-1", "0123456789abcdef"
+LONGEST_TEXT, LONGEST_MARKDOWN, LONGEST_SECTION, MOST_BLOCKS, MOST_IN_VIEW = 40_000, 12_000, 3_000, 50, 100
+
+
+class Refused(Exception):
+    """What Slack answers with `"ok": false`."""
+
+
+@dataclass
+class Posted:
+    """A message of the bot's, as it stands now."""
+
+    channel: str
+    ts: str
+    text: str
+    thread: str | None = None
+    only_for: str | None = None
+    """Of an ephemeral one: who sees it."""
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+    """What it said at each time that it was changed, the first included."""
+    streaming: bool = False
+    streamed: bool = False
+    """Whether it was written as a stream."""
+
+    def become(self, text: str, blocks: list[dict[str, Any]] | None = None) -> None:
+        self.text = text
+        self.blocks = blocks if blocks is not None else self.blocks
+        self.versions.append(text)
+
+    @property
+    def whole(self) -> str:
+        """Its text and that of its blocks."""
+        return "\n".join([self.text, *(texts_of(self.blocks))])
+
+    def button(self, label: str) -> dict[str, Any]:
+        """The first button that bears this label."""
+        return next(button for button in buttons_of(self.blocks) if button["text"]["text"] == label)
+
+
+def buttons_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    inside = [
+        [block.get("accessory")] if "accessory" in block else block.get("elements", []) for block in blocks
+    ]
+    return [element for elements in inside for element in elements if element.get("type") == "button"]
+
+
+def texts_of(blocks: list[dict[str, Any]]) -> list[str]:
+    found = []
+    for block in blocks:
+        for part in [block.get("text"), *(block.get("elements") or ())]:
+            if isinstance(part, dict) and isinstance(part.get("text"), str):
+                found.append(part["text"])
+    return found
+
+
+class SlackServer:
+    def __init__(self) -> None:
+        self.url = ""
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        """(method, arguments) of every call that was let in, in order."""
+        self.messages: list[Posted] = []
+        """All that the bot posted and that is still there, in order."""
+        self.homes: dict[str, dict[str, Any]] = {}
+        """Person → the App Home last published for them."""
+        self.statuses: list[tuple[str, str, str]] = []
+        """(channel, thread, status), in order."""
+        self.responses: list[dict[str, Any]] = []
+        """What was sent to a response_url, in order."""
+        self.names: dict[str, str] = {}
+        """Person → their display name; who is not in here is unknown."""
+        self.files: dict[str, tuple[str, bytes]] = {}
+        """Path → content type and content of what people attached."""
+        self.acknowledged: list[str] = []
+        """Envelopes of Socket Mode that were answered, in order."""
+        self.connections = 0
+        """How often Socket Mode was connected to."""
+        self.deaf: set[str] = set()
+        """Methods that this workspace does not know."""
+        self.unanswered: dict[str, int] = {}
+        """Method → how many calls yet are answered with 500."""
+        self.closed: set[str] = set()
+        """Channels that the bot may not write to."""
+        self.refused: dict[str, str] = {}
+        """Method → what its calls are refused with."""
+        self.admins: set[str] = set()
+        self.creators: dict[str, str] = {}
+        """Channel → who made it."""
+        self.changed = asyncio.Event()
+        self._limits: dict[str, list[int]] = {}
+        self._numbers = count(1)
+        self._sockets: list[web.WebSocketResponse] = []
+
+    @classmethod
+    @asynccontextmanager
+    async def running(cls) -> AsyncIterator["SlackServer"]:
+        here = cls()
+        app = web.Application()
+        app.router.add_post("/api/{method}", here._api)
+        app.router.add_get("/api/{method}", here._api)
+        app.router.add_get("/socket", here._socket)
+        app.router.add_get("/files/{name}", here._file)
+        app.router.add_post("/respond/{who}", here._respond)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        here.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        try:
+            yield here
+        finally:
+            for socket in here._sockets:
+                with suppress(ConnectionError):
+                    await socket.close()
+            await runner.cleanup()
+
+    # What tests look at.
+
+    @property
+    def api(self) -> str:
+        return f"{self.url}/api/"
+
+    def in_channel(self, channel: str, *, thread: str | None = None) -> list[Posted]:
+        """What everybody sees there, in order; of one thread, if one is named."""
+        return [
+            message
+            for message in self.messages
+            if message.channel == channel and not message.only_for and thread in (None, message.thread)
+        ]
+
+    def only_for(self, user: str) -> list[Posted]:
+        return [message for message in self.messages if message.only_for == user]
+
+    def called(self, method: str) -> list[dict[str, Any]]:
+        return [arguments for name, arguments in self.calls if name == method]
+
+    async def until(self, true: Callable[[], Any], seconds: float = 10.0) -> None:
+        """Wait for something to come true; fails after `seconds`."""
+        async with asyncio.timeout(seconds):
+            while not true():
+                self.changed.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.changed.wait(), 0.05)
+
+    # What tests make happen.
+
+    def limit(self, method: str, times: int = 1, retry_after: int = 0) -> None:
+        """The next `times` calls of it are too many."""
+        self._limits[method] = [times, retry_after]
+
+    def next_ts(self) -> str:
+        return f"1700000000.{next(self._numbers):06d}"
+
+    def says(
+        self, user: str, text: str, /, *, channel: str, ts: str | None = None, **other: Any
+    ) -> dict[str, Any]:
+        """A message event, whole: in private where the channel begins with D."""
+        kind = {"D": "im", "G": "mpim"}.get(channel[0], "channel")
+        event = {
+            "type": "message",
+            "user": user,
+            "text": text,
+            "ts": ts or self.next_ts(),
+            "channel": channel,
+            "channel_type": kind,
+            **other,
+        }
+        return self.event(event)
+
+    def mentions(self, user: str, text: str, /, *, channel: str, **other: Any) -> list[dict[str, Any]]:
+        """Both events that Slack sends for one message that names the bot."""
+        message = self.says(user, f"<@{BOT}> {text}", channel=channel, **other)
+        named = {key: value for key, value in message["event"].items() if key != "channel_type"}
+        return [self.event(named | {"type": "app_mention"}), message]
+
+    def event(self, event: dict[str, Any], id: str | None = None) -> dict[str, Any]:
+        return {
+            "token": "old",
+            "team_id": TEAM,
+            "api_app_id": APP,
+            "event": event,
+            "type": "event_callback",
+            "event_id": id or f"Ev{next(self._numbers)}",
+            "event_time": 1700000000,
+            "authorizations": [{"team_id": TEAM, "user_id": BOT, "is_bot": True}],
+        }
+
+    def command(self, command: str, text: str = "", *, user: str, channel: str = "D1") -> dict[str, Any]:
+        return {
+            "token": "old",
+            "team_id": TEAM,
+            "team_domain": "acme",
+            "channel_id": channel,
+            "channel_name": "directmessage" if channel[0] == "D" else "general",
+            "user_id": user,
+            "user_name": user.lower(),
+            "command": command,
+            "text": text,
+            "api_app_id": APP,
+            "response_url": f"{self.url}/respond/{user}",
+            "trigger_id": f"trigger.{next(self._numbers)}",
+        }
+
+    def pressed(
+        self, button: dict[str, Any], *, user: str, channel: str = "D1", home: bool = False
+    ) -> dict[str, Any]:
+        """A button that somebody pressed, in a message or in the App Home."""
+        where: dict[str, Any] = {
+            "container": {"type": "view", "view_id": "V1"},
+            "view": {"id": "V1", "type": "home"},
+        }
+        if not home:
+            where = {
+                "container": {"type": "message", "message_ts": "1.1", "channel_id": channel},
+                "channel": {"id": channel, "name": "general"},
+                "response_url": f"{self.url}/respond/{user}",
+            }
+        return {
+            "type": "block_actions",
+            "user": {"id": user, "username": user.lower(), "team_id": TEAM},
+            "team": {"id": TEAM, "domain": "acme"},
+            "api_app_id": APP,
+            "token": "old",
+            "trigger_id": f"trigger.{next(self._numbers)}",
+            "actions": [{**button, "block_id": "b", "action_ts": "1.1"}],
+            **where,
+        }
+
+    def attach(self, name: str, content: bytes, type: str = "text/plain", **other: Any) -> dict[str, Any]:
+        """A file, as a message shows it."""
+        self.files[name] = (type, content)
+        return {
+            "id": f"F{next(self._numbers)}",
+            "name": name,
+            "mimetype": type,
+            "size": len(content),
+            "url_private_download": f"{self.url}/files/{name}",
+            **other,
+        }
+
+    async def deliver(self, *payloads: dict[str, Any], **envelope: Any) -> None:
+        """Through Socket Mode; returns once each was acknowledged."""
+        for payload in payloads:
+            id = await self.send(payload, **envelope)
+            await self.until(lambda id=id: id in self.acknowledged)  # type: ignore[misc]
+
+    async def send(self, payload: dict[str, Any], **envelope: Any) -> str:
+        """Through Socket Mode, without waiting; the id of the envelope."""
+        await self.until(lambda: self._sockets)
+        kinds = {"event_callback": "events_api", None: "slash_commands"}
+        id = f"envelope-{next(self._numbers)}"
+        kind = kinds.get(payload.get("type"), "interactive")
+        whole = {"envelope_id": id, "type": kind, "payload": payload, "accepts_response_payload": False}
+        await self._sockets[-1].send_json({**whole, **envelope})
+        return id
+
+    async def hang_up(self, *, politely: bool) -> None:
+        """End the connection: with notice that another one is wanted, or just so."""
+        socket = self._sockets.pop()
+        if politely:
+            await socket.send_json({"type": "disconnect", "reason": "refresh_requested"})
+        else:
+            transport = socket._req.transport if socket._req else None
+            assert transport is not None
+            transport.abort()
+
+    async def post(
+        self, url: str, payload: dict[str, Any], *, secret: str = SECRET, age: int = 0, **headers: str
+    ) -> int:
+        """By HTTP and signed, to where the app listens; the status it answers with."""
+        if payload.get("type") == "event_callback" or "challenge" in payload:
+            body, kind = json.dumps(payload), "application/json"
+        elif "command" in payload:
+            body, kind = urlencode(payload), "application/x-www-form-urlencoded"
+        else:
+            body, kind = urlencode({"payload": json.dumps(payload)}), "application/x-www-form-urlencoded"
+        sent_at = str(int(time()) - age)
+        signature = SignatureVerifier(secret).generate_signature(timestamp=sent_at, body=body)
+        signed = {
+            "X-Slack-Request-Timestamp": sent_at,
+            "X-Slack-Signature": str(signature),
+            "Content-Type": kind,
+        }
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(url, data=BytesIO(body.encode()), headers={**signed, **headers}) as answer,
+        ):
+            await answer.read()
+            return answer.status
+
+    # Slack itself.
+
+    async def _api(self, request: web.Request) -> web.Response:
+        method = request.match_info["method"]
+        arguments: dict[str, Any] = dict(request.query)
+        if request.content_type == "application/json":
+            arguments |= await request.json()
+        elif request.can_read_body:
+            arguments |= dict(await request.post())
+        wanted = APP_TOKEN if method == "apps.connections.open" else BOT_TOKEN
+        if request.headers.get("Authorization") != f"Bearer {wanted}":
+            return web.json_response({"ok": False, "error": "invalid_auth"})
+        limit = self._limits.get(method)
+        if limit and limit[0]:
+            limit[0] -= 1
+            headers = {"Retry-After": str(limit[1])}
+            return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
+        if self.unanswered.get(method, 0):
+            self.unanswered[method] -= 1
+            return web.Response(status=500, text="oops")
+        self.calls.append((method, arguments))
+        answer: dict[str, Any]
+        try:
+            if method in self.deaf or method not in METHODS:
+                raise Refused("unknown_method")
+            if method in self.refused:
+                raise Refused(self.refused[method])
+            answer = METHODS[method](self, arguments) or {}
+        except Refused as error:
+            answer = {"ok": False, "error": str(error)}
+        self.changed.set()
+        return web.json_response({"ok": True} | answer)
+
+    async def _socket(self, request: web.Request) -> web.WebSocketResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        self.connections += 1
+        await socket.send_json({"type": "hello", "num_connections": 1, "connection_info": {"app_id": APP}})
+        self._sockets.append(socket)
+        async for message in socket:
+            if message.type == WSMsgType.TEXT:
+                self.acknowledged.append(json.loads(message.data)["envelope_id"])
+                self.changed.set()
+        if socket in self._sockets:
+            self._sockets.remove(socket)
+        return socket
+
+    async def _file(self, request: web.Request) -> web.Response:
+        if request.headers.get("Authorization") != f"Bearer {BOT_TOKEN}":
+            return web.Response(text="<html>sign in</html>", content_type="text/html")
+        kind, content = self.files[request.match_info["name"]]
+        return web.Response(body=content, content_type=kind)
+
+    async def _respond(self, request: web.Request) -> web.Response:
+        answer = await request.json()
+        self.responses.append(answer | {"user": request.match_info["who"]})
+        try:
+            _fits(answer)
+        except Refused as error:
+            return web.Response(status=400, text=str(error))
+        self.changed.set()
+        return web.Response(text="ok")
+
+    def _find(self, arguments: dict[str, Any]) -> Posted:
+        for message in self.messages:
+            if (message.channel, message.ts) == (
+                arguments["channel"],
+                arguments["ts"],
+            ) and not message.only_for:
+                return message
+        raise Refused("message_not_found")
+
+    def _post(self, arguments: dict[str, Any]) -> Posted:
+        _fits(arguments)
+        if arguments["channel"] in self.closed:
+            raise Refused("not_in_channel")
+        text, blocks = _text(arguments), arguments.get("blocks") or []
+        if not text and not blocks and "thread_ts" not in arguments:
+            raise Refused("no_text")
+        posted = Posted(arguments["channel"], self.next_ts(), text, arguments.get("thread_ts"), blocks=blocks)
+        posted.versions.append(text)
+        self.messages.append(posted)
+        return posted
+
+    def post_message(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        if not _text(arguments) and not arguments.get("blocks"):
+            raise Refused("no_text")
+        channel = arguments["channel"]
+        if channel.startswith("U"):  # to a person: in private
+            arguments = {**arguments, "channel": f"D{channel[1:]}"}
+        posted = self._post(arguments)
+        return {"channel": posted.channel, "ts": posted.ts, "message": {"text": posted.text}}
+
+    def post_ephemeral(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        posted = self._post(arguments)
+        posted.only_for = arguments["user"]
+        return {"message_ts": posted.ts}
+
+    def update(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        _fits(arguments)
+        message = self._find(arguments)
+        if message.streaming:
+            raise Refused("streaming_state_conflict")
+        message.become(_text(arguments), arguments.get("blocks"))
+        return {"channel": message.channel, "ts": message.ts}
+
+    def delete(self, arguments: dict[str, Any]) -> None:
+        self.messages.remove(self._find(arguments))
+
+    def start_stream(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        if not arguments.get("thread_ts"):
+            raise Refused("invalid_arguments")
+        outside = not arguments["channel"].startswith("D")
+        if outside and not (arguments.get("recipient_user_id") and arguments.get("recipient_team_id")):
+            raise Refused("missing_recipient_user_id")
+        posted = self._post(arguments)
+        posted.streaming = posted.streamed = True
+        return {"channel": posted.channel, "ts": posted.ts}
+
+    def append_stream(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        _fits(arguments)
+        message = self._find(arguments)
+        if not message.streaming:
+            raise Refused("message_not_in_streaming_state")
+        message.become(message.text + _text(arguments))
+        return {"channel": message.channel, "ts": message.ts}
+
+    def stop_stream(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        answer = self.append_stream(arguments)
+        self._find(arguments).streaming = False
+        return answer
+
+    def expire_streams(self) -> None:
+        """As Slack does with those that nobody writes to."""
+        for message in self.messages:
+            message.streaming = False
+
+    def set_status(self, arguments: dict[str, Any]) -> None:
+        self.statuses.append((arguments["channel_id"], arguments["thread_ts"], arguments["status"]))
+
+    def user(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        if (id := arguments["user"]) not in self.names:
+            raise Refused("user_not_found")
+        profile = {"display_name": self.names[id], "real_name": f"{self.names[id]} of Acme"}
+        person = {"id": id, "team_id": TEAM, "name": id.lower(), "profile": profile}
+        return {"user": person | {"is_admin": id in self.admins}}
+
+    def info(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        id = arguments["channel"]
+        return {"channel": {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS")}}
+
+    def open_dm(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        channel = f"D{arguments['users'][1:]}"
+        if channel in self.closed:
+            raise Refused("cannot_dm_bot")
+        return {"channel": {"id": channel}}
+
+    def publish(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        _fits(arguments["view"], most=MOST_IN_VIEW)
+        self.homes[arguments["user_id"]] = arguments["view"]
+        return {"view": arguments["view"] | {"id": "V1"}}
+
+    def open_connection(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"url": f"{self.url.replace('http', 'ws')}/socket"}
+
+    def who_am_i(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "team_id": TEAM,
+            "user_id": BOT,
+            "user": "hachi",
+            "bot_id": BOT_ID,
+            "url": "https://acme.test/",
+            "team": "Acme",
+        }
+
+
+METHODS: dict[str, Callable[[SlackServer, dict[str, Any]], dict[str, Any] | None]] = {
+    "auth.test": SlackServer.who_am_i,
+    "apps.connections.open": SlackServer.open_connection,
+    "assistant.threads.setStatus": SlackServer.set_status,
+    "chat.postMessage": SlackServer.post_message,
+    "chat.postEphemeral": SlackServer.post_ephemeral,
+    "chat.update": SlackServer.update,
+    "chat.delete": SlackServer.delete,
+    "chat.startStream": SlackServer.start_stream,
+    "chat.appendStream": SlackServer.append_stream,
+    "chat.stopStream": SlackServer.stop_stream,
+    "conversations.info": SlackServer.info,
+    "conversations.open": SlackServer.open_dm,
+    "users.info": SlackServer.user,
+    "views.publish": SlackServer.publish,
+}
+
+
+def _text(arguments: dict[str, Any]) -> str:
+    pieces = [chunk.get("text", "") for chunk in arguments.get("chunks") or ()]
+    return str(arguments.get("markdown_text") or arguments.get("text") or "".join(pieces))
+
+
+def _fits(arguments: dict[str, Any], most: int = MOST_BLOCKS) -> None:
+    """Raises Refused, as Slack would."""
+    if len(arguments.get("text") or "") > LONGEST_TEXT:
+        raise Refused("msg_too_long")
+    if "markdown_text" in arguments:
+        if len(arguments["markdown_text"]) > LONGEST_MARKDOWN:
+            raise Refused("msg_too_long")
+        if "text" in arguments or "blocks" in arguments:
+            raise Refused("markdown_text_conflict")
+    blocks = arguments.get("blocks") or []
+    if len(blocks) > most:
+        raise Refused("invalid_blocks")
+    for block in blocks:
+        text = block.get("text") or {}
+        if text and not 1 <= len(text["text"]) <= (150 if block["type"] == "header" else LONGEST_SECTION):
+            raise Refused("invalid_blocks")
+        if len(block.get("elements", ())) > 25:
+            raise Refused("invalid_blocks")
+    for button in buttons_of(blocks):
+        if not 1 <= len(button["text"]["text"]) <= 75 or len(button.get("value", "")) > 2_000:
+            raise Refused("invalid_blocks")
+        if len(button["action_id"]) > 255:
+            raise Refused("invalid_blocks")
