@@ -18,6 +18,7 @@ from memory.history import History
 from memory.index import Index, fingerprint_of
 from memory.index.late import LateIndex
 from memory.indexing import Indexing
+from memory.keys import Keys
 from memory.knowledge import FusedReranker, Knowledge, Reranker
 from memory.likeness import Likeness
 from memory.recall import Recall
@@ -55,6 +56,7 @@ class Archive:
         self.contexts = UserContexts(database)
         self.tasks = Tasks(database)
         self.queue = WorkQueue(database)
+        self.keys = Keys(database)
         self.indexing = Indexing(self.store, self.transcript, self.index, embedder, clock, self.conversations)
         self.recall = Recall(
             self.store,

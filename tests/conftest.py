@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent / "doubles"))
 
 from scripted_server import ScriptedServer
 
-SETTINGS = ("HACHI_", "OPENAI_", "QDRANT_", "DATABASE_URL")
+SETTINGS = ("HACHI_", "OPENAI_", "QDRANT_", "DATABASE_URL", "DISCORD_", "SLACK_")
 
 load_bundled_once = functools.cache(bundled._load)
 """The bundled embedder's weights take 0.4 s to load; one copy serves all tests of a process."""

@@ -14,8 +14,9 @@ from agent.budget import Budget
 from agent.errors import SettingsError
 from agent.settings import DEFAULT_MODEL, Settings
 
-CONVENTIONAL = {"openai_api_key", "openai_base_url", "qdrant_url", "qdrant_api_key", "database_url"}
-SECRETS = {"openai_api_key", "qdrant_api_key", "database_url"}
+BOTS = {"discord_token", "slack_bot_token", "slack_app_token", "slack_signing_secret"}
+SECRETS = {"openai_api_key", "qdrant_api_key", "database_url"} | BOTS
+CONVENTIONAL = {"openai_base_url", "qdrant_url", "slack_api_url"} | SECRETS
 
 VALUES: dict[str, tuple[str, Any]] = {
     # name: (as written in the environment, as read)
@@ -39,6 +40,8 @@ VALUES: dict[str, tuple[str, Any]] = {
     "look_back": ("plain", "plain"),
     "mode": ("study", "study"),
     "context_budget": ("125 tokens", Budget(125, "tokens")),
+    "reranker": ("model", "model"),
+    "http_max_body": ("5000", 5000),
 }
 
 

@@ -132,6 +132,8 @@ class DiscordServer:
         self.refused: list[tuple[int, Json]] = []
         self.lost_answers = 0
         """So many messages are posted, but the bot is told that it went wrong."""
+        self.lost_connections = 0
+        """So many messages are posted, and then the connection breaks."""
         self.late = False
         """Every interaction is answered too late."""
         self._nonces: dict[tuple[int, str], int] = {}
@@ -442,6 +444,9 @@ class DiscordServer:
         posted = self._add(channel, body)
         if nonce is not None:
             self._nonces[channel, nonce] = posted.id
+        if self.lost_connections and request.transport is not None:
+            self.lost_connections -= 1
+            request.transport.abort()
         if self.lost_answers:
             self.lost_answers -= 1
             return _json({"message": "502: Bad Gateway"}, 502)

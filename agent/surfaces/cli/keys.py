@@ -1,13 +1,15 @@
 """`hachi keys`: who may reach Hachi over the network, and for whom."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent.surfaces.cli.options import Json, clean, person
 from agent.surfaces.cli.session import Session, running, say, wants
 from agent.surfaces.cli.shown import print_json, print_table, short, when
-from memory.keys import Key, Keys
+
+if TYPE_CHECKING:
+    from memory.keys import Key
 
 group = typer.Typer(help="Make and revoke the keys of `hachi serve`.", rich_markup_mode=None)
 
@@ -34,7 +36,7 @@ async def create(
     wants(service != (user is not None), "give either --service, or --user NAME")
     async with session.companion() as pet:
         kind, now = ("service" if service else "user"), pet.clock()
-        key, secret = await Keys(pet.database).create(name, kind, user, admin, now=now)  # type: ignore[arg-type]
+        key, secret = await pet.keys.create(name, kind, user, admin, now=now)  # type: ignore[arg-type]
     if json:
         print_json({"id": key.id, "key": secret} | _shown(key))
         return
@@ -48,7 +50,7 @@ async def list_keys(context: typer.Context, json: Json = False) -> None:
     """All keys, without their secrets."""
     session: Session = context.obj
     async with session.companion() as pet:
-        found = await Keys(pet.database).all()
+        found = await pet.keys.all()
     if json:
         print_json([_shown(key) for key in found])
     elif found:
@@ -68,15 +70,15 @@ async def revoke(
     """End a key, at once and for good."""
     session: Session = context.obj
     async with session.companion() as pet:
-        key = await Keys(pet.database).revoke(id, pet.clock())
+        key = await pet.keys.revoke(id, pet.clock())
     print(f"revoked {short(key.id)}: {key.name}")
 
 
-def _shown(key: Key) -> dict[str, Any]:
+def _shown(key: "Key") -> dict[str, Any]:
     return {field: getattr(key, field) for field in Key.__dataclass_fields__}
 
 
-def _row(key: Key) -> list[str]:
+def _row(key: "Key") -> list[str]:
     return [
         short(key.id),
         key.name,

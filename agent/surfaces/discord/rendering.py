@@ -18,6 +18,9 @@ RECEIPTS = 5
 WIDTHS = (300, 180, 120, 60)
 """Characters an item may have; the widest that fits is taken."""
 
+_SIGNS = re.compile(r"[\\`*~|<>\[\]]|(?<!\w)_|_(?!\w)|^[#-]", re.MULTILINE)
+"""Of Discord's Markdown. The `_` in a name or an address is none."""
+
 _STYLES = {"plain": discord.ButtonStyle.secondary, "danger": discord.ButtonStyle.danger}
 
 Pressed = Callable[["HachiButton", discord.Interaction], Awaitable[None]]
@@ -122,8 +125,7 @@ def without(message: discord.Message, pressed: HachiButton) -> discord.ui.View |
 
 def shown(text: str) -> str:
     """What somebody said, so that no sign in it does anything."""
-    escaped = discord.utils.escape_markdown(text, as_needed=False)
-    return escaped.replace("<", "\\<").replace("](", "]\\(")
+    return _SIGNS.sub(r"\\\g<0>", text)
 
 
 def _line(item: Item, width: int) -> str:

@@ -29,6 +29,18 @@ async def until(holds: Callable[[], Any]) -> None:
             await asyncio.sleep(0.002)
 
 
+async def test_a_conversation_may_have_a_name_of_its_own(
+    turns: Turns, channel: Any, server: ScriptedServer, rows: Callable[..., list[dict[str, Any]]]
+) -> None:
+    server.script(answer("one"), answer("two"))
+    turns.hear(ana("hello", conversation="topic 1"))
+    turns.hear(ana("hello", conversation="topic 2"))
+    await turns.settle()
+    assert sorted(channel.said) == ["one", "two"]
+    names = {row["conversation_id"] for row in rows("SELECT conversation_id FROM messages")}
+    assert names == {"topic 1", "topic 2"}
+
+
 async def test_what_is_written_is_answered_where_it_was_written(
     turns: Turns, channel: Any, server: ScriptedServer
 ) -> None:

@@ -289,6 +289,33 @@ async def test_a_message_whose_answer_got_lost_is_not_posted_twice(
     assert len([call for call in platform.calls if call == ("POST", f"/channels/{DM}/messages")]) == 2
 
 
+async def test_a_message_that_was_posted_before_the_connection_broke_is_taken_up_again(
+    bot, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    platform.lost_connections = 1
+    server.script(Hang('{"message": "Hello there, how are you today', 6))
+    await bot.reached(await platform.say("hello"))
+    await platform.until(lambda: "how are you" in "".join(platform.shown(DM)))
+    [posted] = platform.posted(DM)
+    assert len(posted.texts) == 2
+    await bot.client.turns.stop(0)
+
+
+async def test_what_was_shown_of_a_reply_that_failed_gives_way_to_what_went_wrong(
+    open_pet: Any, go_online: Any, home: Any, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    given = {"openai_base_url": server.url, "openai_api_key": "sk-test", "model": "tiny", "api": "chat"}
+    pet = await open_pet(**given, look_back="off", model_retries=0, model_timeout=0.7)
+    bot = await go_online(pet)
+    server.script(Hang('{"message": "' + "word after word " * 400, 900))
+    await bot.reached(await platform.say("hello"))
+    await platform.until(lambda: len(platform.posted(DM)) == 4)
+    platform.posted(DM)[-1].deleted = True
+    await bot.client.settle()
+    [text] = platform.shown(DM)
+    assert text.startswith("I can't think right now")
+
+
 async def test_where_it_may_not_write_it_goes_on_elsewhere(
     bot, platform: DiscordServer, server: ScriptedServer
 ) -> None:

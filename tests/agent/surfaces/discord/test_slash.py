@@ -32,7 +32,7 @@ async def test_only_who_asked_sees_what_is_remembered(bot, pet: Companion, platf
     shown = await ask(platform, "memories", channel=GENERAL)
     assert shown.ephemeral
     assert "\\*green\\* tea" in shown.text
-    assert "](" not in shown.text
+    assert "\\[here\\](http" in shown.text
     assert "job" not in shown.text
     assert "-# What you told me in private" in shown.text
     private = await ask(platform, "memories", channel=DM)
