@@ -50,7 +50,8 @@ def value(name: str) -> tuple[str, Any]:
     for written in ("yes", "7", "0.5"):
         if name not in VALUES:
             with suppress(ValidationError):
-                VALUES[name] = (written, getattr(Settings(**{name: written}), name))
+                read = getattr(Settings(**{name: written}), name)
+                VALUES[name] = (written, read.get_secret_value() if name in SECRETS else read)
     return VALUES[name]
 
 

@@ -1,5 +1,6 @@
 """`hachi keys`: who may reach Hachi over the network, and for whom."""
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -75,7 +76,7 @@ async def revoke(
 
 
 def _shown(key: "Key") -> dict[str, Any]:
-    return {field: getattr(key, field) for field in Key.__dataclass_fields__}
+    return asdict(key)
 
 
 def _row(key: "Key") -> list[str]:

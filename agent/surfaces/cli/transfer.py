@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.errors import BadInput
-from agent.portability import FORMAT, VERSION
 from agent.surfaces.cli.options import PlaceName, User, clean
 from agent.surfaces.cli.session import Session, running, say
 from agent.surfaces.cli.shown import json_line, memory_json, progress_bar
@@ -53,6 +52,8 @@ async def export_memories(
 
 async def _of_place(pet: "Companion", user: str, place: Place) -> dict[str, Any]:
     """What everybody there may read."""
+    from agent.portability import FORMAT, VERSION
+
     audience = Audience.of(user, place)
     own = audience.keys - {GLOBAL}
     found = [m for m in await pet.memories(user=user, place=place) if own & m.owners]
@@ -138,6 +139,8 @@ def _cleaned(value: Any) -> Any:
 
 
 def _export(name: str, given: Any, user: str) -> "tuple[list[tuple[Draft, Origin]], list[Any]]":
+    from agent.portability import FORMAT, VERSION
+
     if not isinstance(given, dict) or given.get("format") != FORMAT:
         raise BadInput(f"{name} is neither an export of hachi nor a list of messages")
     if given.get("version") != VERSION:
