@@ -97,16 +97,26 @@ def within_budgets(scene: Scene) -> Scene:
     """The scene as far as it is shown."""
     budgets = scene.budgets
     said = [(message, _shown(message, scene.place)["content"]) for message in scene.history]
-    known = fitting(scene.known, budgets.context)
+    known, more_tasks = _known_that_fits(scene)
     told = [whole for part in sentences(scene.summary) if (whole := line(part, None))]
     return replace(
         scene,
         history=newest_that_fit(said, budgets.history),
         summary=" ".join(sentences_that_fit(told, budgets.summary)),
         known=known,
-        more_tasks=scene.more_tasks or len(known.open_tasks) < len(scene.known.open_tasks),
+        more_tasks=more_tasks,
         knowledge=_documents_that_fit(scene.knowledge, budgets.knowledge),
     )
+
+
+def _known_that_fits(scene: Scene) -> tuple[UserContext, bool]:
+    """And whether more tasks are open than these, which is said within the same budget."""
+    budget = scene.budgets.context
+    known = fitting(scene.known, budget)
+    if not scene.more_tasks and len(known.open_tasks) == len(scene.known.open_tasks):
+        return known, False
+    said = budget.cost(MORE_TASKS) + 1
+    return fitting(scene.known, replace(budget, amount=max(0, budget.amount - said))), True
 
 
 def _wishes_of_the_program(scene: Scene) -> str:

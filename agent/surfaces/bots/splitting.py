@@ -150,8 +150,6 @@ def _between_letters(text: str, start: int, end: int) -> int:
 
 
 def _joined(text: str, start: int, place: int) -> bool:
-    if place >= len(text):
-        return False
     before, after = text[place - 1], text[place]
     if _ZWJ in (before, after) or unicodedata.category(after).startswith("M"):
         return True

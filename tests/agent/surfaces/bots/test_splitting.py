@@ -89,6 +89,17 @@ def test_what_a_reader_sees_as_one_is_not_cut(text: str, limit: int) -> None:
         assert len(re.findall("[🇦-🇿]", part)) % 2 == 0
 
 
+@pytest.mark.parametrize("sign", ["👍🏽", "🇫🇷", "👩‍👧", "e\u0301", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "é"])
+@pytest.mark.parametrize("before", range(4))
+def test_wherever_a_part_is_full_a_sign_stays_whole(sign: str, before: int) -> None:
+    parts = split("x" * before + sign * 100, 100)
+    assert [part.lstrip("x").replace(sign, "") for part in parts] == [""] * len(parts)
+
+
+def test_a_heap_of_accents_is_cut_where_the_part_is_full() -> None:
+    assert [len(part) for part in split("e" + "\u0301" * 249, 100)] == [100, 100, 50]
+
+
 def test_a_part_ends_where_a_reader_pauses() -> None:
     text = "A first thought. It goes on here.\n\n" + "A second one, which is long. " * 4
     assert (

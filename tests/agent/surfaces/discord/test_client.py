@@ -305,15 +305,21 @@ async def test_what_was_shown_of_a_reply_that_failed_gives_way_to_what_went_wron
     open_pet: Any, go_online: Any, home: Any, platform: DiscordServer, server: ScriptedServer
 ) -> None:
     given = {"openai_base_url": server.url, "openai_api_key": "sk-test", "model": "tiny", "api": "chat"}
-    pet = await open_pet(**given, look_back="off", model_retries=0, model_timeout=0.7)
+    pet = await open_pet(**given, look_back="off", model_retries=0, model_timeout=2.0)
     bot = await go_online(pet)
-    server.script(Hang('{"message": "' + "word after word " * 400, 900))
+    server.script(Hang('{"message": "' + "word after word " * 150, 320))
     await bot.reached(await platform.say("hello"))
-    await platform.until(lambda: len(platform.posted(DM)) == 4)
-    platform.posted(DM)[-1].deleted = True
+    await platform.until(lambda: len(platform.posted(DM)) == 2)
+    last = platform.posted(DM)[-1]
+
+    def taken_away(method: str, path: str) -> None:
+        last.deleted |= method == "DELETE"
+
+    platform.faults.append(taken_away)
     await bot.client.settle()
     [text] = platform.shown(DM)
     assert text.startswith("I can't think right now")
+    assert [code for code, _ in platform.refused] == [10008]
 
 
 async def test_where_it_may_not_write_it_goes_on_elsewhere(
