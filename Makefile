@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test check install clean format constraints bench bench-scale
+.PHONY: chat test test-slow check install clean format constraints bench bench-scale
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -16,8 +16,15 @@ chat: $(VENV)/.installed
 # Tests open some thousand databases and indexes: in memory, where there is room, they take a third of the time.
 TEST_TMP := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 6000000 { print "TMPDIR=/dev/shm" }')
 
+# What takes long by its nature: killed processes, hundreds of turns, fuzzing, the benchmarks themselves.
+SLOW := tests/benchmarks tests/stories tests/agent/test_killed.py tests/memory/test_killed_memory.py \
+	tests/agent/surfaces/http/test_openapi.py
+
 test: $(VENV)/.installed-dev check
-	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q
+	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q $(addprefix --ignore=,$(SLOW))
+
+test-slow: $(VENV)/.installed-dev
+	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q $(SLOW)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
