@@ -62,7 +62,7 @@ class Scene:
     summary: str = ""
     """Of this conversation so far."""
     knowledge: str = ""
-    """What documents say, quoted by `get_rag_context_for_query`; empty where the model is to look itself."""
+    """What documents say, as a quoted block; empty where the model is to look for itself."""
     persona: str = ""
     """Who the companion is; empty is the persona that comes with Hachi."""
     budgets: Budgets = field(default_factory=Budgets)
