@@ -34,7 +34,7 @@ from rich.console import Console
 from rich.table import Table
 
 from agent import Companion, Settings
-from agent.companion import utc_now
+from agent.archive import utc_now
 from agent.context import Scene, build_messages_for_model
 from memory.audience import PRIVATE
 from tools.context import TurnContext

@@ -17,7 +17,7 @@ from agents.testing import ModelStep, ScriptedModel, assistant_message, function
 from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 
 from agent import Companion, Place, Settings
-from agent.companion import utc_now
+from agent.archive import utc_now
 from agent.errors import FAULTS, BadInput, ModelUnavailable, SettingsError
 from memory.errors import EmbedderUnavailable, IndexUnavailable, MemoryFault, NotFound, StoreUnavailable
 

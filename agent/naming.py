@@ -1,0 +1,63 @@
+"""What callers name, read: users, places, documents. What is wrong raises BadInput, with what to give."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent.errors import BadInput
+from memory.audience import GLOBAL, Audience, Place, user_key
+
+
+def place_of(place: Place | str | None) -> Place:
+    found = place if isinstance(place, Place) else Place.parse(place)
+    for name in found.path:
+        readable_name(name, "place")
+    return found
+
+
+def user_named(user: str) -> str:
+    if not isinstance(user, str):
+        raise BadInput("say who the user is: a name, as text; what is somebody's alone is nobody else's")
+    return readable_name(user, "user")
+
+
+def readable_name(text: str, what: str) -> str:
+    """A name as it can be kept and compared."""
+    try:
+        text.encode()  # half of a surrogate pair, as bytes that are no text become, can be written nowhere
+        if text.strip() and "\x00" not in text:
+            return text.strip()
+    except UnicodeEncodeError:
+        pass
+    raise BadInput(f"the {what} needs a name: some readable text that tells them from others")
+
+
+def audience_of(user: str, place: Place | str | None) -> Audience:
+    return Audience.of(user_named(user), place_of(place))
+
+
+def owner_of_documents(user: str | None, place: Place | str | None) -> str:
+    """Whose documents are: the user's, the place's, or everybody's where neither is named."""
+    where = place_of(place)
+    if user is not None and where.private:
+        return user_key(user_named(user))
+    if user is not None:
+        raise BadInput("documents are a user's or a place's; name one of the two")
+    if place is not None and where.private:
+        raise BadInput(
+            "what is for one person alone needs their name: give a user instead of a private place"
+        )
+    return GLOBAL if where.private else where.key
+
+
+def paths_of(paths: Sequence[str | Path]) -> list[Path]:
+    named = [paths] if isinstance(paths, str | Path) else paths
+    if not isinstance(named, Sequence) or not all(isinstance(path, str | Path) for path in named):
+        raise BadInput("name the files and folders to read, as text or paths")
+    if not named or not all(os.fspath(path).strip() for path in named):
+        raise BadInput("name the files and folders to read; one of them is empty, or there is none")
+    return [Path(os.path.expanduser(path)) for path in named]
+
+
+def tags_of(subjects: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tag for subject in subjects if (tag := subject.strip().lower())))
