@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from agent.messages import Incoming
+from agent.traces.recorder import Recorder
 from agent.upkeep import (
     APPLY_UPDATES,
     LOOK_BACK,
@@ -31,6 +32,7 @@ from memory.recall import Recall
 from memory.records import Decision, Draft, Hit
 from memory.remember import Remembering
 from memory.removal import UNINDEX
+from memory.spans import unrecorded
 from memory.work import Work, WorkQueue
 
 log = logging.getLogger("hachi.aftercare")
@@ -39,6 +41,9 @@ GRACE = 5.0
 """Seconds that what is being done may still take when the companion closes."""
 AT_ONCE = 8
 """Pieces of work that are done at a time."""
+
+TRACED = frozenset({STORE_MEMORIES, LOOK_BACK, APPLY_UPDATES})
+"""Work of a turn, which tells of what became of it."""
 
 AtWork = dict[asyncio.Task[Any], Work]
 
@@ -53,7 +58,9 @@ class Aftercare:
         recall: Recall,
         index: Index,
         clock: Callable[[], datetime],
+        recorder: Recorder,
     ) -> None:
+        self._recorder = recorder
         self._queue = queue
         self._remembering = remembering
         self._upkeep = upkeep
@@ -174,7 +181,8 @@ class Aftercare:
 
     async def _handle(self, piece: Work) -> list[Decision]:
         try:
-            decisions = await self._dispatch(piece)
+            with self._recorder.work(piece) if piece.kind in TRACED else unrecorded():
+                decisions = await self._dispatch(piece)
         except Exception as error:
             log.warning("work %s (%s) failed, attempt %d: %s", piece.id, piece.kind, piece.attempts, error)
             await self._queue.failed(piece, f"{type(error).__name__}: {error}", self._clock())

@@ -9,6 +9,8 @@ from pathlib import Path
 from agent.budget import Budget
 from agent.errors import SettingsError
 from agent.settings import Settings
+from agent.traces.recorder import Recorder
+from agent.traces.store import Traces
 from memory.contexts import UserContexts
 from memory.conversations import Conversations
 from memory.database import Database
@@ -43,7 +45,18 @@ def utc_now() -> datetime:
 
 
 class Archive:
-    def __init__(self, settings: Settings, clock: Clock, database: Database, embedder: Embedder) -> None:
+    recorder: "Recorder | None" = None
+    """Of what happens in turns, once there is one."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        database: Database,
+        embedder: Embedder,
+        elsewhere: Database | None = None,
+    ) -> None:
+        """`elsewhere` is where traces are kept, if not in the same database."""
         self.settings = settings
         self.clock = clock
         self.database = database
@@ -57,6 +70,7 @@ class Archive:
         self.tasks = Tasks(database)
         self.queue = WorkQueue(database)
         self.keys = Keys(database)
+        self.traces = Traces(elsewhere or database, record=database if elsewhere else None)
         self.indexing = Indexing(self.store, self.transcript, self.index, embedder, clock, self.conversations)
         self.recall = Recall(
             self.store,

@@ -5,6 +5,7 @@ from typing import Any
 from agents import Agent, AgentOutputSchemaBase, RunConfig, Runner
 
 from agent.models import ChosenModel
+from agent.recorded_call import recorded_call
 
 
 async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, Any] | None = None) -> str:
@@ -13,7 +14,9 @@ async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, A
     form = AskedFor(name, schema) if schema and chosen.structured == "schema" else None
     agent = Agent[None](name=name, model_settings=chosen.settings, output_type=form)
     config = RunConfig(model=chosen.model, tracing_disabled=True)
-    result = await Runner.run(agent, question, max_turns=1, run_config=config)
+    with recorded_call(chosen.name, None, question, [], chosen.settings) as call:
+        result = await Runner.run(agent, question, max_turns=1, run_config=config)
+        call.answered(result.new_items and result.raw_responses[-1].output, result.context_wrapper.usage)
     return str(result.final_output)
 
 

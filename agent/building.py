@@ -8,6 +8,7 @@ from agent.context import Budgets
 from agent.judge import ModelJudge
 from agent.models import ChosenModel, choose_model, explain, given_model
 from agent.settings import Settings
+from agent.traces.building import open_recorder
 from agent.turn import House
 from agent.upkeep import Upkeep
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def build_house(
-    archive: Archive, given: "Model | None", given_upkeep: "Model | None"
+    archive: Archive, given: "Model | None", given_upkeep: "Model | None", surface: str = "python"
 ) -> "tuple[House, ChosenModel | None]":
     """The house, and the model that does the upkeep, which is closed beside the one that answers."""
     settings = archive.settings
@@ -45,6 +46,7 @@ def build_house(
         context=settings.context_budget,
         explain=lambda error: explain(error, _for_upkeep(settings)),
     )
+    recorder = archive.recorder = open_recorder(archive, surface)
     aftercare = Aftercare(
         archive.queue,
         archive.remembering,
@@ -53,6 +55,7 @@ def build_house(
         archive.recall,
         archive.index,
         archive.clock,
+        recorder,
     )
     house = House(
         settings=settings,
@@ -75,6 +78,7 @@ def build_house(
             settings.history_budget,
             settings.knowledge_budget,
         ),
+        recorder=recorder,
         persona=read_persona(settings.persona),
     )
     return house, upkeep if upkeep is not model else None

@@ -39,6 +39,7 @@ class Companion(Record):
     """Made by `Companion.open`. Every method that reads takes a user, and a place where it is not private;
     faults are those of `agent.errors`."""
 
+    surface = "python"
     _model: "Model | None" = None
     _upkeep_model: "Model | None" = None
     _house: "House | None" = None
@@ -54,12 +55,13 @@ class Companion(Record):
         model: "Model | None" = None,
         upkeep_model: "Model | None" = None,
         upkeep: bool = True,
+        surface: str = "python",
     ) -> AsyncIterator["Companion"]:
         """Open the record; the index and the model's library follow when they are first needed.
 
         `model` answers instead of the one the settings name; then a model looks back at what was said only
         where `upkeep_model` names one, which may be the same. Without `upkeep` no background job runs: for
-        commands that look at something and end.
+        commands that look at something and end. `surface` is where people meet it, as traces tell it.
         """
         settings = settings or Settings.load()
         read_persona(settings.persona)  # a wrong one is better told now than at the first message
@@ -67,6 +69,9 @@ class Companion(Record):
             url = settings.database_url.get_secret_value() if settings.database_url else None
             database = await Database.open(url, settings.home)
             closing.push_async_callback(database.close)
+            elsewhere = await open_traces(settings)
+            if elsewhere is not None:
+                closing.push_async_callback(elsewhere.close)
             embedder = await open_embedder(
                 settings.chosen_embedder,
                 api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
@@ -74,8 +79,8 @@ class Companion(Record):
                 cache_folder=settings.home,
             )
             closing.push_async_callback(embedder.close)
-            pet = cls(settings, clock, database, embedder)
-            pet._model, pet._upkeep_model = model, upkeep_model
+            pet = cls(settings, clock, database, embedder, elsewhere)
+            pet._model, pet._upkeep_model, pet.surface = model, upkeep_model, surface
             closing.push_async_callback(pet.index.close)
             closing.push_async_callback(pet.knowledge_index.close)
             closing.push_async_callback(pet.note_uses)
@@ -146,6 +151,7 @@ class Companion(Record):
             settling.cancel()
         else:
             settling.result()
+            await (await self.house()).recorder.flush()
         return bool(done)
 
     # The runtime, loaded when it is first needed: the Agents SDK takes seconds to import.
@@ -177,7 +183,7 @@ class Companion(Record):
     def _build_house(self) -> "House":
         from agent.building import build_house
 
-        house, self._upkeep = build_house(self, self._model, self._upkeep_model)
+        house, self._upkeep = build_house(self, self._model, self._upkeep_model, self.surface)
         return house
 
     def reranker(self) -> Reranker:
@@ -195,6 +201,14 @@ class Companion(Record):
     async def _close_house(self) -> None:
         if self._house is not None:
             await self._house.aftercare.stop()
+            await self._house.recorder.close()
             await self._house.model.close()
             if self._upkeep is not None:
                 await self._upkeep.close()
+
+
+async def open_traces(settings: Settings) -> Database | None:
+    """Where traces are kept, if not with everything else."""
+    if settings.traces_url is None:
+        return None
+    return await Database.open(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")

@@ -22,14 +22,22 @@ from memory.work import Work
 
 if TYPE_CHECKING:
     from agent.archive import Archive
+    from agent.traces.recorder import Recorder
 
 LOG = "hachi.log*"
 TYPED = "chat_history"
 
 
-def beside(archive: "Archive") -> tuple[Beside, ...]:
-    """What takes away the rest. Traces, once there are any, get a line here."""
+def beside(
+    archive: "Archive", places: Collection[str] = (), recorder: "Recorder | None" = None
+) -> tuple[Beside, ...]:
+    """What takes away the rest."""
     home = archive.settings.home
+
+    async def traced(gone: Gone) -> Mapping[str, int]:
+        if recorder is not None:
+            await recorder.forget(gone.user)
+        return {"traces": await archive.traces.erase(gone.user, places)}
 
     async def logged(gone: Gone) -> Mapping[str, int]:
         told = _names_or_says(gone.user, gone.facts | gone.said)
@@ -49,7 +57,7 @@ def beside(archive: "Archive") -> tuple[Beside, ...]:
             clear()
         return {}
 
-    return logged, typed, kept_here
+    return traced, logged, typed, kept_here
 
 
 def scrub_with(archive: "Archive") -> Scrub:

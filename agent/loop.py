@@ -21,9 +21,10 @@ from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEven
 from agent.messages import ToolCall
 from agent.model_calls import Run, tool_calls
 from agent.models import ChosenModel, explain
-from agent.reply import Answer, parse_answer
+from agent.reply import Answer, parse_answer, well_formed
 from agent.reply.stream import MessageStream
 from agent.settings import Settings
+from memory.spans import note, span, traceback_of
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
 
@@ -81,7 +82,7 @@ async def think(
     try:
         if on_text is None:
             result = await Runner.run(agent, **arguments)
-            answer = parse_answer(str(result.final_output or ""))
+            answer = _read(str(result.final_output or ""))
         else:
             answer = await _streamed(agent, arguments, on_text)
     except Exception as error:
@@ -99,6 +100,8 @@ async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:
         {"error": f"no tool {wrong.tool_name!r}; there are {known}", "try_again": True}, ok=False
     )
     wrong.run_context.context.called.append(ToolCall(wrong.tool_name, {}, result.ok, result.text))
+    with span("tool", wrong.tool_name, call_id=wrong.call_id, ok=False, result=result.text):
+        pass
     return result.text
 
 
@@ -121,11 +124,19 @@ async def _streamed(agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: O
         elif isinstance(event.data, ResponseCompletedEvent) and tool_calls(event.data.response.output):
             above = above or bool(stream.shown)
             stream = MessageStream()
-    answer = parse_answer(str(result.final_output or ""))
+    answer = _read(str(result.final_output or ""))
     if answer.message.startswith(stream.shown):
         _show(answer.message[len(stream.shown) :], above, on_text)
     else:
         _show(answer.message, True, on_text)
+    return answer
+
+
+def _read(raw: str) -> Answer:
+    with span("answer") as here:
+        answer = parse_answer(raw)
+        if here:
+            here.data |= {"answer": answer, "well_formed": well_formed(raw) is not None}
     return answer
 
 
@@ -147,12 +158,15 @@ def _function_tool(tool: Tool) -> FunctionTool:
     async def invoke(context: ToolContext[_Turn], written: str) -> str:
         called, at = context.context.called, len(context.context.called)
         called.append(ToolCall(tool.name, _arguments(written), ok=False, result=""))  # in the order asked for
-        try:
-            async with asyncio.timeout(TOOL_SECONDS):
-                result = await tool.call(context.context.context, written)
-        except TimeoutError:
-            late = f"{tool.name} did not end within {TOOL_SECONDS:g} s; go on without it"
-            result = ToolResult({"error": late}, ok=False)
+        with span("tool", tool.name, call_id=context.tool_call_id, arguments=written):
+            try:
+                async with asyncio.timeout(TOOL_SECONDS):
+                    result = await tool.call(context.context.context, written)
+            except TimeoutError as error:
+                late = f"{tool.name} did not end within {TOOL_SECONDS:g} s; go on without it"
+                result = ToolResult({"error": late}, ok=False)
+                note(traceback=traceback_of(error))
+            note(ok=result.ok, result=result.text)
         called[at] = replace(called[at], ok=result.ok, result=result.text)
         return result.text
 

@@ -19,6 +19,7 @@ from openai.types.responses import (
 
 from agent.asking import AskedFor
 from agent.models import ChosenModel
+from agent.recorded_call import recorded_call
 from agent.reply import ANSWER_SCHEMA
 from prompts import read
 
@@ -44,10 +45,11 @@ class Run(Model):
         **rest: Any,
     ) -> ModelResponse:
         system, tools = self._prepare(system_instructions, tools)
-        with _readable():
+        with recorded_call(self._chosen.name, system, input, tools, model_settings) as call, _readable():
             response = await self._chosen.model.get_response(
                 system, input, model_settings, tools, self._schema, handoffs, tracing, **rest
             )
+            call.answered(response.output, response.usage)
         response.output = self._settle(response.output)
         return response
 
@@ -69,7 +71,7 @@ class Run(Model):
         done: list[Any] = []
         begun = whole = False
         try:
-            with _readable():
+            with recorded_call(self._chosen.name, system, input, tools, model_settings) as call, _readable():
                 async for event in events:
                     if isinstance(event, ResponseOutputItemDoneEvent):
                         done.append(event.item)  # not passed on: the runner would go by these, ids and all
@@ -78,8 +80,10 @@ class Run(Model):
                         output = event.response.output or done
                         if not (begun or output):  # the chat adapter completes a stream of nothing at all
                             raise ModelBehaviorError(_NO_ANSWER)
+                        call.answered(output, event.response.usage)
                         event.response.output = self._settle(output)
                         whole = True
+                    call.began()
                     begun = True
                     yield event
                 if not whole:

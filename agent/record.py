@@ -4,7 +4,7 @@ take it away. `agent/companion.py` adds the talking."""
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,15 @@ from agent.naming import (
     user_named,
 )
 from agent.reminders import Reminders
-from memory.audience import Audience, Place
+from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.case import Origin
 from memory.conversations import owner_of
 from memory.erased import Erased
 from memory.erasure import Erasure
+from memory.errors import NotFound
 from memory.foremost import foremost
 from memory.indexing import Progress
-from memory.knowledge import Ingested, Step
+from memory.knowledge import Ingested, Step, Taken, Unreadable, document_name
 from memory.records import (
     DEFAULT_IMPORTANCE,
     Chunk,
@@ -43,6 +44,7 @@ from memory.records import (
     MemoryUpdate,
     Role,
 )
+from memory.store import tellers
 from memory.tidying import Leaving
 from memory.ttl import describe
 from memory.user_context import UserContext, entry_for
@@ -101,34 +103,50 @@ class Record(Archive):
         """One memory, by its id or the first eight characters of it. Raises NotFound."""
         return await self.store.get(id, audience_of(user, place), self.clock())
 
-    async def update_memory(self, id: str, content: str, *, user: str, **changes: Any) -> Decision:
+    async def update_memory(
+        self, id: str, content: str, *, user: str, place: Place | str | None = None, **changes: Any
+    ) -> Decision:
         """Say it differently: a new memory replaces the old one, which stays in the history. `changes` are
-        those arguments of `remember` that are to differ from the old one's."""
-        old = await self.memory(id, user=user)
+        those arguments of `remember` that are to differ from the old one's. In a place, only what the user
+        alone told there; NotFound otherwise."""
+        old = await self.memory(id, user=user, place=place)
         left = old.expires_at and old.expires_at - self.clock()
         kept: dict[str, Any] = {
             "subjects": old.subjects,
             "ttl": describe(left) if left else None,
             "type": old.type,
             "importance": old.importance,
-            "place": Place.parse(old.place),
+            "place": _told_in(old, user_named(user), place_of(place)),
         }
         return await self.remember(content, user=user, replaces=old.id, **kept | changes)
 
-    async def delete_memory(self, id: str, *, user: str) -> Memory:
-        """Take it away for good, with what it had replaced. Others who said the same keep theirs."""
-        memory = await self.memory(id, user=user)
-        await self.removal.delete(memory, user)
+    async def delete_memory(self, id: str, *, user: str, place: Place | str | None = None) -> Memory:
+        """Take it away for good, with what it had replaced. Others who said the same keep theirs, and so
+        does the place where they said it. In a place, only what may be read there; NotFound for what the
+        user did not tell."""
+        memory = await self.memory(id, user=user, place=place)
+        await self.removal.delete(memory, user_named(user))
         return memory
 
-    async def history(self, id: str, *, user: str) -> list[MemoryUpdate]:
-        """What replaced what, when and why, along the chain this memory stands in; oldest first."""
-        return await self.past.of(id, audience_of(user, None))
+    async def make_private(self, id: str, *, user: str, place: Place | str | None = None) -> Memory:
+        """What the user told in a place is theirs alone from now on, and no place's. Raises NotFound where
+        it is in no place, and where somebody else told it too."""
+        memory = await self.memory(id, user=user, place=place)
+        await self.removal.make_private(memory, user_named(user))
+        await self.indexing.try_to_catch_up()
+        return memory
 
-    async def undo(self, id: str, *, user: str) -> MemoryUpdate:
-        """Take back the last replacement this memory took part in: what was replaced holds again. Raises
-        NotFound where there is none."""
-        update = await self.past.undo(id, audience_of(user, None), user, self.clock())
+    async def history(self, id: str, *, user: str, place: Place | str | None = None) -> list[MemoryUpdate]:
+        """What replaced what, when and why, along the chain this memory stands in; oldest first. In a place,
+        what happened for that place."""
+        return await self.past.of(id, audience_of(user, place))
+
+    async def undo(self, id: str, *, user: str, place: Place | str | None = None) -> MemoryUpdate:
+        """Take back the last replacement this memory took part in: what was replaced holds again. In private
+        for the user alone; in a place for the place and for them, where nobody else told what is to give
+        way. Raises NotFound where there is nothing to take back, or it is not theirs."""
+        audience = audience_of(user, place)
+        update = await self.past.undo(id, audience, user_named(user), self.clock())
         await self.indexing.try_to_catch_up()
         return update
 
@@ -165,6 +183,29 @@ class Record(Archive):
         What is unchanged is skipped, and what cannot be read is told. Raises NotFound where a path is not
         there, before anything is read."""
         return await self.knowledge.add(paths_of(paths), owner_of_documents(user, place), progress)
+
+    async def add_document(
+        self,
+        name: str,
+        content: str | bytes,
+        *,
+        user: str | None = None,
+        place: Place | str | None = None,
+    ) -> Taken:
+        """Take one document as it is handed over: Markdown, text, HTML or PDF, by the ending of its `name`.
+        It is kept under that name, and replaced when the name comes again. Whose it is, as above. Raises
+        BadInput where it cannot be read."""
+        owner = owner_of_documents(user, place)
+        await self._once_erased(None if user is None else user_named(user))
+        data = writable(content).encode() if isinstance(content, str) else content
+        try:
+            named = document_name(name)
+        except ValueError as error:
+            raise BadInput(str(error)) from error
+        try:
+            return await self.knowledge.take(named, data, owner)
+        except Unreadable as error:
+            raise BadInput(f"{named}: {error}") from error
 
     async def knowledge_documents(self, *, user: str, place: Place | str | None = None) -> list[Document]:
         """What may be read there, by path."""
@@ -239,7 +280,8 @@ class Record(Archive):
         named = user_named(user)
         erasing = self._erasing.setdefault(named, asyncio.Lock())
         async with erasing:
-            return await self._erasure.erase(named, beside(self))
+            places = {*await self.transcript.places_of(named), *await self.traces.places_of(named)}
+            return await self._erasure.erase(named, beside(self, places, self.recorder))
 
     async def _once_erased(self, user: str | None) -> None:
         """Whoever is just being erased is heard when that is done."""
@@ -290,6 +332,13 @@ class Record(Archive):
             await self.indexing.try_to_catch_up()
         return gone
 
+    async def prune_traces(self, before: datetime | None = None) -> int:
+        """Delete traces of before that time, or else those older than the setting `trace_days`. How many."""
+        days = self.settings.trace_days
+        if before is None and days is None:
+            return 0
+        return await self.traces.prune(before or self.clock() - timedelta(days=days or 0))
+
     async def reindex(self, progress: Progress | None = None) -> int:
         """Build both indexes anew from the record. How many rows they now show."""
         await self.index.wipe()
@@ -319,3 +368,14 @@ class Record(Archive):
         return Incoming(
             text, named, self.clock(), place_of(place), held, shown, writable(instructions), tuple(earlier)
         )
+
+
+def _told_in(memory: Memory, user: str, asked_in: Place) -> Place:
+    """Where a correction of it is said: where it was told, if it still stands there and nobody else told it;
+    asked in a place, there or not at all."""
+    alone = tellers(memory.owners, memory.user_id) == {user_key(user)}
+    where = [Place.parse(memory.place)] if asked_in.private else asked_in.containing()
+    found = next((place for place in where if alone and place.key in memory.owners), PRIVATE)
+    if found.private and not asked_in.private:
+        raise NotFound(f"memory {memory.id!r} is not {user}'s to change here: somebody else told it")
+    return found

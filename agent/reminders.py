@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, tzinfo
-from uuid import uuid4
 
 from agent.messages import Incoming
 from agent.offline.languages import own_language
@@ -16,6 +15,7 @@ from memory.contexts import UserContexts
 from memory.database import Database
 from memory.records import Message, Task
 from memory.reminders import DueTasks, Reminder
+from memory.spans import new_id
 from memory.tables import work as work_table
 from memory.transcript import Transcript
 from memory.user_context import UserContext, one_line
@@ -121,7 +121,7 @@ class Reminders:
         """It is in the transcript, so that "done!" can be understood; with that the work is done."""
         now = self._clock()
         talk = Incoming("", piece.user_id, now, reminder.place).conversation_id
-        message = Message(str(uuid4()), talk, "assistant", "hachi", text, now)
+        message = Message(new_id(), talk, "assistant", "hachi", text, now)
         async with self._database.write() as connection:
             mine = work_table.c.id == piece.id
             done = await connection.execute(work_table.delete().where(mine))

@@ -18,6 +18,9 @@ QUEUE_SECONDS = 10
 REMIND_SECONDS = 20
 """How often tasks that have fallen due are looked for, where a surface can announce them."""
 
+PRUNE_SECONDS = 3600
+"""How often old traces are taken away."""
+
 OPTIMISE_SECONDS = 24 * 3600
 """How often the index is tidied, which also takes removed points out of its files. It stops everything else
 for some 0.15 s at 20,000 points."""
@@ -51,6 +54,15 @@ async def running(pet: "Companion") -> AsyncIterator[None]:
         except FAULTS as error:
             log.warning("the index is not tidied: %s", error)
 
+    async def prune() -> None:
+        try:
+            gone = await pet.prune_traces()
+        except FAULTS as error:
+            log.warning("old traces wait to be pruned: %s", error)
+        else:
+            if gone:
+                log.info("pruned %d traces", gone)
+
     async def remind() -> None:
         try:
             await pet.reminders.run()
@@ -60,6 +72,7 @@ async def running(pet: "Companion") -> AsyncIterator[None]:
     scheduler = AsyncIOScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     scheduler.add_job(purge, "interval", minutes=pet.settings.purge_minutes, id="purge")
     scheduler.add_job(queue, "interval", seconds=QUEUE_SECONDS, id="queue")
+    scheduler.add_job(prune, "interval", seconds=PRUNE_SECONDS, id="prune")
     scheduler.add_job(remind, "interval", seconds=REMIND_SECONDS, id="remind")
     scheduler.add_job(optimise, "interval", seconds=OPTIMISE_SECONDS, id="optimise")
     scheduler.start()

@@ -1,12 +1,14 @@
 """Every setting, with a line on what it does. Each is an environment variable: `HACHI_` and its name in
 capitals, or the conventional name given as its alias."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from platformdirs import user_data_path
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BeforeValidator,
     Field,
@@ -25,6 +27,16 @@ DEFAULT_MODEL = "gpt-5-mini"
 
 
 BudgetSetting = Annotated[Budget, NoDecode, BeforeValidator(Budget.parse), PlainSerializer(str)]
+
+
+def _patterns(value: str) -> str:
+    """One a line, each a regular expression."""
+    for pattern in value.splitlines():
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression ({error})") from None
+    return value
 
 
 def _conventional(name: str, field: str) -> Any:
@@ -116,6 +128,17 @@ class Settings(BaseSettings):
     number."""
     purge_minutes: Annotated[float, Field(gt=0)] = 15.0
     """How often what has expired is deleted."""
+    traces: bool = True
+    """Whether it is recorded what happens in each turn."""
+    traces_url: SecretStr | None = None
+    """Where, if not in the same database: another `postgresql://…` or `sqlite:///path/traces.db`."""
+    trace_content: Literal["full", "redacted", "none"] = "redacted"
+    """What a trace holds of what was said: everything; everything but secrets and what `trace_redact`
+    matches; or nothing but what was done, how it ended and how long it took."""
+    trace_redact: Annotated[str, AfterValidator(_patterns)] | None = None
+    """Regular expressions, one a line, of what is taken out of traces before they are written."""
+    trace_days: Annotated[float, Field(gt=0)] | None = 30.0
+    """After so many days traces go; `none` keeps them for good."""
     http_rate: Annotated[int, Field(ge=0, le=1_000_000)] = 600
     """Requests a minute that one key may make of `hachi serve`; 0 is any number."""
     http_max_body: Annotated[int, Field(ge=1_000, le=100_000_000)] = 4_000_000
@@ -134,6 +157,11 @@ class Settings(BaseSettings):
     """Where Slack's API is; unset is `https://slack.com/api/`, and GovSlack's is `https://slack-gov.com/api/`."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Of `hachi.log` in `home`."""
+
+    @field_validator("trace_days", mode="before")
+    @classmethod
+    def _for_good(cls, value: Any) -> Any:
+        return None if isinstance(value, str) and value.strip().lower() == "none" else value
 
     @field_validator("log_level", mode="before")
     @classmethod

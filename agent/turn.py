@@ -13,15 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 from agent.aftercare import Aftercare, about, to_look_back, to_store
 from agent.context import Budgets, Scene, build_messages_for_model, within_budgets
-from agent.errors import BadInput, ModelError
+from agent.errors import BadInput
 from agent.loop import OnText, Thought, think
 from agent.messages import MAX_MESSAGE, Incoming, Reply, writable
 from agent.models import ChosenModel
 from agent.settings import Settings
+from agent.traces.recorder import Recorder
 from agent.upkeep import LOOK_BACK, STORE_MEMORIES
 from memory.aliases import linked
 from memory.contexts import UserContexts
@@ -34,6 +34,7 @@ from memory.knowledge.quoting import block_of
 from memory.recall import Recall
 from memory.records import Hit, Message
 from memory.remember import Remembering
+from memory.spans import new_id, span
 from memory.store import MemoryStore
 from memory.tasks import Tasks
 from memory.transcript import Transcript, missing
@@ -66,6 +67,7 @@ class House:
     remembering: Remembering
     aftercare: Aftercare
     budgets: Budgets
+    recorder: Recorder
     persona: str
     """Who the companion is, in a person's own words; empty is the one that comes with Hachi."""
 
@@ -75,10 +77,31 @@ async def take_turn(
 ) -> Reply:
     """With `settle` the answer's memories[] are stored before it returns, so that the reply tells of them.
     Raises BadInput, ModelError, or a MemoryFault where the record itself is out of reach."""
-    trace_id = f"trace_{uuid4().hex}"
-    heard = await hear(house, incoming)
-    scene, shown = await set_the_scene(house, heard)
-    turn = TurnContext(
+    with house.recorder.turn(incoming, house.model.name) as trace:
+        heard = await hear(house, incoming)
+        trace.heard(heard.message_id)
+        scene, shown = await set_the_scene(house, heard)
+        turn = _at_hand(house, heard, scene, shown)
+        thought = await think(house.model, house.settings, build_messages_for_model(scene), turn, on_text)
+        message_id, work = await answer(house, heard, thought, turn.recalled, ours=settle, trace=trace.id)
+        kept = [decision for id in work if settle for decision in await house.aftercare.do(id)]
+        reply = Reply(
+            message=thought.answer.message,
+            memories=(*turn.decisions, *kept),
+            tools=thought.tools,
+            trace_id=trace.id,
+            model=house.model.name,
+            calls=thought.calls,
+            message_id=message_id,
+        )
+        trace.answered(reply)
+    house.aftercare.wake()
+    return reply
+
+
+def _at_hand(house: House, heard: "Heard", scene: Scene, shown: frozenset[str]) -> TurnContext:
+    """What the tools of this turn work with."""
+    return TurnContext(
         user=heard.incoming.user,
         place=heard.incoming.place,
         text=heard.incoming.text,
@@ -91,24 +114,6 @@ async def take_turn(
         knowledge=house.knowledge,
         knowledge_characters=house.budgets.knowledge.characters,
         zone=scene.known.zone,
-    )
-    try:
-        thought = await think(house.model, house.settings, build_messages_for_model(scene), turn, on_text)
-    except ModelError as error:
-        error.trace_id = trace_id
-        log.error("%s: %s", trace_id, error)
-        raise
-    message_id, work = await answer(house, heard, thought, turn.recalled, ours=settle)
-    kept = [decision for id in work if settle for decision in await house.aftercare.do(id)]
-    house.aftercare.wake()
-    return Reply(
-        message=thought.answer.message,
-        memories=(*turn.decisions, *kept),
-        tools=thought.tools,
-        trace_id=trace_id,
-        model=house.model.name,
-        calls=thought.calls,
-        message_id=message_id,
     )
 
 
@@ -125,7 +130,7 @@ async def hear(house: House, incoming: Incoming) -> Heard:
     if incoming.user is None:
         return Heard(incoming, None)
     message = Message(
-        id=str(uuid4()),
+        id=new_id(),
         conversation_id=incoming.conversation_id,
         role="user",
         author=incoming.speaker,
@@ -141,6 +146,25 @@ async def hear(house: House, incoming: Incoming) -> Heard:
 
 async def set_the_scene(house: House, heard: Heard) -> tuple[Scene, frozenset[str]]:
     """Step 2. With the scene, the ids of what it shows: messages, facts, the summary."""
+    with span("scene") as here:
+        scene, shown = await _scene(house, heard)
+        if here:
+            here.data["scene"] = _to_trace(scene)
+    return scene, shown
+
+
+def _to_trace(scene: Scene) -> dict[str, Any]:
+    """What a trace keeps of it: all that was looked up."""
+    return {
+        "now": scene.now,
+        "known": scene.known,
+        "summary": scene.summary,
+        "knowledge": scene.knowledge,
+        "history": [message.id for message in scene.history],
+    }
+
+
+async def _scene(house: House, heard: Heard) -> tuple[Scene, frozenset[str]]:
     incoming, now = heard.incoming, house.clock()
     scene = Scene(
         now,
@@ -212,7 +236,13 @@ async def _documents(house: House, incoming: Incoming) -> tuple[str, frozenset[s
 
 
 async def answer(
-    house: House, heard: Heard, thought: Thought, recalled: Sequence[Hit], *, ours: bool = False
+    house: House,
+    heard: Heard,
+    thought: Thought,
+    recalled: Sequence[Hit],
+    *,
+    ours: bool = False,
+    trace: str | None = None,
 ) -> tuple[str | None, list[str]]:
     """Step 4. Returns the reply's id in the transcript, and the ids of the work that is left to do; with
     `ours` whoever asks does it."""
@@ -220,7 +250,7 @@ async def answer(
     if incoming.user is None:
         return None, []
     reply = Message(
-        id=str(uuid4()),
+        id=new_id(),
         conversation_id=incoming.conversation_id,
         role="assistant",
         author="hachi",
@@ -230,9 +260,9 @@ async def answer(
     left: list[tuple[str, dict[str, Any], str | None]] = []
     if thought.answer.memories or linked(incoming.text, incoming.speaker):
         payload = to_store(thought.answer.memories, incoming, heard.message_id, recalled)
-        left.append((STORE_MEMORIES, payload, None))
+        left.append((STORE_MEMORIES, payload | {"trace": trace}, None))
     if house.settings.look_back != "off":
-        left.append((LOOK_BACK, to_look_back(incoming), about(incoming)))
+        left.append((LOOK_BACK, to_look_back(incoming) | {"trace": trace}, about(incoming)))
     async with house.database.write() as connection:
         if await missing(connection, [str(heard.message_id)]):
             return None, []  # who said it was erased meanwhile: the answer is given, and not kept

@@ -38,6 +38,7 @@ from memory.index import words
 from memory.likeness import Likeness
 from memory.records import Decision, Draft, Memory, Message
 from memory.remember import Remembering
+from memory.spans import note, span
 from memory.store import MemoryStore
 from memory.tables import memories
 from memory.tasks import Tasks
@@ -170,7 +171,9 @@ async def newest_exchange(upkeep: Upkeep, conversation: str, user: str, place: P
 async def extract_and_save(upkeep: Upkeep, exchange: Exchange, *, last_try: bool = False) -> list[Decision]:
     """One exchange: find what it changes, write it, carry it out. On the `last_try` a model that fails is
     done without."""
-    found = await _findings(upkeep, exchange, last_try)
+    with span("exchange", messages=[message.id for message in exchange.messages]):
+        found = await _findings(upkeep, exchange, last_try)
+        note(findings=found)
     work = await apply_memory_updates_to_user_context(upkeep, exchange, found)
     piece = await upkeep.queue.take(work) if work else None
     if piece is None:
@@ -188,6 +191,7 @@ async def _findings(upkeep: Upkeep, exchange: Exchange, last_try: bool) -> Findi
     try:
         found = await extract_memory_updates(upkeep.model, exchange, upkeep.summary)
     except NotUnderstood as error:
+        note(well_formed=False)
         _log(exchange, ok=False, error=str(error))
         return _without_a_model(exchange, upkeep.summary)
     except Exception as error:

@@ -4,11 +4,11 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of
 from memory.compare import content_key, normalise
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
+from memory.spans import new_id
 from memory.ttl import read_ttl
 
 _WORD = re.compile(r"\w{3,}")
@@ -92,7 +92,7 @@ class Case:
     def memory(self, owners: frozenset[str]) -> Memory:
         draft, origin = self.draft, self.origin
         return Memory(
-            id=str(uuid4()),
+            id=new_id(),
             content=draft.content,
             subjects=draft.subjects,
             created_at=origin.said_at,

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
-from uuid import uuid4
 
 from sqlalchemy import bindparam, case, func, literal, null, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
@@ -21,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, user_key
 from memory.database import Database
+from memory.spans import new_id
 from memory.tables import active_conversations as table
 from memory.tables import waits
 from memory.transcript import Line, Transcript
@@ -138,7 +138,7 @@ class Conversations:
     ) -> SqliteInsert | PostgresqlInsert:
         insert = insert_sqlite if self._database.sqlite else insert_postgresql
         about = {"conversation_id": conversation, "owner": owner, "updated_at": now}
-        return insert(table).values(id=str(uuid4()), **about, **given)
+        return insert(table).values(id=new_id(), **about, **given)
 
     # For searches.
 

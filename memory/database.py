@@ -27,7 +27,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from memory.errors import StoreUnavailable
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration; `tests/memory/test_database.py` holds it to the files."""
 
 _BUSY_SECONDS = 15.0
@@ -58,10 +58,10 @@ class Database:
         self._turn = asyncio.Lock() if self.sqlite else nullcontext()
 
     @classmethod
-    async def open(cls, url: str | None, home: Path) -> "Database":
+    async def open(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
         """SQLite in `home` (made and migrated as needed) where `url` is None; else that PostgreSQL, which
-        must have been migrated with `hachi migrate`."""
-        database = cls.connect(url, home)
+        must have been migrated with `hachi migrate`. `setting` is what the URL was given as."""
+        database = cls.connect(url, home, setting)
         try:
             if database.sqlite:
                 await database.migrate()
@@ -75,23 +75,23 @@ class Database:
         return database
 
     @classmethod
-    def connect(cls, url: str | None, home: Path) -> "Database":
+    def connect(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
         """The engine alone: nothing is opened or migrated yet."""
         if url is None:
             return cls._sqlite(home / "hachi.db")
         try:
             parsed = make_url(url)
         except (ArgumentError, ValueError):  # what they say shows the URL, which may hold a password
-            raise StoreUnavailable("DATABASE_URL is no URL; expected postgresql://user@host/name") from None
+            raise StoreUnavailable(f"{setting} is no URL; expected postgresql://user@host/name") from None
         kind = parsed.drivername.split("+")[0]
         if kind in {"postgresql", "postgres"}:
             return cls._postgresql(parsed)
         if kind != "sqlite":
             raise StoreUnavailable(
-                f"DATABASE_URL names {parsed.drivername}; Hachi keeps its record in postgresql:// or sqlite://"
+                f"{setting} names {parsed.drivername}; Hachi keeps its record in postgresql:// or sqlite://"
             )
         if parsed.database in {None, "", ":memory:"}:
-            raise StoreUnavailable("DATABASE_URL names no file; expected sqlite:///path/to/hachi.db")
+            raise StoreUnavailable(f"{setting} names no file; expected sqlite:///path/to/hachi.db")
         return cls._sqlite(Path(str(parsed.database)))
 
     @classmethod

@@ -9,13 +9,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 from sqlalchemy import Select, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place, user_key
 from memory.selecting import index_again, unexpired
+from memory.spans import new_id
 from memory.store import CORRECTED
 from memory.tables import memories, memory_owners, memory_updates, messages
 
@@ -162,7 +162,7 @@ def _last(step: Any, owner: str, steps: Sequence[Any], gone: Collection[str]) ->
 def _joined(step: Any, last: Any, owners: Sequence[str]) -> dict[str, Any]:
     """One step in place of several."""
     return {
-        "id": str(uuid4()),
+        "id": new_id(),
         "user_id": last.user_id,
         "old_id": step.old_id,
         "new_id": last.new_id,

@@ -1,18 +1,20 @@
 """What replaced what, when and why; and taking it back."""
 
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 from sqlalchemy import and_, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import Audience
+from memory.audience import Audience, user_key
 from memory.database import Database
 from memory.errors import NotFound
 from memory.records import MemoryUpdate
-from memory.selecting import index_again
+from memory.selecting import index_again, is_active
+from memory.spans import new_id
+from memory.store import MADE_PRIVATE, tellers
 from memory.tables import memories, memory_owners, memory_updates
 
 UNDONE = "undone"
@@ -47,31 +49,43 @@ class History:
 
     async def undo(self, id: str, audience: Audience, user: str, now: datetime) -> MemoryUpdate:
         """Bring back what this memory replaced, or this memory itself where it was replaced: the last step it
-        took part in is taken back, for the owners it was taken for. Raises NotFound where there is none."""
-        async with self._database.write(lock=audience.keys) as connection:
-            steps, texts = await self._chain(connection, id, audience)
-            mine = [row for row in steps if _begins(row.old_id, id) or _begins(row.new_id, id)]
-            if not mine or mine[-1].reason == UNDONE:
-                raise NotFound(f"memory {id!r} has replaced nothing that could be brought back")
-            step = mine[-1]
-            owners = sorted(set(step.owners) & audience.keys)
-            await _set_superseded(connection, step.new_id, owners, 1)
-            await _set_superseded(connection, step.old_id, owners, 0)
-            taken_back = {
-                "id": str(uuid4()),
-                "user_id": user,
-                "old_id": step.new_id or step.old_id,
-                "new_id": step.old_id,
-                "reason": UNDONE,
-                "created_at": now,
-                "owners": owners,
-            }
-            await connection.execute(insert(memory_updates).values(**taken_back))
-            await index_again(connection, [step.old_id, *([step.new_id] if step.new_id else [])])
-        del taken_back["owners"]
+        took part in is taken back, for those owners it was taken for that the audience may read and that the
+        user may speak for: themselves, and a place where nobody else told what is to give way. In a place,
+        their own memories go along. Raises NotFound where there is no such step."""
+        own = user_key(user)
+        async with self._database.write(lock=audience.keys | {own}) as connection:
+            step, texts = await self._last_step(connection, id, audience)
+            owners = await _spoken_for(connection, step, set(step.owners) & audience.keys, own)
+            if not owners:
+                raise NotFound(f"memory {id!r} is not {user}'s to take back: somebody else told it")
+            undone = await _take_back(connection, step, owners, user, now)
+            if own not in audience.keys:
+                await self._take_back_own(connection, step, user, now)
         return MemoryUpdate(
-            **taken_back, old_content=texts.get(step.new_id, ""), new_content=texts.get(step.old_id)
+            **undone, old_content=texts.get(step.new_id, ""), new_content=texts.get(step.old_id)
         )
+
+    async def _last_step(
+        self, connection: AsyncConnection, id: str, audience: Audience
+    ) -> tuple[Any, dict[str, str]]:
+        """The last step that the memory took part in, where it can be taken back; and the chain's texts."""
+        steps, texts = await self._chain(connection, id, audience)
+        steps = [row for row in steps if _begins(row.old_id, id) or _begins(row.new_id, id)]
+        steps = [row for row in steps if row.reason != MADE_PRIVATE]
+        if not steps or steps[-1].reason == UNDONE:
+            raise NotFound(f"memory {id!r} has replaced nothing that could be brought back")
+        return steps[-1], texts
+
+    async def _take_back_own(self, connection: AsyncConnection, step: Any, user: str, now: datetime) -> None:
+        """What was said in a place replaced something of the user's own as well. It holds again, unless they
+        have gone on from there in private: that is nothing to the place."""
+        alone = Audience(frozenset({user_key(user)}))
+        if step.new_id is None:
+            return
+        with suppress(NotFound):
+            last, _ = await self._last_step(connection, step.new_id, alone)
+            if last.new_id == step.new_id:
+                await _take_back(connection, last, alone.keys, user, now)
 
     async def _chain(
         self, connection: AsyncConnection, id: str, audience: Audience
@@ -92,6 +106,35 @@ class History:
         query = select(memories.c.id, memories.c.content).where(memories.c.id.in_(joined))
         texts = {row.id: row.content for row in await connection.execute(query)}
         return sorted(steps.values(), key=lambda row: row.created_at), texts
+
+
+async def _spoken_for(connection: AsyncConnection, step: Any, owners: Collection[str], own: str) -> set[str]:
+    """For which of these owners the person may take the step back."""
+    giving_way = step.new_id or step.old_id
+    links = select(memory_owners.c.owner).where(memory_owners.c.memory_id == giving_way, is_active())
+    active = (await connection.execute(links)).scalars().all()
+    first = select(memories.c.user_id).where(memories.c.id == giving_way)
+    told = tellers(active, (await connection.execute(first)).scalar_one())
+    return set(owners) if told == {own} else set(owners) & {own}
+
+
+async def _take_back(
+    connection: AsyncConnection, step: Any, owners: Collection[str], user: str, now: datetime
+) -> dict[str, Any]:
+    """For these owners the step is taken back, which is a step as well: its fields, but for the owners."""
+    await _set_superseded(connection, step.new_id, owners, 1)
+    await _set_superseded(connection, step.old_id, owners, 0)
+    undone = {
+        "id": new_id(),
+        "user_id": user,
+        "old_id": step.new_id or step.old_id,
+        "new_id": step.old_id,
+        "reason": UNDONE,
+        "created_at": now,
+    }
+    await connection.execute(insert(memory_updates).values(**undone, owners=sorted(owners)))
+    await index_again(connection, [step.old_id, *([step.new_id] if step.new_id else [])])
+    return undone
 
 
 def _begins(id: str | None, with_: str) -> bool:

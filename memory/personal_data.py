@@ -78,6 +78,27 @@ COLUMNS: Mapping[str, Columns] = {
     ),
     "deliveries": Columns(plain=("source", "id", "seen_at")),
     "places": Columns(names=("changed_by",), plain=("place", "listening", "changed_at")),
+    "traces": Columns(
+        names=("user_id", "conversation_id"),
+        texts=("said", "reply", "error"),
+        plain=(
+            *(
+                "seq",
+                "id",
+                "kind",
+                "turn_id",
+                "status",
+                "started_at",
+                "written_at",
+                "took",
+                "place",
+                "surface",
+            ),
+            *("model", "process", "calls", "tools", "input_tokens", "output_tokens", "cached_tokens"),
+            "message_id",
+        ),
+    ),
+    "trace_bodies": Columns(plain=("trace_id", "body")),  # deflated; goes with its trace
     "work": Columns(
         names=("user_id", "about"),
         texts=("payload", "last_error"),

@@ -17,6 +17,7 @@ from functools import cached_property
 
 from memory.aliases import Aliases
 from memory.audience import GLOBAL, Audience
+from memory.considered import Considered
 from memory.conversations import ActiveConversation, Conversations
 from memory.dates import time_span
 from memory.embedders import Embedder
@@ -27,6 +28,7 @@ from memory.names import without_names
 from memory.questions import is_general
 from memory.ranking import DEPTH, Candidate, rank
 from memory.records import Hit, Memory, Message
+from memory.spans import note, span
 from memory.store import MemoryStore
 from memory.transcript import Transcript
 
@@ -82,6 +84,19 @@ class Recall:
         """
         if not audience.keys or not question.strip() or limit < 1:
             return []
+        with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
+            return await self._search(question, audience, limit, subjects, exclude, kinds, aliases)
+
+    async def _search(
+        self,
+        question: str,
+        audience: Audience,
+        limit: int,
+        subjects: Collection[str],
+        exclude: Collection[str],
+        kinds: frozenset[Kind],
+        aliases: Aliases | None,
+    ) -> list[Hit]:
         now = self._clock()
         aliases = aliases or await self.aliases(audience)
         if is_general(question) and not subjects and "message" in kinds:
@@ -93,12 +108,13 @@ class Recall:
                 kinds=kinds,
                 subjects=aliases.of(subject.strip().lower() for subject in subjects),
             )
-            lanes = await self._passes(question, asked)
-            found = await self._look_up(lanes, audience, now, exclude)
-            ranked = rank(
-                asked.text or question, _pairs(lanes), found.candidates, now, half_life=self._half_life
-            )
+            passes = await self._passes(question, asked)
+            found = await self._look_up(passes, audience, now, exclude)
+            lanes = _pairs(passes)
+            ranked = rank(asked.text or question, lanes, found.candidates, now, half_life=self._half_life)
             hits = [found.hit(id, score) for id, score in ranked[:limit] if score > 0.0]
+            note(candidates=Considered(lanes, found.candidates, ranked, limit, frozenset(exclude)))
+        note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
         self._touched.update(hit.id for hit in hits if hit.kind == "memory")
         return hits
 
@@ -109,6 +125,12 @@ class Recall:
     async def recent(self, audience: Audience, limit: int) -> list[Hit]:
         """The newest facts, newest first; straight from the record, so it works without an index. Who has
         fewer than `COLD_START` of their own also gets what everybody may know."""
+        with span("search", "newest", audience=audience.keys, limit=limit):
+            hits = await self._newest(audience, limit)
+            note(found=[(hit.id, 1.0) for hit in hits])
+            return hits
+
+    async def _newest(self, audience: Audience, limit: int) -> list[Hit]:
         now = self._clock()
         memories = await self._store.newest(Audience(audience.keys - {GLOBAL}), now, limit)
         if len(memories) < COLD_START and GLOBAL in audience.keys:

@@ -26,6 +26,7 @@ from memory.likeness import Likeness
 from memory.names import fold
 from memory.outcome import Outcome, decision_of, outcome_of
 from memory.records import Decision, Draft, Memory
+from memory.spans import note, span
 from memory.store import MemoryStore
 from memory.transcript import missing
 
@@ -63,7 +64,9 @@ class Remembering:
         now = self._clock()
         cases = [Case(draft, origin, vector, now) for draft, vector in zip(drafts, vectors, strict=True)]
         await self._likeness.ask_judge([case for case in cases if self._refuse(case) is None])
-        decisions = [self._refuse(case) or await self._decide(case) for case in cases]
+        with span("decision"):
+            decisions = [self._refuse(case) or await self._decide(case) for case in cases]
+            note(decisions=decisions)
         _log(origin, decisions)
         return decisions
 

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -281,6 +282,45 @@ places = Table(
     Column("listening", Text, nullable=False, comment="mentions, everything or nothing"),
     Column("changed_by", Text, nullable=False),
     Column("changed_at", Utc, nullable=False),
+)
+
+traces = Table(
+    "traces",
+    metadata,
+    Column("seq", _counter, Identity(), primary_key=True),
+    Column("id", Text, nullable=False, unique=True),
+    Column("kind", Text, nullable=False, comment="turn, or the kind of the work after it"),
+    Column("turn_id", Text, index=True, comment="of work after a turn: which turn"),
+    Column("status", Text, nullable=False),
+    Column("started_at", Utc, nullable=False),
+    Column("written_at", Utc, nullable=False, comment="when it was last heard of"),
+    Column("took", Float, comment="seconds; NULL until it ends"),
+    Column("user_id", Text),
+    Column("place", Text, nullable=False, comment="the place's key; empty in private"),
+    Column("conversation_id", Text, nullable=False),
+    Column("surface", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("process", Text, nullable=False, comment="host and process that recorded it"),
+    Column("said", Text, nullable=False, comment="its beginning"),
+    Column("reply", Text, nullable=False, comment="its beginning"),
+    Column("error", Text),
+    Column("calls", Integer, nullable=False),
+    Column("tools", Text, nullable=False, comment="names between blanks, each failed one with a !"),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cached_tokens", Integer, nullable=False),
+    Column("message_id", _id, comment="what was said, in the transcript"),
+    Index("ix_traces_started_at", "started_at"),
+    Index("ix_traces_user", "user_id", "seq"),
+    Index("ix_traces_place", "place"),
+    Index("ix_traces_status", "status", "seq"),
+)
+
+trace_bodies = Table(
+    "trace_bodies",
+    metadata,
+    Column("trace_id", Text, primary_key=True),
+    Column("body", LargeBinary, nullable=False, comment="the tree of spans: JSON, deflated"),
 )
 
 work = Table(

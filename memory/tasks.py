@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Literal
-from uuid import uuid4
 
 from rapidfuzz import fuzz
 from sqlalchemy import Select, bindparam, case, insert, select, update
@@ -20,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.database import Database
 from memory.errors import NotFound
 from memory.records import Task, TaskStatus
+from memory.spans import new_id
 from memory.tables import tasks
 from memory.task_words import adds, forms_in, may_mean, same_words, told, wording
 from memory.transcript import missing
@@ -145,7 +145,7 @@ class Tasks:
                 if meant is None and status == "done":
                     return Change(await _finished_before(connection, mine, said, open_), "unchanged")
                 if meant is None:
-                    task = Task(str(uuid4()), user, said, status or "open", now, now, _time(due))
+                    task = Task(new_id(), user, said, status or "open", now, now, _time(due))
                     await connection.execute(insert(tasks).values(**asdict(task), place=place))
                     return Change(task, "made", tuple(_near(said, open_, CLOSE)))
                 old, new = meant, _advanced(meant, said if meant.id in here else "", status)

@@ -133,6 +133,12 @@ class Transcript:
         rows = rows[:limit] if len(rows) > most else rows[-limit:]
         return [_line(row) for row in reversed(rows)]
 
+    async def places_of(self, user: str) -> set[str]:
+        """The keys of the places where somebody spoke, or was answered."""
+        query = select(messages.c.place).where(messages.c.user_id == user, messages.c.place != "").distinct()
+        async with self._database.read() as connection:
+            return set(await connection.scalars(query))
+
     async def newest(
         self,
         audience: Audience,

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.database import Database
+from memory.spans import new_id
 from memory.tables import work
 
 CLAIM = timedelta(minutes=2)
@@ -52,7 +52,7 @@ class WorkQueue:
     ) -> str:
         """Write a piece of work in the caller's transaction; `about` what, where pieces of this kind about
         the same can be done as one. With `ours` it is claimed already, by whoever writes it: see `take`."""
-        id = str(uuid4())
+        id = new_id()
         await connection.execute(
             insert(work).values(
                 id=id,

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import from_json
 
 from memory.errors import MemoryFault
+from memory.spans import note, traceback_of
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.knowledge import search_knowledge
@@ -80,9 +81,11 @@ class Tool:
         except TryAgain as error:
             return ToolResult({"error": str(error), "try_again": True}, ok=False)
         except (ToolFailed, MemoryFault) as error:
+            note(traceback=traceback_of(error))
             return ToolResult({"error": str(error)}, ok=False)
-        except Exception:
+        except Exception as error:
             log.exception("tool %s broke", self.name)
+            note(traceback=traceback_of(error))
             return ToolResult({"error": f"{self.name} broke; go on without it"}, ok=False)
 
 

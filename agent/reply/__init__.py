@@ -94,10 +94,10 @@ _FENCED = re.compile(r"```[\w+-]*[ \t]*\n(?:.*\n)?[ \t]*```", re.DOTALL)
 
 def parse_answer(raw: str) -> Answer:
     """Read a model's final output. Never raises: whatever was written, something readable comes back."""
-    return _well_formed(raw) or _repaired(readable(raw), 0)
+    return well_formed(raw) or _repaired(readable(raw), 0)
 
 
-def _well_formed(raw: str) -> Answer | None:
+def well_formed(raw: str) -> Answer | None:
     """The answer when it is exactly what was asked for, as nearly always."""
     try:
         value = from_json(raw)

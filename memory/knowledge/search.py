@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memory.audience import Audience
+from memory.considered import EXCERPT
 from memory.embedders import Embedder
 from memory.errors import EmbedderUnavailable
 from memory.index import Index, Kind, Question, Rankings
@@ -14,6 +15,7 @@ from memory.knowledge.documents import Documents, Row
 from memory.knowledge.rerank import Candidate, Reranker
 from memory.knowledge.rerank.fused import diverse, matching, stems
 from memory.records import Chunk
+from memory.spans import note, span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,6 +50,10 @@ class Search:
 
     async def __call__(self, query: str, audience: Audience, limit: int) -> list[Chunk]:
         """At most `limit` chunks, best first. Raises IndexUnavailable."""
+        with span("documents", query=query, audience=audience.keys, limit=limit):
+            return await self._search(query, audience, limit)
+
+    async def _search(self, query: str, audience: Audience, limit: int) -> list[Chunk]:
         vector = await self._vector(query)
         lanes = _by_chunk(
             await self._index.search(
@@ -60,6 +66,7 @@ class Search:
         bearing = self._bearing(query, best) if vector is not None else best
         candidates = {candidate.id: candidate for candidate in bearing}
         ranked = await self._ranked(query, list(candidates.values()), limit)
+        note(candidates=_Weighed(best, frozenset(candidates), tuple(ranked)), found=ranked)
         return [_chunk(candidates[id], score) for id, score in ranked]
 
     async def _vector(self, query: str) -> "NDArray[np.float32] | None":
@@ -96,6 +103,32 @@ class Search:
                 left.discard(id)
                 kept.append((id, min(1.0, max(0.0, score))))
         return kept[:limit]
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """What a look-up had before it, and why each was left out."""
+
+    best: Sequence[Candidate]
+    bearing: frozenset[str]
+    ranked: tuple[tuple[str, float], ...]
+
+    def to_trace(self) -> list[dict[str, Any]]:
+        scores = dict(self.ranked)
+        return [self._one(candidate, scores) for candidate in self.best]
+
+    def _one(self, candidate: Candidate, scores: Mapping[str, float]) -> dict[str, Any]:
+        told = {
+            "id": candidate.id,
+            "kind": "chunk",
+            "source": candidate.source,
+            "content": f"{candidate.heading}: {candidate.text}"[:EXCERPT],
+            "lanes": {name: round(score, 4) for name, score in candidate.scores.items()},
+        }
+        if candidate.id in scores:
+            return told | {"score": round(scores[candidate.id], 4)}
+        far = candidate.id not in self.bearing
+        return told | {"left_out": "far in meaning and in words" if far else "others are better"}
 
 
 def _best(query: str, found: Sequence[Candidate]) -> list[Candidate]:

@@ -15,8 +15,8 @@ from agent.errors import SettingsError
 from agent.settings import DEFAULT_MODEL, Settings
 
 BOTS = {"discord_token", "slack_bot_token", "slack_app_token", "slack_signing_secret"}
-SECRETS = {"openai_api_key", "qdrant_api_key", "database_url"} | BOTS
-CONVENTIONAL = {"openai_base_url", "qdrant_url", "slack_api_url"} | SECRETS
+SECRETS = {"openai_api_key", "qdrant_api_key", "database_url", "traces_url"} | BOTS
+CONVENTIONAL = ({"openai_base_url", "qdrant_url", "slack_api_url"} | SECRETS) - {"traces_url"}
 
 VALUES: dict[str, tuple[str, Any]] = {
     # name: (as written in the environment, as read)
@@ -26,6 +26,10 @@ VALUES: dict[str, tuple[str, Any]] = {
     "qdrant_api_key": ("q-key", "q-key"),
     "openai_api_key": ("sk-key", "sk-key"),
     "openai_base_url": ("http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"),
+    "traces": ("no", False),
+    "traces_url": ("sqlite:///traces.db", "sqlite:///traces.db"),
+    "trace_content": ("none", "none"),
+    "trace_redact": ("\\d{16}\nsecret", "\\d{16}\nsecret"),
     "model": ("tiny", "tiny"),
     "api": ("chat", "chat"),
     "structured": ("object", "object"),

@@ -1,10 +1,14 @@
 """`hachi serve`: reach the companion over HTTP."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent.surfaces.cli.session import Session, running, say
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
 
 
 @running
@@ -19,13 +23,28 @@ async def serve(
     needed."""
     session: Session = context.obj
     settings = session.settings()
-    from agent.errors import BadInput
     from agent.surfaces.http.application import app
+
+    await serve_on(session, host, port, lambda pet, loopback: app(pet, settings, loopback=loopback))
+
+
+async def serve_on(
+    session: Session,
+    host: str,
+    port: int,
+    app: "Callable[[Companion, bool], Any]",
+    *,
+    option: str = "--port",
+    path: str = "",
+) -> None:
+    """Serve `app(pet, loopback)` until a signal. Others than this machine are let in only where there is a
+    key to show. `option` is the one that named the port, `path` where the application answers."""
+    from agent.errors import BadInput
     from agent.surfaces.http.serving import address_of, is_loopback, listening, server_of
     from memory.keys import Keys
 
     loopback = is_loopback(host)
-    with listening(host, port) as listener:
+    with listening(host, port, option) as listener:
         async with session.companion(upkeep=True) as pet:
             guarded = await Keys(pet.database).exist()
             if not (guarded or loopback):
@@ -35,6 +54,6 @@ async def serve(
                 )
             if not guarded:
                 say("there is no key yet, so whoever is on this machine may ask, for anybody")
-            say(f"listening on {address_of(listener)}; Ctrl-C stops")
-            await server_of(app(pet, settings, loopback=loopback)).serve(sockets=[listener])
+            say(f"listening on {address_of(listener)}{path}; Ctrl-C stops")
+            await server_of(app(pet, loopback)).serve(sockets=[listener])
     say("stopped")
