@@ -25,6 +25,7 @@ from agent.snippet import LONGEST_NAME, fitting, line, offset, serialize_user_co
 from memory.audience import Place
 from memory.knowledge.quoting import LABEL
 from memory.records import Message
+from memory.spans import note
 from memory.user_context import UserContext
 from prompts import read, render
 
@@ -75,16 +76,17 @@ class Scene:
 def build_messages_for_model(scene: Scene) -> list[dict[str, str]]:
     """`{"role", "content"}` messages: one of the system, the history, the question last."""
     scene = within_budgets(scene)
-    sections = [
-        scene.persona.strip() or read("persona"),
-        read("assistant"),
-        _wishes_of_the_program(scene),
-        _person(scene),
-        _summary(scene),
-        scene.knowledge and render("knowledge", documents=scene.knowledge),
-        _setting(scene),
-    ]
-    system = "\n\n".join(section for section in sections if section)
+    sections = {
+        "persona": scene.persona.strip() or read("persona"),
+        "rules": read("assistant"),
+        "wishes of the program": _wishes_of_the_program(scene),
+        "person": _person(scene),
+        "summary": _summary(scene),
+        "documents": scene.knowledge and render("knowledge", documents=scene.knowledge),
+        "setting": _setting(scene),
+    }
+    note(sections=[(name, len(section)) for name, section in sections.items() if section])
+    system = "\n\n".join(section for section in sections.values() if section)
     history = [_shown(message, scene.place) for message in scene.history]
     return [
         {"role": "system", "content": system},
