@@ -11,6 +11,7 @@ from agent.settings import Settings
 from agent.traces.building import open_recorder
 from agent.turn import House
 from agent.upkeep import Upkeep
+from tools.registry import TOOLS
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
@@ -79,6 +80,7 @@ def build_house(
             settings.knowledge_budget,
         ),
         recorder=recorder,
+        tools=TOOLS,
         persona=read_persona(settings.persona),
     )
     return house, upkeep if upkeep is not model else None

@@ -154,6 +154,12 @@ class Companion(Record):
             await (await self.house()).recorder.flush()
         return bool(done)
 
+    def chosen_model(self) -> "ChosenModel":
+        """The model that answers, made anew: whoever asks closes it."""
+        from agent.models import choose_model, given_model
+
+        return given_model(self._model) if self._model else choose_model(self.settings)
+
     # The runtime, loaded when it is first needed: the Agents SDK takes seconds to import.
 
     async def house(self) -> "House":

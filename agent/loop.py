@@ -57,13 +57,17 @@ async def think(
     messages: Sequence[dict[str, str]],
     turn: TurnContext,
     on_text: OnText | None = None,
+    tools: Sequence[Tool] = TOOLS,
 ) -> Thought:
     """Run the loop over `messages`, the system message first. With `on_text` the model streams, and the text
     of `message` is handed over as it is generated. Raises ModelError."""
     system, *rest = messages
     run = Run(chosen, settings.max_turns)
     agent = Agent[_Turn](
-        name="Hachi", instructions=system["content"], tools=_tools(), model_settings=chosen.settings
+        name="Hachi",
+        instructions=system["content"],
+        tools=[*map(_function_tool, tools)],
+        model_settings=chosen.settings,
     )
     config = RunConfig(
         model=run,
@@ -146,10 +150,6 @@ def _show(text: str, above: bool, on_text: OnText) -> bool:
         return above
     on_text(f"\n{text}" if above else text)
     return False
-
-
-def _tools() -> list[Any]:
-    return [_function_tool(tool) for tool in TOOLS]
 
 
 def _function_tool(tool: Tool) -> FunctionTool:

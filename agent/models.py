@@ -106,8 +106,16 @@ def _form(settings: Settings) -> dict[str, Any] | None:
     return {"text": {"format": form}} if settings.chosen_api == "responses" else {"response_format": form}
 
 
+class Meant(AgentsException):
+    """A fault of which it is known what it means, as in a replay."""
+
+    meant: ModelError
+
+
 def explain(error: Exception, settings: Settings) -> ModelError | None:
     """What a failed run means to the person who set it up; None where it is no fault of the model."""
+    if isinstance(error, Meant):
+        return error.meant
     where = _place(settings)
     if isinstance(error, ModelTimeoutError | openai.APITimeoutError):
         return ModelUnavailable(

@@ -41,6 +41,7 @@ from memory.transcript import Transcript, missing
 from memory.user_context import UserContext
 from memory.work import WorkQueue
 from tools.context import TurnContext
+from tools.registry import Tool
 
 log = logging.getLogger("hachi.turn")
 
@@ -68,21 +69,30 @@ class House:
     aftercare: Aftercare
     budgets: Budgets
     recorder: Recorder
+    tools: Sequence[Tool]
     persona: str
     """Who the companion is, in a person's own words; empty is the one that comes with Hachi."""
 
 
 async def take_turn(
-    house: House, incoming: Incoming, on_text: OnText | None = None, *, settle: bool = False
+    house: House,
+    incoming: Incoming,
+    on_text: OnText | None = None,
+    *,
+    settle: bool = False,
+    trace_id: str | None = None,
 ) -> Reply:
-    """With `settle` the answer's memories[] are stored before it returns, so that the reply tells of them.
-    Raises BadInput, ModelError, or a MemoryFault where the record itself is out of reach."""
-    with house.recorder.turn(incoming, house.model.name) as trace:
+    """With `settle` the answer's memories[] are stored before it returns, so that the reply tells of them; a
+    turn that is taken again has the `trace_id` that it had. Raises BadInput, ModelError, or a MemoryFault
+    where the record itself is out of reach."""
+    with house.recorder.turn(incoming, house.model.name, trace_id) as trace:
         heard = await hear(house, incoming)
         trace.heard(heard.message_id)
         scene, shown = await set_the_scene(house, heard)
         turn = _at_hand(house, heard, scene, shown)
-        thought = await think(house.model, house.settings, build_messages_for_model(scene), turn, on_text)
+        thought = await think(
+            house.model, house.settings, build_messages_for_model(scene), turn, on_text, house.tools
+        )
         message_id, work = await answer(house, heard, thought, turn.recalled, ours=settle, trace=trace.id)
         kept = [decision for id in work if settle for decision in await house.aftercare.do(id)]
         reply = Reply(

@@ -35,7 +35,7 @@ def first_difference(before: Trace, after: Trace) -> Difference | None:
 def _differences(before: Trace, after: Trace) -> Iterator[Difference]:
     yield from _text("what was said", _said(before), _said(after))
     calls = 0
-    for one, other in zip_longest(_steps(before), _steps(after)):
+    for one, other in zip_longest(steps(before), steps(after)):
         calls += (one or other).kind == "call"
         if one is None or other is None or (one.kind, one.name) != (other.kind, other.name):
             if one and other and one.kind == other.kind == "call":
@@ -55,7 +55,7 @@ def _differences(before: Trace, after: Trace) -> Iterator[Difference]:
     yield from _text("error", before.root.error or "", after.root.error or "")
 
 
-def _steps(trace: Trace) -> list[Span]:
+def steps(trace: Trace) -> list[Span]:
     """What the model was asked, which tools ran, what was read of its answer. A call that failed and was made
     again counts once."""
     steps = [span for span in trace.root.spans if span.kind in ("call", "tool", "answer")]
