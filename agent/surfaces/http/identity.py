@@ -97,11 +97,11 @@ class Door:
         return key
 
 
-_bearer = HTTPBearer(auto_error=False, description="A key that `hachi keys create` made.")
+bearer = HTTPBearer(auto_error=False, description="A key that `hachi keys create` made.")
 
 
 async def identify(
-    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
 ) -> Caller:
     """Of every request but those that look whether the server is well. Raises Refusal."""
     door: Door = request.app.state.door

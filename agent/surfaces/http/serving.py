@@ -19,6 +19,8 @@ GRACE = 30
 """Seconds that answers on their way may still take when the server stops."""
 HEADERS = 10.0
 """Seconds that the head of a request may take to arrive."""
+UNREAD = 30.0
+"""Seconds for which a client may take nothing of an answer that waits for it."""
 BACKLOG = 2_048
 """Connections that wait to be taken."""
 AT_ONCE = 1_000
@@ -26,9 +28,10 @@ AT_ONCE = 1_000
 
 
 class Connection(H11Protocol):
-    """Hangs up on who begins a request and does not go on."""
+    """Hangs up on who begins a request and does not go on, and on who does not read what was asked for."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -40,7 +43,33 @@ class Connection(H11Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._stop_waiting()
+        self._stop_watching()
         super().connection_lost(error)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        self._stop_watching()
+        super().resume_writing()
+
+    def _watch(self) -> None:
+        """As long as more of an answer waits than the line takes; also where the connection is to be closed,
+        which happens only once all was taken."""
+        waiting = self.transport.get_write_buffer_size()  # type: ignore[attr-defined]
+        self._unread = self.loop.call_later(UNREAD, self._look, waiting)
+
+    def _look(self, waiting: int) -> None:
+        if self.transport.get_write_buffer_size() < waiting:  # type: ignore[attr-defined]
+            self._watch()
+        else:
+            self.transport.abort()
+
+    def _stop_watching(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _wait(self) -> None:
         """As long as the head of a request is not whole."""
@@ -85,8 +114,8 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """Raises BadInput where that is not possible."""
+def listening(host: str, port: int, option: str = "--port") -> socket.socket:
+    """Raises BadInput where that is not possible, which names the option that says the port."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
@@ -99,7 +128,7 @@ def listening(host: str, port: int) -> socket.socket:
             raise
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        advice = "; choose another --port" if getattr(error, "errno", None) == errno.EADDRINUSE else ""
+        advice = f"; choose another {option}" if getattr(error, "errno", None) == errno.EADDRINUSE else ""
         raise BadInput(f"{host}:{port} cannot be listened on ({reason.lower()}){advice}") from error
     made.listen(BACKLOG)
     made.setblocking(False)

@@ -1,0 +1,1 @@
+"""The memory tools for other agents, over the Model Context Protocol."""

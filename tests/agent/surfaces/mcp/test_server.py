@@ -1,0 +1,138 @@
+"""What an agent is offered and how it is answered, whatever it comes by."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from agent import Companion
+from agent.surfaces.mcp.tools import TOOLS
+from memory.errors import IndexUnavailable
+
+OpenPet = Callable[..., Awaitable[Companion]]
+
+READING = {"search_memories", "get_recent_memories", "search_knowledge", "list_tasks"}
+
+
+async def test_seven_tools_are_offered_and_say_what_they_do(open_pet: OpenPet, agent: Any) -> None:
+    async with agent(await open_pet(), "ana") as ana:
+        offered = {tool.name: tool for tool in (await ana.client.list_tools()).tools}
+    assert offered.keys() == READING | {"remember", "update_task", "forget"}
+    assert {name for name, tool in offered.items() if tool.annotations.read_only_hint} == READING
+    assert [name for name, tool in offered.items() if tool.annotations.destructive_hint] == ["forget"]
+    for tool in offered.values():
+        assert len(tool.description) > 60
+        assert tool.input_schema["additionalProperties"] is False
+        assert tool.output_schema["type"] == "object"
+    assert offered["remember"].input_schema["required"] == ["content"]
+    assert offered["remember"].input_schema["properties"]["importance"]["maximum"] == 1
+
+
+async def test_an_answer_is_the_same_as_data_and_as_text(open_pet: OpenPet, agent: Any) -> None:
+    async with agent(await open_pet(), "ana") as ana:
+        result = await ana.ask("remember", content="Ana has a red boat")
+    assert json.loads(result.content[0].text) == result.structured_content
+    assert "expires_at" not in result.structured_content
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("remember", {}, "content: field required"),
+        ("remember", {"content": ""}, "content: string should have at least 1 character"),
+        ("remember", {"content": "x" * 2_001}, "content: string should have at most 2000 characters"),
+        ("remember", {"content": "a", "importance": 7}, "importance: input should be less than or equal"),
+        ("remember", {"content": "a", "type": "rumour"}, "type: input should be 'fact'"),
+        ("remember", {"content": "a", "user": "ben"}, "user: there is no such argument"),
+        ("remember", {"content": "a", "replaces": "%"}, "replaces: string should match"),
+        ("search_memories", {"query": "boat", "limit": 1_000}, "limit: input should be less than or equal"),
+        (
+            "remember",
+            {"content": "a", "subjects": [str(n) for n in range(51)]},
+            "subjects: value should have at",
+        ),
+        ("search_memories", {"query": ["boat"]}, "query: input should be a valid string"),
+        ("forget", {"id": "every one"}, "id: string should match"),
+        ("update_task", {}, "description: say what is to be done, or give the id of a task"),
+        ("update_task", {"description": "call Ben", "due": "soon"}, "due: 'soon' is no time such as"),
+        ("update_task", {"id": "abcd1234", "status": "done"}, "no task 'abcd1234'"),
+    ],
+)
+async def test_a_wrong_call_is_told_in_one_line(
+    open_pet: OpenPet, agent: Any, tool: str, arguments: Any, said: str
+) -> None:
+    async with agent(await open_pet(), "ana") as ana:
+        assert (await ana.refused(tool, **arguments)).startswith(said)
+
+
+async def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(open_pet: OpenPet, agent: Any) -> None:
+    async with agent(await open_pet(), "ana") as ana:
+        with pytest.raises(MCPError, match="there is no tool 'erase_everything'"):
+            await ana.ask("erase_everything")
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+async def test_for_nobody_nothing_is_read_or_kept(open_pet: OpenPet, agent: Any, tool: Any) -> None:
+    needed: dict[str, dict[str, Any]] = {
+        "search_memories": {"query": "boat"},
+        "search_knowledge": {"query": "boat"},
+        "remember": {"content": "Ana has a red boat"},
+        "update_task": {"description": "paint the boat"},
+        "forget": {"id": "0" * 36},
+    }
+    async with agent(await open_pet(), None) as somebody:
+        said = await somebody.refused(tool.name, **needed.get(tool.name, {}))
+    assert said.startswith("nobody is named")
+
+
+async def test_a_fault_of_ours_is_told_in_full_only_to_who_runs_it(
+    open_pet: OpenPet, agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pet = await open_pet()
+
+    async def away(*_: Any, **__: Any) -> Any:
+        raise IndexUnavailable("the index in /srv/secret is held by another process")
+
+    monkeypatch.setattr(pet.recall, "search", away)
+    async with agent(pet, "ana") as ana, agent(pet, "ana", in_full=True) as owner:
+        assert await ana.refused("search_memories", query="boat") == (
+            "searching is not possible just now; try again later"
+        )
+        assert "/srv/secret" in await owner.refused("search_memories", query="boat")
+
+
+async def test_what_nobody_foresaw_is_one_line_with_the_traceback_in_the_log(
+    open_pet: OpenPet, agent: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pet = await open_pet()
+
+    async def slips(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("a slip")
+
+    monkeypatch.setattr(pet.tasks, "list", slips)
+    async with agent(pet, "ana", in_full=True) as ana:
+        said = await ana.refused("list_tasks")
+    assert said.startswith("something broke inside; the log has it as err_")
+    assert "a slip" not in said
+    assert caplog.records[-1].exc_info
+
+
+async def test_what_is_known_of_the_person_is_a_resource(open_pet: OpenPet, agent: Any) -> None:
+    pet = await open_pet()
+    await pet.set_context("timezone", "Europe/Paris", user="ana")
+    async with agent(pet, "ana") as ana, agent(pet, "ben") as ben, agent(pet, None) as nobody:
+        [offered] = (await ana.client.list_resources()).resources
+        assert str(offered.uri) == "hachi://context"
+        zones = []
+        for one in (ana, ben):
+            result = await one.client.read_resource("hachi://context")
+            [known] = result.contents
+            assert result.cache_scope == "private"
+            zones.append(json.loads(known.text)["profile"]["timezone"])
+        with pytest.raises(MCPError, match="there is no resource but hachi://context"):
+            await ana.client.read_resource("hachi://others")
+        with pytest.raises(MCPError, match="nobody is named"):
+            await nobody.client.read_resource("hachi://context")
+    assert zones == ["Europe/Paris", None]

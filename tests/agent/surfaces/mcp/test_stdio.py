@@ -1,0 +1,131 @@
+"""Over stdin and stdout, in this process: pipes stand for both."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from agent import Companion
+from agent.surfaces.mcp import stdio
+from agent.surfaces.mcp.reader import Asker
+
+OpenPet = Callable[..., Awaitable[Companion]]
+
+
+class Program:
+    """Who started the server, and speaks with it a line at a time."""
+
+    def __init__(self, pet: Companion, user: str, patch: pytest.MonkeyPatch) -> None:
+        heard, self._to = os.pipe()
+        self._from, said = os.pipe()
+        self._files = [os.fdopen(heard, "r"), os.fdopen(said, "w")]
+        patch.setattr(sys, "stdin", self._files[0])
+        patch.setattr(sys, "stdout", self._files[1])
+        self.serving = asyncio.create_task(stdio.serve_stdio(pet, Asker(user)))
+
+    def write(self, data: bytes) -> None:
+        os.write(self._to, data)
+
+    def send(self, method: str, id: int | None = None, **params: Any) -> None:
+        message = {"jsonrpc": "2.0", "method": method, "params": params} | ({"id": id} if id else {})
+        self.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+
+    def hello(self) -> None:
+        client = {"name": "test", "version": "1"}
+        self.send("initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        self.send("notifications/initialized")
+
+    def stop_writing(self) -> None:
+        if self._to >= 0:
+            os.close(self._to)
+            self._to = -1
+
+    async def ended(self) -> list[Any]:
+        """Everything that was answered by the time the server has ended."""
+        async with asyncio.timeout(20):
+            await self.serving
+        self._files[1].flush()
+        return [json.loads(line) for line in os.read(self._from, 1_000_000).splitlines()]
+
+    def close(self) -> None:
+        self.stop_writing()
+        for file in self._files:
+            file.close()
+        os.close(self._from)
+
+
+@pytest.fixture
+async def program(open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., Any]]:
+    @asynccontextmanager
+    async def started(user: str = "ana") -> AsyncIterator[Program]:
+        one = Program(await open_pet(), user, monkeypatch)
+        try:
+            yield one
+        finally:
+            one.close()
+
+    return started
+
+
+async def test_what_was_asked_is_answered_though_stdin_ends(program: Any) -> None:
+    async with program() as one:
+        one.hello()
+        one.send("tools/call", 2, name="remember", arguments={"content": "Ana has a red boat"})
+        one.stop_writing()
+        hello, kept = await one.ended()
+    assert hello["result"]["serverInfo"]["name"] == "hachi"
+    assert kept["result"]["structuredContent"]["action"] == "add"
+
+
+async def test_lines_come_whole_however_they_are_cut(program: Any) -> None:
+    async with program() as one:
+        one.hello()
+        text = "Ana wohnt in Köln " + "und so weiter " * 100
+        call = {"name": "remember", "arguments": {"content": text}}
+        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+        data = json.dumps(message, ensure_ascii=False).encode() + b"\n"
+        for piece in (data[:200], data[200:203], data[203:]):
+            one.write(piece)
+            await asyncio.sleep(0.01)
+        one.stop_writing()
+        _, kept = await one.ended()
+    assert kept["result"]["structuredContent"]["content"].startswith("Ana wohnt in Köln")
+
+
+async def test_a_line_that_is_no_message_ends_nothing(program: Any) -> None:
+    async with program() as one:
+        one.hello()
+        one.write(b"hello?\n\n\xff\xfe\n[]\n")
+        one.send("tools/call", 2, name="list_tasks", arguments={})
+        one.stop_writing()
+        answers = await one.ended()
+    assert answers[-1]["result"]["structuredContent"] == {"tasks": []}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_ends_it_though_nobody_closes_stdin(program: Any, number: int) -> None:
+    async with program() as one:
+        one.hello()
+        await asyncio.sleep(0.1)
+        os.kill(os.getpid(), number)
+        [hello] = await one.ended()
+    assert hello["id"] == 1
+
+
+async def test_an_answer_that_takes_too_long_is_not_waited_for(
+    program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stdio, "GRACE", 0.2)
+    monkeypatch.setattr("agent.record.Record.context", lambda *_, **__: asyncio.sleep(60))
+    async with program() as one:
+        one.hello()
+        one.send("tools/call", 2, name="list_tasks", arguments={})
+        one.stop_writing()
+        answers = await one.ended()
+    assert answers[-1]["error"]["message"] == "Connection closed"
