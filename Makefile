@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test test-slow check install clean format constraints bench bench-scale
+.PHONY: chat test test-slow test-node check install clean format constraints bench bench-scale
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -25,6 +25,11 @@ test: $(VENV)/.installed-dev check
 
 test-slow: $(VENV)/.installed-dev
 	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q $(SLOW)
+
+# OpenAI's client for Node, which npm installs, against hachi serve. Needs Node.js 20 or newer.
+test-node: $(VENV)/.installed-dev
+	npm install --silent --prefix tests/clients/node
+	$(TEST_TMP) $(BIN)/pytest -q tests/clients
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -111,7 +111,9 @@ def test_every_variable_of_ours_that_is_named_is_a_setting() -> None:
     assert {(variable, name) for variable, name in named if variable not in known} == set()
 
 
-PROJECT: dict[str, Any] = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT: dict[str, Any] = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT: dict[str, Any] = PYPROJECT["project"]
+PACKAGES: list[str] = PYPROJECT["tool"]["setuptools"]["packages"]
 
 
 def test_the_constraints_pin_whatever_make_installs() -> None:
@@ -121,9 +123,10 @@ def test_the_constraints_pin_whatever_make_installs() -> None:
         for name, number in (line.split("==") for line in lines if line and not line.startswith("#"))
     }
     extras = PROJECT["optional-dependencies"]
-    for wanted in map(Requirement, [*PROJECT["dependencies"], *extras["dev"], *extras["postgres"]]):
+    shipped = [one for name in ("dev", "postgres", "discord", "slack") for one in extras[name]]
+    for wanted in map(Requirement, [*PROJECT["dependencies"], *shipped]):
         if wanted.name != PROJECT["name"]:
-            assert wanted.specifier.contains(pinned[wanted.name.lower()]), wanted
+            assert wanted.specifier.contains(pinned[re.sub(r"[-_.]+", "-", wanted.name).lower()]), wanted
 
 
 def test_the_changelog_has_this_version() -> None:
@@ -139,24 +142,80 @@ def compose() -> dict[str, Any]:
 
 
 def test_services_that_keep_data_keep_it_in_volumes_and_are_watched(compose: dict[str, Any]) -> None:
-    assert compose["services"].keys() == {"postgres", "qdrant", "migrate", "hachi"}
-    for name in ("postgres", "qdrant", "hachi"):
+    talking = {"hachi", "serve", "discord", "slack"}
+    assert compose["services"].keys() == {"postgres", "qdrant", "migrate"} | talking
+    for name in {"postgres", "qdrant"} | talking:
         service = compose["services"][name]
         assert service["healthcheck"]["test"]
         assert {volume.split(":")[0] for volume in service["volumes"]} <= compose["volumes"].keys()
 
 
 def test_no_secret_has_a_default(compose: dict[str, Any]) -> None:
-    """Each is asked for where it is first needed; none is written in the file, and no port is published."""
+    """Each is asked for where it is first needed; none is written in the file."""
     secrets = {
         name: value
         for service in compose["services"].values()
         for name, value in service.get("environment", {}).items()
-        if re.search("PASSWORD|KEY", name)
+        if re.search("PASSWORD|KEY|TOKEN|SECRET", name)
     }
-    assert {"POSTGRES_PASSWORD", "QDRANT__SERVICE__API_KEY"} <= secrets.keys()
+    assert {
+        "POSTGRES_PASSWORD",
+        "QDRANT__SERVICE__API_KEY",
+        "DISCORD_TOKEN",
+        "SLACK_BOT_TOKEN",
+    } <= secrets.keys()
     for value in secrets.values():
         assert re.fullmatch(r"\$\{\w+(:-|:\?[\w ,.]+)?\}", value), value
     example = (HERE / ".env.example").read_text(encoding="utf-8")
     assert all(line.endswith("=") for line in example.splitlines() if line and not line.startswith("#"))
-    assert not any("ports" in service for service in compose["services"].values())
+
+
+def test_one_port_is_published_and_for_this_machine_only(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    assert {name: service["ports"] for name, service in services.items() if "ports" in service} == {
+        "serve": ["${PUBLISH:-127.0.0.1:8000}:8000"]
+    }
+    assert not any("network_mode" in service for service in services.values())
+
+
+def test_what_compose_is_told_is_what_hachi_understands(compose: dict[str, Any]) -> None:
+    """Each surface is a profile of its own and starts by its name, with settings and options there are."""
+    import typer
+
+    from agent.surfaces.cli import build
+
+    known = typer.main.get_command(build()).commands  # type: ignore[attr-defined]
+    variables = {
+        str(field.validation_alias.choices[-1])
+        for field in Settings.model_fields.values()
+        if field.validation_alias
+    }  # type: ignore[union-attr]
+    variables |= {f"HACHI_{name.upper()}" for name in Settings.model_fields}
+    example = (HERE / ".env.example").read_text(encoding="utf-8")
+    for name, service in compose["services"].items():
+        if "build" not in service:
+            continue
+        command, *options = service["command"]
+        assert command in known
+        taken = {option for parameter in known[command].params for option in parameter.opts}
+        assert {option for option in options if option.startswith("-")} <= taken
+        assert service["environment"].keys() <= variables
+        if name in ("serve", "discord", "slack"):
+            assert (command, service["profiles"]) == (name, [name])
+        for value in map(str, [*service["environment"].values(), *service.get("ports", ())]):
+            for asked in re.findall(r"\$\{(\w+)", value):
+                assert f"\n{asked}=\n" in example, asked
+
+
+def test_the_image_has_what_its_services_need() -> None:
+    dockerfile = (HERE / "Dockerfile").read_text(encoding="utf-8")
+    extras = re.search(r"'\.\[([\w,]+)\]'", dockerfile)
+    assert extras is not None
+    assert (
+        set(extras[1].split(","))
+        == {"postgres", "discord", "slack"}
+        <= PROJECT["optional-dependencies"].keys()
+    )
+    copied = set(re.findall(r"^COPY (\w+) \1$", dockerfile, re.MULTILINE))
+    packages = {name.partition(".")[0] for name in PACKAGES}
+    assert copied == packages

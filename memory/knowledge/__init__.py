@@ -7,9 +7,11 @@ library.py     `Knowledge`: what callers use         rerank/     which few chunk
 quoting.py     chunks as a block for a prompt
 """
 
+from memory.knowledge.blocks import Unreadable
 from memory.knowledge.files import Unread
-from memory.knowledge.ingest import Ingested, Step
+from memory.knowledge.ingest import Ingested, Step, Taken
 from memory.knowledge.library import Knowledge
+from memory.knowledge.naming import document_name
 from memory.knowledge.quoting import get_rag_context_for_query
 from memory.knowledge.rerank import Candidate, Reranker
 from memory.knowledge.rerank.fused import FusedReranker
@@ -21,6 +23,9 @@ __all__ = [
     "Knowledge",
     "Reranker",
     "Step",
+    "Taken",
     "Unread",
+    "Unreadable",
+    "document_name",
     "get_rag_context_for_query",
 ]

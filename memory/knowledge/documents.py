@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, and_, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.database import Database
+from memory.errors import NotFound
 from memory.index.layout import slices
 from memory.knowledge.cutting import Piece
 from memory.records import Document
@@ -60,6 +61,20 @@ class Documents:
         query = select(documents.c.path, documents.c.digest).where(documents.c.owner == owner)
         async with self._database.read() as connection:
             return {row.path: row.digest for row in await connection.execute(query)}
+
+    async def digest(self, owner: str, path: str) -> str | None:
+        """Of one of the owner's documents, where it is there."""
+        query = select(documents.c.digest).where(documents.c.owner == owner, documents.c.path == path)
+        async with self._database.read() as connection:
+            found: str | None = (await connection.execute(query)).scalar()
+        return found
+
+    async def named(self, owner: str, path: str) -> Document:
+        """One of the owner's documents. Raises NotFound."""
+        found = await self._list(and_(documents.c.owner == owner, documents.c.path == path))
+        if not found:
+            raise NotFound(f"the document {path} has just been taken away; add it again")
+        return found[0]
 
     async def empty(self) -> bool:
         query = select(documents.c.id).where(documents.c.owner != NOBODY).limit(1)

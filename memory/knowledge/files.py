@@ -131,11 +131,7 @@ def read(path: Path) -> bytes:
                 before = os.fstat(file.fileno())
                 if not stat.S_ISREG(before.st_mode):
                     raise Unreadable("it is no file")
-                if before.st_size > LARGEST:
-                    raise Unreadable(
-                        f"it has {before.st_size / 2**20:.0f} MB, and at most {LARGEST // 2**20} are read at "
-                        "once, for they are held in memory; split it"
-                    )
+                check_size(before.st_size)
                 data = file.read(LARGEST + 1)
                 after = os.fstat(file.fileno())
         except OSError as error:
@@ -143,6 +139,15 @@ def read(path: Path) -> bytes:
         if before.st_mtime_ns == after.st_mtime_ns and before.st_size == after.st_size == len(data):
             return data
     raise Unreadable("it changes while it is read; add it again once it is written")
+
+
+def check_size(length: int) -> None:
+    """Raises `Unreadable` for so many bytes where they are too many."""
+    if length > LARGEST:
+        raise Unreadable(
+            f"it has {length / 2**20:.0f} MB, and at most {LARGEST // 2**20} are read at "
+            "once, for they are held in memory; split it"
+        )
 
 
 def _reason(error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""Reading files into the record: what is new, changed, the same, gone, and what cannot be read."""
+"""Reading documents into the record: what is new, changed, the same, gone, and what cannot be read."""
 
 import asyncio
 import hashlib
@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from memory.knowledge import cutting, files
 from memory.knowledge.blocks import Unreadable
@@ -13,6 +14,7 @@ from memory.knowledge.cutting import Piece
 from memory.knowledge.documents import Documents
 from memory.knowledge.files import Found, Unread, below, shown
 from memory.knowledge.formats import parse
+from memory.records import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,14 @@ class Ingested:
     """What was added earlier stays as it was."""
     chunks: int = 0
     """How many were made of what was added and replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A document that was handed over, as it is kept now."""
+
+    document: Document
+    action: Literal["added", "replaced", "unchanged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,7 @@ class Ingest:
     async def _take(self, file: Path, known: dict[str, str]) -> int:
         path = shown(file)
         try:
-            cut = await asyncio.to_thread(_cut, file, known.get(path))
+            cut = await asyncio.to_thread(_cut_file, file, known.get(path))
         except Unreadable as error:
             self._unread.append(Unread(path, str(error)))
             return 0
@@ -119,14 +129,29 @@ def gone_from(found: Found, known: Collection[str]) -> list[str]:
     ]
 
 
-def _cut(file: Path, known: str | None) -> Cut:
-    """Read, parse and cut, in a thread. Raises `Unreadable`."""
-    data = files.read(file)
+async def take(documents: Documents, owner: str, name: str, data: bytes, now: datetime) -> Taken:
+    """Keep one document that is handed over under this name. Raises `Unreadable`."""
+    files.check_size(len(data))
+    cut = await asyncio.to_thread(_cut, name, data, await documents.digest(owner, name))
+    action: Literal["added", "replaced", "unchanged"] = "unchanged"
+    if cut.pieces:
+        was_there = await documents.put(owner, name, cut.title, cut.digest, cut.pieces, now)
+        action = "replaced" if was_there else "added"
+    return Taken(await documents.named(owner, name), action)
+
+
+def _cut_file(file: Path, known: str | None) -> Cut:
+    """In a thread. Raises `Unreadable`."""
+    return _cut(file.name, files.read(file), known)
+
+
+def _cut(name: str, data: bytes, known: str | None) -> Cut:
+    """Parse and cut, in a thread. Raises `Unreadable`."""
     digest = hashlib.sha256(b"%d\n" % cutting.REVISION + data).hexdigest()
     if digest == known:
         return Cut(digest)
     try:
-        parsed = parse(file.name, data)
+        parsed = parse(name, data)
     except Unreadable:
         raise
     except Exception as error:  # one odd file must not keep the others from being read

@@ -4,6 +4,7 @@ SQL is the record; the index is one of its own, so that documents change neither
 speed of memory search, and is caught up from the record like the other one.
 """
 
+import asyncio
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from memory.index import Index
 from memory.knowledge.documents import Documents
 from memory.knowledge.files import below, shown
 from memory.knowledge.indexing import BATCH, ChunkIndexing
-from memory.knowledge.ingest import Ingest, Ingested, Progress
+from memory.knowledge.ingest import Ingest, Ingested, Progress, Taken, take
 from memory.knowledge.rerank import Reranker
 from memory.knowledge.search import Search
 from memory.records import Chunk, Document
@@ -42,6 +43,7 @@ class Knowledge:
         self._clock = clock
         self._documents = Documents(database)
         self._indexing = ChunkIndexing(self._documents, index, embedder)
+        self._taking = asyncio.Semaphore(1)
         self._search = Search(self._documents, index, embedder, clock, reranker)
 
     async def add(
@@ -62,6 +64,17 @@ class Knowledge:
                 await self._indexing.try_to_catch_up()
         await self._indexing.try_to_catch_up()
         return run.result
+
+    async def take(self, name: str, data: bytes, owner: str) -> Taken:
+        """Keep one document that is handed over, for whoever may read `owner`. The ending of `name` says how
+        `data` is to be read, and a document of theirs that has that name already is replaced. Raises
+        `Unreadable`."""
+        if not owner:
+            raise ValueError("documents need an owner: user:U, place:P or global")
+        async with self._taking:  # a page can be made to take minutes: let it take one thread, and no more
+            taken = await take(self._documents, owner, name, data, self._clock())
+        await self._indexing.try_to_catch_up()
+        return taken
 
     async def documents(self, audience: Audience) -> list[Document]:
         """What may be read there, by path."""
@@ -118,6 +131,8 @@ def _meant(what: str, documents: Sequence[Document]) -> list[Document]:
     what = what.strip()
     if not what:
         return []
+    if the_one := [document for document in documents if document.id == what.lower()]:
+        return the_one
     place = shown(os.path.abspath(os.path.expanduser(what)))
     if by_path := [
         document for document in documents if below(document.path, place) or document.path == what

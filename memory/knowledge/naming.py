@@ -1,7 +1,27 @@
-"""What a file is called before a model: enough to tell it from the others, and no more."""
+"""What a document may be called, and what it is called before a model: enough to tell it from the others,
+and no more."""
 
 from collections.abc import Iterable
 from pathlib import PurePath
+
+LONGEST = 200
+"""Characters of the name of a document that is handed over."""
+
+
+def document_name(text: str) -> str:
+    """The name of a document that is handed over: that of a file, without a folder. Raises ValueError."""
+    name = text.strip()
+    if (
+        not name.isprintable()
+        or not name.strip(".")
+        or len(name) > LONGEST
+        or not {"/", "\\"}.isdisjoint(name)
+    ):
+        raise ValueError(
+            f"name: a document needs the name of a file, such as notes.md: one line of at most {LONGEST} "
+            "characters, without a folder"
+        )
+    return name
 
 
 def names_of(paths: Iterable[str]) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """What is kept is listed, found, taken away and caught up with, by its owner and on both databases."""
 
+import asyncio
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 
 from memory.audience import GLOBAL, Audience
 from memory.errors import EmbedderUnavailable, IndexUnavailable, NotFound
+from memory.knowledge import ingest
 
 ANNA = Audience.of("anna")
 TEA = "# Tea\n\nSencha is steeped for two minutes."
@@ -290,3 +293,21 @@ async def test_the_log_says_nothing_when_all_is_well(library: Any, caplog: pytes
     await library.add()
     await library.found("sencha")
     assert caplog.text == ""
+
+
+async def test_of_what_is_handed_over_one_is_read_at_a_time(
+    library: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut, reading, most = ingest._cut, [], []
+
+    def slowly(name: str, data: bytes, known: str | None) -> Any:
+        reading.append(name)
+        time.sleep(0.02)
+        most.append(len(reading))
+        reading.remove(name)
+        return cut(name, data, known)
+
+    monkeypatch.setattr(ingest, "_cut", slowly)
+    await asyncio.gather(*(library.knowledge.take(f"{at}.md", TEA.encode(), GLOBAL) for at in range(4)))
+    assert most == [1, 1, 1, 1]
+    assert len(await library.knowledge.documents(ANNA)) == 4

@@ -25,7 +25,10 @@ async def test_the_description_has_examples_and_how_to_get_in(serve: Serve) -> N
     assert described["info"]["title"] == "Hachi"
     assert described["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
     schemas = described["components"]["schemas"]
-    for name in ("ChatRequest", "NewMemory", "SessionMemory", "TaskChange", "Value", "Changed"):
+    for name in (
+        *("ChatRequest", "NewMemory", "SessionMemory", "TaskChange", "Value", "Changed"),
+        "NewDocument",
+    ):
         assert schemas[name]["examples"], name
     talk = described["paths"]["/v1/chat/completions"]["post"]["responses"]["200"]["content"]
     assert talk["application/json"]["example"]["object"] == "chat.completion"

@@ -1,0 +1,174 @@
+"""OpenAI's client for Node against `hachi serve`, each a process of its own, with a scripted model behind."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_server import Call, Drop, Fail, Hang, ScriptedServer, answer
+
+HERE = Path(__file__).parent / "node"
+NODE = shutil.which("node")
+
+pytestmark = [
+    pytest.mark.skipif(
+        NODE is None, reason="there is no node; install Node.js 20 or newer, then: make test-node"
+    ),
+    pytest.mark.skipif(
+        not (HERE / "node_modules" / "openai").is_dir(), reason="to install the client: make test-node"
+    ),
+]
+
+Serve = Callable[..., Any]
+Client = Callable[[str], Awaitable[Any]]
+
+
+@asynccontextmanager
+async def process(
+    *command: str, env: dict[str, str], **pipes: Any
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Ends with the block at the latest."""
+    running = await asyncio.create_subprocess_exec(*command, env=os.environ | env, **pipes)
+    try:
+        yield running
+    finally:
+        if running.returncode is None:
+            running.terminate()
+        async with asyncio.timeout(20):
+            await running.communicate()
+
+
+@pytest.fixture
+async def serve(home: Path, server: ScriptedServer, open_pet: Callable[..., Awaitable[Any]]) -> Serve:
+    """`async with serve(**settings) as ask`: `hachi serve` runs; `await ask(task)` is what the client saw."""
+
+    @asynccontextmanager
+    async def running(**settings: str) -> AsyncIterator[Client]:
+        pet = await open_pet()
+        _, secret = await pet.keys.create("node", "user", "ana", now=pet.clock())
+        env = {
+            "HACHI_HOME": str(home),
+            "HACHI_EMBEDDER": "bundled",
+            "HACHI_MODEL": "tiny",
+            "HACHI_API": "chat",
+        }
+        env |= {
+            "OPENAI_BASE_URL": server.url,
+            "OPENAI_API_KEY": "sk-1",
+            "HACHI_MODEL_RETRIES": "0",
+            **settings,
+        }
+        code = "import sys; from agent.surfaces.cli import main; sys.exit(main())"
+        command = (sys.executable, "-c", code, "serve", "--port", "0")
+        async with process(*command, env=env, stderr=asyncio.subprocess.PIPE) as hachi:
+            assert hachi.stderr is not None
+            line = (await asyncio.wait_for(hachi.stderr.readline(), 60)).decode()
+            found = re.search(r"listening on (http://\S+);", line)
+            assert found, line
+
+            async def ask(task: str) -> Any:
+                reach = {"HACHI_URL": f"{found[1]}/v1", "HACHI_KEY": secret}
+                pipe = asyncio.subprocess.PIPE
+                async with (
+                    asyncio.timeout(60),
+                    process(
+                        str(NODE), str(HERE / "client.mjs"), task, env=reach, stdout=pipe, stderr=pipe
+                    ) as node,
+                ):
+                    out, err = await node.communicate()
+                    assert node.returncode == 0, err.decode()
+                    return json.loads(out)
+
+            yield ask
+
+    return running
+
+
+async def test_it_talks_and_hears_what_was_remembered(serve: Serve, server: ScriptedServer) -> None:
+    rows = {"content": "Ana rows on Fridays", "subjects": ["ana"]}
+    server.script(Call("remember", rows), answer("Enjoy the water, Ana."))
+    async with serve() as ask:
+        saw = await ask("whole")
+
+    told = saw["answer"]
+    assert told["object"] == "chat.completion"
+    assert told["choices"][0]["message"] == {"role": "assistant", "content": "Enjoy the water, Ana."}
+    assert told["choices"][0]["finish_reason"] == "stop"
+    usage = told["usage"]
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"] > 0
+    [learned] = told["memories"]
+    assert (learned["content"], learned["use"], learned["action"]) == (
+        "Ana rows on Fridays",
+        "learned",
+        "add",
+    )
+    assert told["trace_id"].startswith("trace_")
+    assert (saw["models"], saw["one"]) == (["hachi"], "hachi")
+
+
+async def test_it_reads_the_stream_to_its_memories_and_its_usage(
+    serve: Serve, server: ScriptedServer
+) -> None:
+    rows = {"content": "Ana rows on Fridays", "subjects": ["ana"]}
+    server.script(Call("remember", rows), answer("On Fridays, Ana."), answer("As I said: on Fridays."))
+    async with serve() as ask:
+        *talk, usage = (await ask("stream"))["chunks"]
+        helped = await ask("helper")
+
+    pieces = [chunk["choices"][0]["delta"].get("content") or "" for chunk in talk]
+    assert "".join(pieces) == "On Fridays, Ana."
+    assert len([piece for piece in pieces if piece]) > 1
+    assert [chunk["choices"][0]["finish_reason"] for chunk in talk] == [None] * (len(talk) - 1) + ["stop"]
+    assert [memory["content"] for memory in talk[-1]["memories"]] == ["Ana rows on Fridays"]
+    assert (usage["choices"], usage["usage"]["completion_tokens"] > 0) == ([], True)
+    assert len({chunk["id"] for chunk in [*talk, usage]}) == 1
+    assert helped == {"text": "As I said: on Fridays.", "final": "As I said: on Fridays."}
+
+
+async def test_it_raises_the_errors_that_it_has_and_repeats_no_turn(
+    serve: Serve, server: ScriptedServer, rows: Callable[..., list[dict[str, Any]]]
+) -> None:
+    long = '{"message": "Once upon a time there was a house", "memories": []}'
+    server.script(Fail(500), Fail(500), Drop(long, pieces=5))
+    async with serve() as ask:
+        saw = await ask("errors")
+
+    shown = {
+        what: tuple(error[name] for name in ("name", "status", "code", "sent")) for what, error in saw.items()
+    }
+    assert shown == {
+        "key": ("AuthenticationError", 401, "invalid_api_key", 1),
+        "wrong": ("BadRequestError", 400, "bad_input", 1),
+        "empty": ("BadRequestError", 400, "too_short", 1),
+        "nowhere": ("NotFoundError", 404, "not_found", 1),
+        "model": ("InternalServerError", 503, "model_unavailable", 1),
+        "streamed": ("InternalServerError", 503, "model_unavailable", 1),
+        "cut": ("APIError", None, "model_unavailable", 1),
+    }
+    assert saw["key"]["message"] == "401 no such key"
+    assert saw["empty"]["param"] == "messages"
+    assert len(rows("SELECT id FROM messages WHERE role = 'user'")) == 3  # said once each
+
+
+async def test_it_waits_as_long_as_it_is_told_to(serve: Serve) -> None:
+    async with serve(HACHI_HTTP_RATE="30") as ask:
+        saw = await ask("patience")
+    assert saw["asked"] >= 31
+    assert saw["sent"] == saw["asked"] + 1
+    shown = tuple(saw["impatient"][name] for name in ("name", "status", "code", "sent"))
+    assert shown == ("RateLimitError", 429, "rate_limit_exceeded", 1)
+
+
+async def test_when_it_leaves_the_model_is_left_too(serve: Serve, server: ScriptedServer) -> None:
+    server.script(Hang('{"message": "Once upon a time there was", "memories": []}', pieces=5))
+    async with serve() as ask:
+        assert await ask("leave") == {"left": True}
+        async with asyncio.timeout(10):
+            await server.left.wait()
