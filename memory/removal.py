@@ -11,6 +11,7 @@ from datetime import datetime
 from sqlalchemy import delete
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.audience import user_key
 from memory.database import Database
 from memory.errors import IndexUnavailable
 from memory.index import Index
@@ -89,6 +90,15 @@ class Removal:
                 return
             work = await self._queue.add(connection, UNINDEX, user, {"ids": ids}, self._clock())
         await self._unindex(ids, [work])
+
+    async def make_private(self, memory: Memory, user: str) -> None:
+        """What a person told in places is theirs alone from now on: see `MemoryStore.withdraw`."""
+        now = self._clock()
+        async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
+            ids = await self._store.withdraw(connection, memory, user, now)
+            await _forget_summaries(connection, user)
+            work = [await self._queue.add(connection, UNINDEX, user, {"ids": ids}, now)] if ids else []
+        await self._unindex(ids, work)
 
     async def _unindex(self, ids: Sequence[str], work: Sequence[str]) -> None:
         try:

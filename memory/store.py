@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 from sqlalchemy import (
     ColumnElement,
@@ -25,8 +24,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory import spans
 from memory.aliases import Aliases
-from memory.audience import Audience, user_key
+from memory.audience import PRIVATE, Audience, user_key
 from memory.database import Database, Overtaken
 from memory.errors import NotFound
 from memory.records import Memory
@@ -49,6 +49,8 @@ from memory.tables import memories, memory_aliases, memory_owners, memory_update
 
 CORRECTED = "corrected on purpose"
 """Why something gave way that people had pointed at."""
+MADE_PRIVATE = "made private"
+"""The reason of the step, from a memory to itself, that took it back from the places it was told in."""
 WHOLE_ID = 36
 """Characters of a uuid."""
 
@@ -64,6 +66,16 @@ class _Kept:
     aliases: Aliases
     writes: int
     at: datetime
+
+
+def tellers(owners: Iterable[str], user: str) -> set[str]:
+    """The keys of the people by whose word a memory is known: `user`, who told it first, and those among its
+    active owners."""
+    return {owner for owner in owners if owner.startswith("user:")} | {user_key(user)}
+
+
+def _is_place(owner: str) -> bool:
+    return owner.startswith("place:")
 
 
 class MemoryStore:
@@ -216,7 +228,7 @@ class MemoryStore:
         )
         await connection.execute(
             insert(memory_updates).values(
-                id=str(uuid4()),
+                id=spans.new_id(),
                 user_id=user,
                 old_id=old.id,
                 new_id=new_id,
@@ -299,7 +311,7 @@ class MemoryStore:
         await connection.execute(lock)  # whoever says it at this moment says it before or after
         active = select(memory_owners.c.owner).where(here, is_active())
         owners = set((await connection.execute(active)).scalars())
-        said_by = {owner for owner in owners if owner.startswith("user:")} or {user_key(memory.user_id)}
+        said_by = tellers(owners, memory.user_id)
         if not owners or user_key(user) not in said_by:
             raise NotFound(f"memory {memory.id!r} is not {user}'s to take away: somebody else said it")
         others = sorted(said_by - {user_key(user)})
@@ -310,6 +322,44 @@ class MemoryStore:
         gone = await self._take_away(connection, [(memory.id, {user_key(user)} if others else owners)])
         await index_again(connection, [memory.id])
         return gone
+
+    async def withdraw(
+        self, connection: AsyncConnection, memory: Memory, user: str, now: datetime
+    ) -> list[str]:
+        """Take a memory back from all places, as if it had never been told there: what it had replaced there
+        goes too. `user`, who alone told it, keeps it as their own. Returns the ids of the rows that nobody
+        needs any more and that are deleted. Raises NotFound where it is in no place, or somebody else told it
+        too."""
+        here, own = memory_owners.c.memory_id == memory.id, user_key(user)
+        lock = select(memories.c.id).where(memories.c.id == memory.id).with_for_update()
+        await connection.execute(lock)  # whoever says it at this moment says it before or after
+        links = (await connection.execute(select(memory_owners).where(here))).all()
+        active = {link.owner for link in links if not link.superseded}
+        if tellers(active, memory.user_id) != {own} or not any(map(_is_place, active)):
+            raise NotFound(f"memory {memory.id!r} is not {user}'s to make private: somebody else told it too")
+        key = links[0].content_key
+        if own not in {link.owner for link in links} and not await self.holders(connection, [own], key):
+            await self.link(connection, memory.id, [own], key)
+        places = {link.owner for link in links if _is_place(link.owner)}
+        gone = await self._take_away(connection, [(memory.id, places)])
+        await self._forget_in_places(connection, memory.id)
+        if memory.id not in gone:
+            alone = update(memories).where(memories.c.id == memory.id)
+            await connection.execute(alone.values(place=str(PRIVATE)))
+            step = {"id": spans.new_id(), "user_id": user, "old_id": memory.id, "new_id": memory.id}
+            why = {"reason": MADE_PRIVATE, "created_at": now, "owners": [own]}
+            await connection.execute(insert(memory_updates).values(**step, **why))
+            await index_again(connection, [memory.id])
+        return gone
+
+    async def _forget_in_places(self, connection: AsyncConnection, id: str) -> None:
+        """No history of a place shows the memory as what was there before."""
+        steps = select(memory_updates).where(memory_updates.c.old_id == id)
+        for step in (await connection.execute(steps)).all():
+            same = memory_updates.c.id == step.id
+            left = [owner for owner in step.owners if not _is_place(owner)]
+            kept = update(memory_updates).where(same).values(owners=left)
+            await connection.execute(kept if left else delete(memory_updates).where(same))
 
     async def delete(self, connection: AsyncConnection, ids: Collection[str]) -> list[str]:
         """Delete rows for everybody, and what they had replaced. Returns all ids that went."""

@@ -92,9 +92,11 @@ class Interaction:
     began: float
     on: Posted | None = None
     answered: str = ""
-    """The kind of the first answer: `thinking`, `updating`, `message`."""
+    """The kind of the first answer: `thinking`, `updating`, `message`, `modal`."""
     ephemeral: bool = False
     original: Posted | None = None
+    modal: Json | None = None
+    """What it was answered with, if it was a modal."""
     follow_ups: list[Posted] = field(default_factory=list)
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -205,6 +207,16 @@ class DiscordServer:
         data = {"custom_id": on.button(label)["custom_id"], "component_type": 2}
         return await self._interact(3, data, by, on.channel, EVERYBODY_MAY, on)
 
+    async def fill_in(self, pressed: Interaction, text: str) -> Interaction:
+        """A person fills in the modal that a button brought up, and sends it."""
+        await self.until(lambda: pressed.modal)
+        assert pressed.modal is not None
+        label = pressed.modal["components"][0]
+        entry = {"type": 4, "custom_id": label["component"]["custom_id"], "value": text}
+        given = [{"type": 18, "id": 1, "component": entry}]
+        data = {"custom_id": pressed.modal["custom_id"], "components": given}
+        return await self._interact(5, data, pressed.user, pressed.channel, EVERYBODY_MAY, pressed.on)
+
     async def _interact(
         self,
         type: int,
@@ -294,6 +306,12 @@ class DiscordServer:
         assert self._socket is not None
         self.connected.clear()
         await self._socket.send_str(json.dumps({"op": 7, "d": None}))
+
+    async def invalidate(self) -> None:
+        """The session is over: whoever wants one begins anew, and hears nothing of what was missed."""
+        assert self._socket is not None
+        self.connected.clear()
+        await self._socket.send_str(json.dumps({"op": 9, "d": False}))
 
     async def _gateway(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
@@ -468,9 +486,12 @@ class DiscordServer:
         if made.answered:
             raise _Refused(400, 40060, "Interaction has already been acknowledged.")
         body = await request.json()
-        kinds = {4: "message", 5: "thinking", 6: "updating", 7: "update"}
-        made.answered = kinds[body["type"]]
+        kinds = {4: "message", 5: "thinking", 6: "updating", 7: "update", 9: "modal"}
         data = body.get("data") or {}
+        if body["type"] == 9:
+            self._check_modal(data)
+            made.modal = data
+        made.answered = kinds[body["type"]]
         made.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
         if made.answered == "updating":
             made.original = made.on
@@ -493,7 +514,7 @@ class DiscordServer:
             raise _Refused(404, 10008, "Unknown Message")
         body = await request.json()
         self._change(made.original, body)
-        if "content" in body:
+        if "content" in body and made.original.ephemeral:  # a menu gives way; what all see is not for one
             made.done.set()
         return self._as_json(made.original)
 
@@ -523,6 +544,16 @@ class DiscordServer:
         wrong = len(rows) > 5 or len(set(ids)) < len(ids) or any(not 0 < len(id) <= 100 for id in ids)
         if wrong or any(len(row["components"]) > 5 for row in rows):
             raise _Refused(400, 50035, "Invalid Form Body: components")
+
+    def _check_modal(self, modal: Json) -> None:
+        wrong = not 1 <= len(modal["title"]) <= 45 or not 1 <= len(modal["custom_id"]) <= 100
+        for label in modal["components"]:
+            entry = label["component"]
+            wrong |= label["type"] != 18 or not 1 <= len(label["label"]) <= 45 or entry["type"] != 4
+            wrong |= not 1 <= entry.get("max_length", 4000) <= 4000
+            wrong |= len(entry.get("value") or "") > entry.get("max_length", 4000)
+        if wrong or not 1 <= len(modal["components"]) <= 5:
+            raise _Refused(400, 50035, "Invalid Form Body: modal")
 
     def _add(self, channel: int, body: Json) -> Posted:
         posted = Posted(next(self._ids), channel, body, [body["content"]])

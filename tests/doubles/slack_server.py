@@ -90,6 +90,10 @@ class SlackServer:
         """All that the bot posted and that is still there, in order."""
         self.homes: dict[str, dict[str, Any]] = {}
         """Person → the App Home last published for them."""
+        self.modals: dict[str, dict[str, Any]] = {}
+        """Person → the modal last shown to them."""
+        self.triggers: dict[str, str] = {}
+        """Trigger → who did what it was given out for; each opens one modal."""
         self.statuses: list[tuple[str, str, str]] = []
         """(channel, thread, status), in order."""
         self.responses: list[dict[str, Any]] = []
@@ -100,6 +104,8 @@ class SlackServer:
         """Path → content type and content of what people attached."""
         self.acknowledged: list[str] = []
         """Envelopes of Socket Mode that were answered, in order."""
+        self.said_back: dict[str, Any] = {}
+        """Envelope → what its acknowledgement said."""
         self.connections = 0
         """How often Socket Mode was connected to."""
         self.deaf: set[str] = set()
@@ -231,6 +237,8 @@ class SlackServer:
         self, button: dict[str, Any], *, user: str, channel: str = "D1", home: bool = False
     ) -> dict[str, Any]:
         """A button that somebody pressed, in a message or in the App Home."""
+        trigger = f"trigger.{next(self._numbers)}"
+        self.triggers[trigger] = user
         where: dict[str, Any] = {
             "container": {"type": "view", "view_id": "V1"},
             "view": {"id": "V1", "type": "home"},
@@ -247,9 +255,26 @@ class SlackServer:
             "team": {"id": TEAM, "domain": "acme"},
             "api_app_id": APP,
             "token": "old",
-            "trigger_id": f"trigger.{next(self._numbers)}",
+            "trigger_id": trigger,
             "actions": [{**button, "block_id": "b", "action_ts": "1.1"}],
             **where,
+        }
+
+    def filled_in(self, words: str, *, user: str) -> dict[str, Any]:
+        """The modal that a person was shown, sent with these words in its one field."""
+        modal = self.modals[user]
+        [block] = modal["blocks"]
+        entry = {"type": "plain_text_input", "value": words or None}
+        values = {block["block_id"]: {block["element"]["action_id"]: entry}}
+        return {
+            "type": "view_submission",
+            "team": {"id": TEAM, "domain": "acme"},
+            "user": {"id": user, "username": user.lower(), "team_id": TEAM},
+            "api_app_id": APP,
+            "token": "old",
+            "trigger_id": f"trigger.{next(self._numbers)}",
+            "view": modal | {"id": "V2", "state": {"values": values}, "hash": "1.1"},
+            "response_urls": [],
         }
 
     def attach(self, name: str, content: bytes, type: str = "text/plain", **other: Any) -> dict[str, Any]:
@@ -355,7 +380,9 @@ class SlackServer:
         self._sockets.append(socket)
         async for message in socket:
             if message.type == WSMsgType.TEXT:
-                self.acknowledged.append(json.loads(message.data)["envelope_id"])
+                acknowledged = json.loads(message.data)
+                self.acknowledged.append(acknowledged["envelope_id"])
+                self.said_back[acknowledged["envelope_id"]] = acknowledged.get("payload")
                 self.changed.set()
         if socket in self._sockets:
             self._sockets.remove(socket)
@@ -476,6 +503,22 @@ class SlackServer:
         self.homes[arguments["user_id"]] = arguments["view"]
         return {"view": arguments["view"] | {"id": "V1"}}
 
+    def open_modal(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        if (user := self.triggers.pop(arguments["trigger_id"], None)) is None:
+            raise Refused("expired_trigger_id")
+        view = arguments["view"]
+        view = json.loads(view) if isinstance(view, str) else view
+        if len(view["title"]["text"]) > 24 or len(view["private_metadata"]) > 3_000:
+            raise Refused("invalid_arguments")
+        for block in view["blocks"]:
+            entry = block["element"]
+            if len(entry.get("initial_value", "")) > entry.get("max_length", 3_000):
+                raise Refused("invalid_arguments")
+            if not 1 <= entry.get("max_length", 3_000) <= 3_000 or len(block["label"]["text"]) > 2_000:
+                raise Refused("invalid_arguments")
+        self.modals[user] = view
+        return {"view": view | {"id": "V2"}}
+
     def open_connection(self, _: dict[str, Any]) -> dict[str, Any]:
         return {"url": f"{self.url.replace('http', 'ws')}/socket"}
 
@@ -504,6 +547,7 @@ METHODS: dict[str, Callable[[SlackServer, dict[str, Any]], dict[str, Any] | None
     "conversations.info": SlackServer.info,
     "conversations.open": SlackServer.open_dm,
     "users.info": SlackServer.user,
+    "views.open": SlackServer.open_modal,
     "views.publish": SlackServer.publish,
 }
 

@@ -296,13 +296,13 @@ async def test_a_step_that_was_taken_back_leaves_no_trace(house: House) -> None:
     old = await house.remember(PARIS, "ben", ACME)
     house.clock.move(days=1)
     new = await house.remember(LYON, "anna", ACME)
-    ben = Audience.of("ben", Place.parse(ACME))
-    await house.history.undo(str(new.id), ben, "ben", house.clock.now)
+    there = Audience.of("anna", Place.parse(ACME))
+    await house.history.undo(str(new.id), there, "anna", house.clock.now)
 
     await erase(house)
 
     assert await house.known("cleo", ACME) == {PARIS}
-    assert await house.history.of(str(old.id), ben) == []
+    assert await house.history.of(str(old.id), there) == []
 
 
 async def test_their_own_history_goes_with_the_superseded_texts(house: House) -> None:

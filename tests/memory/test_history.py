@@ -79,3 +79,104 @@ async def test_nobody_takes_back_what_they_may_not_read(house: House) -> None:
         with pytest.raises(NotFound):
             await house.history.undo(ids[2], audience, "ben", house.clock.now)
     assert await house.known("mickael") == {CITIES[2]}
+
+
+# In a place.
+
+
+def there(user: str, place: str = "acme") -> Audience:
+    return Audience.of(user, Place.parse(place))
+
+
+async def test_taken_back_in_a_place_it_is_taken_back_there_and_for_who_told_it(house: House) -> None:
+    ids = await move_about(house, "acme")
+    undone = await house.history.undo(ids[2], there("mickael"), "mickael", house.clock.now)
+    assert (undone.old_content, undone.new_content) == (CITIES[2], CITIES[1])
+    assert await house.known("mickael") == await house.known("ben", "acme") == {CITIES[1]}
+    await house.indexing.catch_up()
+    assert await house.found("where does Mickael live?", "ben", "acme") == {CITIES[1]}
+    house.clock.move(minutes=1)
+    with pytest.raises(NotFound, match="nothing that could be brought back"):
+        await house.history.undo(ids[2], there("mickael"), "mickael", house.clock.now)
+
+
+async def test_nobody_takes_back_for_a_place_what_somebody_else_told(house: House) -> None:
+    ids = await move_about(house, "acme")
+    for user in ("ben", "anna"):
+        with pytest.raises(NotFound, match=f"not {user}'s to take back"):
+            await house.history.undo(ids[2], there(user), user, house.clock.now)
+    assert await house.known("ben", "acme") == await house.known("mickael") == {CITIES[2]}
+
+
+async def test_who_was_corrected_by_another_does_not_take_that_back(house: House) -> None:
+    first = await house.remember(CITIES[0], "mickael", "acme")
+    house.clock.move(days=1)
+    await house.remember(CITIES[1], "ben", "acme")
+    with pytest.raises(NotFound, match="not mickael's to take back"):
+        await house.history.undo(str(first.id), there("mickael"), "mickael", house.clock.now)
+    assert await house.known("mickael", "acme") == {CITIES[1]}
+
+
+async def test_what_two_have_told_neither_takes_back_for_the_place(house: House) -> None:
+    await house.remember(CITIES[0], "mickael", "acme")
+    house.clock.move(days=1)
+    for user in ("mickael", "ben"):
+        new = await house.remember(CITIES[1], user, "acme")
+    for user in ("mickael", "ben"):
+        with pytest.raises(NotFound, match="somebody else told it"):
+            await house.history.undo(str(new.id), there(user), user, house.clock.now)
+    assert await house.known("anna", "acme") == {CITIES[1]}
+    await house.history.undo(str(new.id), MICKAEL, "mickael", house.clock.now)  # for himself he may
+    assert await house.known("mickael") == {CITIES[0]}
+    assert await house.known("anna", "acme") == {CITIES[1]}
+
+
+async def test_who_told_of_the_past_does_not_end_what_another_has_told_since(house: House) -> None:
+    """What is said to have been before is kept below what is known now: that is not to be turned round."""
+    now = house.clock.now
+    house.clock.move(days=9)
+    await house.remember(CITIES[1], "ben", "acme")
+    old = await house.remember(CITIES[0], "mickael", "acme", said_at=now)
+    steps = await house.history.of(str(old.id), there("mickael"))
+    assert [(step.old_content, step.user_id) for step in steps] == [(CITIES[0], "mickael")]
+    for step in steps:
+        with pytest.raises(NotFound, match="not mickael's to take back"):
+            await house.history.undo(step.old_id, there("mickael"), "mickael", house.clock.now)
+    assert await house.known("anna", "acme") == {CITIES[1]}
+
+
+async def test_where_they_have_gone_on_in_private_that_stays(house: House) -> None:
+    ids = [str((await house.remember(city, "mickael", "acme")).id) for city in CITIES[:1]]
+    house.clock.move(days=1)
+    ids.append(str((await house.remember(CITIES[1], "mickael", "acme")).id))
+    house.clock.move(days=1)
+    await house.remember(CITIES[2], "mickael")
+    await house.history.undo(ids[1], there("mickael"), "mickael", house.clock.now)
+    assert await house.known("ben", "acme") == {CITIES[0]}
+    assert await house.known("mickael") == {CITIES[2]}
+
+
+async def test_what_replaced_something_in_the_place_alone_is_taken_back_there_alone(house: House) -> None:
+    """In private nothing was there to be replaced, or something else."""
+    await house.remember(CITIES[0], "ben", "acme")
+    house.clock.move(days=1)
+    new = await house.remember(CITIES[1], "mickael", "acme")
+    await house.history.undo(str(new.id), there("mickael"), "mickael", house.clock.now)
+    assert await house.known("anna", "acme") == {CITIES[0]}
+    assert await house.known("ben") == {CITIES[0]}
+
+
+async def test_in_a_thread_who_told_it_takes_back_what_was_told_in_its_channel(house: House) -> None:
+    ids = await move_about(house, "acme/general")
+    await house.history.undo(ids[2], there("mickael", "acme/general/7"), "mickael", house.clock.now)
+    assert await house.known("ben", "acme/general") == {CITIES[1]}
+
+
+async def test_what_was_told_to_everybody_is_taken_back_by_who_told_it(house: House) -> None:
+    for city in CITIES[:2]:
+        new = await house.remember(city, "admin", everybody=True)
+        house.clock.move(days=1)
+    with pytest.raises(NotFound):
+        await house.history.undo(str(new.id), Audience.of("ben"), "ben", house.clock.now)
+    await house.history.undo(str(new.id), Audience.of("admin"), "admin", house.clock.now)
+    assert await house.known("ben") == {CITIES[0]}

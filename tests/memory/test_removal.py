@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.audience import Audience
+from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.removal import UNINDEX
 
@@ -213,3 +213,146 @@ async def test_deleting_what_is_being_indexed_leaves_nothing_in_the_index(house:
     )
     assert await house.known("mickael") == set()
     assert await house.index.count() == 0
+
+
+# What people take out of a place.
+
+
+async def make_private(house: House, user: str = "mickael", place: str | None = "acme") -> None:
+    await house.removal.make_private(await house.the_memory(user, place), user)
+
+
+async def test_what_is_made_private_is_the_tellers_alone(house: House) -> None:
+    decision = await house.remember(SHOULDER, "mickael", "acme")
+    await house.indexing.catch_up()
+    await make_private(house)
+    assert await house.known("ben", "acme") == await house.known("mickael", "acme") == set()
+    assert await house.found("shoulder", "ben", "acme") == set()  # the index has yet to hear of it
+    memory = await house.the_memory("mickael")
+    assert (memory.id, memory.place, memory.owners) == (decision.id, "dm", {"user:mickael"})
+    await house.indexing.catch_up()
+    assert await house.found("shoulder", "ben", "acme") == set()
+    assert await house.found("shoulder", "mickael") == {SHOULDER}
+
+
+async def test_that_it_was_made_private_stands_in_the_tellers_history_and_in_nobody_elses(
+    house: House,
+) -> None:
+    decision = await house.remember(SHOULDER, "mickael", "acme")
+    await make_private(house)
+    [step] = await house.history.of(str(decision.id), Audience.of("mickael"))
+    assert (step.reason, step.user_id, step.old_id, step.new_id) == (
+        "made private",
+        "mickael",
+        decision.id,
+        decision.id,
+    )
+    for user in ("ben", "mickael"):
+        there = Audience.of(user, Place.parse("acme"))
+        assert await house.history.of(str(decision.id), there) == []
+    with pytest.raises(NotFound):  # it is told again where it is to be known again
+        await house.history.undo(str(decision.id), Audience.of("mickael"), "mickael", house.clock.now)
+
+
+async def test_the_places_history_forgets_it_and_what_it_had_replaced(house: House) -> None:
+    first = await house.remember(SHOULDER, "mickael", "acme")
+    house.clock.move(days=1)
+    second = await house.remember(SHOULDER_ON, "mickael", "acme")
+    await make_private(house)
+    assert await house.known("ben", "acme") == set()
+    for id in (first.id, second.id):
+        assert await house.history.of(str(id), Audience.of("ben", Place.parse("acme"))) == []
+    assert await house.known("mickael") == {SHOULDER_ON}
+    house.clock.move(days=1)
+    await house.history.undo(str(second.id), Audience.of("mickael"), "mickael", house.clock.now)
+    assert await house.known("mickael") == {SHOULDER}
+    assert await house.known("ben", "acme") == set()
+
+
+async def test_what_was_brought_back_there_leaves_no_trace_either(house: House) -> None:
+    first = await house.remember("Mickael lives in Paris", "mickael", "acme")
+    house.clock.move(days=1)
+    second = await house.remember("Mickael moved to Lyon", "mickael", "acme")
+    there = Audience.of("mickael", Place.parse("acme"))
+    house.clock.move(days=1)
+    await house.history.undo(str(second.id), there, "mickael", house.clock.now)
+    await make_private(house)
+    texts = [step.old_content for step in await house.history.of(str(first.id), there)]
+    assert texts == []
+    assert await house.known("ben", "acme") == set()
+
+
+async def test_nobody_makes_private_what_somebody_else_told(house: House) -> None:
+    await house.remember(SHOULDER, "mickael", "acme")
+    for user in ("ben", "anna"):
+        with pytest.raises(NotFound, match=f"not {user}'s to make private"):
+            await make_private(house, user)
+    await house.remember(SHOULDER, "ben", "acme")
+    for user in ("ben", "mickael"):
+        with pytest.raises(NotFound, match="somebody else told it too"):
+            await make_private(house, user)
+    assert await house.known("anna", "acme") == {SHOULDER}
+
+
+async def test_what_another_told_first_and_holds_otherwise_by_now_stays_in_the_place(house: House) -> None:
+    for user in ("ben", "mickael"):
+        await house.remember("Ben lives in Paris", user, "acme")
+        house.clock.move(days=1)
+    await house.remember("Ben lives in Lyon", "ben")  # in private
+    assert await house.known("ben") == {"Ben lives in Lyon"}
+    with pytest.raises(NotFound):
+        await make_private(house)
+    await house.removal.delete(await house.the_memory("mickael"), "mickael")
+    assert await house.known("anna", "acme") == {"Ben lives in Paris"}
+    assert await house.known("mickael") == set()
+
+
+async def test_what_is_private_already_or_everybodys_is_left_alone(house: House) -> None:
+    await house.remember(SHOULDER, "mickael")
+    with pytest.raises(NotFound):
+        await make_private(house, place=None)
+    await house.remember("The office is in Lyon", "admin", everybody=True)
+    with pytest.raises(NotFound):
+        await make_private(house, "admin", None)
+    assert await house.known("ben") == {"The office is in Lyon"}
+
+
+async def test_who_knows_it_in_private_too_does_not_know_it_twice(house: House) -> None:
+    kept = await house.remember(SHOULDER, "mickael")
+    told = await house.remember(SHOULDER, "mickael", "acme")
+    await house.indexing.catch_up()
+    await make_private(house)
+    assert [memory.id for memory in await house.memories("mickael")] == [kept.id]
+    assert await house.known("ben", "acme") == set()
+    assert told.id != kept.id
+    assert await indexed(house, told.id) == set()
+
+
+async def test_what_they_know_better_in_private_they_keep_as_it_was_told_too(house: House) -> None:
+    await house.remember(SHOULDER_ON, "mickael")
+    await house.remember(SHOULDER, "mickael", "acme")
+    await make_private(house)
+    assert await house.known("mickael") == {SHOULDER_ON, SHOULDER}
+    assert await house.known("ben", "acme") == set()
+
+
+async def test_a_place_where_it_was_corrected_does_not_show_it_in_its_history_either(house: House) -> None:
+    for place in ("acme", "acme/7"):  # in a thread too: there it is the same memory
+        await house.remember("Mickael lives in Paris", "mickael", place)
+    house.clock.move(days=1)
+    newer = await house.remember("Mickael lives in Lyon", "ben", "acme")
+    there = Audience.of("ben", Place.parse("acme"))
+    assert len(await house.history.of(str(newer.id), there)) == 1
+    [there_too] = [m for m in await house.memories("mickael", "acme/7") if m.id != newer.id]
+    await house.removal.make_private(there_too, "mickael")
+    assert await house.history.of(str(newer.id), there) == []
+    assert await house.known("ben", "acme") == {"Mickael lives in Lyon"}
+    assert await house.known("mickael", "acme/7") == {"Mickael lives in Lyon"}
+    assert await house.known("mickael") == {"Mickael lives in Paris"}
+
+
+async def test_said_there_again_it_is_known_there_again(house: House) -> None:
+    await house.remember(SHOULDER, "mickael", "acme")
+    await make_private(house)
+    await house.remember(SHOULDER, "mickael", "acme")
+    assert await house.known("ben", "acme") == {SHOULDER}

@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
+UNDO, DELETE, MORE, DONE, ERASE, KEEP = "undo", "delete", "more", "done", "erase", "keep"
+EDIT, MAKE_PRIVATE = "edit", "private"
+"""What buttons do. `EDIT` asks for the new words first: see `Commands.words_of`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Button:
@@ -38,3 +42,15 @@ class Answer:
     note: str = ""
     """What follows the items."""
     buttons: tuple[Button, ...] = ()
+    settled: "Settled | None" = None
+    """Of which receipt nothing is left to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A receipt no longer holds: whoever shows it shows this instead."""
+
+    text: str
+    """What it said is remembered."""
+    became: str
+    """What became of it, in a few words."""

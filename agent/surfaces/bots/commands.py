@@ -5,31 +5,37 @@ nothing is shown that was said in private.
 """
 
 from collections.abc import Awaitable
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING
+from datetime import tzinfo
+from typing import TYPE_CHECKING, Any
 
-from agent.surfaces.bots.answers import Answer, Button, Item
+from agent.surfaces.bots.answers import (
+    DELETE,
+    DONE,
+    ERASE,
+    KEEP,
+    MAKE_PRIVATE,
+    MORE,
+    UNDO,
+    Answer,
+    Button,
+    Item,
+    Settled,
+)
 from agent.surfaces.bots.faults import told
-from agent.surfaces.bots.receipts import Receipt, receipts_of, until
+from agent.surfaces.bots.items import memory_item, receipt_item, short, task_item
+from agent.surfaces.bots.receipts import Receipt, receipts_of
 from agent.surfaces.bots.wording import context_items, erasure_answer, privacy_items
-from memory.audience import PRIVATE, Audience, Place, user_key
+from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
 from memory.places import Listening, Places
-from memory.records import Memory, Task
-from memory.zones import in_zone
 
 if TYPE_CHECKING:
     from agent.companion import Companion
 
 PAGE = 8
 """Memories that are shown at a time."""
-LONGEST_LINE = 300
-"""Characters of a memory or task in a list."""
-
-UNDO, DELETE, MORE, DONE, ERASE, KEEP = "undo", "delete", "more", "done", "erase", "keep"
-"""What buttons do."""
+NOT_THEIRS = "That is not there any more, or somebody else said it too."
 _HEARS: dict[Listening, str] = {
     "mentions": "Here I answer who mentions me or replies to me. Nothing else is read or kept.",
     "everything": "Here I answer everything that is written, and remember it for this channel.",
@@ -92,14 +98,29 @@ class Commands:
         """A button was pressed."""
         return await _answered(self._press(asker, action, value))
 
+    async def words_of(self, asker: Asker, id: str) -> str | Answer:
+        """What a memory says, for its teller to change; an answer where that is not for them to do."""
+        try:
+            memory = await self._pet.memory(id, user=asker.user, place=asker.place)
+        except NotFound:
+            return Answer(NOT_THEIRS)
+        except Exception as error:
+            return Answer(told(error))
+        return memory.content if asker.user == memory.user_id else Answer(NOT_THEIRS)
+
+    async def edit(self, asker: Asker, id: str, content: str) -> Answer:
+        """A memory is to say this instead."""
+        return await _answered(self._edit(asker, id, content))
+
     async def receipt_items(self, receipts: tuple[Receipt, ...], asker: Asker) -> tuple[Item, ...]:
-        """``remembered X until Friday``, each with a button that takes it back. Raises nothing."""
+        """``remembered X until Friday``, each with buttons to take it back, to change it and, in a channel,
+        to take it from there. Raises nothing."""
         try:
             zone = await self._zone(asker)
         except Exception as error:
             told(error)
             zone = None
-        return tuple(_receipt_item(receipt, self._pet.clock(), zone) for receipt in receipts)
+        return tuple(receipt_item(receipt, asker.place, self._pet.clock(), zone) for receipt in receipts)
 
     async def _memories(self, asker: Asker, query: str, skip: int) -> Answer:
         if query:
@@ -114,7 +135,7 @@ class Commands:
         zone = await self._zone(asker)
         return Answer(
             "This is what I remember" + (" of that:" if query else ":"),
-            tuple(_memory_item(memory, asker, self._pet.clock(), zone) for memory in found),
+            tuple(memory_item(memory, asker.user, self._pet.clock(), zone) for memory in found),
             note="" if asker.place.private else "What you told me in private I show in our direct messages.",
             buttons=(Button("More", MORE, str(skip + PAGE)),) if more else (),
         )
@@ -146,7 +167,7 @@ class Commands:
         if not open_:
             return Answer("No task is open here.")
         zone = await self._zone(asker)
-        return Answer("Your open tasks:", tuple(_task_item(task, zone) for task in open_[:PAGE]))
+        return Answer("Your open tasks:", tuple(task_item(task, zone) for task in open_[:PAGE]))
 
     async def _context(self, asker: Asker) -> Answer:
         known = await self._pet.context(user=asker.user, place=asker.place)
@@ -163,14 +184,11 @@ class Commands:
         return Answer(_HEARS[await self._places.listening(asker.place)])
 
     async def _press(self, asker: Asker, action: str, value: str) -> Answer:
-        try:
-            if action == DELETE:
-                gone = await self._pet.delete_memory(value, user=asker.user)
-                return Answer(f"Forgotten: {short(gone.content)}")
-            if action == UNDO:
-                return Answer(f"Taken back. I hold on to: {short(await self._undo(value, asker.user))}")
-        except NotFound:
-            return Answer("That is not there any more, or somebody else said it too.")
+        if action in (DELETE, UNDO, MAKE_PRIVATE):
+            try:
+                return await self._take(asker, action, value)
+            except NotFound:
+                return Answer(NOT_THEIRS)
         if action == DONE:
             return await self._finish(asker, value)
         if action == MORE:
@@ -179,6 +197,40 @@ class Commands:
             return erasure_answer(await self._pet.erase(user=asker.user))
         return Answer("All right, nothing was changed.")
 
+    async def _take(self, asker: Asker, action: str, id: str) -> Answer:
+        """Away, back, or out of the channel. Raises NotFound where it is not theirs to take."""
+        who: Any = {"user": asker.user, "place": asker.place}
+        if action == UNDO:
+            memory = await self._pet.memory(id, **who)  # what was replaced since is not taken back by this
+            step = await self._pet.undo(memory.id, **who)
+            settled = Settled(short(step.old_content), "taken back")
+            return Answer(f"Taken back. I hold on to: {short(step.new_content or '')}", settled=settled)
+        if action == MAKE_PRIVATE:
+            text = short((await self._pet.make_private(id, **who)).content)
+            still = "What you wrote in the channel stands there as before."
+            return Answer(f"Between us now: {text}", note=still, settled=Settled(text, "made private"))
+        gone = await self._pet.delete_memory(id, **who)
+        settled = Settled(short(gone.content), "forgotten")
+        try:
+            await self._pet.memory(gone.id, **who)
+        except NotFound:
+            return Answer(f"Forgotten: {settled.text}", settled=settled)
+        return Answer(f"Forgotten as yours; somebody else said it here too: {settled.text}", settled=settled)
+
+    async def _edit(self, asker: Asker, id: str, content: str) -> Answer:
+        who: Any = {"user": asker.user, "place": asker.place}
+        try:
+            old = await self._pet.memory(id, **who)
+            decision = await self._pet.update_memory(old.id, content, **who)
+        except NotFound:
+            return Answer(NOT_THEIRS)
+        await self._pet.indexing.try_to_catch_up()
+        receipts = receipts_of([decision])
+        if not receipts:
+            return Answer(f"Nothing was changed: {decision.reason}.")
+        items = await self.receipt_items(receipts, asker)
+        return Answer("Changed to:", items, settled=Settled(short(old.content), "changed"))
+
     async def _finish(self, asker: Asker, id: str) -> Answer:
         now, here = self._pet.clock(), _key(asker.place) or ""
         try:
@@ -186,18 +238,6 @@ class Commands:
         except NotFound:
             return Answer("That task is not open any more.")
         return Answer(f"Done: {short(change.task.description)}")
-
-    async def _undo(self, id: str, user: str) -> str:
-        """What holds again. For the person, and for the place where they said it."""
-        memory = await self._pet.memory(id, user=user)
-        step = await self._pet.undo(memory.id, user=user)
-        where = Place.parse(memory.place)
-        if memory.user_id == user and not where.private:
-            here = Audience(frozenset({where.key}))
-            with suppress(NotFound):  # it had replaced nothing there
-                await self._pet.past.undo(memory.id, here, user, self._pet.clock())
-            await self._pet.indexing.try_to_catch_up()
-        return step.new_content or ""
 
     async def _zone(self, asker: Asker) -> tzinfo:
         return (await self._pet.context(user=asker.user, place=asker.place)).zone
@@ -210,31 +250,5 @@ async def _answered(doing: Awaitable[Answer]) -> Answer:
         return Answer(told(error))
 
 
-def short(text: str) -> str:
-    """On one line, cut where it gets long."""
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 2]} …"
-
-
 def _key(place: Place) -> str | None:
     return None if place.private else place.key
-
-
-def _memory_item(memory: Memory, asker: Asker, now: datetime, zone: tzinfo) -> Item:
-    """Somebody else's is theirs to take away."""
-    theirs = user_key(asker.user) in memory.owners
-    buttons = (Button("Forget", DELETE, memory.id),) if theirs else ()
-    said = f"{in_zone(memory.created_at, zone):%Y-%m-%d}"
-    return Item(short(memory.content), f"{said}{until(memory.expires_at, now, zone)}", buttons)
-
-
-def _receipt_item(receipt: Receipt, now: datetime, zone: tzinfo | None) -> Item:
-    note = until(receipt.expires_at, now, zone).strip()
-    return Item(short(receipt.content), note, (Button("Undo", receipt.undo, receipt.id),))
-
-
-def _task_item(task: Task, zone: tzinfo) -> Item:
-    due = f"due {in_zone(task.due, zone):%Y-%m-%d %H:%M}" if task.due else ""
-    state = "in progress" if task.status == "in_progress" else ""
-    note = ", ".join(filter(None, (state, due)))
-    return Item(short(task.description), note, (Button("Done", DONE, task.id),))

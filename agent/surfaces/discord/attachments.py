@@ -1,56 +1,30 @@
-"""Files that come with a message: text is read, the others are named."""
+"""Files that come with a message on Discord."""
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 import discord
 
-from agent.surfaces.bots.people import display_name
+from agent.surfaces.bots import files
+from agent.surfaces.bots.files import File, Unreadable
 
 log = logging.getLogger("hachi.discord")
 
-MOST_FILES = 5
-MOST_BYTES = 64_000
-"""Of one file; a longer one is not read."""
-MOST_CHARACTERS = 60_000
-"""Of all files of a message."""
-
-_TYPES = ("text/", "application/json", "application/xml", "application/x-yaml", "application/toml")
-_ENDINGS = (
-    *("txt", "md", "csv", "tsv", "json", "jsonl", "yaml", "yml", "toml", "xml", "html", "log", "ini", "cfg"),
-    *("py", "js", "ts", "java", "c", "h", "cpp", "cs", "go", "rs", "rb", "php", "sh", "sql", "css", "diff"),
-)
-
 
 async def read_files(attachments: Sequence[discord.Attachment]) -> str:
-    """The text files word for word, each between its name, and why the others were not read. Raises nothing
-    of Discord's."""
-    parts, skipped, left = [], [], MOST_CHARACTERS
-    for number, file in enumerate(attachments):
-        name = display_name(file.filename, "a file")
-        text, why = (None, "one too many") if number >= MOST_FILES else await _text(file, left)
-        if text is None:
-            skipped.append(f"{name} ({why})")
-        else:
-            left -= len(text)
-            parts.append(f"[file {name}]\n{text}\n[end of {name}]")
-    if skipped:
-        parts.append(f"[attached, but not read: {'; '.join(skipped)}]")
-    return "\n\n".join(parts)
+    """What is in them, as the bots tell it. Raises nothing of Discord's."""
+    return await files.read_files([_file(attachment) for attachment in attachments])
 
 
-async def _text(file: discord.Attachment, left: int) -> tuple[str | None, str]:
-    """What is in it; or None, and why not."""
-    kind = (file.content_type or "").partition(";")[0].strip()
-    if not (kind.startswith(_TYPES) or file.filename.lower().rpartition(".")[2] in _ENDINGS):
-        return None, f"{display_name(kind, 'not text')}, I read text only"
-    if file.size > MOST_BYTES:
-        return None, f"more than {MOST_BYTES // 1000} kB"
+def _file(attachment: discord.Attachment) -> File:
+    kind = attachment.content_type or ""
+    return File(attachment.filename, kind, attachment.size, partial(_content, attachment))
+
+
+async def _content(attachment: discord.Attachment) -> bytes:
     try:
-        text = (await file.read()).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return None, "no text in UTF-8"
+        return await attachment.read()
     except (discord.DiscordException, OSError) as error:
         log.warning("an attachment cannot be read: %s: %s", type(error).__name__, error)
-        return None, "it could not be fetched"
-    return (text, "") if len(text) <= left else (None, "the files are too long together")
+        raise Unreadable("it could not be fetched") from error

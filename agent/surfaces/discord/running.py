@@ -1,15 +1,14 @@
 """Running the bot until it is told to stop; and what Discord's refusals mean."""
 
 import asyncio
-import signal
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import discord
 
 from agent.errors import HachiError, SettingsError
+from agent.surfaces.bots.stopping import stopping
 from agent.surfaces.discord.client import PERMISSIONS, HachiClient
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ async def run(pet: "Companion", token: str, say: Callable[[str], None] = print, 
     await pet.house()  # what is needed to think is loaded before anybody writes, and faults of settings told
     client = HachiClient(pet, **options)
     stop = asyncio.Event()
-    with _stopping(stop):
+    with stopping(stop):
         online = asyncio.create_task(_online(client, token))
         told = asyncio.create_task(_tell(client, say))
         stopped = asyncio.create_task(stop.wait())
@@ -66,21 +65,3 @@ async def _tell(client: HachiClient, say: Callable[[str], None]) -> None:
         int(client.application_id or 0), permissions=PERMISSIONS, scopes=("bot", "applications.commands")
     )
     say(f"on Discord as {client.user}; to invite it into a server, open {link}")
-
-
-class _stopping:
-    """SIGTERM and Ctrl-C set the event instead, so that what is being answered is finished."""
-
-    def __init__(self, stop: asyncio.Event) -> None:
-        self._stop = stop
-
-    def __enter__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            with suppress(NotImplementedError, RuntimeError):  # Windows; not the main thread
-                self._loop.add_signal_handler(number, self._stop.set)
-
-    def __exit__(self, *_: object) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            with suppress(NotImplementedError, RuntimeError):
-                self._loop.remove_signal_handler(number)

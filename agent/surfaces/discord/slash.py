@@ -2,15 +2,16 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import discord
 from discord import app_commands
 
-from agent.surfaces.bots.answers import Answer
-from agent.surfaces.bots.commands import ERASE, KEEP, MORE, Asker, Commands
+from agent.surfaces.bots.answers import EDIT, ERASE, KEEP, MORE, Answer, Settled
+from agent.surfaces.bots.commands import Asker, Commands
 from agent.surfaces.bots.faults import told
 from agent.surfaces.discord.places import place_of, user_name
-from agent.surfaces.discord.rendering import HachiButton, text_of, view_of, without
+from agent.surfaces.discord.rendering import EditModal, HachiButton, struck, text_of, view_of, without
 from memory.places import Listening
 
 log = logging.getLogger("hachi.discord")
@@ -122,12 +123,44 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
         await interaction.response.defer(ephemeral=True, thinking=True)
         await send(interaction, NOT_YOURS if asker else NOWHERE)
         return
+    if button.action == EDIT:
+        await _ask_for_words(commands, asker, button.value, interaction)
+        return
     await interaction.response.defer()
     answer = await commands.press(asker, button.action, button.value)
     if button.action in _REPLACES:
         view = view_of(answer, interaction.user.id)
         await interaction.edit_original_response(content=text_of(answer), view=view)
         return
-    if interaction.message is not None:
-        await interaction.edit_original_response(view=without(interaction.message, button))
+    await _settle(interaction, button.value, answer.settled)
     await send(interaction, answer)
+
+
+async def _ask_for_words(commands: Commands, asker: Asker, id: str, interaction: discord.Interaction) -> None:
+    """A modal is the first answer or none, and is due within 3 s: the memory is looked up before."""
+    words = await commands.words_of(asker, id)
+    if isinstance(words, Answer):
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        await send(interaction, words)
+        return
+
+    async def edited(submitted: discord.Interaction, content: str) -> None:
+        await submitted.response.defer()
+        answer = await commands.edit(asker, id, content)
+        if answer.settled:
+            await _settle(submitted, id, answer.settled)
+        await send(submitted, answer)
+
+    await interaction.response.send_modal(EditModal(words, edited))
+
+
+async def _settle(interaction: discord.Interaction, value: str, settled: Settled | None) -> None:
+    """What the message with the button said of a memory or task is done with: its buttons go, and a line in
+    which all could read what was remembered."""
+    message = interaction.message
+    if message is None:
+        return
+    changed: dict[str, Any] = {"view": without(message, value)}
+    if settled and (text := struck(message.content, settled)) != message.content:
+        changed["content"] = text
+    await interaction.edit_original_response(**changed)

@@ -23,7 +23,7 @@ from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.turns import Said, Turns
 from agent.surfaces.slack.asking import Asking
-from agent.surfaces.slack.events import Written, place_of, written_in
+from agent.surfaces.slack.events import Written, conversation_of, written_in
 from agent.surfaces.slack.files import read_files
 from agent.surfaces.slack.markup import mentioned, plain
 from agent.surfaces.slack.people import People
@@ -125,10 +125,10 @@ class HachiOnSlack:
 
     async def _speaks_in(self, written: Written) -> bool:
         """Whether the bot has spoken in this thread already."""
-        if written.thread is None:
+        if written.conversation is None:
             return False
         audience = Audience.of(written.speaker, written.place)
-        return bool(await self.pet.transcript.last(written.place.key, audience, 1))
+        return bool(await self.pet.transcript.last(written.conversation, audience, 1))
 
     async def _hear(self, context: Mapping[str, Any]) -> None:
         written: Written = context["written"]
@@ -144,11 +144,11 @@ class HachiOnSlack:
 
     def _said(self, written: Written, names: Mapping[str, str], listening: Listening, bot: str) -> Said:
         """A mention in a channel is answered in a thread that begins with it: to both it is one conversation,
-        and what is learned from it belongs to the channel, where it was said."""
-        thread, conversation = written.thread, None
+        and what is learned from it belongs to the channel."""
+        thread, conversation = written.thread, written.conversation
         if not (written.private or thread or listening == "everything"):
             thread = written.ts
-            conversation = place_of(written.team, written.channel, thread).key
+            conversation = conversation_of(written.place, thread)
         text = re.sub(
             rf"^(?:\s*<@{bot}(?:\|[^>]*)?>[\s,:]*)+|(?:\s*<@{bot}(?:\|[^>]*)?>)+\s*$", "", written.text
         )

@@ -2,20 +2,20 @@
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.surfaces.bots.answers import Answer
-from agent.surfaces.bots.commands import MORE, Asker, Commands
-from agent.surfaces.slack.blocks import ALONE, PRESSED, answer_blocks, plain_answer
-from agent.surfaces.slack.events import place_of, user_name
+from agent.surfaces.bots.answers import EDIT, MORE, Answer
+from agent.surfaces.bots.commands import Asker, Commands
+from agent.surfaces.slack.answering import Respond, asker_in, respond_with
+from agent.surfaces.slack.blocks import ALONE, PRESSED
+from agent.surfaces.slack.editing import EDITED, Editing
 from agent.surfaces.slack.home import publish_home
 from agent.surfaces.slack.markup import plain
 from agent.surfaces.slack.people import FAULTS
-from memory.audience import PRIVATE
 from memory.places import LISTENING
 
 log = logging.getLogger("hachi.slack")
@@ -34,25 +34,25 @@ NOT_ALLOWED = Answer("An admin of the workspace, or whoever made this channel, c
 LISTEN_USAGE = Answer(f"Say `/listen` and one of: {', '.join(LISTENING)}.")
 NO_FACT = Answer("Say what I shall remember: `/remember Ana prefers tea`.")
 
-Respond = Callable[..., Awaitable[Any]]
-
 
 class Asking:
     def __init__(self, commands: Commands, client: AsyncWebClient) -> None:
         self._commands = commands
         self._client = client
+        self._editing = Editing(commands, client)
 
     def add_to(self, app: AsyncApp) -> None:
         for name in COMMANDS:
             app.command(name)(self._command)
         app.action(re.compile(rf"^{PRESSED}\."))(self._press)
+        app.view(EDITED)(self._editing.submitted)
         app.event("app_home_opened")(self._home)
 
     async def _command(self, ack: Respond, respond: Respond, command: dict[str, Any], context: Any) -> None:
         await ack()
-        asker = _asker(context, command.get("channel_id"))
+        asker = asker_in(context, command.get("channel_id"))
         answer = await self._answer(command["command"], plain(command.get("text") or "", {}), asker, command)
-        await _respond(respond, answer, replace=False)
+        await respond_with(respond, answer, replace=False)
 
     async def _answer(self, name: str, text: str, asker: Asker, command: Mapping[str, Any]) -> Answer:
         commands = self._commands
@@ -103,14 +103,15 @@ class Asking:
             return
         container = body.get("container") or {}
         channel = (body.get("channel") or {}).get("id") or container.get("channel_id")
-        answer = await self._commands.press(
-            _asker(context, channel, container.get("thread_ts")), action, value
-        )
+        if action == EDIT:
+            await self._editing.ask(body, context, channel, value)
+            return
+        answer = await self._commands.press(asker_in(context, channel), action, value)
         replace = action == MORE or pressed["action_id"].endswith(f".{ALONE}")
-        await _respond(respond, answer, replace=replace)
+        await respond_with(respond, answer, replace=replace)
 
     async def _press_at_home(self, action: str, value: str, context: Any) -> None:
-        asker = _asker(context, None)
+        asker = asker_in(context, None)
         if action == MORE:
             skip = int(value) if value.isdecimal() else 0
             await publish_home(self._client, self._commands, asker.user, context.user_id, skip=skip)
@@ -120,28 +121,5 @@ class Asking:
 
     async def _home(self, event: dict[str, Any], context: Any) -> None:
         if event.get("tab", "home") == "home":
-            asker = _asker(context, None)
+            asker = asker_in(context, None)
             await publish_home(self._client, self._commands, asker.user, event["user"])
-
-
-def _asker(context: Any, channel: str | None, thread: str | None = None) -> Asker:
-    """Who asks, and where: in direct messages and in the App Home in private."""
-    team = context.team_id or context.enterprise_id
-    place = PRIVATE if not channel or channel.startswith("D") else place_of(team, channel, thread)
-    return Asker(user_name(team, context.user_id), place)
-
-
-async def _respond(respond: Respond, answer: Answer, *, replace: bool) -> None:
-    """To the person alone; `replace` puts it in place of the message on which the button was."""
-    try:
-        sent = await respond(
-            text=plain_answer(answer),
-            blocks=answer_blocks(answer),
-            response_type="ephemeral",
-            replace_original=replace,
-        )
-    except FAULTS as error:
-        log.warning("an answer is not shown: %s: %s", type(error).__name__, error)
-    else:
-        if sent.status_code != 200:
-            log.warning("an answer is not shown: Slack says %s %s", sent.status_code, sent.body)

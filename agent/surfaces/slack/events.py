@@ -45,7 +45,13 @@ class Written:
 
     @property
     def place(self) -> Place:
-        return PRIVATE if self.private else place_of(self.team, self.channel, self.thread)
+        """A thread is no place of its own: whoever may read the channel may read its threads."""
+        return PRIVATE if self.private else place_of(self.team, self.channel)
+
+    @property
+    def conversation(self) -> str | None:
+        """What the thread is as a conversation; None outside of threads, and in private, where all is one."""
+        return None if self.private or not self.thread else conversation_of(self.place, self.thread)
 
 
 def user_name(team: str, user: str) -> str:
@@ -53,8 +59,13 @@ def user_name(team: str, user: str) -> str:
     return f"slack:{team}:{user}"
 
 
-def place_of(team: str, channel: str, thread: str | None = None) -> Place:
-    return Place(("slack", team, channel, *([thread] if thread else [])))
+def place_of(team: str, channel: str) -> Place:
+    return Place(("slack", team, channel))
+
+
+def conversation_of(place: Place, thread: str) -> str:
+    """The name of the conversation in a thread of a channel."""
+    return Place((*place.path, thread)).key
 
 
 def written_in(event: Mapping[str, Any], team: str, bot: str) -> Written | None:

@@ -1,9 +1,8 @@
 """Running the bot until it is told to stop; and what Slack's refusals mean."""
 
 import asyncio
-import signal
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from aiohttp import web
@@ -12,6 +11,7 @@ from slack_sdk.errors import SlackApiError
 
 from agent.errors import HachiError, SettingsError
 from agent.settings import Settings
+from agent.surfaces.bots.stopping import stopping
 from agent.surfaces.slack.app import HachiOnSlack
 from agent.surfaces.slack.events import user_name
 from agent.surfaces.slack.people import FAULTS
@@ -62,7 +62,7 @@ async def run(
     check(settings, http=http is not None)
     bot = HachiOnSlack(pet, settings)
     stop = asyncio.Event()
-    with _stopping(stop):
+    with stopping(stop):
         try:
             async with listening(bot, http) as where:
                 say(f"{where}; Ctrl-C stops")
@@ -125,18 +125,3 @@ def _meant(error: Exception, variable: str, what: str) -> HachiError:
     if said in _REFUSED:
         return SettingsError(f"Slack refuses {variable} ({said}); copy {what} at {APPS}")
     return HachiError(f"Slack cannot be reached ({said or error or type(error).__name__})")
-
-
-@contextmanager
-def _stopping(stop: asyncio.Event) -> Iterator[None]:
-    """SIGTERM and Ctrl-C set the event instead, so that what is being answered is finished."""
-    loop, signals = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
-    for number in signals:
-        with suppress(NotImplementedError, RuntimeError):  # Windows; not the main thread
-            loop.add_signal_handler(number, stop.set)
-    try:
-        yield
-    finally:
-        for number in signals:
-            with suppress(NotImplementedError, RuntimeError):
-                loop.remove_signal_handler(number)

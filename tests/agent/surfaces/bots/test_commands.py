@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from agent import Companion
-from agent.surfaces.bots.answers import Answer, Button
-from agent.surfaces.bots.commands import PAGE, Asker, Commands, short
+from agent.surfaces.bots.answers import Answer, Button, Settled
+from agent.surfaces.bots.commands import PAGE, Asker, Commands
+from agent.surfaces.bots.items import short
 from agent.surfaces.bots.receipts import Receipt, receipts_of
 from memory.audience import Place
 
@@ -137,6 +138,76 @@ async def test_taking_back_in_private(pet: Companion, commands: Commands) -> Non
     assert texts(await commands.memories(IN_PRIVATE)) == ["Ana lives in Paris"]
 
 
+async def test_a_fact_told_in_a_channel_is_made_private(pet: Companion, commands: Commands) -> None:
+    answer = await commands.remember(IN_GENERAL, "Ana lives in Lyon")
+    done = await press(commands, IN_GENERAL, answer, "Make private")
+    assert done.text == "Between us now: Ana lives in Lyon"
+    assert "stands there" in done.note
+    assert done.settled == Settled("Ana lives in Lyon", "made private")
+    assert texts(await commands.memories(IN_PRIVATE)) == ["Ana lives in Lyon"]
+    assert texts(await commands.memories(Asker(BEN, GENERAL))) == []
+    again = await press(commands, IN_GENERAL, answer, "Make private")
+    assert ("not there any more" in again.text, again.settled) == (True, None)
+
+
+async def test_a_fact_is_said_differently_and_that_is_taken_back(pet: Companion, commands: Commands) -> None:
+    answer = await commands.remember(IN_GENERAL, "Ana lives in Lyon")
+    id = button(answer, "Edit").value
+    assert await commands.words_of(IN_GENERAL, id) == "Ana lives in Lyon"
+    changed = await commands.edit(IN_GENERAL, id, "Ana lives in Lille")
+    assert (changed.text, texts(changed)) == ("Changed to:", ["Ana lives in Lille"])
+    assert changed.settled == Settled("Ana lives in Lyon", "changed")
+    assert texts(await commands.memories(Asker(BEN, GENERAL))) == ["Ana lives in Lille"]
+    await press(commands, IN_GENERAL, changed, "Undo")
+    assert texts(await commands.memories(Asker(BEN, GENERAL))) == ["Ana lives in Lyon"]
+
+
+@pytest.mark.parametrize("content", ["", " ", "Ana lives in Lyon", "x" * 2_001])
+async def test_words_that_say_nothing_new_change_nothing(
+    pet: Companion, commands: Commands, content: str
+) -> None:
+    answer = await commands.remember(IN_GENERAL, "Ana lives in Lyon")
+    told = await commands.edit(IN_GENERAL, button(answer, "Edit").value, content)
+    assert (told.text.startswith("Nothing was changed: "), told.settled) == (True, None)
+    assert texts(await commands.memories(IN_GENERAL)) == ["Ana lives in Lyon"]
+
+
+async def test_nobody_else_is_shown_the_words_or_changes_them(pet: Companion, commands: Commands) -> None:
+    public = button(await commands.remember(IN_GENERAL, "Ana lives in Lyon"), "Edit").value
+    private = button(await commands.remember(IN_PRIVATE, "Ana looks for another job"), "Edit").value
+    for asker in (Asker(BEN), Asker(BEN, GENERAL)):
+        for id in (public, private):
+            words = await commands.words_of(asker, id)
+            assert isinstance(words, Answer)
+            assert "job" not in words.text
+            told = await commands.edit(asker, id, "Ana is a spy")
+            assert "not there any more" in told.text
+    assert isinstance(await commands.words_of(IN_GENERAL, private), Answer)
+    assert texts(await commands.memories(IN_GENERAL)) == ["Ana lives in Lyon"]
+
+
+async def test_what_somebody_else_said_too_is_forgotten_as_theirs_alone(
+    pet: Companion, commands: Commands
+) -> None:
+    for user in (BEN, ANA):
+        told = await pet.remember("The office is in Lyon", user=user, place=GENERAL)
+    answer = await commands.press(IN_GENERAL, "delete", str(told.id))
+    assert answer.text == "Forgotten as yours; somebody else said it here too: The office is in Lyon"
+    assert texts(await commands.memories(IN_GENERAL)) == ["The office is in Lyon"]
+    assert texts(await commands.memories(IN_PRIVATE)) == []
+
+
+async def test_what_was_replaced_since_is_not_taken_back_by_an_old_button(
+    pet: Companion, commands: Commands
+) -> None:
+    await pet.remember("Ana lives in Paris", user=ANA, place=GENERAL)
+    answer = await commands.remember(IN_GENERAL, "Ana lives in Lyon")
+    pet.clock.advance(minutes=1)  # type: ignore[attr-defined]
+    await commands.remember(IN_GENERAL, "Ana lives in Rome")
+    assert "not there any more" in (await press(commands, IN_GENERAL, answer, "Undo")).text
+    assert texts(await commands.memories(IN_GENERAL)) == ["Ana lives in Rome"]
+
+
 async def test_forget_takes_an_id_or_lets_one_choose(pet: Companion, commands: Commands) -> None:
     kept = await pet.remember("Ana lives in Lyon", user=ANA)
     await pet.remember("Ana plays the cello", user=ANA)
@@ -221,6 +292,7 @@ async def test_a_fault_is_told_and_not_raised(pet: Companion, commands: Commands
     assert "reach my memory" in answer.text
     assert "trace_" in answer.text
     assert "hachi.db" not in answer.text
+    assert "reach my memory" in str(await commands.words_of(IN_PRIVATE, "0" * 36))
     receipt = Receipt("Ana lives in Lyon", "0" * 36, None, "delete")
     [item] = await commands.receipt_items((receipt,), IN_PRIVATE)
     assert (item.text, item.note) == ("Ana lives in Lyon", "")
@@ -234,7 +306,10 @@ async def test_receipts_say_until_when(pet: Companion, commands: Commands) -> No
     decision = await pet.remember("Ana has the flu", user=ANA, ttl="2d")
     [item] = await commands.receipt_items(receipts_of([decision]), IN_PRIVATE)
     assert (item.text, item.note) == ("Ana has the flu", "until Monday")
-    assert item.buttons[0].value == decision.id
+    assert [(button.label, button.value) for button in item.buttons] == [
+        ("Undo", decision.id),
+        ("Edit", decision.id),
+    ]
 
 
 def test_long_texts_are_cut_on_one_line() -> None:

@@ -69,6 +69,9 @@ class Watched(HachiClient):
         self._came: set[int] = set()
         self._news = asyncio.Condition()
 
+    async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
+        """Without the five seconds that discord.py waits before it begins another session."""
+
     async def on_message(self, message: discord.Message) -> None:
         await super().on_message(message)
         async with self._news:

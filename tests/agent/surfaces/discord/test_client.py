@@ -16,6 +16,7 @@ from discord_server import (
     RANDOM,
     ROLE,
     DiscordServer,
+    Posted,
     refusal,
     too_many,
 )
@@ -28,6 +29,7 @@ from memory.errors import StoreUnavailable
 
 AT = f"<@{BOT}>"
 THREAD = GENERAL + 1000
+HERE = Place(("discord", str(GUILD), str(GENERAL)))
 Rows = Callable[..., list[dict[str, Any]]]
 
 
@@ -219,6 +221,19 @@ async def test_what_was_missed_while_the_connection_was_down_is_answered(
     await bot.hears("third")
     assert platform.shown(DM) == ["one", "two", "three"]
     assert len(platform.identified) == 1
+
+
+async def test_a_session_that_discord_ends_is_begun_anew(
+    bot, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    server.script(answer("one"), answer("two"))
+    await bot.hears("first")
+    await platform.invalidate()
+    await platform.connected.wait()
+    await bot.hears("second")
+    assert platform.shown(DM) == ["one", "two"]
+    assert (len(platform.identified), platform.resumed) == (2, [])
+    assert not bot.running.done()
 
 
 async def test_a_burst_keeps_its_order_and_is_one_turn(
@@ -472,6 +487,7 @@ async def test_what_the_tool_remembered_has_a_receipt_with_undo(
     assert done.text == "Forgotten: Ana has the flu"
     assert done.ephemeral
     assert reply.buttons == []
+    assert reply.text == "Get well soon!\n\n-# (forgotten)"
     assert await pet.memories(user=f"discord:{ANA}") == []
 
 
@@ -482,8 +498,95 @@ async def test_many_receipts_are_cut_short_and_each_has_its_button(
     server.script(answer("A lot of lockers. ```", *facts))
     await bot.hears("my lockers …")
     [reply] = platform.posted(DM)
-    assert [button["label"] for button in reply.buttons] == [f"Undo {n}" for n in range(1, 6)]
+    assert labels(reply) == [[f"Undo {n}", f"Edit {n}"] for n in range(1, 6)]
     assert reply.text.endswith("-# … and 2 more: /memories")
     assert reply.text.startswith("A lot of lockers. ```\n```\n\n-# Remembered: Ana's locker 0")
     await platform.answered(await platform.press(reply, "Undo 2"))
-    assert [button["label"] for button in reply.buttons] == ["Undo 1", "Undo 3", "Undo 4", "Undo 5"]
+    assert labels(reply) == [[f"Undo {n}", f"Edit {n}"] for n in (1, 3, 4, 5)]
+    assert reply.text.splitlines()[4:6] == [
+        "-# (forgotten)",
+        "-# Remembered: Ana's locker 2 has the code 222",
+    ]
+
+
+def labels(posted: Posted) -> list[list[str]]:
+    """Of its buttons, row by row."""
+    return [[button["label"] for button in row["components"]] for row in posted.body["components"]]
+
+
+async def receipt(
+    bot: Any, platform: DiscordServer, server: ScriptedServer, channel: int = GENERAL
+) -> Posted:
+    """What Ana told is remembered, and the reply says so."""
+    server.script(answer("Get well soon!", {"content": "Ana has the flu", "subjects": ["ana"]}))
+    await bot.hears(f"{AT} I have the flu", channel=channel)
+    return platform.posted(channel)[-1]
+
+
+async def test_what_was_remembered_is_edited_by_who_told_it_alone(
+    bot, pet: Companion, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    reply = await receipt(bot, platform, server)
+    others = await platform.answered(await platform.press(reply, "Edit", by=BEN))
+    assert ("somebody else" in others.text, others.ephemeral) == (True, True)
+    asked = await platform.press(reply, "Edit")
+    sent = await platform.fill_in(asked, "Ana has the measles, not the @everyone flu")
+    [entry] = [label["component"] for label in asked.modal["components"]]
+    assert (entry["value"], entry["max_length"]) == ("Ana has the flu", 2_000)
+    changed = await platform.answered(sent)
+    assert changed.ephemeral
+    assert "Ana has the measles" in changed.text
+    assert changed.pings == set()
+    assert (reply.text, reply.buttons) == ("Get well soon!\n\n-# (changed)", [])
+    for where in ({"user": f"discord:{BEN}", "place": HERE}, {"user": f"discord:{ANA}"}):
+        assert [m.content for m in await pet.memories(**where)] == [
+            "Ana has the measles, not the @everyone flu"
+        ]
+    back = await platform.answered(await platform.press(changed, "Undo 1"))
+    assert back.text == "Taken back. I hold on to: Ana has the flu"
+    assert [m.content for m in await pet.memories(user=f"discord:{BEN}", place=HERE)] == ["Ana has the flu"]
+
+
+async def test_words_that_change_nothing_leave_the_receipt_as_it_is(
+    bot, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    reply = await receipt(bot, platform, server)
+    before = reply.text
+    told = await platform.answered(
+        await platform.fill_in(await platform.press(reply, "Edit"), "Ana has the flu")
+    )
+    assert told.text.startswith("Nothing was changed")
+    assert (reply.text, labels(reply)) == (before, [["Undo", "Edit", "Make private"]])
+
+
+async def test_what_is_gone_is_not_edited(
+    bot, pet: Companion, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    reply = await receipt(bot, platform, server)
+    [memory] = await pet.memories(user=f"discord:{ANA}")
+    await pet.delete_memory(memory.id, user=f"discord:{ANA}")
+    told = await platform.answered(await platform.press(reply, "Edit"))
+    assert "not there any more" in told.text
+    assert told.ephemeral
+
+
+async def test_what_was_told_in_a_channel_is_made_private_by_who_told_it_alone(
+    bot, pet: Companion, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    reply = await receipt(bot, platform, server)
+    others = await platform.answered(await platform.press(reply, "Make private", by=BEN))
+    assert "somebody else" in others.text
+    assert len(await pet.memories(user=f"discord:{BEN}", place=HERE)) == 1
+    done = await platform.answered(await platform.press(reply, "Make private"))
+    assert done.ephemeral
+    assert done.text.startswith("Between us now: Ana has the flu")
+    assert (reply.text, reply.buttons) == ("Get well soon!\n\n-# (made private)", [])
+    assert await pet.memories(user=f"discord:{BEN}", place=HERE) == []
+    assert [m.content for m in await pet.memories(user=f"discord:{ANA}")] == ["Ana has the flu"]
+    assert platform.refused == []
+
+
+async def test_in_private_there_is_nothing_to_make_private(
+    bot, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    assert labels(await receipt(bot, platform, server, DM)) == [["Undo", "Edit"]]

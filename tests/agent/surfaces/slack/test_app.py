@@ -8,6 +8,7 @@ from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 from slack_server import BOT, BOT_ID, SlackServer
 
 from agent import Companion
+from agent.surfaces.bots.turns import TOO_MANY
 from memory.audience import Place
 
 DM, GENERAL = "D1", "C1"
@@ -135,6 +136,16 @@ async def test_two_bots_in_a_thread_do_not_talk_for_ever(
     assert len(server.asked) == 1
 
 
+async def test_a_loop_with_a_machine_that_passes_for_a_person_ends(
+    bot: Any, slack: SlackServer, server: ScriptedServer
+) -> None:
+    bot.hachi.turns._most = 3
+    server.script(*(answer("Indeed.") for _ in range(3)))
+    for _ in range(8):
+        await bot.hears(*slack.mentions("UPARROT", "indeed?", channel=GENERAL, thread_ts="1.5"))
+    assert [message.text for message in slack.in_channel(GENERAL)] == ["Indeed."] * 3 + [TOO_MANY]
+
+
 async def test_a_message_that_comes_again_is_answered_once_also_after_a_restart(
     go_online: Any, slack: SlackServer, server: ScriptedServer
 ) -> None:
@@ -160,6 +171,29 @@ async def test_after_a_restart_the_bot_still_knows_its_threads(
     assert slack.in_channel(GENERAL, thread="1.5")[-1].text == "Of course."
 
 
+async def test_two_people_in_a_channel_and_a_direct_message(
+    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Companion
+) -> None:
+    server.script(
+        answer("Our secret.", {"content": "Ana looks for another job"}),
+        answer("Noted.", {"content": "Ana has a dog called Rex"}),
+        answer("She has a dog."),
+    )
+    await bot.hears(slack.says("UANA", "I am looking for another job", channel=DM))
+    await bot.hears(*slack.mentions("UANA", "my dog is called Rex", channel=GENERAL, ts="1.5"))
+    await bot.hears(*slack.mentions("UBEN", "what of Ana?", channel=GENERAL, ts="1.6", thread_ts="1.5"))
+    assert "job" not in server.asked[1].text + server.asked[2].text
+    said = [text for _, text in server.asked[2].conversation]
+    assert (said[0], said[-1]) == ("Ana: my dog is called Rex", "Ben: what of Ana?")
+    assert {memory.content for memory in await pet.memories(user="slack:T1:UANA")} == {
+        "Ana looks for another job",
+        "Ana has a dog called Rex",
+    }
+    assert await pet.memories(user="slack:T1:UBEN") == []
+    assert [receipt.channel for receipt in slack.only_for("UANA")] == [DM, GENERAL]
+    assert slack.only_for("UBEN") == []
+
+
 async def test_what_is_said_in_private_does_not_come_up_in_the_channel(
     bot: Any, slack: SlackServer, server: ScriptedServer, pet: Companion
 ) -> None:
@@ -182,6 +216,30 @@ async def test_what_is_learned_from_a_mention_belongs_to_the_channel(
     await bot.hears(*slack.mentions("UANA", "the release is on Friday", channel=GENERAL))
     known = await pet.memories(user="slack:T1:UBEN", place=Place(("slack", "T1", GENERAL)))
     assert [memory.content for memory in known] == ["The release is on Friday"]
+
+
+async def test_what_is_learned_in_a_thread_is_known_in_the_channel_and_in_its_other_threads(
+    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Companion
+) -> None:
+    look = Call("search_memories", {"query": "when is the release?"})
+    server.script(answer("Yes?"), answer("Noted.", {"content": "The release is on Friday"}))
+    await bot.hears(*slack.mentions("UANA", "are you there?", channel=GENERAL, ts="1.5"))
+    await bot.hears(slack.says("UANA", "the release is on Friday", channel=GENERAL, thread_ts="1.5"))
+    server.script(look, answer("On Friday."), look, answer("On Friday."), look, answer("No idea."))
+    await bot.hears(*slack.mentions("UBEN", "when is the release?", channel=GENERAL, ts="1.7"))
+    await bot.hears(*slack.mentions("UBEN", "when?", channel=GENERAL, ts="1.9", thread_ts="1.8"))
+    await bot.hears(*slack.mentions("UBEN", "when?", channel="C2", ts="1.9"))
+    results = [asked.results[0] for asked in server.asked if asked.results]
+    assert ["Friday" in result for result in results] == [True, True, False]
+
+
+async def test_two_threads_of_a_channel_are_two_conversations(
+    bot: Any, slack: SlackServer, server: ScriptedServer
+) -> None:
+    server.script(answer("Tea."), answer("Rain."))
+    await bot.hears(*slack.mentions("UANA", "tea?", channel=GENERAL, ts="1.5"))
+    await bot.hears(*slack.mentions("UBEN", "the weather?", channel=GENERAL, ts="1.6"))
+    assert server.asked[1].conversation == [("user", "Ben: the weather?")]
 
 
 async def test_what_was_remembered_is_told_to_the_person_alone_and_can_be_taken_back(

@@ -92,10 +92,99 @@ async def test_remembering_says_so_and_can_be_taken_back(
     answer = await ask(slack.command("/remember", "<@UANA|ana> likes 1 &lt; 2", user="UANA"))
     assert "@ana likes 1 &lt; 2" in answer["text"]
     assert [memory.content for memory in await pet.memories(user=ANA)] == ["@ana likes 1 < 2"]
-    [undo] = buttons(answer)
+    undo, edit = buttons(answer)
+    assert (undo["text"]["text"], edit["text"]["text"]) == ("Undo", "Edit")
     taken_back = await ask(slack.pressed(undo, user="UANA"))
     assert taken_back["replace_original"] is True
     assert await pet.memories(user=ANA) == []
+
+
+@pytest.fixture
+async def told(ask: Any, slack: SlackServer) -> dict[str, dict[str, Any]]:
+    """Label → button of what Ana told in the channel."""
+    answer = await ask(slack.command("/remember", "Ana has the flu", user="UANA", channel=GENERAL))
+    return {button["text"]["text"]: button for button in buttons(answer)}
+
+
+async def here(pet: Companion, user: str = "UBEN") -> list[str]:
+    place = Place(("slack", "T1", GENERAL))
+    return [memory.content for memory in await pet.memories(user=f"slack:T1:{user}", place=place)]
+
+
+async def test_what_was_told_in_a_channel_is_edited_in_a_modal(
+    ask: Any, slack: SlackServer, pet: Companion, told: dict[str, Any]
+) -> None:
+    await slack.deliver(slack.pressed(told["Edit"], user="UANA", channel=GENERAL))
+    await slack.until(lambda: slack.modals)
+    assert slack.modals["UANA"]["blocks"][0]["element"]["initial_value"] == "Ana has the flu"
+    changed = await ask(slack.filled_in("Ana has the <!channel> measles", user="UANA"))
+    assert "Ana has the &lt;!channel&gt; measles" in changed["text"]
+    assert (changed["response_type"], changed["replace_original"]) == ("ephemeral", True)
+    assert await here(pet) == ["Ana has the <!channel> measles"]
+    undo = next(button for button in buttons(changed) if button["text"]["text"] == "Undo")
+    assert "Ana has the flu" in (await ask(slack.pressed(undo, user="UANA", channel=GENERAL)))["text"]
+    assert await here(pet) == ["Ana has the flu"]
+
+
+async def test_a_modal_that_is_sent_after_a_restart_counts(
+    bot: Any, go_online: Any, slack: SlackServer, pet: Companion, told: dict[str, Any]
+) -> None:
+    await slack.deliver(slack.pressed(told["Edit"], user="UANA", channel=GENERAL))
+    await slack.until(lambda: slack.modals)
+    await go_online()
+    await slack.deliver(slack.filled_in("Ana is well", user="UANA"))
+    await slack.until(lambda: len(slack.responses) == 2)
+    assert await here(pet) == ["Ana is well"]
+
+
+async def test_a_modal_without_words_says_so_and_stays(
+    bot: Any, slack: SlackServer, pet: Companion, told: dict[str, Any]
+) -> None:
+    await slack.deliver(slack.pressed(told["Edit"], user="UANA", channel=GENERAL))
+    await slack.until(lambda: slack.modals)
+    sent = await slack.send(slack.filled_in("  ", user="UANA"))
+    await slack.until(lambda: sent in slack.said_back)
+    assert slack.said_back[sent]["response_action"] == "errors"
+    assert await here(pet) == ["Ana has the flu"]
+
+
+async def test_words_that_change_nothing_leave_the_receipt_as_it_is(
+    ask: Any, slack: SlackServer, told: dict[str, Any]
+) -> None:
+    await slack.deliver(slack.pressed(told["Edit"], user="UANA", channel=GENERAL))
+    await slack.until(lambda: slack.modals)
+    answer = await ask(slack.filled_in("Ana has the flu", user="UANA"))
+    assert answer["text"].startswith("Nothing was changed")
+    assert answer["replace_original"] is False
+
+
+async def test_what_was_told_in_a_channel_is_made_private(
+    ask: Any, slack: SlackServer, pet: Companion, told: dict[str, Any]
+) -> None:
+    answer = await ask(slack.pressed(told["Make private"], user="UANA", channel=GENERAL))
+    assert answer["text"].startswith("Between us now: Ana has the flu")
+    assert (answer["response_type"], answer["replace_original"]) == ("ephemeral", True)
+    assert await here(pet) == []
+    assert [memory.content for memory in await pet.memories(user=ANA)] == ["Ana has the flu"]
+
+
+@pytest.mark.parametrize("label", ["Undo", "Edit", "Make private"])
+async def test_nobody_else_takes_it_back_or_changes_it(
+    ask: Any, slack: SlackServer, pet: Companion, told: dict[str, Any], label: str
+) -> None:
+    answer = await ask(slack.pressed(told[label], user="UBEN", channel=GENERAL))
+    assert "somebody else said it" in answer["text"]
+    assert slack.modals == {}
+    assert await here(pet) == ["Ana has the flu"]
+
+
+async def test_a_modal_that_slack_does_not_show_breaks_nothing(
+    ask: Any, slack: SlackServer, told: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    slack.refused["views.open"] = "expired_trigger_id"
+    await slack.deliver(slack.pressed(told["Edit"], user="UANA", channel=GENERAL))
+    await slack.until(lambda: "the modal is not shown" in caplog.text)
+    assert (await ask(slack.command("/privacy", user="UANA")))["text"]
 
 
 async def test_nobody_presses_anothers_button(ask: Any, slack: SlackServer, pet: Companion) -> None:

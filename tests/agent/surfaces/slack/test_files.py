@@ -6,8 +6,9 @@ import pytest
 from slack_server import SlackServer
 
 from agent import Settings
+from agent.surfaces.bots.files import MOST_BYTES, MOST_CHARACTERS, MOST_FILES
 from agent.surfaces.slack.app import build_client
-from agent.surfaces.slack.files import MOST_BYTES, MOST_CHARACTERS, MOST_FILES, read_files
+from agent.surfaces.slack.files import read_files
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ SCOPES = {
     "conversations_info": {"channels:read", "groups:read", "mpim:read"},
     "conversations_open": {"im:write"},
     "users_info": {"users:read"},
+    "views_open": set(),
     "views_publish": set(),
 }
 """What Slack wants for each method; and below for each event."""

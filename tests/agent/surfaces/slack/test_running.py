@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 from scripted_server import Hang, ScriptedServer, answer
-from slack_server import SlackServer
+from slack_server import SlackServer, buttons_of
 
 from agent import Companion, Settings
 from agent.errors import HachiError, SettingsError
@@ -90,6 +90,21 @@ class TestHttp:
     async def test_slack_finds_the_address_to_be_right(self, address: str, slack: SlackServer) -> None:
         challenge = {"type": "url_verification", "challenge": "3eZbrw", "token": "old"}
         assert await slack.post(address, challenge) == 200
+
+    async def test_what_nobody_listens_to_is_acknowledged(self, address: str, slack: SlackServer) -> None:
+        reaction = slack.event({"type": "reaction_added", "user": "UANA", "item": {}})
+        assert await slack.post(address, reaction) == 200
+
+    async def test_a_modal_comes_in_there_too(self, address: str, slack: SlackServer, pet: Companion) -> None:
+        told = slack.command("/remember", "Ana has the flu", user="UANA", channel="C1")
+        assert await slack.post(address, told) == 200
+        await slack.until(lambda: slack.responses)
+        edit = next(b for b in buttons_of(slack.responses[0]["blocks"]) if b["text"]["text"] == "Edit")
+        assert await slack.post(address, slack.pressed(edit, user="UANA", channel="C1")) == 200
+        await slack.until(lambda: slack.modals)
+        assert await slack.post(address, slack.filled_in("Ana is well", user="UANA")) == 200
+        await slack.until(lambda: len(slack.responses) == 2)
+        assert [memory.content for memory in await pet.memories(user="slack:T1:UANA")] == ["Ana is well"]
 
     async def test_commands_and_buttons_come_in_there_too(self, address: str, slack: SlackServer) -> None:
         assert await slack.post(address, slack.command("/forget-me", user="UANA")) == 200

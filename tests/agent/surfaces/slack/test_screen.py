@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from slack_server import BOT_TOKEN, SlackServer
+from slack_server import BOT_TOKEN, SlackServer, buttons_of
 
 from agent import Companion, Settings
 from agent.surfaces.bots.commands import Commands
@@ -156,8 +156,8 @@ async def test_several_receipts_can_each_be_taken_back(stage: Stage, slack: Slac
     other = Receipt("Ana lives in Lyon", "m2", None, "undo")
     await screen_at(stage, FLAT).end("Noted.", [RECEIPT, other])
     [receipt] = slack.only_for("UANA")
-    ids = [block["accessory"]["action_id"] for block in receipt.blocks]
-    assert ids == ["hachi.delete", "hachi.undo"]
+    ids = [button["action_id"] for button in buttons_of(receipt.blocks)]
+    assert ids == ["hachi.delete", "hachi.edit", "hachi.undo", "hachi.edit"]
 
 
 async def test_a_status_that_slack_does_not_take_is_no_matter(stage: Stage, slack: SlackServer) -> None:
