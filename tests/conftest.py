@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -25,6 +25,15 @@ SETTINGS = ("HACHI_", "OPENAI_", "QDRANT_", "DATABASE_URL", "DISCORD_", "SLACK_"
 
 load_bundled_once = functools.cache(bundled._load)
 """The bundled embedder's weights take 0.4 s to load; one copy serves all tests of a process."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A client reads some 150 certificates when it is made, 20 ms, and trusts them; here it needs none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("authorities")))
+        yield
 
 
 def _forget_settings(patch: pytest.MonkeyPatch) -> None:
@@ -106,11 +115,12 @@ def light_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def open_pet(
-    home: Path, clock: Clock, light_embedder: None
+    home: Path, clock: Clock, light_embedder: None, server: ScriptedServer
 ) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
     """`await open_pet(given=…, **settings)`: a companion in `home`, closed when the test ends; `given`
     is a model that answers instead of the one the settings name, `looking_back` one that looks back at what
-    was said. Without `upkeep` unless it is asked for."""
+    was said. Without `upkeep` unless it is asked for. The model's server outlives it: a companion that closes
+    finishes what it is doing, and would try again for seconds where nobody answers."""
     from agent import Companion, Settings
 
     async with AsyncExitStack() as closing:

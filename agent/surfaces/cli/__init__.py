@@ -26,6 +26,7 @@ from agent.surfaces.cli import (
     slack,
     stats,
     tasks,
+    traces,
     transfer,
     upkeep,
 )
@@ -44,6 +45,7 @@ def build() -> typer.Typer:
     app.add_typer(tasks.group, name="tasks")
     app.add_typer(context.group, name="context")
     app.add_typer(knowledge.group, name="knowledge")
+    app.add_typer(traces.group, name="traces")
     app.add_typer(keys.group, name="keys")
     app.command("serve")(serve.serve)
     app.command("mcp")(mcp.mcp)

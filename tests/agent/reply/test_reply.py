@@ -482,6 +482,7 @@ def seconds_to_read(raw: str) -> float:
     return time.process_time() - started
 
 
+@pytest.mark.no_cover  # what counts the lines would be most of the time that is measured
 @pytest.mark.parametrize(
     ("opening", "repeated"),
     [

@@ -47,7 +47,7 @@ class Typed(io.TextIOWrapper):
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, light_embedder: None) -> Path:
     """An empty data folder, and no setting but that."""
     for name in [name for name in os.environ if name in SET or name.startswith("HACHI_")]:
         monkeypatch.delenv(name)
@@ -180,7 +180,7 @@ def model(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     ended = threading.Event()
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server = ModelServer(f"http://127.0.0.1:{http.server_port}/v1")
-    thread = threading.Thread(target=http.serve_forever, daemon=True)
+    thread = threading.Thread(target=http.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     monkeypatch.setenv("OPENAI_BASE_URL", server.address)
     monkeypatch.setenv("HACHI_MODEL", "small")
