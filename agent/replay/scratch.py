@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Table, false, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Select, Table, false, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.traces.trace import Trace
@@ -82,7 +82,9 @@ async def moment_of(archive: "Archive", trace: Trace) -> Moment:
     return Moment(str(summary.user), place, summary.conversation, summary.started_at, found or seq)
 
 
-async def copy(archive: "Archive", scratch: "Archive", moment: Moment, trace: Trace) -> None:
+async def copy(
+    archive: "Archive", scratch: "Archive", moment: Moment, trace: Trace, *, indexed: bool = True
+) -> None:
     """Fill an empty archive, and its index."""
     async with archive.database.read() as source, scratch.database.write() as sink:
         copying = _Copying(source, sink, moment)
@@ -92,6 +94,8 @@ async def copy(archive: "Archive", scratch: "Archive", moment: Moment, trace: Tr
         await copying.summaries(_scene(trace))
         if any(span.kind == "documents" for span in trace.spans()) or _scene(trace).get("knowledge"):
             await copying.documents()
+    if not indexed:
+        return
     await scratch.indexing.catch_up()
     if not await scratch.knowledge.empty():
         await scratch.knowledge.catch_up()
@@ -117,7 +121,8 @@ class _Copying:
         since = select(t.messages.c.id).where(t.messages.c.seq >= m.seq)
         later = t.memories.c.message_id.in_(since)
         gone = set(await self._source.scalars(select(t.memories.c.id).where(t.memories.c.id.in_(ids), later)))
-        await self._copy(t.memories, t.memories.c.id.in_(ids), or_(t.memories.c.message_id.is_(None), ~later))
+        gone |= await self._came_of(gone, ids)
+        await self._copy(t.memories, t.memories.c.id.in_(ids), besides={"id": gone})
         here = set(await self._sink.scalars(select(t.memories.c.id)))
         await self._copy(owners, owners.c.owner.in_(m.keys), only={"memory_id": here})
         aliases = t.memory_aliases
@@ -125,6 +130,20 @@ class _Copying:
         steps = t.memory_updates
         await self._copy(steps, steps.c.old_id.in_(ids), only={"old_id": here}, besides={"new_id": gone})
         await self._restore(gone)
+
+    async def _came_of(self, gone: Collection[str], ids: Select[Any]) -> set[str]:
+        """What has only replaced memories that there were not yet: a correction by hand of something learned
+        later."""
+        steps = t.memory_updates
+        replaced: dict[str, set[str]] = {}
+        query = select(steps.c.old_id, steps.c.new_id).where(steps.c.new_id.in_(ids))
+        for step in (await self._source.execute(query)).all():
+            if step.new_id and step.new_id != step.old_id:
+                replaced.setdefault(step.new_id, set()).add(step.old_id)
+        found: set[str] = set()
+        while more := {new for new, old in replaced.items() if new not in found and old <= {*gone, *found}}:
+            found |= more
+        return found
 
     async def _restore(self, gone: Collection[str]) -> None:
         steps, owners = t.memory_updates, t.memory_owners
