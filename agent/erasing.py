@@ -15,9 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.traces.store import Wanted
 from memory.case import Case
 from memory.erased import Beside, Gone, Scrub
 from memory.erasure import SHORTEST_SOUGHT
+from memory.errors import StoreUnavailable
 from memory.work import Work
 
 if TYPE_CHECKING:
@@ -35,9 +37,14 @@ def beside(
     home = archive.settings.home
 
     async def traced(gone: Gone) -> Mapping[str, int]:
+        """Raises StoreUnavailable where their database is away, or where they are written faster than they
+        go: then the erasure is to be run again."""
         if recorder is not None:
-            await recorder.forget(gone.user)
-        return {"traces": await archive.traces.erase(gone.user, places)}
+            await recorder.forget(gone.user, places)
+        erased = await archive.traces.erase(gone.user, places)
+        if await archive.traces.count(Wanted(user=gone.user, kinds=frozenset())):
+            raise StoreUnavailable(f"traces of {gone.user} came in while it ran; run it again")
+        return {"traces": erased}
 
     async def logged(gone: Gone) -> Mapping[str, int]:
         told = _names_or_says(gone.user, gone.facts | gone.said)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 from agents import ModelSettings
@@ -23,11 +24,12 @@ class Call:
     def answered(self, output: Sequence[Any], usage: Any) -> None:
         """As the model gave it, before anything is mended."""
         if self._begun:
-            self._begun.span.data["output"] = [item.model_dump(exclude_none=True) for item in output]
+            self._begun.span.data["output"] = [copy(item) for item in output]
+            details = getattr(usage, "input_tokens_details", None)
             self._begun.span.data["usage"] = usage and {
-                "input": usage.input_tokens,
-                "output": usage.output_tokens,
-                "cached": getattr(usage.input_tokens_details, "cached_tokens", 0) or 0,
+                "input": getattr(usage, "input_tokens", 0),
+                "output": getattr(usage, "output_tokens", 0),
+                "cached": getattr(details, "cached_tokens", 0) or 0,
             }
 
 

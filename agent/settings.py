@@ -139,6 +139,8 @@ class Settings(BaseSettings):
     """Regular expressions, one a line, of what is taken out of traces before they are written."""
     trace_days: Annotated[float, Field(gt=0)] | None = 30.0
     """After so many days traces go; `none` keeps them for good."""
+    otlp_endpoint: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    """An OpenTelemetry collector that gets each trace too, by OTLP over HTTP: `http://127.0.0.1:4318`."""
     http_rate: Annotated[int, Field(ge=0, le=1_000_000)] = 600
     """Requests a minute that one key may make of `hachi serve`; 0 is any number."""
     http_max_body: Annotated[int, Field(ge=1_000, le=100_000_000)] = 4_000_000

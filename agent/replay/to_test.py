@@ -6,7 +6,6 @@ where the reply went. Of the reply it asks for the words that matter, not for it
 """
 
 import ast
-import json
 import re
 import tempfile
 import unicodedata
@@ -159,14 +158,23 @@ def _on_one_line(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=not text.isprintable())
+    """A literal in double quotes; what cannot be seen is written out."""
+    return f'"{"".join(map(_character, text))}"'
+
+
+def _character(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
 def telling_words(turn: TurnAgain) -> list[str]:
     """What the reply says that was not in the question: the words it shares with what was found, known or
     done first; of equals the longest."""
     asked = _stems(turn.trace.summary.said)
-    brought = _stems(" ".join([*turn.found, *(str(tool.result) for tool in turn.tools), *turn.to_remember]))
+    results = (str(tool.result) for tool in turn.tools)
+    known = [turn.prompt.get(section, "") for section in ("person", "summary", "documents")]
+    brought = _stems(" ".join([*turn.found, *results, *turn.to_remember, *known]))
     candidates = [
         word
         for word in dict.fromkeys(re.findall(r"\w{3,}", turn.reply))

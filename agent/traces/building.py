@@ -3,15 +3,18 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pydantic import SecretStr
 
+from agent.errors import SettingsError
 from agent.settings import Settings
-from agent.traces.recorder import Recorder
+from agent.traces.recorder import Listener, Recorder
 from agent.traces.redaction import Redaction
 from agent.traces.store import process
 from agent.traces.writing import Writing
@@ -20,6 +23,9 @@ from tools.registry import TOOLS
 
 if TYPE_CHECKING:
     from agent.archive import Archive
+
+SHORTEST_SECRET = 8
+"""Characters: what is shorter is part of too many words to be taken out wherever it stands."""
 
 
 def open_recorder(archive: "Archive", surface: str) -> Recorder:
@@ -31,15 +37,39 @@ def open_recorder(archive: "Archive", surface: str) -> Recorder:
         surface=surface,
         process=process(),
     )
-    return Recorder(archive.traces, writing, archive.clock, on=settings.traces)
+    return Recorder(archive.traces, writing, archive.clock, _listeners(settings), on=settings.traces)
+
+
+def _listeners(settings: Settings) -> list[Listener]:
+    """Raises SettingsError where what is asked for is not installed."""
+    if not settings.traces or settings.otlp_endpoint is None:
+        return []
+    try:
+        from agent.traces.otel import Sender
+    except ImportError as error:
+        raise SettingsError("HACHI_OTLP_ENDPOINT needs its library: pip install 'hachi[otel]'") from error
+    return [Sender(settings.otlp_endpoint)]
 
 
 def redaction_of(settings: Settings) -> Redaction:
     """The settings' own secrets go in any case: a server may say a key back that it does not know."""
-    values = [value for value in vars(settings).values() if isinstance(value, SecretStr)]
-    own = [re.escape(value.get_secret_value()) for value in values if len(value.get_secret_value()) >= 8]
     given = (settings.trace_redact or "").splitlines()
-    return Redaction([*own, *filter(None, map(str.strip, given))], secrets=settings.trace_content != "full")
+    return Redaction(
+        [line.strip() for line in given if line.strip()],
+        secrets=settings.trace_content != "full",
+        values=[value for value in _own_secrets(settings) if len(value) >= SHORTEST_SECRET],
+    )
+
+
+def _own_secrets(settings: Settings) -> Iterator[str]:
+    """Each as it is; of a URL also the password alone, as it is written there and as it is meant."""
+    for value in vars(settings).values():
+        if isinstance(value, SecretStr):
+            secret = value.get_secret_value()
+            yield secret
+            if found := re.match(r"[^/]+://[^/@:]*:([^@/]+)@", secret):
+                yield found[1]
+                yield unquote(found[1])
 
 
 @cache

@@ -1,16 +1,18 @@
 """From the running turn to the record: in the background, bounded, and never in the turn's way.
 
-A turn that takes longer than a moment is written when it begins, and again as it goes on, so that one that
-hangs or is killed can be seen. Most are written once, some at a time, when they have ended.
+A turn that takes longer than a moment is written while it goes on, and again as it goes on longer, so that one
+that hangs or is killed can be seen. Most are written once, some at a time, when they have ended.
 """
 
 import asyncio
 import logging
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 from agent.errors import ModelError
@@ -19,6 +21,7 @@ from agent.traces.store import Traces
 from agent.traces.trace import TURN, Summary
 from agent.traces.writing import Subject, Writing
 from memory.audience import Place
+from memory.errors import StoreUnavailable
 from memory.spans import Recording, Span, recording, unrecorded
 from memory.work import Work
 
@@ -27,13 +30,66 @@ log = logging.getLogger("hachi.traces")
 PAUSE = 0.2
 """Seconds in which what ends is gathered and written together."""
 GOES_ON = 2.0
-"""Seconds after which what is still going on is written anew, where something has happened in it."""
+"""Seconds after which what still goes on is written anew, where something has happened in it; then twice as
+many, and so on."""
 MOST_WAITING = 1_000
 """Traces that wait to be written; beyond these the oldest are let go."""
+LOT = 50
+"""Traces in one transaction: a turn that wants to write waits for no more."""
+WRITING = 10.0
+"""Seconds that one lot may take."""
+AWAY = 5.0
+"""Seconds after which a store that was out of reach is tried again; what has ended waits meanwhile."""
+PATIENCE = 2.0
+"""Seconds that whoever wants everything written waits for it; then it goes on without them."""
 
 Written = tuple[Summary, bytes]
-Listener = Callable[[Recording, Subject], None]
-"""Told of what has ended, in a thread of its own; what it raises is logged."""
+CLOSING = 10.0
+"""Seconds that a listener may take to send what it still has."""
+
+
+class Listener(Protocol):
+    """Who else is told of each trace that has ended, as it is written: not on the loop, and with nobody
+    waiting. What it raises is logged."""
+
+    def __call__(self, summary: Summary, body: bytes) -> None: ...
+
+    def close(self) -> None:
+        """Send what is left; called once."""
+
+
+@dataclass(slots=True)
+class _Recorded:
+    """One recording, and how far it is written."""
+
+    recording: Recording
+    subject: Subject
+    due: float
+    """When it is to be written next, while it goes on; on the clock of `time.monotonic`."""
+    pause: float
+    """Seconds until it is looked at again after that."""
+    changes: int = -1
+    """How much of it was written last."""
+    known: bool = False
+    """It is in the record."""
+
+    def worth_keeping(self) -> bool:
+        """Every turn is, and work in which something happened."""
+        root = self.recording.root
+        return self.subject.kind == TURN or bool(root.spans or root.error)
+
+    def is_of(self, user: str, places: Collection[str]) -> bool:
+        inside = any(f"{self.subject.place}/".startswith(f"{place}/") for place in places)
+        return self.subject.user == user or (bool(self.subject.place) and inside)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A trace as it is to be written."""
+
+    written: Written
+    of: _Recorded
+    ended: bool
 
 
 class Recorder:
@@ -53,14 +109,16 @@ class Recorder:
         self._writing = writing
         self._clock = clock
         self._listeners = listeners
-        self._going_on: dict[str, tuple[Recording, Subject]] = {}
-        self._seen: dict[str, int] = {}
-        """Of what goes on: how much of it was written last."""
-        self._ended: deque[tuple[Recording, Subject]] = deque()
+        self._going_on: dict[str, _Recorded] = {}
+        self._ended: deque[_Recorded] = deque()
+        self._ready: deque[_Ready] = deque()
+        """What has ended and could not be written yet."""
         self._woken = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
+        self._flushing: set[asyncio.Task[None]] = set()
         self._one_at_a_time = asyncio.Lock()
         self._let_go = 0
+        self._away_until = 0.0
         self.last: Recording | None = None
         """What ended last, for who asks at once."""
 
@@ -115,21 +173,24 @@ class Recorder:
             with unrecorded():
                 yield
             return
-        self._going_on[recorded.id] = recorded, subject
+        one = _Recorded(recorded, subject, due=time.monotonic() + PAUSE / 2, pause=GOES_ON)
+        self._going_on[recorded.id] = one
         self._wake()
         try:
             with recording(recorded):
                 yield
         finally:
             wanted = self._going_on.pop(recorded.id, None) is not None
-            if wanted and _worth_keeping(recorded, subject):
-                self._ended.append((recorded, subject))
+            if wanted and one.worth_keeping():
+                self._ended.append(one)
                 self.last = recorded
-            self._seen.pop(recorded.id, None)
-            if len(self._ended) > MOST_WAITING:
-                self._ended.popleft()
-                self._let_go += 1
+            self._keep_bounds()
             self._woken.set()
+
+    def _keep_bounds(self) -> None:
+        while len(self._ended) + len(self._ready) > MOST_WAITING:
+            (self._ready or self._ended).popleft()
+            self._let_go += 1
 
     def _wake(self) -> None:
         self._woken.set()
@@ -138,53 +199,117 @@ class Recorder:
 
     async def _write_on(self) -> None:
         """While anything goes on or waits."""
-        pause = PAUSE
-        while self._ended or self._going_on:
+        while self._ended or self._going_on or self._ready:
             self._woken.clear()
-            await asyncio.sleep(pause)
-            await self.flush()
-            pause = PAUSE
+            await asyncio.sleep(PAUSE)
+            await self._flush()
             if not self._ended:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), GOES_ON)
+                    await asyncio.wait_for(self._woken.wait(), self._until_due())
+
+    def _until_due(self) -> float:
+        """Seconds until there is something to do, be it that nothing wakes us."""
+        dues = [one.due for one in self._going_on.values()]
+        if self._ready:
+            dues.append(self._away_until)
+        return max(0.0, min(dues, default=time.monotonic()) - time.monotonic())
 
     async def flush(self) -> None:
-        """Write what has ended, and what goes on as far as it has come. Never raises but for being
-        cancelled: a trace that cannot be written is let go, and the log says so."""
+        """Have everything written that has ended, and what goes on as far as it has come. Returns after
+        `PATIENCE` in any case, and raises nothing: what could not be written yet is tried again."""
+        await asyncio.wait([self._flushed()], timeout=PATIENCE)
+
+    def _flushed(self) -> asyncio.Task[None]:
+        """On its own: whoever waits for it may go away."""
+        task = asyncio.create_task(self._flush())
+        self._flushing.add(task)
+        task.add_done_callback(self._flushing.discard)
+        return task
+
+    async def _flush(self, *, last: bool = False) -> None:
         async with self._one_at_a_time:
             ended = list(self._ended)
             self._ended.clear()
-            written = self._live()
-            try:
-                written += await asyncio.to_thread(self._rendered, ended) if ended else []
-                if written:
-                    await self._traces.write(written, self._clock())
-            except Exception as error:
-                log.warning("%d traces could not be written: %s", len(written), error)
+            live = self._live()
+            if ended or live:
+                self._ready += await asyncio.to_thread(self._rendered, ended, live)
+            if last or time.monotonic() >= self._away_until:
+                await self._write_ready()
+            self._keep_bounds()
             if self._let_go:
                 log.warning("%d traces came faster than they could be written, and are gone", self._let_go)
                 self._let_go = 0
 
-    def _live(self) -> list[Written]:
-        """What goes on, where something happened since it was written last. Rendered here, as it must not
-        change meanwhile."""
-        changed = [
-            pair
-            for pair in self._going_on.values()
-            if self._seen.get(pair[0].id) != pair[0].changes and _worth_keeping(*pair)
-        ]
-        for recorded, _ in changed:
-            self._seen[recorded.id] = recorded.changes
-        return [written for pair in changed if (written := self._render(*pair))]
+    async def _write_ready(self) -> None:
+        """Some at a time. What has ended stays where it is until it is written."""
+        while self._ready:
+            lot = list(self._ready)[:LOT]
+            why: Exception | None = None
+            try:
+                await self._write(lot)
+            except (StoreUnavailable, TimeoutError) as error:
+                why = error
+            except Exception:
+                await self._one_by_one(lot)
+            for ready in lot:
+                if self._ready and self._ready[0] is ready:
+                    self._ready.popleft()
+            if why is not None:
+                self._away(why, lot)
+                return
+            self._away_until = 0.0
 
-    def _rendered(self, ended: Sequence[tuple[Recording, Subject]]) -> list[Written]:
-        for recorded, subject in ended:
-            for listener in self._listeners:
-                try:
-                    listener(recorded, subject)
-                except Exception as error:
-                    log.warning("a trace could not be sent on: %s", error)
-        return [written for pair in ended if (written := self._render(*pair))]
+    async def _write(self, lot: Sequence[_Ready]) -> None:
+        known = {ready.written[0].id for ready in lot if ready.of.known}
+        async with asyncio.timeout(WRITING):
+            made_by = self._writing.maker, self._writing.made_by
+            await self._traces.write([ready.written for ready in lot], self._clock(), known, made_by)
+        for ready in lot:
+            ready.of.known = True
+
+    async def _one_by_one(self, lot: Sequence[_Ready]) -> None:
+        """Where one of them cannot be written, the others can."""
+        for ready in lot:
+            try:
+                await self._write([ready])
+            except Exception as error:
+                log.warning("the trace %s could not be written: %s", ready.written[0].id, error)
+
+    def _away(self, why: Exception, lot: Sequence[_Ready]) -> None:
+        """Those that have ended are kept for the next try; the others are rendered anew then."""
+        if not self._away_until:
+            log.warning("traces cannot be written now: %s", str(why) or f"no answer within {WRITING:g} s")
+        self._away_until = time.monotonic() + AWAY
+        kept = [ready for ready in (*lot, *self._ready) if ready.ended]
+        self._ready.clear()
+        self._ready.extend(kept)
+
+    def _live(self) -> list[tuple[_Recorded, Recording, Subject]]:
+        """Copies of what goes on, where it is time and something has happened since it was written last."""
+        copies, now = [], time.monotonic()
+        for one in self._going_on.values():
+            if one.due > now:
+                continue
+            one.due = now + one.pause
+            if one.changes != one.recording.changes and one.worth_keeping():
+                one.changes = one.recording.changes
+                one.pause *= 2
+                copies.append((one, one.recording.as_it_is(), replace(one.subject)))
+        return copies
+
+    def _rendered(
+        self, ended: Sequence[_Recorded], live: Sequence[tuple[_Recorded, Recording, Subject]]
+    ) -> list[_Ready]:
+        """In a thread, so that turns go on meanwhile."""
+        found = []
+        for one, recorded, subject in live:
+            if written := self._render(recorded, subject):
+                found.append(_Ready(written, one, ended=False))
+        for one in ended:
+            if written := self._render(one.recording, one.subject):
+                found.append(_Ready(written, one, ended=True))
+                self._tell(*written)
+        return found
 
     def _render(self, recorded: Recording, subject: Subject) -> Written | None:
         try:
@@ -193,23 +318,44 @@ class Recorder:
             log.warning("the trace %s could not be written: %r", recorded.id, error)
             return None
 
-    async def forget(self, user: str) -> None:
-        """Let go of what is being recorded of a person who is erased, written or not."""
-        for id, (_, subject) in list(self._going_on.items()):
-            if subject.user == user:
+    def _tell(self, summary: Summary, body: bytes) -> None:
+        for listener in self._listeners:
+            try:
+                listener(summary, body)
+            except Exception as error:
+                log.warning("a trace could not be sent on: %s", error)
+
+    async def forget(self, user: str, places: Collection[str] = ()) -> None:
+        """Let go of what is being recorded of a person who is erased, and in the places where they spoke,
+        written or not."""
+        for id, one in list(self._going_on.items()):
+            if one.is_of(user, places):
                 del self._going_on[id]
-        kept = [pair for pair in self._ended if pair[1].user != user]
-        self._ended.clear()
-        self._ended.extend(kept)
-        async with self._one_at_a_time:
-            pass  # what was just being written is in the record now, where it is found
+        async with self._one_at_a_time:  # what was just being written is in the record then, where it is found
+            ended = [one for one in self._ended if not one.is_of(user, places)]
+            self._ended.clear()
+            self._ended.extend(ended)
+            ready = [one for one in self._ready if not one.of.is_of(user, places)]
+            self._ready.clear()
+            self._ready.extend(ready)
+        if self.last is not None and self.last.id not in self._going_on:
+            self.last = None
 
     async def close(self) -> None:
-        await self.flush()
+        """Everything that has ended is written, if it can be."""
+        await asyncio.gather(*self._flushing, return_exceptions=True)
+        await self._flush(last=True)
+        if self._ready:
+            log.warning("%d traces could not be written, and are gone", len(self._ready))
         if self._writer is not None:
             self._writer.cancel()
             with suppress(asyncio.CancelledError):
                 await self._writer
+        for listener in self._listeners:
+            try:
+                await asyncio.wait_for(asyncio.to_thread(listener.close), CLOSING)
+            except Exception as error:
+                log.warning("the last traces could not be sent on: %s", error or type(error).__name__)
 
 
 class Turning:
@@ -229,11 +375,6 @@ class Turning:
 
     def _note(self, **data: Any) -> None:
         self._recorded.root.data.update(data)
-
-
-def _worth_keeping(recorded: Recording, subject: Subject) -> bool:
-    """Every turn is, and work in which something happened."""
-    return subject.kind == TURN or bool(recorded.root.spans or recorded.root.error)
 
 
 def key_of(place: Place) -> str:

@@ -1,12 +1,15 @@
 """Traces in SQL: the newest first, looked up by the beginning of an id, pruned, erased with a person."""
 
+import json
 import os
 import re
 import socket
-from collections.abc import AsyncIterator, Collection, Sequence
+import zlib
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, Insert, Table, and_, delete, func, or_, select
@@ -16,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
 from agent.traces.trace import LONGEST_TURN, TURN, Status, Summary, Trace, Usage
-from agent.traces.writing import read_trace
+from agent.traces.writing import MAKER, read_trace
 from memory.database import Database
 from memory.errors import NotFound
 from memory.tables import messages, trace_bodies, traces, users
@@ -24,6 +27,8 @@ from memory.tables import messages, trace_bodies, traces, users
 LOT = 500
 """Rows that are deleted in one transaction, and read at a time."""
 LAST = "last"
+_MAKER = "made_by_"
+"""How the rows among the bodies are called that say what made traces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +56,44 @@ class Traces:
         """`record` is where people and messages are, where that is another database."""
         self._database = database
         self._record = record
+        self._makers: dict[str, Mapping[str, Any]] = {}
+        """Those that are known to be kept."""
 
-    async def write(self, written: Sequence[tuple[Summary, bytes]], now: datetime) -> int:
+    @property
+    def where(self) -> str:
+        """What to call their database in messages."""
+        return self._database.where
+
+    async def write(
+        self,
+        written: Sequence[tuple[Summary, bytes]],
+        now: datetime,
+        known: Collection[str] = (),
+        made_by: tuple[str, Mapping[str, Any]] | None = None,
+    ) -> int:
         """Add traces, or write them anew; durable on return. How many: what was said by somebody who was
-        erased meanwhile is not written."""
+        erased meanwhile is not written, nor is one of the ids in `known`, written before, that has gone.
+        `made_by` is what made them, and what it is called in them."""
         async with self._database.write() as connection:
             if self._record is None:
                 kept = await _still_there(connection, written)
             else:
                 async with self._record.read() as record:
                     kept = await _still_there(record, written)
+            if known:
+                query = select(traces.c.id).where(traces.c.id.in_(known))
+                gone = set(known).difference(await connection.scalars(query))
+                kept = [(summary, body) for summary, body in kept if summary.id not in gone]
             if kept:
                 rows = [_row(summary, now) for summary, _ in kept]
                 await connection.execute(self._upsert(traces, "id"), rows)
                 bodies = [{"trace_id": summary.id, "body": body} for summary, body in kept]
+                if made_by is not None and made_by[0] not in self._makers:
+                    told = zlib.compress(json.dumps(made_by[1], ensure_ascii=False).encode())
+                    bodies.append({"trace_id": _MAKER + made_by[0], "body": told})
                 await connection.execute(self._upsert(trace_bodies, "trace_id"), bodies)
+        if kept and made_by is not None:
+            self._makers[made_by[0]] = made_by[1]
         return len(kept)
 
     def _upsert(self, table: Table, key: str) -> Insert:
@@ -137,9 +165,21 @@ class Traces:
         if body is None:
             raise NotFound(f"the trace {summary.short} has just been taken away")
         try:
-            return read_trace(summary, body)
+            return await self._whole(read_trace(summary, body))
         except ValueError as error:
             raise BadInput(str(error)) from error
+
+    async def _whole(self, trace: Trace) -> Trace:
+        """With what it was made by."""
+        maker = trace.made_by[MAKER]
+        if maker not in self._makers:
+            query = select(trace_bodies.c.body).where(trace_bodies.c.trace_id == f"{_MAKER}{maker}")
+            async with self._database.read() as connection:
+                told = (await connection.execute(query)).scalar()
+            if told is None:
+                return replace(trace, made_by={})
+            self._makers[maker] = json.loads(zlib.decompress(told))
+        return replace(trace, made_by=self._makers[maker])
 
     async def after(self, turn_id: str, now: datetime) -> Sequence[Trace]:
         """What was done after a turn, in order."""
@@ -151,7 +191,7 @@ class Traces:
         )
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
-        return [read_trace(_summary(row, now), row.body) for row in rows]
+        return [await self._whole(read_trace(_summary(row, now), row.body)) for row in rows]
 
     async def prune(self, before: datetime) -> int:
         """Delete what began earlier; how many went."""
@@ -167,7 +207,11 @@ class Traces:
         """Delete what a person said or was answered, and all from the places where they spoke, whose prompts
         show what they said there. How many went."""
         theirs = [traces.c.user_id == user, *(_inside(place) for place in places)]
-        return await self._delete(or_(*theirs))
+        gone = await self._delete(or_(*theirs))
+        if self._database.sqlite:  # what was written last is in a file of its own, old texts too
+            async with self._database.read() as connection:
+                await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        return gone
 
     async def _delete(self, condition: ColumnElement[bool]) -> int:
         gone = 0
@@ -286,22 +330,33 @@ def _lives(summary: Summary, written_at: datetime, now: datetime) -> Status:
     """Whether what is said to be running can be: it leaves no word when its process is killed."""
     if summary.status != "running":
         return summary.status
-    host, _, pid = summary.process.rpartition(":")
-    if now - written_at > LONGEST_TURN or (host == socket.gethostname() and not _runs(pid)):
+    host, _, number = summary.process.rpartition(":")
+    if now - written_at > LONGEST_TURN or (host == socket.gethostname() and not _runs(number)):
         return "killed"
     return "running"
 
 
-def _runs(pid: str) -> bool:
+def _runs(number: str) -> bool:
+    """Whether it is there, and is not another that was given the same number since."""
     if os.name == "nt":  # asking there would end it
         return True
+    pid, _, began = number.partition("-")
     with suppress(ProcessLookupError, ValueError, OverflowError):
         with suppress(PermissionError):
             os.kill(int(pid), 0)
-        return True
+        return _began(pid) in (began, "")
     return False
 
 
+def _began(pid: str) -> str:
+    """When it began, in the kernel's own count; empty where the system does not say."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
 def process() -> str:
-    """What this process is called in a trace."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    """What this process is called in a trace: the machine, its number there, and when it began."""
+    pid = str(os.getpid())
+    return f"{socket.gethostname()}:{pid}-{_began(pid)}"

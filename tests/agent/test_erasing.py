@@ -16,7 +16,9 @@ from agent import Companion
 from agent.aftercare import STORE_MEMORIES, to_store
 from agent.messages import Incoming
 from agent.surfaces.cli.log import events
+from agent.traces.store import Wanted
 from memory.audience import Audience, Place
+from memory.errors import StoreUnavailable
 from memory.foremost import _said
 from memory.records import Draft
 
@@ -147,6 +149,116 @@ async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, 
     }
     audience = Audience.of("ben", Place.parse("acme/general"))
     assert await pet.transcript.authors(audience) == {"ana", "hachi"}
+
+
+# Traces.
+
+
+@pytest.fixture(params=["in the record", "elsewhere"])
+def traces_url(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
+    return None if request.param == "in the record" else f"sqlite:///{tmp_path / 'traces' / 'traces.db'}"
+
+
+def holding(folder: Path, word: bytes) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and word in path.read_bytes()]
+
+
+async def said_by(pet: Companion) -> list[str | None]:
+    await (await pet.house()).recorder.flush()
+    return [one.user for one in await pet.traces.list(Wanted(kinds=frozenset()), pet.clock(), 100)]
+
+
+async def test_traces_of_a_person_and_of_the_places_where_they_spoke_go(
+    open_pet: OpenPet, traces_url: str | None, tmp_path: Path
+) -> None:
+    pet = await open_pet(traces_url=traces_url, look_back="off")
+    await pet.respond("my zebrafish is called Otto", user="anna.q", settle=True)
+    await pet.respond("hello all", user="anna.q", place="acme/general")
+    for place in ("acme/general", "acme/general/thread", "acme/other", None):
+        await pet.respond("hello", user="ben", place=place)
+    assert len(await said_by(pet)) == 6
+
+    receipt = await pet.erase(user="anna.q")
+
+    assert receipt.verified
+    assert receipt.removed["traces"] == 4
+    assert await said_by(pet) == ["ben", "ben"]
+    for word in (b"zebrafish", b"anna.q"):
+        assert holding(tmp_path, word) == []
+    assert "traces" not in (await pet.erase(user="anna.q")).removed
+
+
+async def test_what_is_being_recorded_of_them_goes_too(
+    open_pet: OpenPet, traces_url: str | None, tmp_path: Path
+) -> None:
+    model = Waits({"message": "So you ski!", "memories": [{"content": "Ana skis"}]}, hold="I ski")
+    pet = await open_pet(given=model, traces_url=traces_url)
+    await pet.respond("the general hello", user="ana", place="acme")
+    turns = [
+        asyncio.create_task(pet.respond("I ski", user="ana", settle=True)),
+        asyncio.create_task(pet.respond("I ski too", user="ben", place="acme")),
+        asyncio.create_task(pet.respond("I ski as well", user="ben")),
+    ]
+    await model.begun.wait()
+    await asyncio.sleep(0.3)  # until they are in the record as going on
+
+    receipt = await pet.erase(user="ana")
+    model.go.set()
+    await asyncio.gather(*turns)
+    await pet.settle()
+
+    assert receipt.verified
+    traces = await pet.traces.list(Wanted(), pet.clock())
+    assert [(one.user, one.said) for one in traces] == [("ben", "I ski as well")]
+
+
+async def test_a_turn_in_another_process_does_not_bring_its_trace_back(open_pet: OpenPet) -> None:
+    """There it is not known that somebody is erased; but what was written of it has gone."""
+    model = Waits({"message": "So you ski!", "memories": []}, hold="I ski")
+    pet, other = await open_pet(given=model), await open_pet()
+    await other.respond("hello", user="ana", place="acme")
+    turn = asyncio.create_task(pet.respond("I ski", user="ben", place="acme"))
+    await model.begun.wait()
+    await asyncio.sleep(0.5)
+    assert "ben" in await said_by(other)
+
+    await other.erase(user="ana")
+    model.go.set()
+    await turn
+    await pet.settle()
+
+    assert await other.traces.count(Wanted()) == 0
+
+
+async def test_an_erasure_says_so_where_the_traces_are_out_of_reach(
+    open_pet: OpenPet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pet = await open_pet(traces_url=f"sqlite:///{tmp_path / 'traces.db'}")
+    await pet.respond("I ski", user="ana")
+    await pet.settle()
+
+    async def away(*_: Any) -> int:
+        raise StoreUnavailable("traces.db: the disk cannot be written")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(pet.traces, "_delete", away)
+        with pytest.raises(StoreUnavailable, match="traces.db"):
+            await pet.erase(user="ana")
+    receipt = await pet.erase(user="ana")
+    assert receipt.verified
+    assert receipt.removed["traces"] >= 1
+
+
+async def test_old_traces_go_by_themselves(open_pet: OpenPet, clock: Any) -> None:
+    pet = await open_pet(trace_days=2, look_back="off")
+    await pet.respond("hello", user="ana")
+    clock.advance(days=1)
+    await pet.respond("hello again", user="ana")
+    await (await pet.house()).recorder.flush()
+    clock.advance(days=1.5)
+
+    assert await pet.prune_traces() == 1
+    assert [one.said for one in await pet.traces.list(Wanted(), clock())] == ["hello again"]
 
 
 # Work of others.

@@ -93,6 +93,7 @@ async def _look(session: Session, settings: "Settings") -> tuple[list[Check], di
 
         checks = [
             Check("database", True, pet.database.where),
+            *_traces(pet),
             await _check("embedder", lambda: _embed(pet)),
             await _check("index", lambda: _count(pet)),
         ]
@@ -100,6 +101,13 @@ async def _look(session: Session, settings: "Settings") -> tuple[list[Check], di
         if checks[-1].ok:
             counted["waiting for the index"] = await pet.indexing.due()
         return checks, counted
+
+
+def _traces(pet: "Companion") -> list[Check]:
+    """Where they are, if not in the same database; they have been opened by now."""
+    if not pet.settings.traces:
+        return [Check("traces", None, "off")]
+    return [] if pet.traces.where == pet.database.where else [Check("traces", True, pet.traces.where)]
 
 
 async def _check(name: str, look: Callable[[], Awaitable[str]]) -> Check:

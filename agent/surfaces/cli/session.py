@@ -16,6 +16,7 @@ from agent.errors import FAULTS
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.settings import Settings
+    from agent.traces.store import Traces
 
 
 class Session:
@@ -52,6 +53,23 @@ class Session:
 
         async with Companion.open(settings, upkeep=upkeep) as pet:
             yield pet
+
+    @asynccontextmanager
+    async def traces(self) -> "AsyncIterator[Traces]":
+        """The traces alone, for those who look at them: a companion takes longer to open."""
+        settings = self.settings()
+        from agent.traces.store import Traces
+        from memory.database import Database
+
+        if settings.traces_url is not None:
+            url, setting = settings.traces_url, "HACHI_TRACES_URL"
+        else:
+            url, setting = settings.database_url, "DATABASE_URL"
+        database = await Database.open(url and url.get_secret_value(), settings.home, setting)
+        try:
+            yield Traces(database)
+        finally:
+            await database.close()
 
     def complain(self, error: Exception) -> None:
         """One line on stderr; with --debug the traceback before it. What nobody foresaw is in the log too."""

@@ -51,16 +51,19 @@ async def reindex(context: typer.Context) -> None:
 
 @running
 async def migrate(context: typer.Context) -> None:
-    """Bring the database's tables to the shape this version needs."""
+    """Bring the database's tables to the shape this version needs; those of traces too, where they are kept in
+    another."""
     session: Session = context.obj
     settings = session.settings()
     from memory.database import Database
 
-    url = settings.database_url.get_secret_value() if settings.database_url else None
-    database = Database.connect(url, settings.home)
-    try:
-        done = await database.migrate()
-        revision = await database.revision()
-    finally:
-        await database.close()
-    print(f"{database.where}: {'brought to' if done else 'already at'} {revision}")
+    for name, url in (("DATABASE_URL", settings.database_url), ("HACHI_TRACES_URL", settings.traces_url)):
+        if url is None and name == "HACHI_TRACES_URL":
+            continue
+        database = Database.connect(url.get_secret_value() if url else None, settings.home, name)
+        try:
+            done = await database.migrate()
+            revision = await database.revision()
+        finally:
+            await database.close()
+        print(f"{database.where}: {'brought to' if done else 'already at'} {revision}")

@@ -1,0 +1,42 @@
+"""A turn that searches, remembers and answers, recorded; to be taken again."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from scripted_server import Call, ScriptedServer, answer
+
+from agent import Companion
+from agent.traces.trace import Trace
+
+Recorded = Callable[..., Awaitable[Trace]]
+
+
+@pytest.fixture
+async def pet(pet_at: Callable[..., Awaitable[Companion]], first_way: Any) -> Companion:
+    pet = await pet_at(first_way, look_back="plain")
+    await pet.remember("Ana loves her dog Rex", user="ana", subjects=["ana", "rex"])
+    await pet.remember("Ana's dentist is Leo", user="ana", subjects=["ana", "leo"])
+    return pet
+
+
+@pytest.fixture
+def recorded(pet: Companion, server: ScriptedServer, clock: Any) -> Recorded:
+    """`await recorded(*script, said=…)`: the trace of one turn; without a script it searches, remembers and
+    answers."""
+
+    async def record(*script: Any, said: str = "who do I love?", user: str = "ana", **more: Any) -> Trace:
+        clock.advance(minutes=1)
+        server.script(*(script or SEARCHES_REMEMBERS_ANSWERS))
+        reply = await pet.respond(said, user=user, **more)
+        await pet.settle()
+        return await pet.traces.get(reply.trace_id, pet.clock())
+
+    return record
+
+
+SEARCHES_REMEMBERS_ANSWERS = (
+    Call("search_memories", {"query": "whom Ana loves"}),
+    Call("remember", {"content": "Ana asks whom she loves", "subjects": ["ana"], "ttl": "7d"}),
+    answer("You love your dog Rex."),
+)

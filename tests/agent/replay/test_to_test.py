@@ -1,0 +1,225 @@
+"""A test made of a trace: it passes now, and fails when the turn would go otherwise."""
+
+import asyncio
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_server import Call, Fail, ScriptedServer, answer
+
+from agent import Companion
+from agent.errors import BadInput
+from agent.replay.fixture import MOST_ROWS, Fixture
+from agent.replay.testing import take_again
+from agent.replay.to_test import make_test, telling_words
+from agent.traces.trace import Trace
+from memory import recall
+from tools import tasks
+
+Recorded = Callable[..., Awaitable[Trace]]
+
+
+@pytest.fixture
+def made(pet: Companion, tmp_path: Path) -> Callable[..., Awaitable[Path]]:
+    """`await made(trace)`: the test's file, its fixture beside it."""
+
+    async def make(trace: Trace) -> Path:
+        return _written(await make_test(pet, trace), tmp_path)
+
+    return make
+
+
+def _written(files: dict[str, str], folder: Path) -> Path:
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    [test] = folder.glob("test_trace_*.py")
+    return test
+
+
+async def passes(test: Path) -> None:
+    """Run what is in the file, away from this test's loop: it makes one of its own."""
+    for name, function in runpy.run_path(str(test)).items():
+        if name.startswith("test_"):
+            await asyncio.to_thread(function)
+
+
+async def test_it_reads_like_a_test_and_passes(recorded: Recorded, made: Any) -> None:
+    test = await made(await recorded())
+
+    text = test.read_text()
+    assert "def test_who_do_i_love() -> None:" in text
+    assert 'assert turn.called == ["search_memories", "remember"]' in text
+    assert 'assert turn.tools[0].arguments == {"query": "whom Ana loves"}' in text
+    assert 'assert turn.audience == {"global", "user:ana"}' in text
+    assert "Ana asks whom she loves" in text
+    assert 'assert turn.place == "dm"' in text
+    assert 'assert "Rex" in turn.reply' in text
+    assert "You love your dog Rex." not in text, "the wording is the model's own affair"
+    await passes(test)
+
+
+async def test_pytest_runs_it_in_a_project_of_its_own(recorded: Recorded, made: Any) -> None:
+    test = await made(await recorded())
+    quiet = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    ran = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider", test.name],
+        cwd=test.parent,
+        env=quiet | {"HOME": str(test.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "1 passed" in ran.stdout
+
+
+async def test_it_fails_when_a_search_finds_something_else(
+    recorded: Recorded, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = await made(await recorded())
+    monkeypatch.setattr(recall, "rank", lambda *args, **more: [])
+
+    with pytest.raises(AssertionError):
+        await passes(test)
+
+
+async def test_it_fails_when_a_tool_fails_that_did_not(
+    recorded: Recorded, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = await recorded(
+        Call("update_task", {"id": None, "description": "call Leo", "status": "open"}), answer("Noted.")
+    )
+    test = await made(trace)
+
+    async def broken(*args: Any, **more: Any) -> Any:
+        raise tasks.ToolFailed("no")
+
+    monkeypatch.setattr("memory.tasks.Tasks.update", broken)
+
+    with pytest.raises(AssertionError):
+        await passes(test)
+
+
+async def test_it_does_not_need_what_is_remembered_at_home(
+    pet: Companion, recorded: Recorded, made: Any
+) -> None:
+    test = await made(await recorded())
+    await pet.erase(user="ana")
+
+    await passes(test)
+
+
+async def test_a_turn_that_failed_is_held_to_its_failure(
+    pet: Companion, server: ScriptedServer, made: Any
+) -> None:
+    server.script(Fail(400, "no such thing"))
+    with pytest.raises(Exception, match="400") as failed:
+        await pet.respond("hello", user="ana")
+    await pet.settle()
+    trace = await pet.traces.get(failed.value.trace_id, pet.clock())  # type: ignore[attr-defined]
+
+    test = await made(trace)
+
+    assert "assert (turn.error or '').startswith(\"ModelRejected\")" in test.read_text()
+    await passes(test)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '"""; import os; os.abort()  # \\',
+        "שלום, מה שלומך?",
+        "x" * 5000,
+        "{braces} {{and}} more {0}",
+        "\u202e?\u2028 \ud83d\ude00",
+    ],
+    ids=["python", "hebrew", "long", "braces", "odd"],
+)
+async def test_whatever_was_said_it_is_python_that_passes(said: str, recorded: Recorded, made: Any) -> None:
+    trace = await recorded(
+        Call("search_memories", {"query": said[:500]}), answer(f"You said {said}"), said=said
+    )
+
+    await passes(await made(trace))
+
+
+async def test_secrets_do_not_come_along(pet: Companion, recorded: Recorded) -> None:
+    key = "sk-abcdefghijklmnopqrstuvwxyz"
+    await recorded(answer("Keep it safe."), said=f"my key is {key}")
+    trace = await recorded()
+
+    files = await make_test(pet, trace)
+
+    assert not any(key in text for text in files.values())
+
+
+async def test_of_a_long_memory_only_what_the_turn_had_before_it_comes_along(
+    pet: Companion, recorded: Recorded, made: Any
+) -> None:
+    said = [
+        {"author": "ana", "text": f"line {n}", "sent_at": "2026-01-01T00:00:00Z"} for n in range(MOST_ROWS)
+    ]
+    await pet.import_messages(said, user="ana")
+    trace = await recorded()
+
+    test = await made(trace)
+
+    [path] = test.parent.glob("trace_*.json")
+    fixture = Fixture.from_json(path.read_text())
+    assert len(fixture.rows["messages"]) < MOST_ROWS
+    assert {row["content"] for row in fixture.rows["memories"]} >= {"Ana loves her dog Rex"}
+    await passes(test)
+
+
+async def test_a_persona_of_ones_own_comes_along(
+    pet_at: Any, first_way: Any, server: ScriptedServer, tmp_path: Path, made: Any
+) -> None:
+    (tmp_path / "persona.md").write_text("You are a parrot called Polly.")
+    pet = await pet_at(first_way, persona=tmp_path / "persona.md")
+    server.script(answer("Polly!"))
+    reply = await pet.respond("who are you?", user="ana")
+    await pet.settle()
+    trace = await pet.traces.get(reply.trace_id, pet.clock())
+    files = await make_test(pet, trace)
+    (tmp_path / "persona.md").unlink()
+
+    [fixture] = [text for name, text in files.items() if name.endswith(".json")]
+    turn = await asyncio.to_thread(take_again, Fixture.from_json(fixture))
+
+    assert turn.prompt["persona"] == "You are a parrot called Polly."
+    assert turn.reply == "Polly!"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"summary": 3}', "null"])
+def test_what_is_no_fixture_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"no fixture|Expecting value"):
+        Fixture.from_json(text)
+
+
+async def test_work_after_a_turn_makes_no_test(pet: Companion, recorded: Recorded) -> None:
+    [work, *_] = await pet.traces.after((await recorded()).id, pet.clock())
+
+    with pytest.raises(BadInput, match="the turn that it belongs to"):
+        await make_test(pet, work)
+
+
+async def test_the_words_that_tell_are_those_that_were_found(pet: Companion, recorded: Recorded) -> None:
+    trace = await recorded(
+        Call("search_memories", {"query": "dentist"}),
+        answer("Oh, it is Leo, as ever."),
+        said="who is my dentist?",
+    )
+    files = await make_test(pet, trace)
+    [fixture] = [text for name, text in files.items() if name.endswith(".json")]
+
+    turn = await asyncio.to_thread(take_again, Fixture.from_json(fixture))
+
+    assert telling_words(turn)[0] == "Leo"

@@ -1,0 +1,45 @@
+"""What a turn leaves behind whose process is killed in the middle of it."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from scripted_server import Call, Hang, ScriptedServer
+
+from agent import Companion, Settings
+from agent.traces.showing import SCREEN, shown
+from agent.traces.store import Wanted
+
+TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"
+
+
+async def test_killed_while_the_model_thinks(home: Path, server: ScriptedServer) -> None:
+    """What was done until then is there, and where it stood."""
+    server.script(Call("search_memories", {"query": "story"}), Hang())
+    settings = Settings(home=home, embedder="bundled")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(TALKATIVE), str(home), server.url, "go on", stdout=asyncio.subprocess.PIPE
+    )
+    async with Companion.open(settings, upkeep=False) as pet, asyncio.timeout(60):
+        try:
+            while not await _waits_again(pet):
+                await asyncio.sleep(0.05)
+        finally:
+            process.kill()
+            await process.communicate()
+        [summary] = await pet.traces.list(Wanted(failed=True), pet.clock())
+        assert (summary.status, summary.said) == ("killed", "Story 0")
+        trace = await pet.traces.get("last", pet.clock())
+        lines = list(map(str, shown(trace)))
+
+    assert len(lines) <= SCREEN
+    text = "\n".join(lines)
+    assert 'search_memories(query="story")' in text
+    assert "call 2  tiny  not ended" in text
+    assert lines[-1] == "✗ unfinished: its process was killed while waiting for the model (call 2)"
+
+
+async def _waits_again(pet: Companion) -> bool:
+    """Whether the record shows that the second call has begun."""
+    running = await pet.traces.list(Wanted(), pet.clock())
+    return bool(running and running[0].status == "running" and running[0].calls == 2)

@@ -1,0 +1,154 @@
+"""What anybody may have said harms neither a terminal nor a page."""
+
+import html.parser
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from agent.surfaces.cli.traces_diff import difference_lines
+from agent.surfaces.cli.traces_lines import cells
+from agent.traces.comparing import differences
+from agent.traces.detail import shown_whole
+from agent.traces.exporting import Told, exported, summary_json, trace_json
+from agent.traces.redaction import Redaction
+from agent.traces.showing import SCREEN, shown
+from agent.traces.trace import Trace
+from agent.traces.wording import clipped, harmless, json_text, one_line, width
+from agent.traces.writing import Subject, Writing, read_trace
+from memory.spans import Recording, Span
+
+EVIL = "<script>alert(1)</script>\x1b[2J\x1b]0;owned\x07\u202etxt.exe\u2066\ud83d\x9b31m``` ```` \r\n\tEND"
+HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+
+
+def hostile(said: str = EVIL) -> Trace:
+    """A trace in which every text is hostile, and one is five million characters long."""
+    huge = "<img src=x onerror=alert(2)>" + said + "A" * 5_000_000
+    search = {
+        "query": said,
+        "audience": [said],
+        "candidates": [{"id": said, "content": said, "score": 0.5, "lanes": {said: 1}, "left_out": said}],
+        "found": [[said, 0.5]],
+    }
+    decision = {"action": said, "id": said, "content": said, "reason": said}
+    tool = Span(
+        "tool", said, 0.1, 0.1, data={"arguments": said, "ok": False, "result": huge, "traceback": said}
+    )
+    tool.spans = [
+        Span("search", said, 0.1, 0.1, said, search),
+        Span("decision", "", 0.1, 0.1, data={"decisions": [decision]}),
+    ]
+    request = {
+        "system": said,
+        "input": [{"role": said, "content": said}],
+        "tools": [said],
+        "settings": {said: 1},
+    }
+    call = {"request": request, "output": [{"type": said, "arguments": said}], "usage": None}
+    root = Span("turn", error=f"Oops: {said}", data={"incoming": {"text": said}, "reply": {"message": huge}})
+    root.spans = [Span("call", said, 0.0, 0.1, said, call), tool, Span(said, said, 0.2)]
+    recorded = Recording("trace_" + "ab" * 16, root)
+    recorded.open = False
+    about = Subject("turn", NOW, said, "place:%3Cb%3E%1B", said, said, said, said)
+    trace = read_trace(*Writing("full", Redaction(), {}, "cli", said).written(recorded, about))
+    return replace(trace, made_by={"versions": {"hachi": said}, "prompts": {said: said}})
+
+
+@pytest.fixture(scope="module")
+def evil() -> Trace:
+    return hostile()
+
+
+class Tags(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_on_a_terminal_nothing_is_done(evil: Trace) -> None:
+    for lines in (shown(evil, [evil]), shown_whole(evil, [evil])):
+        for line in lines:
+            assert not HARMFUL.search(str(line))
+            assert "\n" not in str(line)
+    assert len(shown(evil)) <= SCREEN
+    assert max(width(str(line)) for line in shown(evil)) < 400
+    assert any(r"\x1b[2J" in str(line) and r"\u202e" in str(line) for line in shown(evil))
+    assert not any(HARMFUL.search(cell) or "\n" in cell for cell in cells(evil.summary, NOW))
+
+
+def test_a_difference_is_told_harmlessly(evil: Trace) -> None:
+    other = hostile("Tea, please")
+    lines = [str(line) for line in difference_lines(evil.summary, other.summary, differences(evil, other))]
+    assert len(lines) > 5
+    assert not any(HARMFUL.search(line) for line in lines)
+
+
+def test_json_can_be_printed_and_reads_as_it_was(evil: Trace) -> None:
+    text = json_text(trace_json(Told(evil, [evil])))
+    assert not HARMFUL.search(text)
+    read = json.loads(text)
+    assert read["root"]["data"]["incoming"]["text"] == EVIL
+    assert read["afterwards"][0]["id"] == evil.id
+    assert json.loads(json_text(summary_json(evil.summary)))["tools"][0]["ok"] is True
+
+
+def test_a_page_has_no_tag_but_its_own_and_may_load_nothing(evil: Trace) -> None:
+    page = exported([Told(evil, [evil]), Told(evil)], "html")
+    tags = Tags()
+    tags.feed(page)
+    ours = "html head meta title style body article h1 p ul li details summary span i pre"
+    assert {tag for tag, _ in tags.found} <= set(ours.split())
+    policy = [attrs for tag, attrs in tags.found if tag == "meta" and "http-equiv" in attrs]
+    assert policy[0]["content"] == "default-src 'none'; style-src 'unsafe-inline'"
+    assert {
+        name for _, attrs in tags.found for name in attrs if name.startswith("on") or name == "src"
+    } == set()
+    assert "&lt;script&gt;" in page
+    assert not HARMFUL.search(page)
+
+
+def test_a_fence_of_markdown_is_longer_than_any_inside(evil: Trace) -> None:
+    text = exported([Told(evil)], "md")
+    fences = [line for line in text.splitlines() if re.fullmatch(r"`{3,}(text)?", line)]
+    assert [len(fence.removesuffix("text")) for fence in fences] == [5] * 4
+    assert not HARMFUL.search(text)
+
+
+def test_otlp_is_plain_unicode(evil: Trace) -> None:
+    text = exported([Told(evil)], "otlp")
+    json.loads(text)
+    assert not HARMFUL.search(text)
+    assert r"\ud83d" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("tea\n  and\tcake", "tea and cake"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("a\u202eb", r"a\u202eb"),
+        ("half \ud83d", r"half \ud83d"),
+        ("👩\u200d🚀 goes", "👩\u200d🚀 goes"),
+        ("שלום", "שלום"),
+    ],
+)
+def test_what_would_do_something_is_written_out(text: str, shown: str) -> None:
+    assert one_line(text) == shown
+
+
+def test_lines_stay_lines() -> None:
+    assert harmless("one\r\ntwo\rthree") == "one\ntwo\\x0dthree"
+
+
+def test_what_is_wide_is_cut_by_its_columns() -> None:
+    assert clipped("日本語の文章", 7) == "日本語…"
+    assert clipped("short", 7) == "short"
+    assert width(clipped("x" * 50, 7)) == 7

@@ -1,0 +1,243 @@
+"""What is taken out of traces, and what is not."""
+
+import json
+import zlib
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted_server import Call, Fail, ScriptedServer, answer
+
+from agent import Companion
+from agent.errors import ModelError
+from agent.settings import Settings
+from agent.traces.building import redaction_of
+from agent.traces.redaction import REDACTED, SECRETS, Redaction
+from agent.traces.trace import Trace
+from agent.traces.writing import Subject, Writing, read_trace
+from memory.spans import Recording, Span
+
+PetAt = Callable[..., Awaitable[Companion]]
+Looked = Callable[..., Awaitable[Trace]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+LONG = "Ab3dEf6hIj9kLm2nOp5qRs8tUv"
+
+EXAMPLES = {
+    # its beginning: (a secret, what resembles one)
+    "sk-": (f"sk-proj-{LONG}", f"task-{LONG}"),
+    "sk_live_": (f"sk_live_{LONG}", "sk_live_ is the prefix"),
+    "rk_live_": (f"rk_live_{LONG}", f"park_live_{LONG}"),
+    "pk_live_": (f"pk_live_{LONG}", "pk_live_short"),
+    "hachi_": (f"hachi_{LONG}", "hachi_model"),
+    **{f"gh{kind}_": (f"gh{kind}_{LONG}", f"high{kind}_{LONG}") for kind in "opusr"},
+    "github_pat_": (f"github_pat_{LONG}", "github_pat_"),
+    "glpat-": (f"glpat-{LONG}", "glpat-short"),
+    "xox": (f"xoxb-1234567890-{LONG}", "xoxz-1234567890"),
+    "xapp-": (f"xapp-1-{LONG}", "xapp-1"),
+    "AKIA": ("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLEANDMORE"),
+    "AIza": (f"AIza{LONG}12345678", f"AIza{LONG[:20]}"),
+    "eyJ": ("eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.SflKxwRJSMeKKF2Q", "eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0"),
+    "Bearer ": (f"Bearer {LONG}", "Bearer of good news"),
+    "bearer ": (f"bearer  {LONG}", "the bearer is Ana"),
+    "-----BEGIN ": (
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nIBAAK\n-----END RSA PRIVATE KEY-----",
+        "-----BEGIN CERTIFICATE-----\nMIIEow\n-----END CERTIFICATE-----",
+    ),
+    "://": ("://ana:hunter22@", "https://example.org:8080/@ana"),
+}
+
+AROUND = ["{}", "my key is {} ok", "a\n{}\nb", '"{}"', "({})", "\x1b{}"]
+
+
+def test_each_kind_of_secret_has_its_example() -> None:
+    assert EXAMPLES.keys() == SECRETS.keys()
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+@pytest.mark.parametrize("around", AROUND)
+def test_a_secret_goes_wherever_it_stands(kind: str, around: str) -> None:
+    secret, _ = EXAMPLES[kind]
+    said = Redaction().text(around.format(secret))
+    assert said == around.format(REDACTED)
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_what_only_resembles_one_stays(kind: str) -> None:
+    _, harmless = EXAMPLES[kind]
+    assert Redaction().text(f"see {harmless} there") == f"see {harmless} there"
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+@pytest.mark.parametrize("around", AROUND)
+def test_a_secret_inside_json_inside_json_goes_too(kind: str, around: str) -> None:
+    """As in the arguments and results of tools."""
+    secret, _ = EXAMPLES[kind]
+    inside = json.dumps({"content": around.format(secret)})
+    assert redaction_of_all(inside) == json.dumps({"content": around.format(REDACTED)})
+    assert Redaction().suspects(json.dumps(inside)), "it is seen before the whole is taken apart"
+
+
+def redaction_of_all(text: str) -> str:
+    return Redaction().text(text)
+
+
+def test_a_key_whose_end_is_missing_goes_to_the_end() -> None:
+    assert Redaction().text("see -----BEGIN PRIVATE KEY-----\nMIIEow\nIBAAK") == f"see {REDACTED}"
+
+
+@pytest.mark.parametrize("part", ["eyJ", "sk-", "://a:", "-----BEGIN ", "Bearer ", "xoxb-", "gho_"])
+def test_a_text_made_to_be_slow_is_not(part: str) -> None:
+    import time
+
+    began = time.perf_counter()
+    Redaction().text(part * (100_000 // len(part)))
+    assert time.perf_counter() - began < 2
+
+
+def test_what_the_operator_names_goes_line_by_line() -> None:
+    settings = Settings(trace_redact=r"\b\d{4} \d{4}" + "\n\n  project \\w+\n")
+    assert redaction_of(settings).text("1234 5678 of project Falcon") == f"{REDACTED} of {REDACTED}"
+
+
+def test_what_stands_at_the_beginning_of_a_text_can_be_named() -> None:
+    assert redaction_of(Settings(trace_redact="^Ana$")).text("Ana") == REDACTED
+
+
+@pytest.mark.parametrize("content", ["full", "redacted"])
+def test_the_settings_own_secrets_go_in_any_case(content: Any) -> None:
+    settings = Settings(
+        openai_api_key="quite-a-key",  # type: ignore[arg-type]
+        database_url='postgresql://hachi:se"cr%40et99@127.0.0.1/hachi',  # type: ignore[arg-type]
+        slack_signing_secret="short",  # type: ignore[arg-type]
+        trace_content=content,
+    )
+    out = redaction_of(settings)
+    for secret in ("quite-a-key", 'se"cr%40et99', 'se"cr@et99', settings.database_url.get_secret_value()):  # type: ignore[union-attr]
+        for told in (secret, json.dumps(secret), json.dumps(json.dumps(secret))):
+            assert secret not in json_all(out.text(told))
+            assert REDACTED in out.text(told)
+    assert out.text("in short") == "in short"
+
+
+def json_all(text: str) -> str:
+    return text.replace("\\", "")
+
+
+def test_full_is_everything_else() -> None:
+    settings = Settings(trace_content="full")
+    assert redaction_of(settings).text(f"sk-{LONG}") == f"sk-{LONG}"
+
+
+# In a trace.
+
+
+async def test_a_secret_is_neither_in_the_row_nor_in_the_body(
+    pet_at: PetAt, some_way: Any, server: ScriptedServer, last: Looked, rows: Rows
+) -> None:
+    pet = await pet_at(some_way)
+    key = f"sk-proj-{LONG}"
+    server.script(Call("remember", {"content": f"Ana's key:\n{key}"}), answer(f"I know {key}."))
+
+    await some_way.ask(pet, f"this is mine: {key}", user="ana")
+
+    trace = await last(pet)
+    assert LONG not in written(rows)
+    assert trace.redacted
+    assert (trace.summary.said, trace.summary.reply) == (f"this is mine: {REDACTED}", f"I know {REDACTED}.")
+    assert trace.root.data["incoming"]["text"] == f"this is mine: {REDACTED}"
+
+
+async def test_a_key_that_a_server_says_back_is_not_written(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked, rows: Rows
+) -> None:
+    pet = await pet_at(first_way, openai_api_key="own-key-of-the-house", trace_content="full")
+    server.script(Fail(401, "wrong key own-key-of-the-house"))
+    with pytest.raises(ModelError):
+        await pet.respond("hello", user="ana")
+
+    trace = await last(pet)
+    assert "own-key-of-the-house" not in written(rows)
+    assert trace.summary.status == "error"
+
+
+async def test_a_turn_without_secrets_is_written_as_it_was(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(answer("The desk-lamp is at https://example.org/lamp, though."))
+    await pet.respond("where is it?", user="ana")
+    assert not (await last(pet)).redacted
+
+
+def test_a_secret_at_the_edge_of_what_a_row_shows_does_not_show_in_part() -> None:
+    said = "x" * 190 + f" sk-proj-{LONG}"
+    summary, _ = writing("redacted").written(ended(Span("turn")), subject(said=said))
+    assert summary.said == ("x" * 190 + f" {REDACTED}")[:200]
+
+
+def writing(content: Any) -> Writing:
+    return Writing(content, Redaction(), {"tools": {"remember": {}}}, "python", "host:1")
+
+
+def subject(**given: Any) -> Subject:
+    return Subject("turn", datetime(2026, 11, 21, tzinfo=UTC), "u1", **given)
+
+
+def ended(root: Span) -> Recording:
+    recorded = Recording("trace_" + "0" * 32, root)
+    recorded.open, root.took = False, 1.0
+    return recorded
+
+
+def written(rows: Rows) -> str:
+    """All that a reader of the database sees of traces."""
+    bodies = [zlib.decompress(row["body"]).decode() for row in rows("SELECT body FROM trace_bodies")]
+    return "\n".join([*bodies, str(rows("SELECT * FROM traces"))])
+
+
+# Without content.
+
+words = st.text("qwzx", min_size=4, max_size=8)
+TEXTS = ("text", "query", "result", "arguments", "system", "answer", "candidates", "decisions", "reply", "scene")
+
+
+@given(st.lists(words, min_size=6, max_size=6), st.sampled_from(TEXTS), st.sampled_from(TEXTS))
+def test_without_content_no_word_of_what_was_said_is_written(said: list[str], name: str, other: str) -> None:
+    search = Span("search", data={name: [said[0]], "found": [("5c8a", 0.5)]}, error=f"ValueError: {said[1]}")
+    tool = Span("tool", said[2], data={other: {"deep": said[3]}, "ok": False, "traceback": said[1]})
+    tool.spans.append(search)
+    root = Span("turn", data={name: said[4]}, spans=[tool], error=f"ModelError: {said[5]}")
+
+    summary, body = writing("none").written(ended(root), subject(said=said[0], reply=said[1]))
+
+    whole = f"{summary} {zlib.decompress(body).decode()}"
+    assert not [word for word in said if word in whole]
+    trace = read_trace(summary, body)
+    assert [span.kind for span in trace.spans()] == ["turn", "tool", "search"]
+    assert (summary.status, summary.error, summary.tools) == ("error", "ModelError", ("unknown!",))
+
+
+async def test_without_content_a_whole_turn_says_nothing(
+    pet_at: PetAt, some_way: Any, server: ScriptedServer, rows: Rows
+) -> None:
+    pet = await pet_at(some_way, trace_content="none")
+    await pet.remember("Ana's walrus is called Zebedee", user="ana")
+    server.script(
+        Call("search_memories", {"query": "walrus"}),
+        Call("remember", {"content": "Ana's pelican is called Quixote"}),
+        answer("Zebedee the walrus, and Quixote!", {"content": "Ana's octopus is called Wilhelmina"}),
+    )
+    reply, _ = await some_way.ask(pet, "who is my walrus? And the pelican?", user="ana")
+    await pet.settle()
+
+    whole = written(rows)
+    for word in ("walrus", "Zebedee", "pelican", "Quixote", "octopus", "Wilhelmina"):
+        assert word not in whole
+    trace = await pet.traces.get(reply.trace_id, pet.clock())
+    assert trace.summary.tools == ("search_memories", "remember")
+    assert [span.kind for span in trace.root.spans].count("call") == 3
+    assert trace.summary.usage.input == 30

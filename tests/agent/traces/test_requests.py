@@ -1,0 +1,163 @@
+"""What a trace holds of a model call is what the model's server received, and what it answered."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from scripted_server import Asked, Call, ScriptedServer, answer
+
+from agent import Companion
+from agent.traces.trace import Trace
+from memory.spans import Span
+
+PetAt = Callable[..., Awaitable[Companion]]
+Looked = Callable[..., Awaitable[Trace]]
+
+STEPS = (
+    [Call("search_memories", {"query": "tea"}), Call("get_recent_memories", {"limit": 2})],
+    Call("remember", '{"content": "Ana drinks jasmine tea", }'),
+    Call("search_memories", {"query": "tea"}),
+    Call("search_memories", {"query": "tea again"}),
+    answer("Jasmine tea, as ever: 茶 😀"),
+)
+
+
+def agrees(call: Span, asked: Asked, trace: Trace) -> None:
+    request = call.data["request"]
+    assert request["system"] == asked.system
+    assert set(request["tools"]) == set(asked.tools)
+    for name in request["tools"]:
+        told = trace.made_by["tools"][name]
+        assert told["description"] == asked.tools[name]["description"]
+        assert told["parameters"] == asked.tools[name]["parameters"]
+    items = request["input"]
+    if asked.path.endswith("/responses"):
+        assert items == asked.json["input"]
+        return
+    said = [(item["role"], item["content"]) for item in items if item.get("type", "message") == "message"]
+    assert [pair for pair in said if isinstance(pair[1], str)] == asked.conversation
+    kinds = [item.get("type") for item in items]
+    assert kinds.count("function_call") == len(asked.call_ids)
+    calls = [item for item in items if item.get("type") == "function_call"]
+    sent = [call["function"] for message in asked.json["messages"] for call in message.get("tool_calls") or ()]
+    assert [(call["name"], call["arguments"]) for call in calls] == [
+        (call["name"], call["arguments"]) for call in sent
+    ]
+    assert [call["call_id"] for call in calls] == asked.call_ids
+    results = [item["output"] for item in items if item.get("type") == "function_call_output"]
+    assert results == asked.results
+
+
+async def test_each_request_is_what_the_server_received(
+    pet_at: PetAt, way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(way)
+    server.script(answer("Hello!"), *STEPS)
+    await way.ask(pet, "hello", user="ana")
+
+    await way.ask(pet, "what do I drink?", user="ana")
+
+    trace = await last(pet)
+    calls = list(trace.spans("call"))
+    assert len(calls) == 5
+    for call, asked in zip(calls, server.asked[1:], strict=True):
+        agrees(call, asked, trace)
+
+
+async def test_each_answer_is_what_the_server_sent(
+    pet_at: PetAt, way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(way)
+    twice = Call("search_memories", {"query": "tea"}, id="same")
+    server.script([twice, twice], *STEPS[1:2], STEPS[-1])
+
+    await way.ask(pet, "what do I drink?", user="ana")
+
+    trace = await last(pet)
+    first, second, final = trace.spans("call")
+    assert [item["call_id"] for item in first.data["output"]] == ["same", "same"], "before it is mended"
+    assert [item["arguments"] for item in second.data["output"]] == ['{"content": "Ana drinks jasmine tea", }']
+    [message] = final.data["output"]
+    assert json.loads(message["content"][0]["text"])["message"] == "Jasmine tea, as ever: 茶 😀"
+    assert final.data["usage"] == {"input": 10, "output": 5, "cached": 0}
+
+
+async def test_what_is_asked_afterwards_is_there_too(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(answer("Hello!"))
+    reply = await pet.respond("hello", user="ana")
+    await pet.settle()
+
+    [looked] = await pet.traces.after(reply.trace_id, pet.clock())
+    [call] = looked.spans("call")
+    [asked] = server.looked_back
+    assert call.data["request"]["input"] in asked.text
+    assert call.data["output"][0]["content"][0]["text"] == "{}"
+
+
+async def test_what_calls_share_is_written_once(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, rows: Callable[..., Any], last: Looked
+) -> None:
+    import zlib
+
+    pet = await pet_at(first_way)
+    server.script(*STEPS)
+    await pet.respond("is it the Lapsang Souchong?", user="ana")
+    trace = await last(pet)
+
+    [row] = rows("SELECT body FROM trace_bodies WHERE trace_id = ?", trace.id)
+    written = zlib.decompress(row["body"]).decode()
+    system = next(trace.spans("call")).data["request"]["system"]
+    assert written.count(json.dumps(system, ensure_ascii=False)) == 1
+    assert written.count("Lapsang") == 2, "as it came in, and in the first call"
+
+
+# Searches.
+
+
+async def test_a_search_tells_its_candidates_and_why_each_was_left_out(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(first_way)
+    for number in range(4):
+        await pet.remember(f"Ana's cat number {number} likes tuna", user="ana", subjects=["ana"])
+    await pet.remember("The parliament of Norway is called Storting", user="ana")
+    secret = await pet.remember("Ben's cat likes tuna", user="ben")
+    server.script(Call("search_memories", {"query": "cat tuna", "limit": 2}), answer("Two."))
+
+    await pet.respond("zzz", user="ana")
+
+    [search] = (await last(pet)).spans("search")
+    told = search.data["candidates"]
+    left = {one.get("content", one["id"]): one.get("left_out") for one in told}
+    cats = [why for content, why in left.items() if content.startswith("Ana's cat")]
+    found = [id for id, _ in search.data["found"]]
+    assert [one["id"] for one in told if "left_out" not in one] == found
+    assert len(found) == 2
+    assert cats.count("below the first 2") + cats.count(None) + cats.count("the model sees it already") == 4
+    assert secret.id not in str(search.data), "what may not be read was not even looked at"
+    assert search.data["query"] == "cat tuna"
+    assert search.data["audience"] == ["global", "user:ana"]
+    ranked = [one["score"] for one in told if "score" in one]
+    assert ranked == sorted(ranked, reverse=True)
+    assert {"dense", "words"} & set(told[0]["lanes"])
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_documents_are_told_of_too(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked, first: bool
+) -> None:
+    pet = await pet_at(first_way, knowledge_first=first)
+    await pet.add_document("tea.md", "# Tea\n\nJasmine tea is steeped for three minutes.", user="ana")
+    steps = [] if first else [Call("search_knowledge", {"query": "how long is jasmine tea steeped"})]
+    server.script(*steps, answer("Three minutes."))
+
+    await pet.respond("how long is jasmine tea steeped?", user="ana")
+
+    [documents] = (await last(pet)).spans("documents")
+    [candidate] = documents.data["candidates"]
+    assert candidate["source"] == "tea.md"
+    assert [id for id, _ in documents.data["found"]] == [candidate["id"]]

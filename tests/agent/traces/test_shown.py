@@ -1,0 +1,180 @@
+"""Turns that went wrong, as a person sees them: in less than a screen."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from scripted_server import Call, Fail, Hang, Say, ScriptedServer, answer
+
+from agent import Companion
+from agent.errors import ModelError
+from agent.traces.detail import shown_whole
+from agent.traces.showing import SCREEN, shown
+from agent.traces.trace import Trace
+
+PetAt = Callable[..., Awaitable[Companion]]
+Looked = Callable[..., Awaitable[Trace]]
+
+
+async def on_screen(pet: Companion, last: Looked) -> str:
+    """What `show last` prints."""
+    await pet.settle()
+    trace = await last(pet)
+    lines = shown(trace, await pet.traces.after(trace.id, pet.clock()))
+    assert len(lines) <= SCREEN
+    return "\n".join(map(str, lines))
+
+
+async def test_a_turn_is_a_tree(pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked) -> None:
+    pet = await pet_at(first_way)
+    await pet.remember("Ana skis in Chamonix", user="ana")
+    search = Call("search_memories", {"query": "where does Ana ski"})
+    server.script(search, answer("In Chamonix.", {"content": "Ana asks about skiing"}))
+
+    await pet.respond("where do I ski, and what do I like best about it?", user="ana")
+
+    lines = (await on_screen(pet, last)).splitlines()
+    assert lines[0].split("  ")[1:5:3] == ["ok", lines[0].split("  ")[4]]
+    assert "2 calls  20→10 tokens" in lines[0]
+    assert lines[1] == 'ana: "where do I ski, and what do I like best about it?"'
+    text = "\n".join(lines)
+    assert "├─ call 1  tiny  10→5 tokens  " in text
+    assert '│  └─ search_memories(query="where does Ana ski")  ' in text
+    assert '│     ├─ search "where does Ana ski"  reads global, user:ana  ' in text
+    assert "the model sees it already" in text
+    assert '└─ reply "In Chamonix."' in text
+    assert "store_memories  ok" in text
+    assert '"Ana asks about skiing" (new)' in text
+    assert "⚠" not in text
+
+
+async def test_an_index_that_is_down(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(first_way, qdrant_url="http://127.0.0.1:9")
+    server.script(Call("search_memories", {"query": "cats"}), answer("You love cats."))
+
+    await pet.respond("what do I love?", user="ana")
+
+    text = await on_screen(pet, last)
+    assert "tool_error" in text.splitlines()[0]
+    assert '✗ search_memories(query="cats")' in text
+    assert "error: " in text
+    assert "127.0.0.1:9" in text
+    assert "IndexUnavailable, raised in memory/index/" in text
+    assert "⚠ answered after a tool error: search_memories" in text
+    assert text.count("✗") == 2  # the tool, and the search inside it
+
+
+async def test_a_model_that_does_not_answer_in_time(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(first_way, model_timeout=0.2, model_retries=1)
+    server.script(Fail(500), Hang())
+
+    with pytest.raises(ModelError) as raised:
+        await pet.respond("hello?", user="ana")
+
+    text = await on_screen(pet, last)
+    assert "error" in text.splitlines()[0]
+    assert text.count("✗ call") == 2
+    assert "⚠ 1 call failed and was made again" in text
+    assert f"✗ the turn failed: ModelUnavailable: {raised.value}" in text
+    assert "reply" not in text
+
+
+async def test_an_answer_that_is_not_what_was_asked_for(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(Say("Hello, no JSON here"))
+
+    await pet.respond("hi", user="ana")
+
+    text = await on_screen(pet, last)
+    assert "malformed" in text.splitlines()[0]
+    assert "⚠ the answer was not the JSON that was asked for, and was read leniently" in text
+    assert 'reply "Hello, no JSON here"' in text
+
+
+async def test_arguments_that_no_tool_can_read_are_shown_as_they_were_written(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(Call("search_memories", "{query: "), Call("no_such_tool"), answer("Well."))
+
+    await pet.respond("hi", user="ana")
+
+    text = await on_screen(pet, last)
+    assert "✗ search_memories({query:)" in text
+    assert "✗ no_such_tool(" in text
+    assert "error: no tool 'no_such_tool'" in text
+    assert "⚠ answered after a tool error: search_memories, no_such_tool" in text
+
+
+async def test_where_much_was_found_it_gives_way_to_what_happened(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(first_way, history_messages=0)
+    for n in range(8):
+        await pet.remember(f"Ana went to sea number {n} by boat", user="ana", importance=0.1)
+    searches = [Call("search_memories", {"query": f"which boat, {n}?"}) for n in range(8)]
+    server.script(searches, answer("Many."))
+
+    await pet.respond("which boats?", user="ana")
+
+    text = await on_screen(pet, last)
+    assert text.count("search_memories(query=") == 8
+
+
+async def test_with_no_content_it_is_told_what_was_done(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(first_way, trace_content="none")
+    server.script(Call("search_memories", {"query": "secret cats"}), answer("Hidden."))
+
+    await pet.respond("my secret question", user="ana")
+
+    text = await on_screen(pet, last)
+    whole = "\n".join(map(str, shown_whole(await last(pet))))
+    for words in ("secret", "cats", "Hidden"):
+        assert words not in text + whole
+    assert "call 2  tiny  10→5 tokens" in text
+    assert "search_memories()" in text
+
+
+async def test_all_of_it_shows_what_the_model_got_and_gave(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(first_way, qdrant_url="http://127.0.0.1:9")
+    server.script(Call("search_memories", {"query": "cats"}, id="call_7"), answer("You love cats."))
+
+    await pet.respond("what do I love?", user="ana")
+
+    text = "\n".join(map(str, shown_whole(await last(pet))))
+    assert "system message, rules" in text
+    for line in server.asked[1].system.splitlines():
+        assert line in text
+    assert "message 1, user" in text
+    assert '"call_id": "call_7"' in text
+    assert "Traceback (most recent call last):" in text
+    assert "search_memories, get_recent_memories, search_knowledge" in text
+
+
+async def test_candidates_are_a_table_that_says_why_each_was_left_out(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(first_way, history_messages=1)
+    at = pet.clock()
+    told = [{"author": "ana", "text": f"Boat {n} is red", "sent_at": at.isoformat()} for n in range(9)]
+    await pet.import_messages(told, user="ana")
+    server.script(Call("search_memories", {"query": "red boat", "limit": 2}), answer("Red."))
+
+    await pet.respond("tell me", user="ana")
+
+    lines = [str(line) for line in shown_whole(await last(pet))]
+    [head] = [line for line in lines if "score" in line and "lanes" in line]
+    table = lines[lines.index(head) + 1 :]
+    assert "✓" in table[0]
+    assert "Boat" in table[0][head.index("content") :]
+    assert any("below the first 2" in line[head.index("left out") :] for line in table)

@@ -1,0 +1,213 @@
+"""Traces in SQL, on both databases."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.errors import BadInput
+from agent.traces.redaction import Redaction
+from agent.traces.store import Traces, Wanted, process
+from agent.traces.trace import Summary
+from agent.traces.writing import Subject, Writing
+from memory.database import Database
+from memory.errors import NotFound
+from memory.spans import Recording, Span
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+EVERY = Wanted(kinds=frozenset())
+WRITING = Writing("full", Redaction(), {"tools": {"remember": {"description": "…"}}}, "python", process())
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    if request.param == "sqlite":
+        opened = await Database.open(None, tmp_path)
+    else:
+        server = request.getfixturevalue("postgresql")
+        opened = await Database.open(await server.new(), tmp_path)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def traces(database: Database) -> Traces:
+    return Traces(database)
+
+
+def id_of(number: int) -> str:
+    return f"trace_{number:032x}"
+
+
+def made(number: int, *, ended: bool = True, root: Span | None = None, **about: Any) -> tuple[Summary, bytes]:
+    usual: dict[str, Any] = {"kind": "turn", "started_at": NOW, "user": "ana", "said": f"said {number}"}
+    recorded = Recording(id_of(number), root or Span("turn"))
+    recorded.open = not ended
+    if ended and recorded.root.took is None:
+        recorded.root.took = 1.0
+    return WRITING.written(recorded, Subject(**usual | about))
+
+
+def tool(name: str, *, ok: bool = True) -> Span:
+    return Span("turn", spans=[Span("tool", name, data={"ok": ok, "result": "{}"})])
+
+
+async def ids(traces: Traces, **wanted: Any) -> list[int]:
+    return [int(one.id[6:], 16) for one in await traces.list(Wanted(**wanted), NOW)]
+
+
+async def test_what_is_written_is_read_again(traces: Traces) -> None:
+    root = Span("turn", data={"incoming": {"text": "half \ud83d, 茶"}}, spans=[Span("scene", at=0.25)])
+    summary, body = made(1, root=root)
+    await traces.write([(summary, body)], NOW, made_by=(WRITING.maker, WRITING.made_by))
+
+    trace = await Traces(traces._database).get(id_of(1), NOW)
+
+    assert trace.summary == summary
+    assert trace.root == root
+    assert trace.made_by == WRITING.made_by
+
+
+async def test_written_anew_it_is_one_and_keeps_its_place(traces: Traces) -> None:
+    await traces.write([made(1, ended=False)], NOW)
+    await traces.write([made(2)], NOW)
+    await traces.write([made(1)], NOW, known={id_of(1)})
+    found = await traces.list(Wanted(), NOW)
+    assert [(one.id, one.status) for one in found] == [(id_of(2), "ok"), (id_of(1), "ok")]
+
+
+async def test_what_was_taken_away_meanwhile_is_not_written_anew(traces: Traces) -> None:
+    await traces.write([made(1, ended=False), made(2, ended=False)], NOW)
+    await traces.prune(NOW + timedelta(seconds=1))
+    assert await traces.write([made(1), made(3)], NOW, known={id_of(1)}) == 1
+    assert await ids(traces) == [3]
+
+
+async def test_a_list_is_of_what_is_wanted(traces: Traces) -> None:
+    await traces.write(
+        [
+            made(1, root=tool("search_memories")),
+            made(2, root=tool("search_memories", ok=False), user="ben", place="acme/general"),
+            made(3, root=Span("turn", took=9.0, error="ModelError: away"), said="100% of\nIt", user="ben"),
+            made(4, started_at=NOW - timedelta(days=2), place="acme/general/thread", reply="Ünder the Ice"),
+            made(5, kind="look_back", turn_id=id_of(1), root=Span("look_back"), user=None),
+            made(6, place="acme/generally"),
+        ],
+        NOW,
+    )
+    assert await ids(traces) == [6, 4, 3, 2, 1]
+    assert await ids(traces, kinds=frozenset()) == [6, 5, 4, 3, 2, 1]
+    assert await ids(traces, user="ben") == [3, 2]
+    assert await ids(traces, place="acme/general") == [4, 2]
+    assert await ids(traces, place="") == [3, 1]
+    assert await ids(traces, tool="search_memories") == [2, 1]
+    assert await ids(traces, tool="memories") == []
+    assert await ids(traces, failed=True) == [3, 2]
+    assert await ids(traces, text="100% OF") == [3]
+    assert await ids(traces, text="the ice") == [4]
+    assert await ids(traces, text="%") == [3]
+    assert await ids(traces, since=NOW - timedelta(hours=1)) == [6, 3, 2, 1]
+    assert await ids(traces, slower=5.0) == [3]
+    assert await traces.count(Wanted(user="ben", failed=True)) == 2
+
+
+async def test_a_list_goes_on_below_the_last(traces: Traces) -> None:
+    await traces.write([made(number) for number in range(1, 8)], NOW)
+    first = await traces.list(Wanted(), NOW, 3)
+    rest = await traces.list(Wanted(), NOW, 3, before=first[-1].id)
+    assert [one.id for one in (*first, *rest)] == [id_of(number) for number in (7, 6, 5, 4, 3, 2)]
+    assert len([one async for one in traces.each(Wanted(), NOW)]) == 7
+
+
+async def test_one_is_found_by_the_beginning_of_its_id(traces: Traces) -> None:
+    await traces.write([made(0xABCD << 112), made((0xABCE << 112) + 1), made(7, kind="look_back")], NOW)
+    assert (await traces.find("abcd", NOW)).id.startswith("trace_abcd")
+    assert (await traces.find(" TRACE_ABCD0 ", NOW)).id.startswith("trace_abcd")
+    assert (await traces.find("last", NOW)).id.startswith("trace_abce")
+    with pytest.raises(NotFound, match="no trace 'ffff'"):
+        await traces.find("ffff", NOW)
+    with pytest.raises(BadInput, match="no id of a trace"):
+        await traces.find("%", NOW)
+    await traces.write([made((0xABCD << 112) + 5)], NOW)
+    with pytest.raises(BadInput, match="several traces begin with 'abcd'"):
+        await traces.find("abcd", NOW)
+
+
+async def test_of_no_traces_the_last_is_none(traces: Traces) -> None:
+    with pytest.raises(NotFound, match="there is no trace yet"):
+        await traces.find("last", NOW)
+
+
+async def test_one_whose_process_is_gone_was_killed(traces: Traces) -> None:
+    host = process().rpartition(":")[0]
+    alive = made(1, ended=False)[0]
+    for number, where in enumerate((f"{host}:999999999-1", f"{host}:1-1", "elsewhere:1-1", process()), 2):
+        writing = Writing("full", Redaction(), {}, "python", where)
+        recorded = Recording(id_of(number), Span("turn"))
+        await traces.write([writing.written(recorded, Subject("turn", NOW, "ana"))], NOW)
+    assert alive.status == "running"
+
+    found = {one.id: one.status for one in await traces.list(Wanted(), NOW)}
+    assert found == {
+        id_of(2): "killed",
+        id_of(3): "killed",  # its number is another's now
+        id_of(4): "running",
+        id_of(5): "running",
+    }
+    later = NOW + timedelta(minutes=16)
+    assert {one.status for one in await traces.list(Wanted(), later)} == {"killed"}
+    assert id_of(5) not in {one.id for one in await traces.list(Wanted(failed=True), NOW)}
+
+
+async def test_what_was_heard_since_comes_in_its_order(traces: Traces) -> None:
+    await traces.write([made(1)], NOW)
+    await traces.write([made(2, ended=False)], NOW + timedelta(seconds=1))
+    await traces.write([made(3)], NOW + timedelta(seconds=2))
+    await traces.write([made(2)], NOW + timedelta(seconds=3))
+    found = await traces.heard_since(NOW + timedelta(seconds=1), NOW)
+    assert [one.id for one in found] == [id_of(3), id_of(2)]
+
+
+async def test_pruning_takes_what_began_before(traces: Traces) -> None:
+    await traces.write([made(1, started_at=NOW - timedelta(days=3)), made(2)], NOW)
+    assert await traces.prune(NOW - timedelta(days=1)) == 1
+    assert await ids(traces) == [2]
+    with pytest.raises(NotFound):
+        await traces.get(id_of(1), NOW)
+
+
+async def test_a_persons_go_with_those_of_the_places_where_they_spoke(traces: Traces) -> None:
+    await traces.write(
+        [
+            made(1),
+            made(2, user="ben"),
+            made(3, user="ben", place="acme/general/thread"),
+            made(4, user="ben", place="acme/other"),
+            made(5, place="acme/general"),
+        ],
+        NOW,
+    )
+    assert await traces.places_of("ana") == {"acme/general"}
+    assert await traces.erase("ana", {"acme/general"}) == 3
+    assert await ids(traces) == [4, 2]
+
+
+async def test_what_somebody_said_who_is_erased_is_not_written(traces: Traces) -> None:
+    gone = made(1, message_id="5c8a2f0e-0000-4000-8000-000000000000")
+    work = made(2, kind="look_back", root=Span("look_back", error="x"), user="nobody")
+    assert await traces.write([gone, work, made(3)], NOW) == 1
+    assert await ids(traces, kinds=frozenset()) == [3]
+
+
+async def test_a_body_that_is_none_is_told(traces: Traces) -> None:
+    await traces.write([(made(1)[0], b"no body")], NOW)
+    with pytest.raises(BadInput, match="cannot be read"):
+        await traces.get(id_of(1), NOW)
+
+
+async def test_more_than_one_lot_goes_at_once(traces: Traces) -> None:
+    await traces.write([made(number, started_at=NOW - timedelta(days=9)) for number in range(1, 1102)], NOW)
+    assert await traces.prune(NOW) == 1101
+    assert await traces.count(EVERY) == 0

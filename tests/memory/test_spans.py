@@ -1,0 +1,131 @@
+"""Spans: a tree of what happened, while somebody records it."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memory.spans import Recording, Span, begin, in_one_line, new_id, note, recorded_id, recording, span
+from memory.spans import traceback_of, unrecorded
+
+
+def shape(one: Span) -> Any:
+    return (one.kind, [shape(inner) for inner in one.spans])
+
+
+@pytest.fixture
+def recorded() -> Recording:
+    return Recording("trace_" + "0" * 32, Span("turn"))
+
+
+def test_where_nobody_records_nothing_is_kept() -> None:
+    with span("tool", query="tea") as here:
+        note(found=1)
+        assert here is None
+    assert begin("call") is None
+    assert recorded_id() is None
+
+
+def test_spans_stand_in_each_other_as_their_blocks_do(recorded: Recording) -> None:
+    with recording(recorded):
+        with span("tool", "search"), span("search"):
+            note(found=3)
+        with span("answer"):
+            pass
+    assert shape(recorded.root) == ("turn", [("tool", [("search", [])]), ("answer", [])])
+    assert recorded.root.spans[0].spans[0].data == {"found": 3}
+    assert not recorded.open
+
+
+def test_a_span_begins_after_its_parent_and_ends_before_it(recorded: Recording) -> None:
+    with recording(recorded), span("tool"), span("search"):
+        pass
+    tool = recorded.root.spans[0]
+    search = tool.spans[0]
+    assert 0 <= tool.at <= search.at
+    assert search.at + search.took <= tool.at + tool.took <= recorded.root.took  # type: ignore[operator]
+
+
+def test_what_a_block_raises_is_noted_and_goes_on(recorded: Recording) -> None:
+    with pytest.raises(ValueError, match="bad"), recording(recorded), span("tool"):
+        raise ValueError("bad\nluck")
+    assert recorded.root.spans[0].error == recorded.root.error == "ValueError: bad luck"
+    assert recorded.root.spans[0].took is not None
+
+
+async def test_tasks_that_run_beside_each_other_keep_theirs_apart(recorded: Recording) -> None:
+    async def tool(name: str) -> None:
+        with span("tool", name):
+            await asyncio.sleep(0)
+            with span("search", name):
+                await asyncio.sleep(0)
+
+    with recording(recorded):
+        await asyncio.gather(tool("a"), tool("b"))
+    assert [(one.name, one.spans[0].name) for one in recorded.root.spans] == [("a", "a"), ("b", "b")]
+
+
+async def test_what_a_recording_leaves_running_is_not_in_it(recorded: Recording) -> None:
+    async def late() -> None:
+        await asyncio.sleep(0)
+        with span("tool") as here:
+            note(found=1)
+            assert here is None
+
+    with recording(recorded):
+        task = asyncio.create_task(late())
+    await task
+    assert shape(recorded.root) == ("turn", [])
+
+
+def test_work_of_another_kind_is_kept_out_of_it(recorded: Recording) -> None:
+    with recording(recorded), unrecorded(), span("tool") as here:
+        assert here is None
+    assert shape(recorded.root) == ("turn", [])
+
+
+def test_the_same_recording_makes_the_same_ids() -> None:
+    def ids(of: str) -> list[str]:
+        with recording(Recording(of, Span("turn"))):
+            return [new_id(), new_id()]
+
+    assert ids("one") == ids("one")
+    assert len({*ids("one"), *ids("other")}) == 4
+
+
+def test_outside_of_one_every_id_is_new() -> None:
+    assert new_id() != new_id()
+
+
+def test_a_span_may_be_ended_by_hand(recorded: Recording) -> None:
+    with recording(recorded):
+        begun = begin("call", "tiny")
+        assert begun is not None
+        with span("tool"):
+            pass
+        begun.end(ValueError("late"))
+    assert shape(recorded.root) == ("turn", [("call", []), ("tool", [])])
+    assert recorded.root.spans[0].error == "ValueError: late"
+
+
+def test_a_copy_stays_as_it_is_while_the_turn_goes_on(recorded: Recording) -> None:
+    with recording(recorded), span("tool", "search"):
+        copy = recorded.as_it_is()
+        note(ok=True)
+        with span("search"):
+            pass
+    assert (copy.id, copy.open) == (recorded.id, True)
+    assert shape(copy.root) == ("turn", [("tool", [])])
+    assert copy.root.spans[0].data == {}
+    assert copy.root.spans[0].took is None
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("told", [in_one_line, traceback_of])
+def test_an_error_that_cannot_be_shown_is_named_all_the_same(told: Callable[[BaseException], str]) -> None:
+    assert "Unspeakable" in told(Unspeakable())
