@@ -139,7 +139,7 @@ def _scaled(lane: Sequence[tuple[str, float]]) -> dict[str, float]:
     if not hits:
         return {}
     top = max(score for _, score in hits)
-    foot = min(score for _, score in hits) * min(1.0, (len(hits) - 1) / FULL_LANE)
+    foot = min(score for _, score in hits) * min(1.0, len(hits) / FULL_LANE)
     reach = top - foot
     return {id_: (score - foot) / reach if reach > 0.0 else 1.0 for id_, score in hits}
 
