@@ -25,6 +25,7 @@ from agent.surfaces.bots.answers import (
 from agent.surfaces.bots.faults import told
 from agent.surfaces.bots.items import memory_item, receipt_item, short, task_item
 from agent.surfaces.bots.receipts import Receipt, receipts_of
+from agent.surfaces.bots.tracing import last_trace
 from agent.surfaces.bots.wording import context_items, erasure_answer, privacy_items
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
@@ -89,6 +90,10 @@ class Commands:
     async def context(self, asker: Asker) -> Answer:
         """/context: what is known of the person as a whole."""
         return await _answered(self._context(asker))
+
+    async def trace(self, asker: Asker) -> Answer:
+        """/trace: what was done about the person's last message here."""
+        return await _answered(last_trace(self._pet, asker))
 
     async def listen(self, asker: Asker, listening: Listening | None) -> Answer:
         """/listen: set or tell what is listened to here. Who may set it is the platform's to say."""

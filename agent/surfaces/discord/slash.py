@@ -65,6 +65,10 @@ def build_tree(client: discord.Client, commands: Commands) -> app_commands.Comma
     async def context(interaction: discord.Interaction) -> None:
         await respond(interaction, commands.context)
 
+    @tree.command(name="trace", description="What I did about your last message here.")
+    async def trace(interaction: discord.Interaction) -> None:
+        await respond(interaction, commands.trace)
+
     @tree.command(name="listen", description="What I listen to in this channel.")
     @app_commands.describe(to="Unset: say how it stands")
     @app_commands.allowed_contexts(guilds=True, dms=False, private_channels=False)

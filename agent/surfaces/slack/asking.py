@@ -28,6 +28,7 @@ COMMANDS = (
     "/privacy",
     "/tasks",
     "/context",
+    "/trace",
     "/listen",
 )
 NOT_ALLOWED = Answer("An admin of the workspace, or whoever made this channel, can set that; you may not.")
@@ -71,6 +72,8 @@ class Asking:
                 return await commands.tasks(asker)
             case "/context":
                 return await commands.context(asker)
+            case "/trace":
+                return await commands.trace(asker)
             case _:
                 return await self._listen(asker, text.strip().lower(), command)
 

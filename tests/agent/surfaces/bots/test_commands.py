@@ -254,6 +254,25 @@ async def test_a_task_of_somebody_else_is_not_finished(pet: Companion, commands:
     assert len(await pet.tasks.list(ANA)) == 1
 
 
+async def test_the_trace_is_of_ones_own_last_message_in_this_place(
+    pet: Companion, commands: Commands
+) -> None:
+    assert "recorded nothing" in (await commands.trace(IN_PRIVATE)).text
+    await pet.respond("I broke my shoulder", user=ANA)
+    await pet.respond("I love jasmine tea", user=BEN, place=GENERAL)
+    await pet.settle()
+
+    answer = await commands.trace(IN_PRIVATE)
+
+    assert "I broke my shoulder" in texts(answer)[0]
+    assert any("remember(" in line for line in texts(answer))
+    assert answer.note.startswith("trace ")
+    assert "recorded nothing" in (await commands.trace(Asker(ANA, GENERAL))).text, (
+        "what is private stays there"
+    )
+    assert "jasmine tea" in texts(await commands.trace(Asker(BEN, GENERAL)))[0]
+
+
 async def test_context_shows_what_is_known(pet: Companion, commands: Commands) -> None:
     assert "nothing" in (await commands.context(IN_PRIVATE)).text
     await pet.set_context("role", "nurse", user=ANA)

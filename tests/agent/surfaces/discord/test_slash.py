@@ -20,7 +20,17 @@ async def ask(platform: DiscordServer, name: str, **given: Any) -> Any:
 
 async def test_discord_is_told_of_the_commands(bot, platform: DiscordServer) -> None:
     names = {command["name"] for command in platform.commands}
-    assert names == {"memories", "remember", "forget", "forget-me", "privacy", "tasks", "context", "listen"}
+    assert names == {
+        "memories",
+        "remember",
+        "forget",
+        "forget-me",
+        "privacy",
+        "tasks",
+        "context",
+        "trace",
+        "listen",
+    }
     contexts = {command["name"]: command["contexts"] for command in platform.commands}
     assert contexts.pop("listen") == [0]
     assert set(map(tuple, contexts.values())) == {(0, 1)}
