@@ -40,7 +40,9 @@ class Considered:
             columns[f"{LANES}{name}"] = [round(scores[id], 4) if id in scores else None for id in ids]
         columns["left_out"] = [*map(self._why, range(len(ids)), self.ranked), *refused.values()]
         rows = len(columns["id"])
-        return {COLUMNS: {name: [*column, *[None] * (rows - len(column))] for name, column in columns.items()}}
+        return {
+            COLUMNS: {name: [*column, *[None] * (rows - len(column))] for name, column in columns.items()}
+        }
 
     def _why(self, place: int, ranked: tuple[str, float]) -> str | None:
         if ranked[1] <= 0.0:

@@ -29,7 +29,9 @@ def shown_whole(trace: Trace, after: Sequence[Trace] = ()) -> list[Line]:
 
 def whole(trace: Trace) -> Node:
     """Its root tells what was said, and whose it was."""
-    root = Node(tree(trace).text if trace.summary.kind == TURN else trace.summary.kind, span=trace.root)
+    root = Node(
+        tree(trace).text if trace.summary.kind == TURN else one_line(trace.summary.kind, 40), span=trace.root
+    )
     root.add("trace", "faint", _pairs(_about(trace)))
     if incoming := trace.root.data.get("incoming"):
         root.add("heard", block=_value(incoming))
@@ -69,7 +71,7 @@ def _about(trace: Trace) -> dict[str, Any]:
 def _node(trace: Trace, span: Span, calls: int) -> Node:
     if span.kind == "call":
         return _call(trace, span, calls)
-    head = " ".join(part for part in (span.kind, one_line(span.name, 60)) if part)
+    head = " ".join(part for part in (one_line(span.kind, 40), one_line(span.name, 60)) if part)
     node = Node(f"{head}  {_times(span)}", "bad" if _wrong(span) else "plain", span=span)
     if span.error:
         node.add("error", "bad", _text(span.error))

@@ -128,7 +128,7 @@ def otlp(told: Sequence[Told]) -> dict[str, Any]:
     """An ExportTraceServiceRequest, as ``POST /v1/traces`` of a collector takes it. Work after a turn is a
     span below the turn's own."""
     spans = [span for one in told for trace in (one.trace, *one.after) for span in otlp_spans(trace)]
-    version = str(told[0].trace.made_by.get("versions", {}).get("hachi", "")) if told else ""
+    version = _utf8(str(told[0].trace.made_by.get("versions", {}).get("hachi", ""))) if told else ""
     resource = {"service.name": AGENT, "service.version": version}
     scope = {"scope": {"name": "hachi.traces", "version": version}, "spans": spans}
     return {"resourceSpans": [{"resource": {"attributes": _attributes(resource)}, "scopeSpans": [scope]}]}

@@ -1,9 +1,9 @@
 """Traces sent on to OpenTelemetry: any collector that takes OTLP over HTTP.
 
-Each trace is sent when it has ended, from what is written of it: without secrets, and without content where none
-is kept. The exporter's own thread does the sending; where the collector is away it tries again for a while, then
-lets go, and no turn hears of it. Headers, time-outs and the resource's attributes are taken from the usual
-variables, `OTEL_EXPORTER_OTLP_HEADERS` and so on.
+Each trace is sent when it has ended, from what is written of it: without secrets, and without content where
+none is kept. The exporter's own thread does the sending; where the collector is away it tries again for a
+while, then lets go, and no turn hears of it. Headers, time-outs and the resource's attributes are taken from
+the usual variables, `OTEL_EXPORTER_OTLP_HEADERS` and so on.
 """
 
 import logging
@@ -99,8 +99,9 @@ def _place(trace_id: str, path: str) -> SpanContext:
 
 
 def _status(span: Span) -> Status:
-    error = error_type(span)
-    return Status(StatusCode.UNSET) if error is None else Status(StatusCode.ERROR, writable(span.error or error))
+    if (error := error_type(span)) is None:
+        return Status(StatusCode.UNSET)
+    return Status(StatusCode.ERROR, writable(span.error or error))
 
 
 def _events(span: Span, at: int) -> list[Event]:

@@ -1,7 +1,7 @@
 """From the running turn to the record: in the background, bounded, and never in the turn's way.
 
-A turn that takes longer than a moment is written while it goes on, and again as it goes on longer, so that one
-that hangs or is killed can be seen. Most are written once, some at a time, when they have ended.
+A turn that takes longer than a moment is written while it goes on, and again as it goes on longer, so that
+one that hangs or is killed can be seen. Most are written once, some at a time, when they have ended.
 """
 
 import asyncio
@@ -300,15 +300,15 @@ class Recorder:
     def _rendered(
         self, ended: Sequence[_Recorded], live: Sequence[tuple[_Recorded, Recording, Subject]]
     ) -> list[_Ready]:
-        """In a thread, so that turns go on meanwhile."""
+        """In a thread, so that turns go on meanwhile. What has ended comes first, as it began first."""
         found = []
-        for one, recorded, subject in live:
-            if written := self._render(recorded, subject):
-                found.append(_Ready(written, one, ended=False))
         for one in ended:
             if written := self._render(one.recording, one.subject):
                 found.append(_Ready(written, one, ended=True))
                 self._tell(*written)
+        for one, recorded, subject in live:
+            if written := self._render(recorded, subject):
+                found.append(_Ready(written, one, ended=False))
         return found
 
     def _render(self, recorded: Recording, subject: Subject) -> Written | None:
@@ -331,7 +331,7 @@ class Recorder:
         for id, one in list(self._going_on.items()):
             if one.is_of(user, places):
                 del self._going_on[id]
-        async with self._one_at_a_time:  # what was just being written is in the record then, where it is found
+        async with self._one_at_a_time:  # what was just being written is in the record then, and found there
             ended = [one for one in self._ended if not one.is_of(user, places)]
             self._ended.clear()
             self._ended.extend(ended)

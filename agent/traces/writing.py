@@ -83,10 +83,7 @@ class Writing:
         return self._summary(recorded, subject, content), body
 
     def _body(self, root: Span, content: Content, lost: str | None = None) -> bytes:
-        if content == "none":
-            tree = self._shape(root)
-        else:
-            tree = _Tree().of(root)
+        tree = self._shape(root) if content == "none" else _Tree().of(root)
         if lost:
             tree["data"] = tree.get("data", {}) | {"lost": lost}
         data = _json({"made_by": self.maker, "root": tree})
@@ -150,8 +147,8 @@ class Writing:
 
 
 def read_trace(summary: Summary, body: bytes) -> Trace:
-    """Its `made_by` says no more than which it was (`MAKER`): the store knows the rest. Raises ValueError where
-    the body is none."""
+    """Its `made_by` says no more than which it was (`MAKER`): the store knows the rest. Raises ValueError
+    where the body is none."""
     try:
         value = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
         root = span_from(value["root"])
@@ -228,7 +225,8 @@ class _Tree:
 
 
 def _put_together(root: Span) -> None:
-    """Candidates as rows, and what `_added` has left out; the system message is taken whole, as it may have been cut or redacted."""
+    """Candidates as rows, and what `_added` has left out; the system message is taken whole, as it may have
+    been cut or redacted."""
     system, given = "", list[Any]()
     for span in descend(root):
         if "candidates" in span.data:

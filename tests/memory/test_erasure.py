@@ -27,6 +27,7 @@ from memory.erasure import BATCH, Erasure
 from memory.index import Question, fingerprint_of
 from memory.index.edge import EdgeIndex
 from memory.index.late import LateIndex
+from memory.keys import Keys, digest
 from memory.knowledge import FusedReranker, Knowledge
 from memory.records import Draft
 from memory.removal import UNINDEX
@@ -154,6 +155,21 @@ async def test_the_setting_of_a_place_stays_without_who_made_it(house: House) ->
     assert (place.listening, place.changed_by) == ("mentions", NOBODY)
 
 
+async def test_a_key_that_goes_with_its_person_does_not_open_the_door_to_everybody(house: House) -> None:
+    made, secret = await Keys(house.database).create("Anna's laptop", "user", "anna", now=house.clock.now)
+
+    receipt = await erase(house)
+
+    keys = Keys(house.database)  # of a process that has just begun
+    assert await keys.exist()
+    assert await keys.check(secret, house.clock.now) is None
+    [left] = await keys.all()
+    assert (left.id, left.user, left.revoked_at) == (made.id, NOBODY, house.clock.now)
+    assert await where_it_stands(house, "anna", "Anna", digest(secret)) == set()
+    assert (dict(receipt.removed), receipt.verified) == ({"keys": 1}, True)
+    assert dict((await erase(house)).removed) == {}
+
+
 async def test_others_keep_everything(house: House) -> None:
     await fill(house, "ben")
     before = await everything(house)
@@ -162,11 +178,12 @@ async def test_others_keep_everything(house: House) -> None:
     await erase(house)
 
     after = await everything(house)
-    # These are due in the index again, or keep the setting that was made there.
-    changing = {"messages", "memories", "active_conversations", "places"}
+    # These are due in the index again, or keep the setting that was made there, or that there was a key.
+    changing = {"messages", "memories", "active_conversations", "places", "api_keys"}
+    assert set(before["api_keys"]) < set(after["api_keys"])
     assert {t: after[t] for t in after.keys() - changing} == {t: before[t] for t in before.keys() - changing}
     assert all("anna" not in line for lines in after.values() for line in lines)
-    assert [len(after[table]) for table in sorted(changing)] == [2, 4, 2, 2]
+    assert [len(after[table]) for table in sorted(changing)] == [2, 2, 4, 2, 2]
     assert len(await house.memories("ben")) == 4
     assert await house.found("zebrafish", "ben") >= {"ben told the None of a zebrafish"}
 

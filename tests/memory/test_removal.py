@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
+from memory.records import Decision
 from memory.removal import UNINDEX
 
 if TYPE_CHECKING:
@@ -356,3 +357,83 @@ async def test_said_there_again_it_is_known_there_again(house: House) -> None:
     await make_private(house)
     await house.remember(SHOULDER, "mickael", "acme")
     assert await house.known("ben", "acme") == {SHOULDER}
+
+
+PARIS = "Mickael lives in Paris"
+PARIS_TOO = "Mickael lives in Paris near the canal"
+
+
+async def told_there(house: House, content: str, said: str, **given: Any) -> Decision:
+    """What is found in what Mickael says in acme."""
+    message = given.pop("message_id", None) or await house.hear(said, "mickael", "acme")
+    return await house.remember(content, "mickael", "acme", message_id=message, said=said, live=True, **given)
+
+
+@pytest.mark.parametrize(("told", "found"), [(PARIS, PARIS), (PARIS_TOO, PARIS), (PARIS, PARIS_TOO)])
+async def test_what_was_made_private_is_not_found_again_in_what_was_said_before(
+    house: House, told: str, found: str
+) -> None:
+    said, then = "I live in Paris, near the canal", house.clock.now
+    message = await house.hear(said, "mickael", "acme")
+    await told_there(house, told, said, message_id=message, said_at=then)
+    house.clock.move(minutes=1)
+    await make_private(house)
+    house.clock.move(minutes=1)
+    again = await told_there(house, found, said, message_id=message, said_at=then)
+    assert (again.action, again.id, again.target_id) == ("ignore", None, None)
+    assert again.reason == "it was made private, and not said here since"
+    assert await house.known("ben", "acme") == set()
+    assert await house.known("mickael") == {told}
+
+
+async def test_nor_in_a_later_message_that_does_not_say_it(house: House) -> None:
+    await told_there(house, PARIS, "I live in Paris")
+    house.clock.move(minutes=1)
+    await make_private(house)
+    house.clock.move(minutes=1)
+    assert (await told_there(house, PARIS, "thank you")).action == "ignore"
+    assert await house.known("ben", "acme") == set()
+    assert (await told_there(house, "Mickael likes rowing", "I like rowing")).action == "add"
+    assert await house.known("ben", "acme") == {"Mickael likes rowing"}
+
+
+async def test_in_a_later_message_that_says_it_it_is_told_there_anew(house: House) -> None:
+    await told_there(house, PARIS, "Mickael lives in Paris")
+    house.clock.move(minutes=1)
+    await make_private(house)
+    house.clock.move(minutes=1)
+    await told_there(house, PARIS, "yes: Mickael lives in Paris")
+    assert await house.known("ben", "acme") == {PARIS}
+    house.clock.move(minutes=1)
+    await make_private(house)
+    house.clock.move(minutes=1)
+    assert (await told_there(house, PARIS, "thank you")).action == "ignore"
+
+
+async def test_what_was_made_private_of_one_is_for_another_to_tell(house: House) -> None:
+    await told_there(house, PARIS, "I live in Paris")
+    then = house.clock.now
+    house.clock.move(minutes=1)
+    await make_private(house)
+    message = await house.hear("Mickael lives in Paris", "ben", "acme")
+    await house.remember(PARIS, "ben", "acme", message_id=message, said="Well.", live=True, said_at=then)
+    assert await house.known("anna", "acme") == {PARIS}
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_it_stays_private_also_where_it_holds_no_longer_or_was_known_in_private_already(
+    house: House, before: bool
+) -> None:
+    if before:
+        await house.remember(PARIS, "mickael")
+    then = house.clock.now
+    await told_there(house, PARIS, "I live in Paris", said_at=then)
+    house.clock.move(minutes=1)
+    await make_private(house)
+    if not before:
+        house.clock.move(minutes=1)
+        await house.remember("Mickael lives in Lyon", "mickael")
+        assert await house.known("mickael") == {"Mickael lives in Lyon"}
+    house.clock.move(minutes=1)
+    assert (await told_there(house, PARIS, "I live in Paris", said_at=then)).action == "ignore"
+    assert await house.known("ben", "acme") == set()

@@ -6,8 +6,19 @@ from typing import Any
 
 import pytest
 
-from memory.spans import Recording, Span, begin, in_one_line, new_id, note, recorded_id, recording, span
-from memory.spans import traceback_of, unrecorded
+from memory.spans import (
+    Recording,
+    Span,
+    begin,
+    in_one_line,
+    new_id,
+    note,
+    recorded_id,
+    recording,
+    span,
+    traceback_of,
+    unrecorded,
+)
 
 
 def shape(one: Span) -> Any:

@@ -1,4 +1,4 @@
-"""What was done about somebody's last message, for them to see: their own turn, in the place they ask from."""
+"""What was done about somebody's last message, for them to see: their own turn, where they ask from."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

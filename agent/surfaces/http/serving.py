@@ -57,11 +57,11 @@ class Connection(H11Protocol):
     def _watch(self) -> None:
         """As long as more of an answer waits than the line takes; also where the connection is to be closed,
         which happens only once all was taken."""
-        waiting = self.transport.get_write_buffer_size()  # type: ignore[attr-defined]
+        waiting = self.transport.get_write_buffer_size()
         self._unread = self.loop.call_later(UNREAD, self._look, waiting)
 
     def _look(self, waiting: int) -> None:
-        if self.transport.get_write_buffer_size() < waiting:  # type: ignore[attr-defined]
+        if self.transport.get_write_buffer_size() < waiting:
             self._watch()
         else:
             self.transport.abort()

@@ -97,7 +97,7 @@ def test_json_can_be_printed_and_reads_as_it_was(evil: Trace) -> None:
     read = json.loads(text)
     assert read["root"]["data"]["incoming"]["text"] == EVIL
     assert read["afterwards"][0]["id"] == evil.id
-    assert json.loads(json_text(summary_json(evil.summary)))["tools"][0]["ok"] is True
+    assert json.loads(json_text(summary_json(evil.summary)))["said"] == read["said"]
 
 
 def test_a_page_has_no_tag_but_its_own_and_may_load_nothing(evil: Trace) -> None:
@@ -124,9 +124,8 @@ def test_a_fence_of_markdown_is_longer_than_any_inside(evil: Trace) -> None:
 
 def test_otlp_is_plain_unicode(evil: Trace) -> None:
     text = exported([Told(evil)], "otlp")
-    json.loads(text)
     assert not HARMFUL.search(text)
-    assert r"\ud83d" not in text
+    json.dumps(json.loads(text), ensure_ascii=False).encode()  # raises where half a character is left
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,8 @@ async def recorder_of(pet: Companion) -> Recorder:
 async def turn(pet: Companion, text: str = "hello", user: str = "ana", **data: Any) -> str:
     """A turn in which nothing happens but what is noted."""
     house = await pet.house()
-    with house.recorder.turn(Incoming(text, user, pet.clock()), "tiny") as turning:
-        with span("call", "tiny"):
-            note(**data)
+    with house.recorder.turn(Incoming(text, user, pet.clock()), "tiny") as turning, span("call", "tiny"):
+        note(**data)
     return turning.id
 
 
@@ -74,7 +73,7 @@ async def test_what_could_not_be_written_is_written_once_the_store_is_back(
 
     monkeypatch.setattr(pet.traces, "write", real)
     async with asyncio.timeout(5):
-        while await pet.traces.count(EVERY) < 3:
+        while await pet.traces.count(EVERY) < 3:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
     assert {one.id for one in await pet.traces.list(EVERY, pet.clock())} == ids
@@ -327,3 +326,13 @@ async def test_a_turn_cut_off_when_the_companion_closes_is_seen(
     await asyncio.wait([going_on])
     [row] = rows("SELECT status, said FROM traces")
     assert row == {"status": "running", "said": "hello"}
+
+
+async def test_what_ended_before_a_turn_that_goes_on_stands_before_it(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    house = await pet.house()
+    with house.recorder.turn(Incoming("second", "ana", pet.clock()), "tiny"):
+        await turn(pet, "first")
+        await asyncio.sleep(recorder.PAUSE)
+        await house.recorder.flush()
+    assert [one.said for one in await pet.traces.list(EVERY, pet.clock())] == ["second", "first"]

@@ -202,7 +202,18 @@ def written(rows: Rows) -> str:
 # Without content.
 
 words = st.text("qwzx", min_size=4, max_size=8)
-TEXTS = ("text", "query", "result", "arguments", "system", "answer", "candidates", "decisions", "reply", "scene")
+TEXTS = (
+    "text",
+    "query",
+    "result",
+    "arguments",
+    "system",
+    "answer",
+    "candidates",
+    "decisions",
+    "reply",
+    "scene",
+)
 
 
 @given(st.lists(words, min_size=6, max_size=6), st.sampled_from(TEXTS), st.sampled_from(TEXTS))

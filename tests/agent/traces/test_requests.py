@@ -40,7 +40,9 @@ def agrees(call: Span, asked: Asked, trace: Trace) -> None:
     kinds = [item.get("type") for item in items]
     assert kinds.count("function_call") == len(asked.call_ids)
     calls = [item for item in items if item.get("type") == "function_call"]
-    sent = [call["function"] for message in asked.json["messages"] for call in message.get("tool_calls") or ()]
+    sent = [
+        call["function"] for message in asked.json["messages"] for call in message.get("tool_calls") or ()
+    ]
     assert [(call["name"], call["arguments"]) for call in calls] == [
         (call["name"], call["arguments"]) for call in sent
     ]
@@ -77,7 +79,9 @@ async def test_each_answer_is_what_the_server_sent(
     trace = await last(pet)
     first, second, final = trace.spans("call")
     assert [item["call_id"] for item in first.data["output"]] == ["same", "same"], "before it is mended"
-    assert [item["arguments"] for item in second.data["output"]] == ['{"content": "Ana drinks jasmine tea", }']
+    assert [item["arguments"] for item in second.data["output"]] == [
+        '{"content": "Ana drinks jasmine tea", }'
+    ]
     [message] = final.data["output"]
     assert json.loads(message["content"][0]["text"])["message"] == "Jasmine tea, as ever: 茶 😀"
     assert final.data["usage"] == {"input": 10, "output": 5, "cached": 0}
