@@ -116,7 +116,7 @@ INTERRUPTED = 130
 def _say_usage(error: typer.TyperException) -> None:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "hachi"
-    said = " ".join(error.format_message().split()).rstrip(".")
+    said = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
     print(f"hachi: {said}; see `{command} --help`", file=sys.stderr)
 
 

@@ -51,6 +51,7 @@ async def mcp(
         await _over_http(session, http, host, allow_host or [])
     else:
         wants(user is not None, "say whose memory it is: --user NAME, or --http PORT, where keys say it")
+        wants(not allow_host, "--allow-host is for HTTP; give --http PORT with it, or leave it out")
         await _over_stdio(session, str(user), place)
 
 

@@ -61,11 +61,10 @@ class Session:
         from agent.traces.store import Traces
         from memory.database import Database
 
-        if settings.traces_url is not None:
-            url, setting = settings.traces_url, "HACHI_TRACES_URL"
-        else:
-            url, setting = settings.database_url, "DATABASE_URL"
-        database = await Database.open(url and url.get_secret_value(), settings.home, setting)
+        elsewhere = settings.traces_url is not None
+        url = settings.traces_url if elsewhere else settings.database_url
+        setting = "HACHI_TRACES_URL" if elsewhere else "DATABASE_URL"
+        database = await Database.open(url.get_secret_value() if url else None, settings.home, setting)
         try:
             yield Traces(database)
         finally:

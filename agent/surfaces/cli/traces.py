@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from agent.surfaces.cli import traces_export, traces_replay, traces_stats, traces_tail
+from agent.surfaces.cli import traces_export, traces_replay, traces_serve, traces_stats, traces_tail
 from agent.surfaces.cli.options import Json
 from agent.surfaces.cli.session import Session, running, say
 from agent.surfaces.cli.traces_options import (
@@ -29,6 +29,7 @@ group.command("prune")(traces_export.prune)
 group.command("replay")(traces_replay.replay)
 group.command("to-test")(traces_replay.to_test)
 group.command("stats")(traces_stats.stats)
+group.command("serve")(traces_serve.serve)
 
 
 @group.command()

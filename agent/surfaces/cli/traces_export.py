@@ -37,7 +37,7 @@ async def export(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Unset or - is stdout.")
     ] = None,
 ) -> None:
-    """Write traces, with what was done after them, as one file: JSON, Markdown, a page of HTML, or OTLP/JSON."""
+    """Write traces, with what was done after them, as one file: JSON, Markdown, HTML or OTLP/JSON."""
     session: Session = context.obj
     from agent.traces.exporting import exported
 

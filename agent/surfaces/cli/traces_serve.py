@@ -25,28 +25,23 @@ async def serve(
     from agent.errors import BadInput
     from agent.surfaces.http.serving import address_of, is_loopback, listening, server_of
     from agent.surfaces.traces.application import app
-    from memory.keys import Keys
 
     loopback = is_loopback(host)
     with listening(host, port) as listener:
         async with session.companion() as pet:
-            keys = Keys(pet.database)
-            if not (loopback or await keys.exist()):
+            if not (loopback or await pet.keys.exist()):
                 raise BadInput(
                     f"{host} can be reached by others, and there is no key yet; make one first: "
                     "`hachi keys create NAME --service --admin`"
                 )
-            if not await keys.exist():
+            if not await pet.keys.exist():
                 say("there is no key yet, so whoever is on this machine may look")
             say(f"listening on {address_of(listener)}; Ctrl-C stops")
             serving: list[Server] = []
-            made = app(
-                pet.traces,
-                keys,
-                pet.clock,
-                loopback=loopback,
-                stopping=lambda: any(server.should_exit for server in serving),
-            )
-            serving.append(server_of(made))
+
+            def stopping() -> bool:
+                return serving[0].should_exit
+
+            serving.append(server_of(app(pet, loopback=loopback, stopping=stopping)))
             await serving[0].serve(sockets=[listener])
     say("stopped")

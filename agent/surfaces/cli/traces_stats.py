@@ -66,7 +66,7 @@ def _print(found: "Figures", prices: "dict[str, Price]") -> None:
     from agent.traces.wording import one_line
 
     told = ", ".join(f"{number} {status}" for status, number in found.statuses.most_common())
-    rows = [["TURNS", *_HEADS], ["all" if not told else told, *_cells(found.turns)]]
+    rows = [["TURNS", *_HEADS], [told or "all", *_cells(found.turns)]]
     rows += _part("AFTER TURNS", sorted(found.work.items()))
     rows += _part("TOOL", sorted(found.tools.items(), key=lambda pair: -pair[1].calls))
     for line in aligned([[one_line(row[0], 60), *row[1:]] for row in rows]):

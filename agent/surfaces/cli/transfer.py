@@ -93,9 +93,10 @@ async def import_file(context: typer.Context, user: User, file: File = None, pla
     name, given = _read(file)
     if isinstance(given, list):
         memories: list[tuple[Draft, Origin]] = []
-        messages = given
+        messages, left = given, ""
     else:
         memories, messages = _export(name, given, user)
+        left = _left(given)
     _check_messages(name, messages)
     async with session.companion() as pet:
         # The messages first: with them the evidence that memories point to.
@@ -104,7 +105,14 @@ async def import_file(context: typer.Context, user: User, file: File = None, pla
         with progress_bar() as bar:
             task = bar.add_task("indexing", total=count + len(memories))
             await pet.catch_up(lambda done: bar.advance(task, done))
-    say(f"{count} messages and {len(memories)} memories were read; {kept} of these are new")
+    say(f"{count} messages and {len(memories)} memories were read; {kept} of these are new{left}")
+
+
+def _left(given: dict[str, Any]) -> str:
+    """What else there is in an export, such as "; not taken over: context (2), tasks (1)"."""
+    kinds = {key: len(value) for key, value in given.items() if isinstance(value, list) and value}
+    left = [f"{key} ({count})" for key, count in kinds.items() if key not in ("memories", "messages")]
+    return f"; not taken over: {', '.join(left)}" if left else ""
 
 
 async def _remember(pet: "Companion", memories: "Sequence[tuple[Draft, Origin]]") -> int:

@@ -51,7 +51,7 @@ async def reindex(context: typer.Context) -> None:
 
 @running
 async def migrate(context: typer.Context) -> None:
-    """Bring the database's tables to the shape this version needs; those of traces too, where they are kept in
+    """Bring the database's tables to the shape this version needs, and those of traces where they are in
     another."""
     session: Session = context.obj
     settings = session.settings()

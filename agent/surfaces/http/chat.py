@@ -117,11 +117,17 @@ def _done(asked: ChatRequest, completion: Completion, said: Said, text: str) -> 
     if not asked.stream:
         return JSONResponse(completion.whole(text, said.text))
 
+    used = [completion.used(said.text, text)] if _wants_usage(asked) else []
+
     async def chunks() -> AsyncIterator[dict[str, str]]:
-        for data in (completion.begin(), completion.piece(text), completion.end(), "[DONE]"):
+        for data in (completion.begin(), completion.piece(text), completion.end(), *used, "[DONE]"):
             yield {"data": data}
 
     return EventSourceResponse(chunks(), sep="\n", ping=PING)
+
+
+def _wants_usage(asked: ChatRequest) -> bool:
+    return bool(asked.stream_options and asked.stream_options.include_usage)
 
 
 async def _streamed(
@@ -141,7 +147,6 @@ async def _streamed(
     done, _ = await asyncio.wait({first}, timeout=PATIENCE)
     if done:
         first.result()
-    wants_usage = bool(asked.stream_options and asked.stream_options.include_usage)
 
     async def chunks() -> AsyncIterator[dict[str, str]]:
         text = ""
@@ -155,8 +160,8 @@ async def _streamed(
             figures.turn(stream.reply)
             figures.turn_seconds.observe(time.monotonic() - begun)
             yield {"data": completion.end(stream.reply, shown)}
-            if wants_usage:
-                yield {"data": completion.used(said.text, text)}
+            if _wants_usage(asked):
+                yield {"data": completion.used(said.text, text, stream.reply)}
             yield {"data": "[DONE]"}
         except FAULTS as error:
             yield {"data": json.dumps(told(error, in_full=in_full)[1])}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.messages import Reply, ToolCall
+from agent.traces.trace import Usage
 from memory.records import Decision, Memory
 
 MODEL = "hachi"
@@ -66,7 +67,8 @@ class Completion:
             "logprobs": None,
             "finish_reason": "stop",
         }
-        return self._frame("chat.completion", [choice]) | {"usage": usage(asked, text)} | beside(reply, shown)
+        used = {"usage": usage(asked, text, reply)}
+        return self._frame("chat.completion", [choice]) | used | beside(reply, shown)
 
     def begin(self) -> str:
         return self._chunk({"role": "assistant", "content": ""})
@@ -77,9 +79,9 @@ class Completion:
     def end(self, reply: Reply | None = None, shown: Sequence[Memory] = ()) -> str:
         return self._chunk({}, "stop", beside(reply, shown))
 
-    def used(self, asked: str, text: str) -> str:
+    def used(self, asked: str, text: str, reply: Reply | None = None) -> str:
         """The chunk that tells the usage, where it is wanted; it has no choices."""
-        return json.dumps(self._frame("chat.completion.chunk", []) | {"usage": usage(asked, text)})
+        return json.dumps(self._frame("chat.completion.chunk", []) | {"usage": usage(asked, text, reply)})
 
     def _chunk(
         self, delta: dict[str, str], ended: str | None = None, more: dict[str, Any] | None = None
@@ -139,10 +141,17 @@ def learned(decision: Decision) -> dict[str, Any]:
     }
 
 
-def usage(asked: str, answered: str) -> dict[str, int]:
-    """An estimate, of what the client sent and got: how many tokens a turn takes in its several calls is
-    between Hachi and its model."""
-    prompt, completion = (-(-len(text) // CHARACTERS_A_TOKEN) for text in (asked, answered))
+def usage(asked: str, answered: str, reply: Reply | None = None) -> dict[str, Any]:
+    """What the model's server counted for all calls of the turn; where it did not count, an estimate of what
+    the client sent and got."""
+    counted = reply.usage if reply else Usage()
+    if counted != Usage():
+        cached = {"prompt_tokens_details": {"cached_tokens": counted.cached}}
+        return _adding_up(counted.input, counted.output) | cached
+    return _adding_up(*(-(-len(text) // CHARACTERS_A_TOKEN) for text in (asked, answered)))
+
+
+def _adding_up(prompt: int, completion: int) -> dict[str, Any]:
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,

@@ -144,5 +144,12 @@ def _wrong(error: RequestValidationError) -> dict[str, Any]:
     where = ".".join(path[1:] if path[0] in ("body", "query", "path") else path)
     if first["type"] == "missing" and not where:
         return body("a body in JSON is missing", "invalid_request_error", "missing")
-    message = f"{where}: {first['msg'].lower()}" if where else str(first["msg"])
-    return body(message, "invalid_request_error", first["type"], where or None)
+    return body(_in_words(first, where), "invalid_request_error", first["type"], where or None)
+
+
+def _in_words(fault: Mapping[str, Any], where: str) -> str:
+    if not where:  # the body as a whole, of which nothing was read if it did not call itself JSON
+        return "the body must be an object in JSON, sent with content-type: application/json"
+    if fault["type"] == "string_pattern_mismatch":
+        return f"{where}: it is blank" if fault["ctx"]["pattern"] == r"\S" else f"{where}: this is no id"
+    return f"{where}: {fault['msg'].lower()}"

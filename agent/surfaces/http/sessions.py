@@ -5,7 +5,7 @@ remembered in it is what that person may read in private.
 
 from urllib.parse import quote
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from agent.companion import Companion
 from agent.surfaces.http.chat import conversation_of
@@ -42,7 +42,8 @@ async def _is_theirs(pet: Companion, session: str, user: str) -> bool:
 async def _found(pet: Companion, session: str) -> str | None:
     """For a trusted service that names nobody: the one person whose session it can be."""
     start = f"chat:{quote(session, safe='')}:"
-    chats = conversations.c.id.startswith(start, autoescape=True)
+    begun = func.substr(conversations.c.id, 1, len(start)) == start  # LIKE takes "A" for "a" on SQLite
+    chats = conversations.c.id.startswith(start, autoescape=True) & begun
     async with pet.database.read() as connection:
         for query in (
             select(users.c.id).where(users.c.id == session),

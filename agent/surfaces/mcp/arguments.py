@@ -68,19 +68,16 @@ class LookingUp(Arguments):
 
 class TaskChange(Arguments):
     id: Annotated[
-        str | None,
+        Annotated[str, Field(max_length=36)] | None,
         BeforeValidator(bare_id),
-        Field(
-            max_length=36, description="of the task to change, or how it begins; null where it is not known"
-        ),
+        Field(description="of the task to change, or how it begins; null where it is not known"),
     ] = None
     description: Annotated[str, Field(max_length=1_000, description="what is to be done"), Writable] = ""
     status: Annotated[TaskStatus | None, Field(description="stays as it is unless given")] = None
     due: Annotated[
-        str | None,
+        Annotated[str, Field(max_length=60)] | None,
         BeforeValidator(none_if_blank),
         Field(
-            max_length=60,
             description="ISO 8601; without an offset by the person's clock, a date alone is 09:00; "
             'null leaves it as it is, "never" takes it away',
         ),

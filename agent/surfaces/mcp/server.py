@@ -132,6 +132,8 @@ def _wrong(fault: Any) -> str:
     where = ".".join(str(part)[:80] for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
         return f"{where}: there is no such argument"
+    if fault["type"] == "string_pattern_mismatch":  # the only patterns here are those of ids
+        return f"{where}: an id is 8 to 36 of the characters 0-9, a-f and -"
     return f"{where}: {fault['msg'].lower()}"
 
 

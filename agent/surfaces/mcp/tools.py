@@ -73,7 +73,7 @@ async def forget(reader: Reader, asked: Forgetting) -> Forgotten:
     fact use `remember` with `replaces`, which keeps its history. Others who said the same keep theirs."""
     memory = await _memory(reader, asked.id)
     try:
-        await reader.pet.delete_memory(memory.id, user=reader.user)
+        await reader.pet.delete_memory(memory.id, **reader.where)
     except NotFound:
         raise NotFound(f"memory {memory.id} is not theirs to take away: somebody else said it") from None
     return Forgotten.of(memory)

@@ -46,6 +46,7 @@ def test_help_loads_nothing_heavy(args):
         (["memories", "add", "x", "--importance", "nan"], "'nan' is no number from 0 to 1"),
         (["memories", "add", "x", "--importance", "much"], "'much' is no number from 0 to 1"),
         (["memories", "add", "x", "--at", "yesterday"], "'yesterday' is no time"),
+        (["memories", "add", "x", "--type", "z"], "hachi: Invalid value for '--type': 'z' is not one of"),
         (["tasks", "update", "new"], "a new task needs a --description"),
     ],
 )

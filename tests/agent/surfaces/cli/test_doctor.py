@@ -36,6 +36,16 @@ def test_a_house_in_order(hachi, home):
     assert settings["HACHI_MAX_TURNS"] == {"name": "HACHI_MAX_TURNS", "value": "5", "source": "default"}
 
 
+def test_it_says_where_traces_are(hachi, tmp_path, monkeypatch):
+    monkeypatch.setenv("HACHI_TRACES_URL", f"sqlite:///{tmp_path / 'traces.db'}")
+    ran = hachi("doctor")
+    assert marks(ran.out)["traces"] == "✓"
+    [said] = [check for check in hachi("doctor", "--json").json["checks"] if check["name"] == "traces"]
+    assert said["detail"] == str(tmp_path / "traces.db")
+    monkeypatch.setenv("HACHI_TRACES", "no")
+    assert marks(hachi("doctor").out)["traces"] == "–"
+
+
 def test_secrets_are_masked(hachi, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret1")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://ann:secret2@127.0.0.1:9/v1")

@@ -84,6 +84,7 @@ def test_nothing_but_the_protocol_is_on_stdout(process: Process, home: Path) -> 
         (["--user", " "], "a name, which tells one person from others"),
         (["--http", "0", "--user", "ana"], "over HTTP the key says whose memory it is"),
         (["--http", "0", "--place", "acme"], "over HTTP the key says whose memory it is"),
+        (["--user", "ana", "--allow-host", "hachi.example"], "--allow-host is for HTTP"),
         (["--http", "70000"], "less than or equal to 65535"),
     ],
 )

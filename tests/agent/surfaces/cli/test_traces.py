@@ -1,7 +1,7 @@
 """`hachi traces`: what happened in turns, from the command line."""
 
+import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -273,7 +273,7 @@ def test_a_follower_whose_reader_has_gone_ends(hachi, told, process):
     assert b"Traceback" not in following.stderr.read()
 
 
-async def test_a_turn_that_goes_on_is_told_again_when_it_ends(tmp_path, monkeypatch):
+async def test_a_turn_that_goes_on_is_told_again_when_it_ends(tmp_path):
     """And one whose process is gone, as killed."""
     from datetime import UTC, datetime
 
@@ -283,29 +283,37 @@ async def test_a_turn_that_goes_on_is_told_again_when_it_ends(tmp_path, monkeypa
     from memory.database import Database
     from memory.spans import Recording, Span
 
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
+    gone = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+    await gone.wait()
     database = await Database.open(None, tmp_path)
     traces, now = Traces(database), datetime.now(UTC)
 
-    async def write(number, ended, pid=os.getpid()):
+    async def write(number, ended, pid):
         recorded = Recording(f"trace_{number:032x}", Span("turn"))
         recorded.open = not ended
-        by = Writing("full", Redaction(), {}, "cli", process().rpartition(":")[0] + f":{pid}")
+        by = Writing("full", Redaction(), {}, "cli", pid)
         await traces.write([by.written(recorded, Subject("turn", now, None, said=str(number)))], now)
 
-    await write(1, ended=True)
-    following = traces_tail.followed(traces, Wanted(), 0, pause=0.01)
+    here, killed = process(), f"{process().rpartition(':')[0]}:{gone.pid}-0"
+    await write(1, True, here)
+    following = traces_tail.followed(traces, Wanted(), 1, pause=0.01)
+    heard = []
     try:
-        heard = []
-        await write(2, ended=False)
-        waiting = anext(following)
-        heard.append(await waiting)
-        await write(2, ended=True)
-        heard.append(await anext(following))
-        await write(3, ended=False, pid=gone.pid)
-        heard.append(await anext(following))
+        async with asyncio.timeout(20):
+            for number, ended, pid in (
+                (1, True, here),
+                (2, False, here),
+                (2, True, here),
+                (3, False, killed),
+            ):
+                await write(number, ended, pid)
+                heard.append(await anext(following))
     finally:
         await following.aclose()
         await database.close()
-    assert [(one.id[-1], one.status) for one in heard] == [("2", "running"), ("2", "ok"), ("3", "killed")]
+    assert [(one.id[-1], one.status) for one in heard] == [
+        ("1", "ok"),
+        ("2", "running"),
+        ("2", "ok"),
+        ("3", "killed"),
+    ]

@@ -70,3 +70,12 @@ def test_migrate_tells_of_a_database_it_cannot_use(hachi, monkeypatch):
     ran = hachi("migrate")
     assert ran.code == 1
     assert "DATABASE_URL is no URL" in ran.complaint
+
+
+def test_migrate_brings_the_database_of_traces_along(hachi, home, tmp_path, monkeypatch):
+    monkeypatch.setenv("HACHI_TRACES_URL", f"sqlite:///{tmp_path / 'traces.db'}")
+    record, traces = hachi("migrate").out.splitlines()
+    assert record.startswith(f"{home / 'hachi.db'}: ")
+    assert traces.startswith(f"{tmp_path / 'traces.db'}: brought to ")
+    monkeypatch.setenv("HACHI_TRACES_URL", "nonsense")
+    assert "HACHI_TRACES_URL is no URL" in hachi("migrate").complaint

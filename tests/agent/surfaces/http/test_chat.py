@@ -100,7 +100,8 @@ async def test_a_stream_brings_pieces_then_memories_then_usage(serve: Serve, ser
         ("Ana likes her ferrets to be counted", "learned"),
     ]
     assert usage.choices == []
-    assert usage.usage.completion_tokens > 0
+    counted = (usage.usage.prompt_tokens, usage.usage.completion_tokens, usage.usage.total_tokens)
+    assert counted == (30, 15, 45)  # by the model's server, for three calls
     assert len({chunk.id for chunk in chunks}) == 1
 
 
@@ -111,6 +112,13 @@ async def test_a_stream_ends_with_done_and_without_usage_unless_asked(serve: Ser
     events = [line for line in answered.text.splitlines() if line.startswith("data: ")]
     assert events[-1] == "data: [DONE]"
     assert "usage" not in answered.text
+
+
+async def test_the_usage_is_what_the_models_server_counted(serve: Serve, server: ScriptedServer) -> None:
+    site = await scripted(serve, server)
+    server.script(Call("get_recent_memories", {"limit": 1}), answer("Nothing yet."))
+    usage = (await site.say("what do you know?", await site.headers("ana"))).json()["usage"]
+    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (20, 10, 30)
 
 
 async def test_two_chats_are_two_conversations_and_one_person(serve: Serve, rows: Rows) -> None:
@@ -340,6 +348,21 @@ async def test_a_title_is_made_and_nobody_said_it(serve: Serve, server: Scripted
     assert streamed.text.rstrip().endswith("[DONE]")
     assert rows("SELECT * FROM messages") == []
     assert all(not asked.tools and asked.system == "" for asked in server.asked)
+
+
+async def test_a_streamed_chore_tells_its_usage_where_that_is_wanted(
+    serve: Serve, server: ScriptedServer
+) -> None:
+    site = await scripted(serve, server)
+    server.script(*[Say("A title")] * 2)
+    task, headers = "### Task:\n<chat_history></chat_history>", await site.headers("ana")
+    wanted = await site.say(task, headers, stream=True, stream_options={"include_usage": True})
+    unwanted = await site.say(task, headers, stream=True)
+
+    *_, usage, _ = [line for line in wanted.text.split("\n") if line.startswith("data: {")] + [""]
+    told = json.loads(usage.removeprefix("data: "))
+    assert (told["choices"], told["usage"]["completion_tokens"]) == ([], 2)
+    assert "usage" not in unwanted.text
 
 
 async def test_a_chore_that_fails_is_told_as_any_other(serve: Serve, server: ScriptedServer) -> None:

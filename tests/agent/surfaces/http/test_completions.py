@@ -4,6 +4,7 @@ import pytest
 
 from agent.messages import Reply, ToolCall
 from agent.surfaces.http.completions import recalled, usage, used
+from agent.traces.trace import Usage
 
 
 def call(result: str, name: str = "search_memories", *, ok: bool = True) -> ToolCall:
@@ -28,3 +29,15 @@ def test_only_what_searches_brought_counts_and_each_thing_once() -> None:
 
 def test_usage_is_an_estimate_that_adds_up() -> None:
     assert usage("x" * 9, "") == {"prompt_tokens": 3, "completion_tokens": 0, "total_tokens": 3}
+    uncounted = Reply("", (), (), "trace_1", "tiny", 1)
+    assert usage("x" * 9, "", uncounted) == usage("x" * 9, "")
+
+
+def test_usage_is_what_the_models_server_counted_where_it_did() -> None:
+    reply = Reply("Hm.", (), (), "trace_1", "tiny", 2, usage=Usage(2_000, 30, 1_500))
+    assert usage("x", "Hm.", reply) == {
+        "prompt_tokens": 2_000,
+        "completion_tokens": 30,
+        "total_tokens": 2_030,
+        "prompt_tokens_details": {"cached_tokens": 1_500},
+    }

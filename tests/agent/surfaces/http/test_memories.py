@@ -161,6 +161,7 @@ async def test_a_service_may_let_the_session_say_whose_it_is(serve: Serve) -> No
     assert await listed("cleo") == ["cleo rows"]
     assert await listed("both") == 404  # whose it is cannot be told
     assert await listed("chat-of") == 404
+    assert await listed("Chat-Of-Ana") == 404
 
 
 async def test_only_so_many_are_listed(serve: Serve) -> None:

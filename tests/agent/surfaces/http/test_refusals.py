@@ -140,3 +140,20 @@ async def test_half_a_character_breaks_nothing(serve: Serve, half: bytes) -> Non
     value = b'{"value": "' + half + b'"}'
     answer = await site.client.put("/api/users/ana/context/timezone", content=value, headers=headers)
     assert answer.status_code == 400
+
+
+async def test_what_is_wrong_with_a_request_is_told_in_words(serve: Serve) -> None:
+    site = await serve()
+    headers = await site.headers("ana")
+    whole = "the body must be an object in JSON, sent with content-type: application/json"
+    for method, path, given, said in (
+        ("POST", "/v1/chat/completions", {"content": b'{"messages": []}'}, whole),
+        ("POST", "/v1/chat/completions", {"json": []}, whole),
+        ("PATCH", "/api/users/ana/tasks/milk", {"json": {"status": "done"}}, "id: this is no id"),
+        ("DELETE", "/api/users/ana/knowledge/ABCD", {}, "id: this is no id"),
+        ("POST", "/api/users/ana/memories", {"json": {"content": " \n"}}, "content: it is blank"),
+        ("GET", "/api/users/ana/memories?limit=many", {}, "limit: input should be a valid integer"),
+    ):
+        answer = await site.client.request(method, path, headers=headers, **given)  # type: ignore[arg-type]
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"].startswith(said), answer.text

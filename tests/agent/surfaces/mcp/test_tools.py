@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agent import Companion
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -113,6 +115,18 @@ async def test_nothing_private_is_told_in_a_place(open_pet: OpenPet, agent: Any)
         assert await ben.knows() == []
 
 
+async def test_what_stands_otherwise_in_private_is_forgotten_where_it_was_told(
+    open_pet: OpenPet, agent: Any
+) -> None:
+    pet = await open_pet()
+    async with agent(pet, "ana") as alone, agent(pet, "ana", "acme/general") as ana:
+        told = await ana.call("remember", content="Ana lives in Paris")
+        await alone.call("remember", content="Ana lives in Lyon", replaces=told["id"])
+        assert (await alone.knows(), await ana.knows()) == (["Ana lives in Lyon"], ["Ana lives in Paris"])
+        assert (await ana.call("forget", id=told["id"]))["content"] == "Ana lives in Paris"
+        assert (await alone.knows(), await ana.knows()) == (["Ana lives in Lyon"], [])
+
+
 async def test_tasks_are_noted_changed_and_finished(open_pet: OpenPet, agent: Any) -> None:
     pet = await open_pet()
     await pet.set_context("timezone", "Europe/Paris", user="ana")
@@ -126,6 +140,16 @@ async def test_tasks_are_noted_changed_and_finished(open_pet: OpenPet, agent: An
         await ana.call("update_task", description="paint", status="done")
         assert (await ana.call("list_tasks"))["tasks"] == []
         assert len((await ana.call("list_tasks", finished=True))["tasks"]) == 1
+
+
+@pytest.mark.parametrize("none", [None, "", "null", "new"])
+async def test_a_task_without_an_id_is_a_new_one(none: str | None, open_pet: OpenPet, agent: Any) -> None:
+    async with agent(await open_pet(), "ana") as ana:
+        made = await ana.call("update_task", id=none, description="paint the boat", status=None, due=None)
+        assert made["action"] == "made"
+        same = await ana.call("update_task", id=made["task"]["id"], status="done", due=" ")
+        assert same["task"]["status"] == "done"
+        assert await ana.refused("update_task", id="a" * 37) == "id: string should have at most 36 characters"
 
 
 async def test_a_task_of_a_private_talk_is_not_listed_in_a_place(open_pet: OpenPet, agent: Any) -> None:
