@@ -1,6 +1,6 @@
 """How long does it take to look at traces, where there are many?
 
-    python benchmarks/traces.py [--traces N] [--home FOLDER] [--json]
+    python benchmarks/traces.py [--traces N] [--home FOLDER] [--times N] [--json]
 
 Makes a store of made-up traces and asks it what `hachi traces` asks: the newest, those
 that fulfil a condition, one by the beginning of its id, the newest whole, how many there are. Each is asked
@@ -33,7 +33,6 @@ from memory.database import Database
 from memory.spans import Recording, Span
 
 BAR = 0.3
-TIMES = 5
 LOT = 1_000
 PEOPLE, PLACES = 200, 40
 WORDS = "tea boat shoulder Lyon cat doctor train sister nuts ski lamp river friday garden piano".split()
@@ -43,8 +42,8 @@ def main() -> int:
     options = _options()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(options.home or folder)
-        figures = asyncio.run(measured(home, options.traces))
-        figures |= commands(home)
+        figures = asyncio.run(measured(home, options.traces, options.times))
+        figures |= commands(home, options.times)
     if options.json:
         print(json.dumps(figures, indent=2))
     else:
@@ -60,11 +59,12 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--traces", type=int, default=100_000)
     parser.add_argument("--home", help="where to keep the store; used again where it holds enough")
+    parser.add_argument("--times", type=int, default=5, help="how often each is asked")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 
 
-async def measured(home: Path, how_many: int) -> dict[str, float]:
+async def measured(home: Path, how_many: int, times: int) -> dict[str, float]:
     """Seconds by what was asked, the median of some times."""
     database = await Database.open(None, home)
     try:
@@ -72,7 +72,7 @@ async def measured(home: Path, how_many: int) -> dict[str, float]:
         there = await traces.count(Wanted(kinds=frozenset()))
         if there < how_many:
             await fill(traces, there, how_many)
-        return {name: await _median(ask) for name, ask in questions(traces).items()}
+        return {name: await _median(ask, times) for name, ask in questions(traces).items()}
     finally:
         await database.close()
 
@@ -105,21 +105,21 @@ def questions(traces: Traces) -> dict[str, Callable[[], Awaitable[Any]]]:
     }
 
 
-async def _median(ask: Callable[[], Awaitable[Any]]) -> float:
+async def _median(ask: Callable[[], Awaitable[Any]], times: int) -> float:
     taken = []
-    for _ in range(TIMES):
+    for _ in range(times):
         begun = time.perf_counter()
         await ask()
         taken.append(time.perf_counter() - begun)
     return statistics.median(taken)
 
 
-def commands(home: Path) -> dict[str, float]:
+def commands(home: Path, times: int) -> dict[str, float]:
     environment = {**os.environ, "HACHI_HOME": str(home)}
     found = {}
     for command in (["--help"], ["traces", "ls"], ["traces", "show", id_of(7)[6:14]]):
         taken = []
-        for _ in range(TIMES):
+        for _ in range(times):
             begun = time.perf_counter()
             subprocess.run(
                 [sys.executable, "-m", "agent.surfaces.cli", *command],

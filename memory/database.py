@@ -121,7 +121,7 @@ class Database:
     @classmethod
     def _sqlite(cls, path: Path) -> "Database":
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StoreUnavailable(
                 f"the folder {path.parent} cannot be made ({error.strerror}); set HACHI_HOME to one that can"

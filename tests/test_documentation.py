@@ -100,7 +100,7 @@ def test_every_command_the_pages_name_is_there() -> None:
     groups = {path[0] for path in COMMANDS if len(path) > 1}
     for page in (*PAGES.values(), readme):
         code = "\n".join(re.findall(r"`[^`\n]+`|```(?:sh|console|text)\n.*?```", page, re.DOTALL))
-        for first, second in re.findall(r"(?<![\w./-])hachi ([a-z]+)\b(?: ([a-z]+)\b)?", code):
+        for first, second in re.findall(r"(?<![\w./-])hachi ([a-z]+)\b(?: ([a-z-]+)\b)?", code):
             named = (first, second) if first in groups else (first,)
             assert named in COMMANDS or (first in groups and not second), named
 

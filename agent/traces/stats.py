@@ -112,7 +112,7 @@ def percentile(seconds: Sequence[float], percent: int) -> float | None:
 
 
 async def figures(traces: Traces, wanted: Wanted, now: datetime) -> Figures:
-    """Reads every trace that is wanted, whole. One that goes away meanwhile, or cannot be read, is left out."""
+    """Reads every trace that is wanted, whole. What goes away meanwhile, or cannot be read, is left out."""
     found = Figures()
     async for summary in traces.each(wanted, now):
         try:

@@ -123,7 +123,7 @@ class CachedEmbedder:
 def _open(file: Path) -> sqlite3.Connection | None:
     connection = None
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         connection = sqlite3.connect(file, timeout=1.0)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")

@@ -152,7 +152,7 @@ class EdgeIndex:
         for part in _PARTS:
             place = self.folder / part
             place.unlink() if place.is_file() else shutil.rmtree(place, ignore_errors=True)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._shard = EdgeShard.create(str(self.folder), _config(self._dimension))
         for field, use in layout.FIELDS.items():
             self._shard.update(UpdateOperation.create_field_index(field, _field_index(use)))

@@ -22,7 +22,7 @@ async def test_killed_while_the_model_thinks(home: Path, server: ScriptedServer)
     )
     async with Companion.open(settings, upkeep=False) as pet, asyncio.timeout(60):
         try:
-            while not await _waits_again(pet):
+            while not await _waits_again(pet):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         finally:
             process.kill()

@@ -61,6 +61,12 @@ async def test_opening_makes_the_folder_and_the_tables(tmp_path: Path) -> None:
     await again.close()
 
 
+async def test_a_new_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
+    await (await Database.open(None, tmp_path / "home")).close()
+
+    assert (tmp_path / "home").stat().st_mode & 0o077 == 0
+
+
 async def test_migrating_twice_changes_nothing(database: Database) -> None:
     assert await database.revision() == HEAD
     assert await database.migrate() is False

@@ -90,7 +90,7 @@ class _File(RotatingFileHandler):
 
 def _file(path: Path) -> logging.Handler:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return _File(path, maxBytes=BYTES, backupCount=OLDER, encoding="utf-8")
     except OSError:
         return logging.NullHandler()

@@ -1,8 +1,8 @@
-"""The pages of traces, put together: an ASGI application over a store that is open."""
+"""The pages of traces, put together: an ASGI application over a companion that is open."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from importlib.resources import files
 from urllib.parse import parse_qs
 from uuid import uuid4
@@ -11,14 +11,13 @@ from fastapi import Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from agent.companion import Companion
 from agent.errors import FAULTS, BadInput
 from agent.surfaces.http.guard import Guard
 from agent.surfaces.traces import comparison, listing, trace
 from agent.surfaces.traces.entrance import Entrance, NotLetIn, admitted, from_our_own_page
 from agent.surfaces.traces.rendering import page
-from agent.traces.store import Traces
 from memory.errors import NotFound
-from memory.keys import Keys
 
 log = logging.getLogger("hachi.traces.page")
 
@@ -40,23 +39,18 @@ HEADERS = {
 """Of every answer. A form that is sent with no referrer at all would say no origin either."""
 
 
-def app(
-    traces: Traces,
-    keys: Keys,
-    clock: Callable[[], datetime],
-    *,
-    loopback: bool = False,
-    stopping: Callable[[], bool] = lambda: False,
-) -> FastAPI:
-    """With `loopback`, for a server that only this machine can reach, nobody needs a key until the first one
-    is made. `stopping` tells lists that go on that the server ends."""
+def app(pet: Companion, *, loopback: bool = False, stopping: Callable[[], bool] = lambda: False) -> FastAPI:
+    """Over a companion that is open, and stays so for as long as this is served. With `loopback`, for a
+    server that only this machine can reach, nobody needs a key until the first one is made. `stopping` tells
+    lists that go on that the server ends."""
     made = FastAPI(
         openapi_url=None,
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    made.state.traces, made.state.clock, made.state.stopping = traces, clock, stopping
-    made.state.entrance = Entrance(keys, clock, loopback=loopback)
+    made.state.pet, made.state.traces, made.state.clock = pet, pet.traces, pet.clock
+    made.state.stopping, made.state.making = stopping, asyncio.Lock()
+    made.state.entrance = Entrance(pet.keys, pet.clock, loopback=loopback)
     for part in (listing, trace, comparison):
         made.include_router(part.router, dependencies=[Depends(admitted)])
     _add_entrance(made)
@@ -67,11 +61,14 @@ def app(
     return made
 
 
-async def _with_headers(
-    request: Request, answered: Callable[[Request], Awaitable[Response]]
-) -> Response:
+async def _with_headers(request: Request, answered: Callable[[Request], Awaitable[Response]]) -> Response:
     request.state.guarded = await request.app.state.entrance.guarded()
-    response = await answered(request)
+    try:
+        response = await answered(request)
+    except Exception as error:
+        id = f"err_{uuid4().hex[:12]}"
+        log.error("%s: something broke inside", id, exc_info=error)
+        response = _refused(request, 500, f"Something broke inside; the log has it as {id}.")
     for name, value in HEADERS.items():
         response.headers[name] = value
     return response
@@ -131,12 +128,6 @@ def _add_refusals(app: FastAPI) -> None:
 
     for kind in FAULTS:
         app.add_exception_handler(kind, fault)
-
-    @app.exception_handler(Exception)
-    async def broken(request: Request, error: Exception) -> HTMLResponse:
-        id = f"err_{uuid4().hex[:12]}"
-        log.error("%s: something broke inside", id, exc_info=error)
-        return _refused(request, 500, f"Something broke inside; the log has it as {id}.")
 
 
 def _refused(request: Request, status: int, message: str) -> HTMLResponse:

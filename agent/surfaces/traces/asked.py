@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 from agent.errors import BadInput
 from agent.traces.store import Wanted
+from memory.audience import Place
 
 FIELDS = ("text", "user", "place", "tool", "failed", "slower", "since", "kind", "before")
-PRIVATE = "dm"
 LONGEST = 300
 """Characters of a field."""
 _AGO = re.compile(r"(\d{1,6}(?:\.\d+)?)\s*([smhdw])")
@@ -70,9 +70,8 @@ def asked(query: Mapping[str, str], now: datetime) -> Asked:
 
 
 def _place(text: str) -> str:
-    if text == PRIVATE:
-        return ""
-    return text if text.startswith("place:") else f"place:{text}"
+    place = Place.parse(text)
+    return "" if place.private else place.key
 
 
 def _seconds(text: str) -> float:

@@ -9,8 +9,9 @@ from typing import Literal
 AROUND = 120
 """Characters of what is the same that stand before and after a change."""
 WORDS = 600
-"""Of a text between its first change and its last; beyond these all of it counts as changed, since finding out
-takes the square of their number."""
+"""Of a text between its first change and its last; beyond these all of it counts as changed, since finding
+out takes the square of their number."""
+LONGEST_WORD = 40
 MOST = 3_000
 """Characters of one piece that are shown."""
 
@@ -30,8 +31,8 @@ class Sides:
 
 
 def sides(before: str, after: str) -> Sides:
-    start = _common(before, after)
-    end = _common(before[start:][::-1], after[start:][::-1])
+    start = _at_a_word(before, _common(before, after))
+    end = _at_a_word(before[start:][::-1], _common(before[start:][::-1], after[start:][::-1]))
     middles = before[start : len(before) - end], after[start : len(after) - end]
     head, tail = before[:start], before[len(before) - end :]
     ours, theirs = _changes(*middles)
@@ -49,6 +50,14 @@ def _common(one: str, other: str) -> int:
         else:
             high = middle - 1
     return low
+
+
+def _at_a_word(text: str, length: int) -> int:
+    """Back to where the word begins in which it would end."""
+    for place in range(length, max(0, length - LONGEST_WORD), -1):
+        if not text[place - 1].isalnum():
+            return place
+    return length if length > LONGEST_WORD else 0
 
 
 def _changes(before: str, after: str) -> tuple[list[Piece], list[Piece]]:

@@ -1,6 +1,6 @@
 """Who may look. Traces show what everybody said, so it takes an admin's key: in a browser by a form, which
-leaves a cookie, elsewhere as a bearer's token. While no key was ever made, a server that only this machine can
-reach shows them to whoever is on it.
+leaves a cookie, elsewhere as a bearer's token. While no key was ever made, a server that only this machine
+can reach shows them to whoever is on it.
 """
 
 import hashlib
@@ -51,8 +51,12 @@ class Entrance:
     async def admit(self, request: Request) -> None:
         """Raises NotLetIn."""
         if self._loopback and not await self._keys.exist():
-            if host_of(request) not in OURSELVES:  # a page in a browser here that had its own name point to us
-                raise NotLetIn(403, "there is no key yet, so only localhost may be asked; `hachi keys create`")
+            if (
+                host_of(request) not in OURSELVES
+            ):  # a page in a browser here that had its own name point to us
+                raise NotLetIn(
+                    403, "there is no key yet, so only localhost may be asked; `hachi keys create`"
+                )
             return
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         visit = self._visit(request)
@@ -101,7 +105,9 @@ class Entrance:
             raise NotLetIn(401, "There is no such key, or it was revoked.", form=True)
         if not key.admin:
             raise NotLetIn(
-                403, "This is no admin's key: `hachi keys create NAME --service --admin` makes one.", form=True
+                403,
+                "This is no admin's key: `hachi keys create NAME --service --admin` makes one.",
+                form=True,
             )
 
 

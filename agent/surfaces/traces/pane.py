@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.surfaces.traces.prompt import call
-from agent.surfaces.traces.shapes import Block, Facts, Grid, Passage, passage
+from agent.surfaces.traces.shapes import Block, Cell, Facts, Grid, passage
 from agent.surfaces.traces.visible import cut, step, tidied
 from agent.surfaces.traces.waterfall import status_of
 from agent.traces.trace import Status, Trace
@@ -77,7 +77,8 @@ def _turn(trace: Trace, span: Span) -> Iterator[Block]:
 
 def _scene(trace: Trace, span: Span) -> Iterator[Block]:
     scene, at = _of(span, "scene"), "/data/scene"
-    known = scene.get("known") if isinstance(scene.get("known"), Mapping) else {}
+    looked_up = scene.get("known")
+    known: Mapping[str, Any] = looked_up if isinstance(looked_up, Mapping) else {}
     yield Facts(_told({"now": scene.get("now")}))
     yield passage("Summary of the conversation", scene.get("summary"), f"{at}/summary")
     for name, value in known.items():
@@ -91,9 +92,13 @@ def _known(name: str, value: Any, at: str) -> Block:
     """Facts and tasks as tables, since they are what one looks for."""
     rows = value if isinstance(value, list) else []
     if rows and all(isinstance(row, Mapping) and ("content" in row or "description" in row) for row in rows):
-        columns = [c for c in ("content", "description", "type", "importance", "status", "due") if c in rows[0]]
-        cells = [[cut(row.get(column), f"{at}/{n}/{column}", CELL) for column in columns]
-                 for n, row in enumerate(rows[:ROWS])]
+        columns = [
+            c for c in ("content", "description", "type", "importance", "status", "due") if c in rows[0]
+        ]
+        cells = [
+            [cut(row.get(column), f"{at}/{n}/{column}", CELL) for column in columns]
+            for n, row in enumerate(rows[:ROWS])
+        ]
         return Grid(name.replace("_", " "), columns, cells, more=len(rows) - len(cells), at=at)
     if isinstance(value, Mapping):
         return Facts(_told(value), name.replace("_", " "))
@@ -138,7 +143,8 @@ def _candidates(candidates: Sequence[Mapping[str, Any]]) -> Grid:
     """Best first: what was found, then what was left out and why."""
     lanes = list(dict.fromkeys(str(lane) for one in candidates for lane in _lanes(one)))
     columns = ["#", "score", *lanes, "content", "left out because"]
-    cells, dim = [], []
+    cells: list[list[Cell]] = []
+    dim = []
     for number, one in enumerate(candidates[:ROWS]):
         about = " · ".join(
             str(one[name])[:40] for name in ("kind", "author", "source", "created_at", "id") if one.get(name)
@@ -191,7 +197,9 @@ def _decision(trace: Trace, span: Span) -> Iterator[Block]:
 def _answer(trace: Trace, span: Span) -> Iterator[Block]:
     answer = _of(span, "answer")
     if span.data.get("well_formed") is False:
-        yield passage("Read leniently", "The model's answer was not the JSON that was asked for.", tone="error")
+        yield passage(
+            "Read leniently", "The model's answer was not the JSON that was asked for.", tone="error"
+        )
     yield passage("Message", answer.get("message"), "/data/answer/message")
     memories = answer.get("memories")
     if isinstance(memories, list) and memories:

@@ -105,8 +105,8 @@ def _item(item: Any, at: str, names: Mapping[Any, str]) -> Passage:
     if kind == "function_call_output":
         name = names.get(str(item.get("call_id")), "a tool")
         output = item.get("output")
-        text = tidied(output) if isinstance(output, str) else output
-        return passage(f"result of {name}", text, f"{at}/output", code=True)
+        shown = tidied(output) if isinstance(output, str) else output
+        return passage(f"result of {name}", shown, f"{at}/output", code=True)
     content = item.get("content")
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Mapping):
         [part] = content

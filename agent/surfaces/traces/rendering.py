@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse
 
 from agent.surfaces.traces.asked import to
 from agent.surfaces.traces.visible import visible
+from memory.audience import Place
 
 SAID = {
     "ok": "ok",
@@ -81,4 +82,4 @@ def iso(time: datetime) -> str:
 
 
 def place(key: str) -> str:
-    return key.removeprefix("place:") or "dm"
+    return str(Place.of_key(key))

@@ -76,7 +76,14 @@ Block = Passage | Facts | Grid | Group
 
 
 def passage(
-    title: str, value: Any, at: str = "", *, open: bool = True, code: bool = False, tone: str = "", note: str = ""
+    title: str,
+    value: Any,
+    at: str = "",
+    *,
+    open: bool = True,
+    code: bool = False,
+    tone: str = "",
+    note: str = "",
 ) -> Passage:
     """Without a value it is empty, and not shown."""
     text = Cut("", 0) if value in (None, "", [], {}) else cut(value, at)

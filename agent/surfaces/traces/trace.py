@@ -1,13 +1,15 @@
 """One trace: its page, the pane of a span, and the whole of a value that the page cuts."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from agent.errors import BadInput
-from agent.surfaces.traces import further
+from agent.surfaces.traces.entrance import from_our_own_page
 from agent.surfaces.traces.pane import Pane, pane
 from agent.surfaces.traces.rendering import page
 from agent.surfaces.traces.visible import in_json, pointed, visible
@@ -43,8 +45,6 @@ async def show(request: Request, id: str) -> HTMLResponse:
         trees=[tree(one, number) for number, one in enumerate(trees)],
         chosen=chosen,
         is_turn=trace.summary.kind == TURN,
-        markdown=further.markdown() is not None,
-        testable=further.tests() is not None and trace.summary.kind == TURN,
     )
 
 
@@ -70,39 +70,54 @@ async def value(request: Request, id: str) -> Response:
     return Response(in_json(found), media_type="application/json")
 
 
+@router.get("/traces/{id}/json")
+async def as_json(request: Request, id: str) -> Response:
+    """As `hachi traces export` writes it."""
+    from agent.traces.exporting import Told, trace_json
+
+    trace, *after = await _trees(request, id)
+    return Response(in_json(trace_json(Told(trace, after))), media_type="application/json")
+
+
 @router.get("/traces/{id}/markdown")
 async def as_markdown(request: Request, id: str) -> Response:
-    written = further.markdown()
-    if written is None:
-        raise NotFound("this Hachi does not write traces as Markdown")
+    """As `hachi traces export --format md` writes it."""
+    from agent.traces.exporting import Told, markdown
+
     trace, *after = await _trees(request, id)
-    return Response(visible(written(trace, after=after)).encode(), media_type="text/plain; charset=utf-8")
+    text = visible(markdown(Told(trace, after)))
+    return Response(text.encode(), media_type="text/plain; charset=utf-8")
 
 
-@router.get("/traces/{id}/test")
-async def as_test(request: Request, id: str) -> HTMLResponse:
+@router.post("/traces/{id}/test", dependencies=[Depends(from_our_own_page)])
+async def as_test(request: Request, id: str) -> Response:
+    """What `hachi traces to-test` writes; with `file` in the form, that file to be kept. Nothing real is
+    written, but the turn is taken again for it: so it is asked for by a button, and done one at a time."""
+    from agent.replay.to_test import make_test
+
     trace = await _trace(request, id)
-    return page(request, "test.html", trace=trace, summary=trace.summary, files=_files(trace))
+    form = parse_qs((await request.body()).decode("utf-8", "replace"))
+    async with _one_at_a_time(request):
+        files = await make_test(request.app.state.pet, trace)
+    if "file" in form:
+        return _kept(files, form["file"][0])
+    return page(request, "test.html", trace=trace, summary=trace.summary, files=files)
 
 
-@router.get("/traces/{id}/test/{name}")
-async def test_file(request: Request, id: str, name: str) -> Response:
-    files = _files(await _trace(request, id))
+def _one_at_a_time(request: Request) -> asyncio.Lock:
+    lock: asyncio.Lock = request.app.state.making
+    return lock
+
+
+def _kept(files: Mapping[str, str], name: str) -> Response:
     if name not in files:
-        raise NotFound(f"there is no file {name!r} for this trace")
+        raise NotFound(f"there is no file {name[:100]!r} for this trace")
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
     return Response(
         files[name].encode("utf-8", "replace"),
         media_type="application/octet-stream",
         headers={"content-disposition": f'attachment; filename="{plain}"'},
     )
-
-
-def _files(trace: Trace) -> Mapping[str, str]:
-    make = further.tests()
-    if make is None:
-        raise NotFound("this Hachi does not make tests of traces")
-    return make(trace)
 
 
 async def _trace(request: Request, id: str) -> Trace:
@@ -134,5 +149,3 @@ def _as_json(span: Any) -> Mapping[str, Any]:
         return span_json(span)
     except RecursionError as error:
         raise BadInput("this span is nested too deeply to be shown whole") from error
-
-

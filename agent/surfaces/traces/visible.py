@@ -1,5 +1,5 @@
-"""Text that anybody may have written, fit to be put on a page: what does not show is made to show, and what is
-too long is cut."""
+"""Text that anybody may have written, fit to be put on a page: what does not show is made to show, and what
+is too long is cut."""
 
 import json
 import re

@@ -11,6 +11,7 @@ from agent.errors import ModelError
 from agent.traces.detail import shown_whole
 from agent.traces.showing import SCREEN, shown
 from agent.traces.trace import Trace
+from agent.traces.wording import when
 
 PetAt = Callable[..., Awaitable[Companion]]
 Looked = Callable[..., Awaitable[Trace]]
@@ -34,7 +35,7 @@ async def test_a_turn_is_a_tree(pet_at: PetAt, first_way: Any, server: ScriptedS
     await pet.respond("where do I ski, and what do I like best about it?", user="ana")
 
     lines = (await on_screen(pet, last)).splitlines()
-    assert lines[0].split("  ")[1:5:3] == ["ok", lines[0].split("  ")[4]]
+    assert lines[0].split("  ")[1:4] == ["ok", when(pet.clock()), "dm"]
     assert "2 calls  20→10 tokens" in lines[0]
     assert lines[1] == 'ana: "where do I ski, and what do I like best about it?"'
     text = "\n".join(lines)
