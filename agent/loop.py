@@ -24,6 +24,7 @@ from agent.models import ChosenModel, explain
 from agent.reply import Answer, parse_answer, well_formed
 from agent.reply.stream import MessageStream
 from agent.settings import Settings
+from agent.traces.trace import Usage
 from memory.spans import note, span, traceback_of
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
@@ -41,6 +42,7 @@ class Thought:
     answer: Answer
     tools: tuple[ToolCall, ...]
     calls: int
+    usage: Usage
 
 
 @dataclass(slots=True)
@@ -94,7 +96,7 @@ async def think(
         if fault is None:
             raise
         raise fault from error
-    return Thought(answer, tuple(called), run.calls)
+    return Thought(answer, tuple(called), run.calls, run.usage)
 
 
 async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:

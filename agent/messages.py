@@ -1,9 +1,10 @@
 """What comes in and what goes out of a turn: frozen records."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from agent.traces.trace import Usage
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, Role
 
@@ -77,3 +78,5 @@ class Reply:
     """Model calls that were made."""
     message_id: str | None = None
     """The reply's id in the transcript; None when anonymous."""
+    usage: Usage = field(default_factory=Usage)
+    """Of all calls together; zeros where the model's server did not count each of them."""

@@ -21,6 +21,7 @@ from agent.asking import AskedFor
 from agent.models import ChosenModel
 from agent.recorded_call import recorded_call
 from agent.reply import ANSWER_SCHEMA
+from agent.traces.trace import Usage
 from prompts import read
 
 
@@ -31,7 +32,23 @@ class Run(Model):
         self._chosen = chosen
         self._max_calls = max_calls
         self._ids: set[str] = set()
-        self.calls = 0
+        self._counted: list[Usage] = []
+
+    @property
+    def calls(self) -> int:
+        """Those that were answered."""
+        return len(self._counted)
+
+    @property
+    def usage(self) -> Usage:
+        """Of all of them; zeros where the server did not count each."""
+        if not all(one.input or one.output for one in self._counted):
+            return Usage()
+        return Usage(
+            sum(one.input for one in self._counted),
+            sum(one.output for one in self._counted),
+            sum(one.cached for one in self._counted),
+        )
 
     async def get_response(
         self,
@@ -50,7 +67,7 @@ class Run(Model):
                 system, input, model_settings, tools, self._schema, handoffs, tracing, **rest
             )
             call.answered(response.output, response.usage)
-        response.output = self._settle(response.output)
+        response.output = self._settle(response.output, response.usage)
         return response
 
     async def stream_response(
@@ -81,7 +98,7 @@ class Run(Model):
                         if not (begun or output):  # the chat adapter completes a stream of nothing at all
                             raise ModelBehaviorError(_NO_ANSWER)
                         call.answered(output, event.response.usage)
-                        event.response.output = self._settle(output)
+                        event.response.output = self._settle(output, event.response.usage)
                         whole = True
                     call.began()
                     begun = True
@@ -103,11 +120,11 @@ class Run(Model):
     def _prepare(self, system: str | None, tools: list[Any]) -> tuple[str | None, list[Any]]:
         return (f"{system}\n\n{read('last_call')}", []) if self._last else (system, tools)
 
-    def _settle(self, output: list[Any]) -> list[Any]:
+    def _settle(self, output: list[Any], usage: Any) -> list[Any]:
         """Compatible servers leave ids empty or use them again, which the runner does not bear; and some
         models call tools that they were not offered."""
         last = self._last
-        self.calls += 1
+        self._counted.append(_counted(usage))
         if last:
             return [item for item in output if not isinstance(item, ResponseFunctionToolCall)]
         for item in tool_calls(output):
@@ -129,6 +146,16 @@ def _readable() -> Iterator[None]:
         raise
     except Exception as error:
         raise ModelBehaviorError(f"{_NO_ANSWER} ({type(error).__name__})") from error
+
+
+def _counted(usage: Any) -> Usage:
+    """As a server counted a call; zeros where it did not."""
+    details = getattr(usage, "input_tokens_details", None)
+    return Usage(
+        getattr(usage, "input_tokens", 0) or 0,
+        getattr(usage, "output_tokens", 0) or 0,
+        getattr(details, "cached_tokens", 0) or 0,
+    )
 
 
 _NO_ANSWER = "what it sent is no whole answer; check OPENAI_BASE_URL and HACHI_API"

@@ -103,6 +103,7 @@ async def take_turn(
             model=house.model.name,
             calls=thought.calls,
             message_id=message_id,
+            usage=thought.usage,
         )
         trace.answered(reply)
     house.aftercare.wake()

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import ColumnElement, Update, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory import tables
@@ -145,12 +145,13 @@ class Erasure:
         return True
 
     async def _rows(self, gone: Gone, only: str | None = None) -> None:
-        """What is the person's alone and needs no more than to be deleted."""
+        """What is the person's alone and needs no more than to be deleted, or ended."""
         user = gone.user
         async with self._write([f"tasks:{user}", f"context:{user}"]) as connection:
             for kind, (table, of) in _plain_rows(user).items():
                 if only in (None, kind):
-                    done = await connection.execute(delete(table).where(of))
+                    going = self._ended(of) if table is tables.api_keys else delete(table).where(of)
+                    done = await connection.execute(going)
                     gone.removed[kind] += done.rowcount
             if only:
                 return
@@ -162,6 +163,13 @@ class Erasure:
             for column in (tables.places.c.changed_by, tables.memory_updates.c.user_id):
                 unnamed = update(column.table).where(column == user)
                 await connection.execute(unnamed.values({column.name: NOBODY}))
+
+    def _ended(self, keys: ColumnElement[bool]) -> Update:
+        """Keys end, and say no more whose they were. Their rows stay: as long as there is none, a server that
+        only this machine can reach lets in whoever asks (`Keys.exist`)."""
+        blank = {"name": "erased", "user_id": NOBODY, "digest": tables.api_keys.c.id, "last_used_at": None}
+        ended = update(tables.api_keys).where(keys)
+        return ended.values(**blank, revoked_at=self._clock())
 
     async def _scrub_work(self, connection: AsyncConnection, gone: Gone) -> None:
         """What waits to be done for others may hold what they were shown of the person."""

@@ -79,6 +79,18 @@ class Likeness:
                 return hit.content
         return None
 
+    def tells(self, case: Case, memory: Memory, taken_back: datetime) -> bool:
+        """Whether the statement tells again what was taken back at that time: in these or other words, with
+        less detail, or, of what had been said before, with more. Not where the message itself says it
+        since."""
+        before = case.origin.said_at < taken_back
+        if case.said and not before:
+            return False
+        old = Statement(memory.content, memory.subjects, memory.created_at)
+        new = Statement(case.draft.content, case.draft.subjects, case.origin.said_at)
+        relation = compare(old, new, 0.0, self._embedder.thresholds).relation
+        return relation in ("same", "coarser") or (before and relation == "richer")
+
     async def ask_judge(self, cases: Sequence[Case]) -> None:
         """Put all doubts of these statements to the judge at once. Its rulings are written into the cases;
         without them, or where it fails, both statements are kept."""

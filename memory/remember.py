@@ -114,6 +114,8 @@ class Remembering:
     async def _settle(self, connection: AsyncConnection, case: Case) -> Decision:
         if await _erased(connection, case.origin):
             return case.decision("ignore", None, "the message it came from has been erased")
+        if await self._taken_back(connection, case):
+            return case.decision("ignore", None, "it was made private, and not said here since")
         held = await self._held(connection, case)
         if echoed := self._likeness.echoed(case):
             here = next((memory for memory in held.values() if case.sees(memory)), None)
@@ -128,6 +130,14 @@ class Remembering:
         decision = decision_of(case, outcome, near)
         now = case.changed.get(decision.id or "")
         return replace(decision, expires_at=now.expires_at) if now else decision
+
+    async def _taken_back(self, connection: AsyncConnection, case: Case) -> bool:
+        """Whether it is what the person took back from places, found once more in what they had said there,
+        or in what the model was shown: it stays theirs alone until they say it again."""
+        if case.origin.place.private or not case.origin.live:
+            return False
+        private = await self._store.made_private(connection, case.origin.user)
+        return any(self._likeness.tells(case, memory, since) for memory, since in private)
 
     async def _held(self, connection: AsyncConnection, case: Case) -> dict[str, Memory]:
         """Who of the owners has these very words. What has expired but is not purged yet gives way, and so

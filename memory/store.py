@@ -338,7 +338,8 @@ class MemoryStore:
         if tellers(active, memory.user_id) != {own} or not any(map(_is_place, active)):
             raise NotFound(f"memory {memory.id!r} is not {user}'s to make private: somebody else told it too")
         key = links[0].content_key
-        if own not in {link.owner for link in links} and not await self.holders(connection, [own], key):
+        known = await self.holders(connection, [own], key)
+        if own not in {link.owner for link in links} and not known:
             await self.link(connection, memory.id, [own], key)
         places = {link.owner for link in links if _is_place(link.owner)}
         gone = await self._take_away(connection, [(memory.id, places)])
@@ -346,11 +347,21 @@ class MemoryStore:
         if memory.id not in gone:
             alone = update(memories).where(memories.c.id == memory.id)
             await connection.execute(alone.values(place=str(PRIVATE)))
-            step = {"id": spans.new_id(), "user_id": user, "old_id": memory.id, "new_id": memory.id}
-            why = {"reason": MADE_PRIVATE, "created_at": now, "owners": [own]}
-            await connection.execute(insert(memory_updates).values(**step, **why))
             await index_again(connection, [memory.id])
+        kept = known[own].id if memory.id in gone else memory.id
+        step = {"id": spans.new_id(), "user_id": user, "old_id": kept, "new_id": kept}
+        why = {"reason": MADE_PRIVATE, "created_at": now, "owners": [own]}
+        await connection.execute(insert(memory_updates).values(**step, **why))
         return gone
+
+    async def made_private(self, connection: AsyncConnection, user: str) -> list[tuple[Memory, datetime]]:
+        """What a person took back from places and still has, if only in its history; and when, at last."""
+        steps = select(memory_updates.c.old_id, func.max(memory_updates.c.created_at).label("at"))
+        theirs = (memory_updates.c.user_id == user, memory_updates.c.reason == MADE_PRIVATE)
+        rows = await connection.execute(steps.where(*theirs).group_by(memory_updates.c.old_id))
+        taken_back: dict[str, datetime] = {row.old_id: row.at for row in rows}
+        found = await fetch(connection, memories.c.id.in_(taken_back)) if taken_back else []
+        return [(memory, taken_back[memory.id]) for memory in found]
 
     async def _forget_in_places(self, connection: AsyncConnection, id: str) -> None:
         """No history of a place shows the memory as what was there before."""

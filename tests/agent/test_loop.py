@@ -8,6 +8,7 @@ from typing import Any
 import agents.tracing.processors
 import agents.tracing.setup
 import pytest
+from agents import Usage as SdkUsage
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from agents.tracing import set_trace_provider
 from agents.tracing.provider import DefaultTraceProvider
@@ -18,6 +19,7 @@ from agent import Companion, Incoming, loop
 from agent.model_calls import SCHEMA
 from agent.models import keep_traces_here
 from agent.reply import FALLBACK
+from agent.traces.trace import Usage
 from agent.turn import take_turn
 from memory.errors import IndexUnavailable, StoreUnavailable
 from prompts import read
@@ -320,6 +322,30 @@ async def test_a_call_that_is_tried_again_does_not_cost_the_turn_a_call(
 
     assert (reply.message, reply.calls) == ("Found.", 3)
     assert [bool(asked.tools) for asked in server.asked] == [True] * 4 + [False]
+
+
+async def test_the_tokens_of_all_calls_are_counted_together(
+    pet_at: PetAt, way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(way)
+    server.script(Call("get_recent_memories", {"limit": 1}), answer("Found."))
+
+    reply, _ = await way.ask(pet, "hi", user="ana")
+
+    assert reply.usage == Usage(input=20, output=10)
+
+
+async def test_where_one_call_was_not_counted_no_number_is_told_for_all(
+    open_pet: Callable[..., Awaitable[Companion]],
+) -> None:
+    looking = ModelStep([function_call("get_recent_memories", {"limit": 1}, call_id="1")], usage=SdkUsage())
+    counted = SdkUsage(requests=1, input_tokens=9, output_tokens=2, total_tokens=11)
+    model = ScriptedModel([looking, ModelStep([assistant_message(answer("Here.").text)], usage=counted)])
+    pet = await open_pet(given=model)
+
+    reply = await pet.respond("hi", user="ana")
+
+    assert (reply.calls, reply.usage) == (2, Usage())
 
 
 async def test_a_model_that_streams_its_items_and_then_an_empty_response_is_understood(

@@ -29,6 +29,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "traces": ("no", False),
     "traces_url": ("sqlite:///traces.db", "sqlite:///traces.db"),
     "trace_content": ("none", "none"),
+    "otlp_endpoint": ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
     "trace_redact": ("\\d{16}\nsecret", "\\d{16}\nsecret"),
     "model": ("tiny", "tiny"),
     "api": ("chat", "chat"),

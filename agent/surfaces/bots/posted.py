@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from agent.surfaces.bots.splitting import split
+from agent.surfaces.bots.splitting import split, units
 
 Handle = TypeVar("Handle")
 """What the platform calls a message."""
@@ -42,10 +42,10 @@ class PostedText(Generic[Handle]):
     def handles(self) -> list[Handle]:
         return [part.handle for part in self._parts]
 
-    async def show(self, text: str) -> None:
-        """Have the messages say this. What the platform raises comes through; then the next call goes on from
-        what was done."""
-        texts = split(text, self._limit)
+    async def show(self, text: str, below: str = "") -> None:
+        """Have the messages say this; what is to stand `below` is in one, as far as one holds it. What the
+        platform raises comes through; then the next call goes on from what was done."""
+        texts = self._parted(text, below)
         for number, wanted in enumerate(texts):
             if number == len(self._parts):
                 self._parts.append(_Part(await self._post(wanted), wanted))
@@ -55,6 +55,13 @@ class PostedText(Generic[Handle]):
             with suppress(Gone):
                 await self._remove(self._parts[-1].handle)
             self._parts.pop()
+
+    def _parted(self, text: str, below: str) -> list[str]:
+        *before, last = split(text, self._limit) or [""]
+        whole = "\n\n".join(filter(None, (last, below)))
+        if units(whole) <= self._limit:
+            return [*before, *filter(None, [whole])]
+        return [*before, *filter(None, [last]), *split(below, self._limit)]
 
     async def _change(self, part: _Part[Handle], text: str) -> None:
         try:

@@ -65,7 +65,7 @@ class DiscordScreen:
         items = await self._commands.receipt_items(tuple(receipts[:RECEIPTS]), self._asker)
         lines = receipt_lines(items, len(receipts) - len(items))
         try:
-            await self._posted.show(f"{closed(text)}\n\n{lines}" if lines else text)
+            await self._posted.show(closed(text) if lines else text, lines)
             if view := receipt_view(items, self._message.author.id):
                 await self._posted.handles[-1].edit(view=view, suppress=True)
         except discord.Forbidden as error:

@@ -21,7 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.turns import Said, Turns
+from agent.surfaces.bots.turns import GRACE, Said, Turns
 from agent.surfaces.slack.asking import Asking
 from agent.surfaces.slack.events import Written, conversation_of, written_in
 from agent.surfaces.slack.files import read_files
@@ -97,7 +97,10 @@ class HachiOnSlack:
         await self.turns.settle()
 
     async def stop(self) -> None:
-        """Hear no more, and finish what is being answered."""
+        """Hear no more, and finish what is being answered. What was acknowledged comes from nowhere again: it
+        is heard before, if it is not long in coming."""
+        if self._hearing:
+            await asyncio.wait([task for task in self._hearing if task], timeout=GRACE)
         await self.turns.stop()
 
     async def _take(self, event: dict[str, Any], context: Any, next: Next) -> None:

@@ -16,7 +16,7 @@ log = logging.getLogger("hachi.slack")
 
 TIMEOUT = aiohttp.ClientTimeout(total=20)
 SLACK = (".slack.com", ".slack-gov.com", ".slack-files.com")
-"""Hosts that are shown the bot's token; where else a file lies may be anybody's."""
+"""Hosts that are shown the bot's token, by https; where else a file lies may be anybody's."""
 
 
 async def read_files(client: AsyncWebClient, files: Sequence[Mapping[str, Any]]) -> str:
@@ -36,8 +36,9 @@ def _file(client: AsyncWebClient, file: Mapping[str, Any]) -> File:
 
 def _address(client: AsyncWebClient, file: Mapping[str, Any]) -> str:
     address = str(file.get("url_private_download") or file.get("url_private") or "")
-    host, own = urlsplit(address).hostname or "", urlsplit(client.base_url).hostname
-    if file.get("is_external") or not (f".{host}".endswith(SLACK) or host == own):
+    there, own = urlsplit(address), urlsplit(client.base_url)
+    at_slack = there.scheme == "https" and f".{there.hostname}".endswith(SLACK)
+    if file.get("is_external") or not (at_slack or there.hostname == own.hostname):
         raise Unreadable("it is not kept at Slack")
     return address
 

@@ -61,6 +61,22 @@ async def test_a_growing_text_is_edited_and_goes_on_in_further_messages(
     assert posted.handles == list(board.messages)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("text", ["text\n\none\ntwo"]),
+        ("", ["one\ntwo"]),
+        ("a" * 92, ["a" * 92, "one\ntwo"]),
+        (A + "b" * 92, [A, "b" * 92, "one\ntwo"]),
+    ],
+)
+async def test_what_stands_below_is_not_divided(
+    board: Board, posted: PostedText[int], text: str, shown: list[str]
+) -> None:
+    await posted.show(text, "one\ntwo")
+    assert list(board.messages.values()) == shown
+
+
 async def test_what_has_not_changed_is_left_alone(board: Board, posted: PostedText[int]) -> None:
     await posted.show(A + B)
     await posted.show(A + B)

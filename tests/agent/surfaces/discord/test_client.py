@@ -509,6 +509,22 @@ async def test_many_receipts_are_cut_short_and_each_has_its_button(
     ]
 
 
+async def test_receipts_that_do_not_fit_below_a_reply_stand_together_with_their_buttons(
+    bot, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    notes = [f"Ana's locker {n} holds " + " ".join(f"thing{n}{m}" for m in range(28)) for n in range(5)]
+    facts = [{"content": note, "subjects": ["ana"]} for note in notes]
+    server.script(answer("Lockers, lockers. " * 36 + "That is all.", *facts))
+    await bot.hears(f"{AT} my lockers …", channel=GENERAL)
+    reply, below = platform.posted(GENERAL)
+    assert reply.text.endswith("That is all.")
+    await platform.answered(await platform.press(below, "Make private 1"))
+    first, *others = below.text.splitlines()
+    assert first == "-# (made private)"
+    assert others == [f"-# Remembered: {note}" for note in notes[1:]]
+    assert "locker 0" not in reply.text
+
+
 def labels(posted: Posted) -> list[list[str]]:
     """Of its buttons, row by row."""
     return [[button["label"] for button in row["components"]] for row in posted.body["components"]]

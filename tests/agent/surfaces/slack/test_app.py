@@ -1,5 +1,6 @@
 """What happens on Slack, as people see it. slack-bolt is the real one, the model scripted."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -387,6 +388,27 @@ async def test_an_event_is_acknowledged_while_the_model_still_thinks(
     await slack.until(lambda: server.asked)
     assert slack.in_channel(DM) == []
     await bot.hachi.turns.stop(grace=0)
+
+
+async def test_what_was_acknowledged_is_answered_though_the_bot_is_told_to_stop(
+    bot: Any, slack: SlackServer, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, told = asyncio.Event(), asyncio.Event()
+
+    async def slowly(_: Any) -> dict[str, str]:
+        asked.set()
+        await told.wait()
+        return {"UANA": "Ana"}
+
+    monkeypatch.setattr(bot.hachi._people, "names", slowly)
+    server.script(answer("Hello!"))
+    await slack.deliver(slack.says("UANA", "hello", channel=DM))
+    await asked.wait()
+    stopping = asyncio.create_task(bot.hachi.stop())
+    await asyncio.sleep(0)
+    told.set()
+    await stopping
+    assert [message.text for message in slack.in_channel(DM)] == ["Hello!"]
 
 
 async def test_a_message_that_cannot_be_noted_is_left_for_slack_to_send_again(

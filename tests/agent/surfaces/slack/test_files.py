@@ -34,6 +34,7 @@ async def test_texts_are_read_word_for_word(client: Any, slack: SlackServer) -> 
         (b"text", "text/plain", {"is_external": True}, "not kept at Slack"),
         (b"text", "text/plain", {"url_private_download": "https://evil.test/a"}, "not kept at Slack"),
         (b"text", "text/plain", {"url_private_download": "https://evilslack.com/a"}, "not kept at Slack"),
+        (b"text", "text/plain", {"url_private_download": "http://files.slack.com/a"}, "not kept at Slack"),
         (b"text", "text/plain", {"url_private_download": "http://127.0.0.1:1/a"}, "could not be fetched"),
         (b"text", "text/plain", {"url_private_download": ""}, "not kept at Slack"),
     ],
