@@ -145,7 +145,11 @@ class Traces:
         if named == LAST:
             query = query.where(traces.c.kind == TURN).order_by(traces.c.seq.desc()).limit(1)
         elif re.fullmatch(r"[0-9a-f]{4,32}", named):
-            query = query.where(traces.c.id.between(f"trace_{named}", f"trace_{named}g")).order_by(traces.c.seq.desc()).limit(2)
+            query = (
+                query.where(traces.c.id.between(f"trace_{named}", f"trace_{named}g"))
+                .order_by(traces.c.seq.desc())
+                .limit(2)
+            )
         else:
             raise BadInput(f"{id!r} is no id of a trace; give its first characters (4 or more), or `last`")
         async with self._database.read() as connection:

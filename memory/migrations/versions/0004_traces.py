@@ -49,8 +49,6 @@ def upgrade() -> None:
     op.create_table(
         "trace_bodies",
         sa.Column("trace_id", sa.Text(), nullable=False),
-        sa.Column(
-            "body", sa.LargeBinary(), nullable=False, comment="the tree of spans: JSON, deflated"
-        ),
+        sa.Column("body", sa.LargeBinary(), nullable=False, comment="the tree of spans: JSON, deflated"),
         sa.PrimaryKeyConstraint("trace_id", name="pk_trace_bodies"),
     )
