@@ -118,6 +118,7 @@ class Recorder:
         self._flushing: set[asyncio.Task[None]] = set()
         self._one_at_a_time = asyncio.Lock()
         self._let_go = 0
+        self._closing = False
         self._away_until = 0.0
         self.last: Recording | None = None
         """What ended last, for who asks at once."""
@@ -199,13 +200,14 @@ class Recorder:
 
     async def _write_on(self) -> None:
         """While anything goes on or waits."""
-        while self._ended or self._going_on or self._ready:
+        while not self._closing and (self._ended or self._going_on or self._ready):
             self._woken.clear()
             await asyncio.sleep(PAUSE)
             await self._flush()
             if not self._ended:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), self._until_due())
+                    async with asyncio.timeout(self._until_due()):  # `wait_for` may lose a cancellation
+                        await self._woken.wait()
 
     def _until_due(self) -> float:
         """Seconds until there is something to do, be it that nothing wakes us."""
@@ -343,6 +345,7 @@ class Recorder:
 
     async def close(self) -> None:
         """Everything that has ended is written, if it can be."""
+        self._closing = True
         await asyncio.gather(*self._flushing, return_exceptions=True)
         await self._flush(last=True)
         if self._ready:

@@ -69,7 +69,7 @@ async def test_the_pauses_between_tries_grow(
             pauses.append(seconds)
         return await sleep(0, result)
 
-    pet = await pet_at(first_way)
+    pet = await pet_at(first_way, traces=False)  # which pauses too
     server.script(*[Fail(503, retry_after=None)] * 3)
     monkeypatch.setattr(asyncio, "sleep", noted)
 

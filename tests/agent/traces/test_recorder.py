@@ -336,3 +336,23 @@ async def test_what_ended_before_a_turn_that_goes_on_stands_before_it(open_pet: 
         await asyncio.sleep(recorder.PAUSE)
         await house.recorder.flush()
     assert [one.said for one in await pet.traces.list(EVERY, pet.clock())] == ["second", "first"]
+
+
+async def test_a_turn_that_goes_on_keeps_nobody_from_closing(
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where another ends at the very moment of closing."""
+    pet = await open_pet()
+    rec = await recorder_of(pet)
+    flush = rec._flush
+
+    async def flush_and_end_one(*, last: bool = False) -> None:
+        await flush(last=last)
+        if last:
+            await turn(pet)
+
+    monkeypatch.setattr(rec, "_flush", flush_and_end_one)
+    with rec.turn(Incoming("a long one", "ana", pet.clock()), "tiny"):
+        await asyncio.sleep(2 * recorder.PAUSE)
+        closed, _ = await asyncio.wait([asyncio.create_task(rec.close())], timeout=3)
+    assert closed
