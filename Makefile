@@ -16,15 +16,17 @@ chat: $(VENV)/.installed
 # Tests open some thousand databases and indexes: in memory, where there is room, they take a third of the time.
 TEST_TMP := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 6000000 { print "TMPDIR=/dev/shm" }')
 
-# What takes long by its nature: killed processes, hundreds of turns, fuzzing, the benchmarks themselves.
+# What takes long by its nature: killed processes, hundreds of turns, fuzzing, the benchmarks themselves, and what
+# is marked slow, such as megabytes of hostile text.
 SLOW := tests/benchmarks tests/stories tests/agent/test_killed.py tests/memory/test_killed_memory.py \
 	tests/agent/surfaces/http/test_openapi.py
 
 test: $(VENV)/.installed-dev check
-	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q $(addprefix --ignore=,$(SLOW))
+	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q -m 'not slow' $(addprefix --ignore=,$(SLOW))
 
 test-slow: $(VENV)/.installed-dev
 	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q $(SLOW)
+	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q -m slow
 
 # OpenAI's client for Node, which npm installs, against hachi serve. Needs Node.js 20 or newer.
 test-node: $(VENV)/.installed-dev

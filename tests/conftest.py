@@ -42,6 +42,19 @@ def _forget_settings(patch: pytest.MonkeyPatch) -> None:
         patch.delenv(name)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Coverage doubles the time of a test. It is taken where a line is reached for the first time: not of a
+    property's hundredth example, nor of what runs a second time on the other database or over another API."""
+    for item in items:
+        variant = getattr(getattr(item, "callspec", None), "id", "")
+        if item.get_closest_marker("hypothesis") or any(again in variant for again in AGAIN):
+            item.add_marker(pytest.mark.no_cover)
+
+
+AGAIN = ("postgresql", "responses-streamed", "chat-streamed")
+"""Parameters that repeat what another one reaches."""
+
+
 @pytest.fixture(autouse=True)
 def _nobodys_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     _forget_settings(monkeypatch)

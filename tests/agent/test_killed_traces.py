@@ -4,6 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
 from scripted_server import Call, Hang, ScriptedServer
 
 from agent import Companion, Settings
@@ -13,6 +14,7 @@ from agent.traces.store import Wanted
 TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"
 
 
+@pytest.mark.slow
 async def test_killed_while_the_model_thinks(home: Path, server: ScriptedServer) -> None:
     """What was done until then is there, and where it stood."""
     server.script(Call("search_memories", {"query": "story"}), Hang())

@@ -698,6 +698,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("unit", ODD)
+@pytest.mark.slow
 async def test_a_megabyte_takes_little_longer_than_a_tenth_of_it(unit: str) -> None:
     async def seconds(characters: int) -> float:
         text = (unit * characters)[:characters]

@@ -63,6 +63,7 @@ async def test_it_reads_like_a_test_and_passes(recorded: Recorded, made: Any) ->
     await passes(test)
 
 
+@pytest.mark.slow
 async def test_pytest_runs_it_in_a_project_of_its_own(recorded: Recorded, made: Any) -> None:
     test = await made(await recorded())
     quiet = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}

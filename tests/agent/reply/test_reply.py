@@ -513,6 +513,7 @@ def seconds_to_read(raw: str) -> float:
         ('"', '{\\"message\\":'),
     ],
 )
+@pytest.mark.slow
 def test_hostile_text_takes_linear_time_and_no_recursion(opening, repeated):
     times = [seconds_to_read(opening + repeated * (size // len(repeated))) for size in (100_000, 400_000)]
     assert times[1] < 9 * times[0] + 0.2

@@ -185,6 +185,7 @@ def seconds_to_stream(raw: str) -> float:
 
 @pytest.mark.no_cover  # what counts the lines would be most of the time that is measured
 @pytest.mark.parametrize("text", [LONG, "é\\n\\ud83c\\udf66", " ", '\\"{'])
+@pytest.mark.slow
 def test_a_long_message_streams_whole_and_in_linear_time(text):
     raw = '{"message": "x' + text * (100_000 // len(text)) + 'x", "memories": []}'
     quarter = '{"message": "x' + text * (25_000 // len(text)) + 'x", "memories": []}'
@@ -196,6 +197,7 @@ def test_a_long_message_streams_whole_and_in_linear_time(text):
 @pytest.mark.no_cover  # what counts the lines would be most of the time that is measured
 @pytest.mark.parametrize("repeated", ["{", '"', "`", "<", "[", "\\", " ", "a", '"a":', "<think>", '{"a":'])
 @pytest.mark.parametrize("opening", ["", '{"message": "', '{"a": ', LONG * 2])
+@pytest.mark.slow
 def test_a_hostile_stream_takes_linear_time(opening, repeated):
     times = [seconds_to_stream(opening + repeated * (size // len(repeated))) for size in (20_000, 80_000)]
     assert times[1] < 9 * times[0] + 0.2
