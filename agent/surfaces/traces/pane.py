@@ -9,7 +9,7 @@ from agent.surfaces.traces.prompt import call
 from agent.surfaces.traces.shapes import Block, Cell, Facts, Grid, passage
 from agent.surfaces.traces.visible import cut, step, tidied
 from agent.surfaces.traces.waterfall import status_of
-from agent.traces.trace import Status, Trace
+from agent.traces.trace import SHORT, Status, Trace
 from memory.spans import Span
 
 ROWS = 100
@@ -142,12 +142,14 @@ def _search(trace: Trace, span: Span) -> Iterator[Block]:
 def _candidates(candidates: Sequence[Mapping[str, Any]]) -> Grid:
     """Best first: what was found, then what was left out and why."""
     lanes = list(dict.fromkeys(str(lane) for one in candidates for lane in _lanes(one)))
-    columns = ["#", "score", *lanes, "content", "left out because"]
+    columns = ["#", "score", *(lane.replace("_", " ") for lane in lanes), "content", "left out because"]
     cells: list[list[Cell]] = []
     dim = []
     for number, one in enumerate(candidates[:ROWS]):
         about = " · ".join(
-            str(one[name])[:40] for name in ("kind", "author", "source", "created_at", "id") if one.get(name)
+            str(one[name])[:most].replace("T", " " if name == "created_at" else "T")
+            for name, most in _ABOUT.items()
+            if one.get(name)
         )
         content = cut(one.get("content") or "(not shown here)", f"/data/candidates/{number}/content", CELL)
         cells.append(
@@ -165,6 +167,10 @@ def _candidates(candidates: Sequence[Mapping[str, Any]]) -> Grid:
     more = len(candidates) - len(cells)
     numbers = frozenset(range(2 + len(lanes)))
     return Grid(title, columns, cells, dim, more=more, at="/data/candidates", numbers=numbers)
+
+
+_ABOUT = {"kind": 40, "author": 40, "source": 40, "created_at": len("2026-11-22T09:30"), "id": SHORT}
+"""What is told of a candidate in small print, and how many characters of each."""
 
 
 def _lanes(candidate: Mapping[str, Any]) -> Mapping[str, Any]:
