@@ -110,6 +110,7 @@ def all_of(browser: webdriver.Chrome, selector: str) -> list[Any]:
 
 
 def press(browser: webdriver.Chrome, *keys: str) -> None:
+    until(browser, lambda: browser.execute_script("return document.readyState") == "complete")
     for key in keys:
         browser.switch_to.active_element.send_keys(key)
 
@@ -129,9 +130,9 @@ def test_the_list_is_filtered_and_a_trace_opened(browser: webdriver.Chrome) -> N
 def test_the_list_is_walked_by_keys(browser: webdriver.Chrome) -> None:
     links = all_of(browser, "a.open")
     press(browser, "j", "j", "k")
-    assert browser.switch_to.active_element == links[0]
+    until(browser, lambda: browser.switch_to.active_element == links[0])
     press(browser, "/")
-    assert browser.switch_to.active_element == one(browser, "#search")
+    until(browser, lambda: browser.switch_to.active_element == one(browser, "#search"))
     press(browser, "j", Key.ESCAPE, "?")
     assert one(browser, "#help").is_displayed()
     press(browser, Key.ESCAPE, "j", Key.ENTER)
@@ -147,9 +148,9 @@ def test_a_trace_is_walked_by_keys(browser: webdriver.Chrome, site: Any) -> None
     until(browser, lambda: "Candidates: 1 found, 2 left out" in one(browser, "#pane").text)
     assert "span=0.4" in browser.current_url
     press(browser, Key.ENTER)
-    assert browser.switch_to.active_element == one(browser, "#pane")
+    until(browser, lambda: browser.switch_to.active_element == one(browser, "#pane"))
     press(browser, Key.ESCAPE)
-    assert browser.switch_to.active_element == one(browser, "[aria-current]")
+    until(browser, lambda: browser.switch_to.active_element == one(browser, "[aria-current]"))
     browser.get(f"{site.url}/traces/{site.failed.id}")
     press(browser, "e")
     until(browser, lambda: "IndexUnavailable: down" in one(browser, "#pane").text)
@@ -157,6 +158,7 @@ def test_a_trace_is_walked_by_keys(browser: webdriver.Chrome, site: Any) -> None
 
 def test_bars_stand_where_things_happened(browser: webdriver.Chrome, site: Any) -> None:
     browser.get(f"{site.url}/traces/{site.turn.id}")
+    until(browser, lambda: len(all_of(browser, ".time rect")) > 5)
     turn, _, first, tool, _, second, *_ = [bar.rect for bar in all_of(browser, ".time rect")]
     assert first["x"] + first["width"] <= tool["x"] + 1 <= second["x"] + 2
     assert first["width"] == pytest.approx(0.4 * turn["width"], abs=3)
