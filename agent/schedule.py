@@ -1,7 +1,7 @@
 """The jobs that run beside the conversation: stateless looks at SQL rows, so replicas may all run them."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -31,52 +31,53 @@ async def running(pet: "Companion") -> AsyncIterator[None]:
     """The scheduler, for as long as the block lasts."""
     from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-    async def purge() -> None:
-        try:
-            gone = [*await pet.purge(), *await pet.tidy()]
-        except FAULTS as error:
-            log.warning("the purge waits: %s", error)
-        else:
-            if gone:
-                log.info("purged %d memories", len(gone))
-
-    async def queue() -> None:
-        try:
-            house = await pet.house()
-        except FAULTS as error:
-            log.warning("the queue waits: %s", error)
-        else:
-            house.aftercare.wake()
-
-    async def optimise() -> None:
-        try:
-            await pet.index.optimise()
-        except FAULTS as error:
-            log.warning("the index is not tidied: %s", error)
-
-    async def prune() -> None:
-        try:
-            gone = await pet.prune_traces()
-        except FAULTS as error:
-            log.warning("old traces wait to be pruned: %s", error)
-        else:
-            if gone:
-                log.info("pruned %d traces", gone)
-
-    async def remind() -> None:
-        try:
-            await pet.reminders.run()
-        except FAULTS as error:
-            log.warning("reminders wait: %s", error)
-
     scheduler = AsyncIOScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
-    scheduler.add_job(purge, "interval", minutes=pet.settings.purge_minutes, id="purge")
-    scheduler.add_job(queue, "interval", seconds=QUEUE_SECONDS, id="queue")
-    scheduler.add_job(prune, "interval", seconds=PRUNE_SECONDS, id="prune")
-    scheduler.add_job(remind, "interval", seconds=REMIND_SECONDS, id="remind")
-    scheduler.add_job(optimise, "interval", seconds=OPTIMISE_SECONDS, id="optimise")
+    for name, (seconds, act, where_it_fails) in _jobs(pet).items():
+        scheduler.add_job(_tried(act, where_it_fails), "interval", seconds=seconds, id=name)
     scheduler.start()
     try:
         yield
     finally:
         scheduler.shutdown(wait=False)
+
+
+Job = Callable[[], Awaitable[None]]
+
+
+def _jobs(pet: "Companion") -> dict[str, tuple[float, Job, str]]:
+    """By name: every how many seconds, what is done, and what the log says where it fails."""
+
+    async def purge() -> None:
+        if gone := [*await pet.purge(), *await pet.tidy()]:
+            log.info("purged %d memories", len(gone))
+
+    async def queue() -> None:
+        (await pet.house()).aftercare.wake()
+
+    async def prune() -> None:
+        if gone := await pet.prune_traces():
+            log.info("pruned %d traces", gone)
+
+    async def remind() -> None:
+        await pet.reminders.run()
+
+    async def optimise() -> None:
+        await pet.index.optimise()
+
+    return {
+        "purge": (60 * pet.settings.purge_minutes, purge, "the purge waits"),
+        "queue": (QUEUE_SECONDS, queue, "the queue waits"),
+        "prune": (PRUNE_SECONDS, prune, "old traces wait to be pruned"),
+        "remind": (REMIND_SECONDS, remind, "reminders wait"),
+        "optimise": (OPTIMISE_SECONDS, optimise, "the index is not tidied"),
+    }
+
+
+def _tried(act: Job, where_it_fails: str) -> Job:
+    async def run() -> None:
+        try:
+            await act()
+        except FAULTS as error:
+            log.warning("%s: %s", where_it_fails, error)
+
+    return run
