@@ -18,6 +18,7 @@ from openai.types.responses import (
 )
 
 from agent.asking import AskedFor
+from agent.messages import writable
 from agent.models import ChosenModel
 from agent.recorded_call import recorded_call
 from agent.reply import ANSWER_SCHEMA
@@ -128,6 +129,7 @@ class Run(Model):
         if last:
             return [item for item in output if not isinstance(item, ResponseFunctionToolCall)]
         for item in tool_calls(output):
+            item.name = writable(item.name)
             if not item.call_id or item.call_id in self._ids:
                 item.call_id = f"call_{len(self._ids)}_{self.calls}"
             self._ids.add(item.call_id)

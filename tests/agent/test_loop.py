@@ -495,3 +495,15 @@ async def test_a_text_that_turns_out_otherwise_than_it_began_is_followed_by_the_
     assert shown.endswith(reply.message)
     assert "memories" not in shown
     assert "{" not in shown
+
+
+async def test_a_tool_whose_name_nothing_can_write_is_one_that_there_is_not(open_pet: Any) -> None:
+    odd = function_call("search\ud83d", {}, call_id="a")
+    pet = await open_pet(given=ScriptedModel([[odd], [assistant_message("Sorry.")]]))
+
+    reply = await pet.respond("hello", user="ana")
+
+    assert reply.message == "Sorry."
+    [called] = reply.tools
+    assert not called.ok
+    assert "there are search_memories" in called.result
