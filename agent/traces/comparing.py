@@ -28,10 +28,6 @@ def differences(before: Trace, after: Trace) -> list[Difference]:
     return list(_differences(before, after))
 
 
-def first_difference(before: Trace, after: Trace) -> Difference | None:
-    return next(_differences(before, after), None)
-
-
 def _differences(before: Trace, after: Trace) -> Iterator[Difference]:
     yield from _text("what was said", _said(before), _said(after))
     calls = 0

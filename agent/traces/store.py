@@ -128,15 +128,6 @@ class Traces:
         async with self._database.read() as connection:
             return int((await connection.execute(query)).scalar_one())
 
-    async def heard_since(self, moment: datetime, now: datetime) -> Sequence[Summary]:
-        """What was written at this moment or after it, in the order in which it was."""
-        query = (
-            select(traces).where(traces.c.written_at >= moment).order_by(traces.c.written_at, traces.c.seq)
-        )
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query.limit(LOT))).all()
-        return [_summary(row, now) for row in rows]
-
     async def find(self, id: str, now: datetime) -> Summary:
         """One by its id, by the beginning of it, or `last` for the newest turn. Raises NotFound, and BadInput
         where the beginning is of several."""

@@ -161,15 +161,6 @@ async def test_one_whose_process_is_gone_was_killed(traces: Traces) -> None:
     assert id_of(5) not in {one.id for one in await traces.list(Wanted(failed=True), NOW)}
 
 
-async def test_what_was_heard_since_comes_in_its_order(traces: Traces) -> None:
-    await traces.write([made(1)], NOW)
-    await traces.write([made(2, ended=False)], NOW + timedelta(seconds=1))
-    await traces.write([made(3)], NOW + timedelta(seconds=2))
-    await traces.write([made(2)], NOW + timedelta(seconds=3))
-    found = await traces.heard_since(NOW + timedelta(seconds=1), NOW)
-    assert [one.id for one in found] == [id_of(3), id_of(2)]
-
-
 async def test_pruning_takes_what_began_before(traces: Traces) -> None:
     await traces.write([made(1, started_at=NOW - timedelta(days=3)), made(2)], NOW)
     assert await traces.prune(NOW - timedelta(days=1)) == 1
