@@ -14,14 +14,14 @@ from agent.traces.store import Traces
 from memory.contexts import UserContexts
 from memory.conversations import Conversations
 from memory.database import Database
-from memory.embedders import Embedder
+from memory.documents import DocumentLibrary, FusedReranker, Reranker
 from memory.errors import StoreUnavailable
 from memory.history import History
 from memory.index import Index, fingerprint_of
+from memory.index.embedders import Embedder
 from memory.index.late import LateIndex
 from memory.indexing import Indexing
 from memory.keys import Keys
-from memory.knowledge import FusedReranker, Knowledge, Reranker
 from memory.likeness import Likeness
 from memory.recall import Recall
 from memory.remember import Remembering
@@ -86,7 +86,7 @@ class Archive:
         self.remembering = Remembering(
             database, self.store, self.likeness, self.indexing, clock, settings.importance_floor
         )
-        self.knowledge = Knowledge(database, self.knowledge_index, embedder, clock, self.reranker())
+        self.knowledge = DocumentLibrary(database, self.knowledge_index, embedder, clock, self.reranker())
         self.past = History(database)
         self.removal = Removal(database, self.store, self.index, self.queue, clock)
         limits = Limits(_days(settings.unused_days), settings.unimportant, settings.max_memories)
@@ -118,7 +118,7 @@ class Archive:
         """What puts passages of documents in order. Raises SettingsError."""
         kind, _, name = self.settings.reranker.partition(":")
         if kind == "fastembed" and name:
-            from memory.knowledge.rerank.crossencoder import CrossEncoderReranker
+            from memory.documents.rerank.crossencoder import CrossEncoderReranker
 
             return CrossEncoderReranker(name)
         if self.settings.reranker != "fused":

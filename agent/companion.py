@@ -19,9 +19,9 @@ from agent.settings import Settings
 from agent.streaming import ReplyStream
 from memory.audience import Place
 from memory.database import Database
-from memory.embedders import open_embedder
+from memory.documents import Candidate, Reranker
 from memory.errors import IndexUnavailable
-from memory.knowledge import Candidate, Reranker
+from memory.index.embedders import open_embedder
 from memory.records import (
     Role,
 )

@@ -23,7 +23,7 @@ from agent.messages import writable
 from agent.sentences import sentences
 from agent.snippet import LONGEST_NAME, fitting, line, offset, serialize_user_context_snippet
 from memory.audience import Place
-from memory.knowledge.quoting import LABEL
+from memory.documents.quote import LABEL
 from memory.records import Message
 from memory.spans import note
 from memory.user_context import UserContext

@@ -26,12 +26,12 @@ from agent.reminders import Reminders
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.case import Origin
 from memory.conversations import owner_of
+from memory.documents import AddedDocument, IngestProgress, IngestResult, UnreadableDocument, document_name
 from memory.erased import Erased
 from memory.erasure import Erasure
 from memory.errors import NotFound
 from memory.foremost import foremost
 from memory.indexing import Progress
-from memory.knowledge import Ingested, Step, Taken, Unreadable, document_name
 from memory.records import (
     DEFAULT_IMPORTANCE,
     Chunk,
@@ -177,8 +177,8 @@ class Record(Archive):
         *,
         user: str | None = None,
         place: Place | str | None = None,
-        progress: Callable[[Step], None] | None = None,
-    ) -> Ingested:
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> IngestResult:
         """Read files, and all documents in folders: everybody's, or the user's or the place's that is named.
         What is unchanged is skipped, and what cannot be read is told. Raises NotFound where a path is not
         there, before anything is read."""
@@ -191,7 +191,7 @@ class Record(Archive):
         *,
         user: str | None = None,
         place: Place | str | None = None,
-    ) -> Taken:
+    ) -> AddedDocument:
         """Take one document as it is handed over: Markdown, text, HTML or PDF, by the ending of its `name`.
         It is kept under that name, and replaced when the name comes again. Whose it is, as above. Raises
         BadInput where it cannot be read."""
@@ -203,8 +203,8 @@ class Record(Archive):
         except ValueError as error:
             raise BadInput(str(error)) from error
         try:
-            return await self.knowledge.take(named, data, owner)
-        except Unreadable as error:
+            return await self.knowledge.add_document(named, data, owner)
+        except UnreadableDocument as error:
             raise BadInput(f"{named}: {error}") from error
 
     async def knowledge_documents(self, *, user: str, place: Place | str | None = None) -> list[Document]:

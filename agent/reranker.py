@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from agent.asking import ask
 from agent.models import ChosenModel
 from agent.reply.repair import objects_in
-from memory.knowledge import Candidate
+from memory.documents import Candidate
 from prompts import render
 
 SHOWN = 20
@@ -15,7 +15,7 @@ LONGEST = 1_200
 
 
 class ModelReranker:
-    """A `memory.knowledge.Reranker`: one model call for a look-up. Raises ValueError where the answer cannot
+    """A `memory.documents.Reranker`: one model call for a look-up. Raises ValueError where the answer cannot
     be read, and what the model's library raises; the search then goes by the fused order."""
 
     def __init__(self, chosen: ChosenModel) -> None:

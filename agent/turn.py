@@ -27,10 +27,10 @@ from memory.aliases import linked
 from memory.contexts import UserContexts
 from memory.conversations import Conversations, owner_of
 from memory.database import Database
+from memory.documents import DocumentLibrary
+from memory.documents.quote import block_of
 from memory.errors import MemoryFault
 from memory.foremost import foremost, get_relevant_memories
-from memory.knowledge import Knowledge
-from memory.knowledge.quoting import block_of
 from memory.recall import Recall
 from memory.records import Hit, Message
 from memory.remember import Remembering
@@ -61,7 +61,7 @@ class House:
     conversations: Conversations
     contexts: UserContexts
     store: MemoryStore
-    knowledge: Knowledge
+    knowledge: DocumentLibrary
     tasks: Tasks
     queue: WorkQueue
     recall: Recall

@@ -31,11 +31,11 @@ from rich.table import Table
 
 from memory.audience import GLOBAL, Audience
 from memory.database import Database
-from memory.embedders import Embedder, open_embedder
+from memory.documents import DocumentLibrary, FusedReranker, IngestProgress, IngestResult
+from memory.documents.store import DocumentStore
 from memory.index import Question, fingerprint_of
 from memory.index.edge import EdgeIndex
-from memory.knowledge import FusedReranker, Ingested, Knowledge, Step
-from memory.knowledge.documents import Documents
+from memory.index.embedders import Embedder, open_embedder
 
 DEPTHS = (5, 10)
 EVERYBODY = Audience(frozenset({GLOBAL}))
@@ -49,18 +49,18 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-async def ingest(knowledge: Knowledge, folder: Path) -> Ingested:
+async def ingest(knowledge: DocumentLibrary, folder: Path) -> IngestResult:
     with Progress(console=Console(stderr=True)) as bar:
         task = bar.add_task("files", total=None)
 
-        def show(step: Step) -> None:
+        def show(step: IngestProgress) -> None:
             bar.update(task, completed=step.done, total=step.total)
 
         return await knowledge.add([folder], progress=show)
 
 
 async def lanes(
-    question: str, index: EdgeIndex, embedder: Embedder, documents: Documents
+    question: str, index: EdgeIndex, embedder: Embedder, documents: DocumentStore
 ) -> dict[str, list[str]]:
     """The files of what each lane of the index finds alone."""
     [vector] = await embedder.embed([question])
@@ -82,12 +82,12 @@ async def measure(folder: Path, asked: Sequence[Mapping[str, str]], embedder_nam
         index = await EdgeIndex.open(
             home / "knowledge", embedder.dimension, fingerprint_of(embedder.name, embedder.dimension)
         )
-        knowledge = Knowledge(database, index, embedder, now, FusedReranker())
+        knowledge = DocumentLibrary(database, index, embedder, now, FusedReranker())
         start = time.perf_counter()
         done = await ingest(knowledge, folder)
         took = time.perf_counter() - start
         for line in asked:
-            found = await lanes(line["question"], index, embedder, Documents(database))
+            found = await lanes(line["question"], index, embedder, DocumentStore(database))
             start = time.perf_counter()
             chunks = await knowledge.search(line["question"], EVERYBODY, max(DEPTHS))
             milliseconds.append(1000 * (time.perf_counter() - start))

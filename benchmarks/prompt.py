@@ -46,7 +46,7 @@ from rich.table import Table
 
 from agent import Companion, Settings
 from agent.budget import tokens as estimate
-from memory.embedders import bundled
+from memory.index.embedders import bundled
 from prompts import read, render
 
 USER = "maya"

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory import tables
 from memory.audience import user_key
 from memory.database import Database, Overtaken
+from memory.documents import DocumentLibrary
 from memory.erase_memories import NOBODY, owners_of, take_memories, theirs
 from memory.erase_messages import take_conversations, take_messages
 from memory.erased import Beside, Gone, Left, Scrub
@@ -23,7 +24,6 @@ from memory.erased import Erased as Erased
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index
 from memory.indexing import Indexing
-from memory.knowledge import Knowledge
 from memory.personal_data import PEOPLES, rows_naming, rows_saying
 from memory.removal import UNINDEX
 from memory.work import WorkQueue
@@ -48,7 +48,7 @@ class Erasure:
         queue: WorkQueue,
         indexing: Indexing,
         index: Index,
-        knowledge: Knowledge,
+        knowledge: DocumentLibrary,
         knowledge_index: Index,
         clock: Callable[[], datetime],
         scrub: Scrub,

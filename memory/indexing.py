@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from memory.conversations import ActiveConversation, Conversations
-from memory.embedders import Embedder
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Point
+from memory.index.embedders import Embedder
 from memory.records import Memory
 from memory.store import MemoryStore
 from memory.transcript import Line, Transcript

@@ -20,9 +20,9 @@ from memory.audience import GLOBAL, Audience
 from memory.considered import Considered
 from memory.conversations import ActiveConversation, Conversations
 from memory.dates import time_span
-from memory.embedders import Embedder
 from memory.errors import EmbedderUnavailable, StoreUnavailable
 from memory.index import Index, Kind, Question, Rankings
+from memory.index.embedders import Embedder
 from memory.indexing import Indexing
 from memory.names import without_names
 from memory.questions import is_general

@@ -15,7 +15,7 @@ from typing import Any
 from memory.compare import Statement, compare, normalise
 from memory.compare.chunks import cut, emoji_of, parts_of
 from memory.compare.vocabulary import Vocabulary, vocabulary
-from memory.embedders import CAUTIOUS
+from memory.index.embedders import CAUTIOUS
 
 _SHOWN = re.compile(r"\[?\s*(?:task\s+)?#?([^\]]*?)\s*\]?", re.IGNORECASE)
 _OPENING = re.compile(

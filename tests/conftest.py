@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from memory.embedders import bundled
+from memory.index.embedders import bundled
 
 sys.path.insert(0, str(Path(__file__).parent / "doubles"))
 

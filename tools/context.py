@@ -6,7 +6,7 @@ from datetime import UTC, datetime, tzinfo
 
 from memory.audience import Audience, Place
 from memory.case import Origin
-from memory.knowledge import Knowledge
+from memory.documents import DocumentLibrary
 from memory.recall import Recall
 from memory.records import Decision, Hit
 from memory.remember import Remembering
@@ -27,7 +27,7 @@ class TurnContext:
     recall: Recall
     remembering: Remembering
     tasks: Tasks
-    knowledge: Knowledge
+    knowledge: DocumentLibrary
     knowledge_characters: int = 4_000
     """How much of the documents one look-up brings."""
     zone: tzinfo = UTC

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from memory.knowledge.naming import names_of
+from memory.documents.naming import names_of
 from memory.records import Chunk
 from tools.context import TurnContext
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Kind = Literal["memory", "message", "summary", "chunk"]
 KINDS: frozenset[Kind] = frozenset({"memory", "message", "summary"})
 """What one index holds together, so that asking for all of them needs no condition. Chunks of documents are
-kept in an index of their own (`memory.knowledge`)."""
+kept in an index of their own (`memory.documents`)."""
 
 LAYOUT = 1
 """Raised whenever what is kept for a point, or how its words are cut, changes: every index is then remade."""

@@ -14,7 +14,7 @@ from agent.budget import Budget
 from agent.context import LONGEST_NAME, MORE_TASKS, Budgets, Scene, build_messages_for_model, within_budgets
 from agent.snippet import LONGEST_LINE, serialize_user_context_snippet
 from memory.audience import PRIVATE, Place
-from memory.knowledge.quoting import LABEL, quoted
+from memory.documents.quote import LABEL, quoted
 from memory.records import Chunk, Memory, Message, Task
 from memory.user_context import Preferences, Profile, UserContext
 from prompts import read

@@ -12,7 +12,7 @@ from scripted_server import Say, ScriptedServer
 from agent import Companion
 from agent.models import given_model
 from agent.reranker import LONGEST, SHOWN, ModelReranker
-from memory.knowledge import Candidate
+from memory.documents import Candidate
 
 OpenPet = Callable[..., Awaitable[Companion]]
 

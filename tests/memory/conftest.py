@@ -24,12 +24,12 @@ from memory.audience import Audience, Place
 from memory.case import Origin
 from memory.conversations import Conversations, owner_of
 from memory.database import Database
-from memory.embedders import Thresholds
-from memory.embedders.bundled import BundledEmbedder
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.history import History
 from memory.index import Point, fingerprint_of
 from memory.index.edge import EdgeIndex
+from memory.index.embedders import Thresholds
+from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.late import LateIndex
 from memory.indexing import Indexing
 from memory.likeness import Likeness

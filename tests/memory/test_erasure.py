@@ -21,6 +21,7 @@ from memory import tables
 from memory.audience import Audience, Place, user_key
 from memory.conversations import owner_of
 from memory.database import Overtaken
+from memory.documents import DocumentLibrary, FusedReranker
 from memory.erase_memories import NOBODY
 from memory.erased import Erased, Gone
 from memory.erasure import BATCH, Erasure
@@ -28,7 +29,6 @@ from memory.index import Question, fingerprint_of
 from memory.index.edge import EdgeIndex
 from memory.index.late import LateIndex
 from memory.keys import Keys, digest
-from memory.knowledge import FusedReranker, Knowledge
 from memory.records import Draft
 from memory.removal import UNINDEX
 from memory.tables import metadata
@@ -43,7 +43,7 @@ PARIS, LYON, ROME = (f"Mickael lives in {city}" for city in ("Paris", "Lyon", "R
 
 def erasure_of(house: House, *, embedded: bool = False) -> Erasure:
     """Documents are in the house's own index too, as far as these tests go."""
-    knowledge = Knowledge(house.database, house.index, house.embedder, house.clock, FusedReranker())
+    knowledge = DocumentLibrary(house.database, house.index, house.embedder, house.clock, FusedReranker())
     return Erasure(
         house.database,
         house.queue,
@@ -638,7 +638,7 @@ async def test_documents_go_and_an_embedded_index_is_built_anew(
 
     own = await build_house(house.database, words_embedder)
     papers = LateIndex(opener)
-    knowledge = Knowledge(own.database, papers, own.embedder, own.clock, FusedReranker())
+    knowledge = DocumentLibrary(own.database, papers, own.embedder, own.clock, FusedReranker())
     for owner in ("anna", "ben"):
         paper = tmp_path / owner / "paper.md"
         paper.parent.mkdir()

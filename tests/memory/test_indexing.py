@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memory.database import Database
-    from memory.embedders.bundled import BundledEmbedder
+    from memory.index.embedders.bundled import BundledEmbedder
     from tests.memory.conftest import House, HouseBuilder, WordsEmbedder
 
 ANNA = Audience.of("anna")

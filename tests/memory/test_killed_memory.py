@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memory.database import Database
-    from memory.embedders.bundled import BundledEmbedder
+    from memory.index.embedders.bundled import BundledEmbedder
     from tests.memory.conftest import HouseBuilder
 
 REMEMBER_FOR_EVER = """
@@ -29,7 +29,7 @@ from memory.audience import PRIVATE
 from memory.case import Origin
 from memory.conversations import Conversations
 from memory.database import Database
-from memory.embedders.bundled import BundledEmbedder
+from memory.index.embedders.bundled import BundledEmbedder
 from memory.index import fingerprint_of
 from memory.index.edge import EdgeIndex
 from memory.index.late import LateIndex

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memory.database import Database
-    from memory.embedders.bundled import BundledEmbedder
+    from memory.index.embedders.bundled import BundledEmbedder
     from memory.records import Memory
     from tests.memory.conftest import House, HouseBuilder
 
@@ -350,7 +350,7 @@ async def test_without_the_embedder_a_search_goes_by_words(house: House) -> None
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from memory.embedders.bundled import BundledEmbedder
+from memory.index.embedders.bundled import BundledEmbedder
 from memory.index import fingerprint_of
 from memory.index.edge import EdgeIndex
 

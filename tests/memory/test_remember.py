@@ -17,8 +17,8 @@ import sqlalchemy as sa
 from memory.audience import Audience
 from memory.case import Origin
 from memory.database import Database, Overtaken
-from memory.embedders.bundled import BundledEmbedder
 from memory.errors import StoreUnavailable
+from memory.index.embedders.bundled import BundledEmbedder
 from memory.judging import Doubt
 from memory.records import Decision, Draft, Hit, Memory
 from memory.remember import MAX_CONTENT
@@ -670,7 +670,7 @@ from pathlib import Path
 from memory.case import Origin
 from memory.conversations import Conversations
 from memory.database import Database
-from memory.embedders.bundled import BundledEmbedder
+from memory.index.embedders.bundled import BundledEmbedder
 from memory.errors import IndexUnavailable
 from memory.index.late import LateIndex
 from memory.indexing import Indexing

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.audience import Place
-from memory.knowledge.naming import names_of
+from memory.documents.naming import names_of
 
 CHANNEL = Place(("acme", "general"))
 BOATS = """# Boats

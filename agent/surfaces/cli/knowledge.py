@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from agent.companion import Companion
-    from memory.knowledge import Ingested, Step
+    from memory.documents import IngestProgress, IngestResult
     from memory.records import Chunk, Document
 
 group = typer.Typer(
@@ -147,12 +147,12 @@ def _view(user: str | None, place: str | None) -> Audience:
     return Audience.of(user or "", where)
 
 
-def _shown_on(bar: "Progress") -> "Callable[[Step], None]":
+def _shown_on(bar: "Progress") -> "Callable[[IngestProgress], None]":
     from rich.markup import escape
 
     task = bar.add_task("looking for documents", total=None)
 
-    def show(step: "Step") -> None:
+    def show(step: "IngestProgress") -> None:
         name = plain(PurePath(step.path).name)
         name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
         # After the last file what is left is embedded.
@@ -169,7 +169,7 @@ async def _say_what_waits(pet: "Companion") -> None:
         say(f"what was read is kept, and found once it is indexed: {error}")
 
 
-def _told(done: "Ingested") -> str:
+def _told(done: "IngestResult") -> str:
     counts = ("added", "replaced", "unchanged", "removed", "unread")
     told = ", ".join(f"{len(getattr(done, name))} {name}" for name in counts)
     return f"{told}; {done.chunks} new {'passage' if done.chunks == 1 else 'passages'}"

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from memory.knowledge.naming import names_of
+from memory.documents.naming import names_of
 from memory.records import Action, Chunk, Decision, Hit, Memory, MemoryType, Task, TaskStatus
 from memory.zones import in_zone
 from tools.memories import LONGEST_HIT

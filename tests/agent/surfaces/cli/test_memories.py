@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.companion import Companion
-from memory.embedders.bundled import BundledEmbedder
 from memory.index import fingerprint_of
 from memory.index.edge import EdgeIndex
+from memory.index.embedders.bundled import BundledEmbedder
 
 FIELDS = {
     "id",

@@ -1,0 +1,138 @@
+"""An embedder that remembers what it has answered, so that no text is paid for twice."""
+
+import hashlib
+import logging
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memory.errors import EmbedderUnavailable
+from memory.index.embedders import Embedder, Thresholds
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROOM = 16_000_000
+"""Bytes of vectors kept in memory: 15,000 of 256 dimensions, 2,600 of 1,536. The longest unused go first."""
+
+_SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+
+log = logging.getLogger(__name__)
+
+
+class CachedEmbedder:
+    """In memory, and with `file` on disk too, where several processes may share it.
+
+    On disk are hashes of texts and their vectors, from which a text may be guessed: part of an erasure is
+    `clear`. A file that cannot be used is done without."""
+
+    def __init__(self, inner: Embedder, file: Path | None = None) -> None:
+        self.inner = inner
+        self._recent: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
+        self._room = max(1, ROOM // (4 * inner.dimension))
+        self._disk = None if file is None else _open(file)
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def dimension(self) -> int:
+        return self.inner.dimension
+
+    @property
+    def thresholds(self) -> Thresholds:
+        return self.inner.thresholds
+
+    async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
+        keys = [self._key(text) for text in texts]
+        wanted = dict(zip(keys, texts, strict=True))
+        found = self._from_memory(wanted)
+        found |= self._from_disk(wanted.keys() - found.keys())
+        missing = {key: text for key, text in wanted.items() if key not in found}
+        if missing:
+            answers = await self.inner.embed(list(missing.values()))
+            fresh = dict(zip(missing, answers, strict=True))
+            self._to_disk(fresh)
+            found |= fresh
+        self._to_memory(found)
+        return [found[key] for key in keys]
+
+    def clear(self) -> None:
+        """Forgets every text, of everyone. Raises `EmbedderUnavailable` where the file does not let go."""
+        self._recent.clear()
+        if self._disk is None:
+            return
+        try:
+            with self._disk:
+                self._disk.execute("DELETE FROM vectors")
+            self._disk.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            raise EmbedderUnavailable(f"kept embeddings could not be cleared ({error}); try again") from error
+
+    async def close(self) -> None:
+        self._recent.clear()
+        if self._disk is not None:
+            self._disk.close()
+            self._disk = None
+        await self.inner.close()
+
+    def _key(self, text: str) -> bytes:
+        about = f"{self.name}\0{self.dimension}\0{text}"
+        return hashlib.sha256(about.encode("utf-8", "surrogatepass")).digest()
+
+    def _from_memory(self, keys: Iterable[bytes]) -> "dict[bytes, NDArray[np.float32]]":
+        return {key: self._recent[key] for key in keys if key in self._recent}
+
+    def _to_memory(self, vectors: "Mapping[bytes, NDArray[np.float32]]") -> None:
+        for key, vector in vectors.items():
+            vector.flags.writeable = False  # it is handed out again and again
+            self._recent[key] = vector
+            self._recent.move_to_end(key)
+        while len(self._recent) > self._room:
+            self._recent.popitem(last=False)
+
+    def _from_disk(self, keys: Iterable[bytes]) -> "dict[bytes, NDArray[np.float32]]":
+        if self._disk is None:
+            return {}
+        found: dict[bytes, NDArray[np.float32]] = {}
+        try:
+            for key in keys:
+                row = self._disk.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
+                if row and len(row[0]) == 4 * self.dimension:
+                    found[key] = np.frombuffer(row[0], dtype="<f4")
+        except sqlite3.Error as error:
+            log.warning("kept embeddings could not be read: %s", error)
+        return found
+
+    def _to_disk(self, vectors: "Mapping[bytes, NDArray[np.float32]]") -> None:
+        if self._disk is None:
+            return
+        rows = [(key, vector.astype("<f4").tobytes()) for key, vector in vectors.items()]
+        try:
+            with self._disk:
+                self._disk.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+        except sqlite3.Error as error:
+            log.warning("embeddings could not be kept: %s", error)
+
+
+def _open(file: Path) -> sqlite3.Connection | None:
+    connection = None
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        connection = sqlite3.connect(file, timeout=1.0)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA secure_delete=ON")
+        connection.execute(_SCHEMA)
+        connection.commit()
+    except (sqlite3.Error, OSError) as error:
+        log.warning("embeddings are not kept in %s: %s", file, error)
+        if connection is not None:
+            connection.close()
+        return None
+    return connection

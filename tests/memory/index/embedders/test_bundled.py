@@ -1,0 +1,94 @@
+"""The embedder inside the package."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import wordllama
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory.errors import EmbedderUnavailable
+from memory.index.embedders.bundled import BundledEmbedder
+
+
+@pytest.fixture(scope="module")
+def loaded() -> BundledEmbedder:
+    embedder = BundledEmbedder()
+    asyncio.run(embedder.embed(["warm"]))
+    return embedder
+
+
+async def test_alike_texts_are_near_and_others_far(loaded: BundledEmbedder) -> None:
+    a, b, c = await loaded.embed(["the dog barks", "a dog is barking", "quarterly tax report"])
+    assert a @ b > 0.5 > a @ c
+    assert a.dtype == np.float32
+    assert len(a) == loaded.dimension == 256
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(st.text(alphabet=st.characters(), max_size=40), max_size=5))
+async def test_every_text_has_a_vector_of_length_one_or_none(texts: list[str]) -> None:
+    for text, vector in zip(texts, await EMBEDDER.embed(texts), strict=True):
+        expected = 1.0 if text.strip() else 0.0
+        assert np.linalg.norm(vector) == pytest.approx(expected, abs=1e-5)
+
+
+EMBEDDER = BundledEmbedder()
+
+
+async def test_a_text_has_the_same_vector_alone_and_among_others(loaded: BundledEmbedder) -> None:
+    texts = ["short", "a rather longer line " * 300, "", "שלום", "🐶"]
+    together = await loaded.embed(texts)
+    for text, vector in zip(texts, together, strict=True):
+        assert np.array_equal((await loaded.embed([text]))[0], vector)
+
+
+async def test_a_megabyte_is_read_in_part(loaded: BundledEmbedder) -> None:
+    (long,) = await loaded.embed(["dog " * 250_000])
+    (dog,) = await loaded.embed(["dog dog dog"])
+    assert long @ dog > 0.9
+
+
+async def test_nothing_gives_nothing(loaded: BundledEmbedder) -> None:
+    assert await loaded.embed([]) == []
+
+
+async def test_many_at_once_load_the_weights_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = []
+    really = wordllama.WordLlama.load
+
+    def counting(**options: object) -> object:
+        loads.append(options)
+        return really(**options)
+
+    monkeypatch.setattr(wordllama.WordLlama, "load", counting)
+    embedder = BundledEmbedder()
+    await asyncio.gather(*(embedder.embed(["x"]) for _ in range(5)))
+    assert [options["disable_download"] for options in loads] == [True]
+    await embedder.close()
+    await embedder.embed(["x"])
+    assert len(loads) == 2
+
+
+async def test_missing_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(**_: object) -> None:
+        raise FileNotFoundError("no tokenizer")
+
+    monkeypatch.setattr(wordllama.WordLlama, "load", missing)
+    with pytest.raises(EmbedderUnavailable, match="files are missing"):
+        await BundledEmbedder().embed(["x"])
+
+
+def test_loading_leaves_the_logging_of_others_alone() -> None:
+    script = (
+        "import asyncio, logging\n"
+        "from memory.index.embedders.bundled import BundledEmbedder\n"
+        "asyncio.run(BundledEmbedder().embed(['x']))\n"
+        "print(logging.root.handlers, logging.root.level)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"[] {logging.WARNING}"
