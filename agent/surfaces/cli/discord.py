@@ -15,7 +15,7 @@ async def discord(context: typer.Context) -> None:
     session: Session = context.obj
     settings = session.settings()
     try:
-        from agent.surfaces.discord.running import run
+        from agent.surfaces.bots.discord.running import run
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] in ("discord", "aiohttp"):
             raise SettingsError(NO_EXTRA) from error

@@ -31,7 +31,7 @@ async def slack(
     session: Session = context.obj
     settings = session.settings()
     try:
-        from agent.surfaces.slack.running import check, run
+        from agent.surfaces.bots.slack.running import check, run
     except ModuleNotFoundError as error:
         if error.name and error.name.partition(".")[0] in ("slack_bolt", "slack_sdk", "aiohttp"):
             raise SettingsError(NO_EXTRA) from error

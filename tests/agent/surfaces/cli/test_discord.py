@@ -33,7 +33,7 @@ def test_without_a_token_it_says_what_to_do(hachi: Callable[..., Any]) -> None:
 def test_without_the_library_it_says_what_to_install(
     hachi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("agent.surfaces.discord")]:
+    for name in [name for name in sys.modules if name.startswith("agent.surfaces.bots.discord")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "discord", None)
     ran = hachi("discord")

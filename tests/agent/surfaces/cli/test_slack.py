@@ -42,7 +42,9 @@ def test_a_token_that_is_missing_is_told_in_one_line(
 def test_a_missing_extra_is_told_with_what_to_run(
     hachi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith(("agent.surfaces.slack.", "slack_bolt."))]:
+    for name in [
+        name for name in sys.modules if name.startswith(("agent.surfaces.bots.slack.", "slack_bolt."))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "slack_bolt", None)
     ran = hachi("slack")
@@ -53,10 +55,10 @@ def test_a_missing_extra_is_told_with_what_to_run(
 def test_a_fault_of_our_own_does_not_pass_for_a_missing_extra(
     hachi: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("agent.surfaces.slack.")]:
+    for name in [name for name in sys.modules if name.startswith("agent.surfaces.bots.slack.")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "agent.surfaces.slack.home", None)
-    assert "agent.surfaces.slack.home" in hachi("slack").complaint
+    monkeypatch.setitem(sys.modules, "agent.surfaces.bots.slack.home", None)
+    assert "agent.surfaces.bots.slack.home" in hachi("slack").complaint
 
 
 async def test_the_bot_is_there_until_it_is_told_to_stop(

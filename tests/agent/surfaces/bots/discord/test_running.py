@@ -1,0 +1,119 @@
+"""The bot as a whole: until it is stopped, or Discord will not have it."""
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+import discord
+import pytest
+from discord_server import APPLICATION, DM, TOKEN, DiscordServer
+from scripted_server import ScriptedServer, answer
+
+from agent import Companion
+from agent.errors import HachiError, SettingsError
+from agent.surfaces.bots.discord.running import run
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_it_says_how_to_invite_it_and_finishes_what_it_answers_when_it_is_stopped(
+    number: int, pet: Companion, platform: DiscordServer, server: ScriptedServer, said: list[str]
+) -> None:
+    server.script(answer("Good night!"))
+    running = asyncio.create_task(run(pet, TOKEN, said.append, guild_ready_timeout=0.05))
+    async with asyncio.timeout(20):
+        await platform.connected.wait()
+        while not said:  # noqa: ASYNC110 - what is waited for is a call
+            await asyncio.sleep(0.01)
+        await platform.say("good night")
+        await platform.until(lambda: platform.typed[DM])
+        os.kill(os.getpid(), number)
+        await running
+    assert platform.shown(DM) == ["Good night!"]
+    [line] = said
+    assert f"client_id={APPLICATION}" in line
+    assert "scope=bot+applications.commands" in line
+    assert "on Discord as hachi" in line
+
+
+async def test_a_wrong_token_is_told_in_one_line(pet: Companion, platform: DiscordServer) -> None:
+    with pytest.raises(SettingsError, match="DISCORD_TOKEN; copy the bot's token anew") as raised:
+        await run(pet, "wrong")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "told"),
+    [
+        (4014, SettingsError, "switch on Message Content Intent"),
+        (4004, SettingsError, "copy the bot's token anew"),
+        (4013, HachiError, "code 4013"),
+    ],
+)
+async def test_what_the_gateway_refuses_is_told_in_one_line(
+    code: int, kind: type[Exception], told: str, pet: Companion, platform: DiscordServer
+) -> None:
+    platform.close_with = code
+    with pytest.raises(kind, match=told) as raised:
+        await run(pet, TOKEN)
+    assert "\n" not in str(raised.value)
+
+
+async def test_a_discord_that_is_away_is_told(
+    pet: Companion, platform: DiscordServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discord.http.Route, "BASE", "http://127.0.0.1:9/api/v10")
+    with pytest.raises(HachiError, match="Discord cannot be reached"):
+        await run(pet, TOKEN)
+
+
+async def test_commands_that_discord_does_not_take_do_not_keep_the_bot_away(
+    go_online: Any, platform: DiscordServer, server: ScriptedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    from discord_server import refusal
+
+    platform.faults.append(lambda method, _: refusal(400, 50035, "no") if method == "PUT" else None)
+    bot = await go_online()
+    server.script(answer("Hello!"))
+    await bot.hears("hello")
+    assert platform.shown(DM) == ["Hello!"]
+    assert "does not take them" in caplog.text
+
+
+async def test_a_message_that_breaks_something_is_logged_and_the_next_is_answered(
+    bot: Any,
+    platform: DiscordServer,
+    server: ScriptedServer,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server.script(answer("Hello!"))
+    with monkeypatch.context() as patch:
+        patch.setattr(bot.client.turns, "hear", lambda said: 1 / 0)
+        await bot.hears("hello")
+    await bot.hears("hello?")
+    assert platform.shown(DM) == ["Hello!"]
+    assert "is not read" in caplog.text
+
+
+async def test_an_event_that_breaks_something_is_logged(
+    bot: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged = asyncio.Event()
+    monkeypatch.setattr(bot.client, "on_guild_join", lambda guild: 1 / 0, raising=False)
+    whole = bot.client.on_error
+
+    async def told(*given: Any) -> None:
+        await whole(*given)
+        logged.set()
+
+    monkeypatch.setattr(bot.client, "on_error", told)
+    bot.client.dispatch("guild_join", None)
+    async with asyncio.timeout(10):
+        await logged.wait()
+    assert "on_guild_join" in caplog.text

@@ -1,0 +1,96 @@
+"""A real slack-bolt before a Slack of our own, with a companion whose model is scripted."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from scripted_server import ScriptedServer
+from slack_server import APP_TOKEN, BOT_TOKEN, SECRET, SlackServer
+
+from agent import Companion, Settings
+from agent.surfaces.bots.slack.app import HachiOnSlack
+from agent.surfaces.bots.slack.running import listening
+
+OpenPet = Callable[..., Awaitable[Companion]]
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_slack(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("BOT_TOKEN", "APP_TOKEN", "SIGNING_SECRET", "API_URL", "CLIENT_ID", "CLIENT_SECRET"):
+        monkeypatch.delenv(f"SLACK_{name}", raising=False)
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackServer]:
+    async with SlackServer.running() as running:
+        running.names |= {"UANA": "Ana", "UBEN": "Ben"}
+        yield running
+
+
+@pytest.fixture
+async def pet(open_pet: OpenPet, server: ScriptedServer) -> Companion:
+    return await open_pet(
+        openai_base_url=server.url,
+        openai_api_key="sk-test",
+        model="tiny",
+        api="chat",
+        look_back="plain",
+        model_retries=0,
+    )
+
+
+@pytest.fixture
+def settings(slack: SlackServer) -> Settings:
+    return Settings.load(
+        slack_bot_token=BOT_TOKEN,
+        slack_app_token=APP_TOKEN,
+        slack_signing_secret=SECRET,
+        slack_api_url=slack.api,
+    )
+
+
+async def quickly(seconds: float) -> None:
+    """Time passes fifty times as fast."""
+    await asyncio.sleep(seconds / 50)
+
+
+@dataclass
+class Bot:
+    """The bot on its Slack, and the Slack it is on."""
+
+    hachi: HachiOnSlack
+    slack: SlackServer
+    where: str
+    """What was told of how events come in."""
+
+    async def hears(self, *payloads: dict[str, Any]) -> None:
+        """What Slack tells comes in by Socket Mode, and all that is to be answered is."""
+        await self.slack.deliver(*payloads)
+        await self.hachi.settle()
+
+
+GoOnline = Callable[..., Awaitable[Bot]]
+
+
+@pytest.fixture
+async def go_online(slack: SlackServer, settings: Settings, pet: Companion) -> AsyncIterator[GoOnline]:
+    """`await go_online()`: a bot that is there, in Socket Mode; `http=True`, by HTTP. Leaves when the test
+    ends."""
+    async with AsyncExitStack() as leaving:
+
+        async def go(companion: Companion = pet, *, http: bool = False) -> Bot:
+            hachi = HachiOnSlack(companion, settings)
+            hachi.turns._gather, hachi.turns._sleep = 0.5, quickly
+            where = await leaving.enter_async_context(listening(hachi, ("127.0.0.1", 0) if http else None))
+            leaving.push_async_callback(hachi.stop)
+            return Bot(hachi, slack, where)
+
+        yield go
+
+
+@pytest.fixture
+async def bot(go_online: GoOnline) -> Bot:
+    return await go_online()

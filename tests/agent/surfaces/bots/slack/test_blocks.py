@@ -1,0 +1,40 @@
+"""Answers as Slack's blocks, within its limits."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from slack_server import _fits
+
+from agent.surfaces.bots.answers import Answer, Button, Item
+from agent.surfaces.bots.slack.blocks import MOST_BLOCKS, answer_blocks, cut, item_blocks, plain_answer
+from agent.surfaces.bots.slack.markup import escaped, plain
+
+BUTTONS = st.builds(Button, st.text(min_size=1), st.sampled_from(["delete", "undo"]), st.text(max_size=60))
+TEXT = st.text(st.sampled_from("<&> ab\n🐕"), max_size=200).map(lambda text: text * 20)
+ITEMS = st.builds(Item, TEXT, TEXT, st.lists(BUTTONS, max_size=3).map(tuple), TEXT)
+ANSWERS = st.builds(
+    Answer, TEXT, st.lists(ITEMS, max_size=80).map(tuple), TEXT, st.lists(BUTTONS, max_size=30).map(tuple)
+)
+
+
+@given(ANSWERS)
+def test_slack_takes_whatever_is_answered(answer: Answer) -> None:
+    blocks = answer_blocks(answer)
+    assert len(blocks) <= MOST_BLOCKS
+    _fits({"text": plain_answer(answer), "blocks": blocks})
+
+
+@given(TEXT, st.integers(8, 60))
+def test_what_is_cut_is_still_escaped(text: str, limit: int) -> None:
+    short = cut(escaped(text), limit)
+    assert len(short) <= limit
+    assert text.startswith(plain(short.removesuffix(" …"), {}).strip()) or text.strip().startswith(
+        plain(short.removesuffix(" …"), {})
+    )
+
+
+def test_one_button_stands_beside_its_line_and_several_below_it() -> None:
+    undo, edit = Button("Undo", "undo"), Button("Edit", "edit", style="danger")
+    assert [block["type"] for block in item_blocks([Item("tea", buttons=(undo,))])] == ["section"]
+    several = item_blocks([Item("tea", buttons=(undo, edit))])
+    assert [block["type"] for block in several] == ["section", "actions"]
+    assert several[1]["elements"][1]["style"] == "danger"

@@ -1,0 +1,78 @@
+"""The manifest asks Slack for all that the code uses, and for nothing else."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from agent.surfaces.bots.slack.asking import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[5]
+BOT = ROOT / "agent/surfaces/bots/slack"
+CODE = "\n".join(path.read_text(encoding="utf-8") for path in BOT.glob("*.py"))
+    path.read_text(encoding="utf-8") for path in (ROOT / "agent/surfaces/bots/slack").glob("*.py")
+)
+SCOPES = {
+    "assistant_threads_setStatus": {"chat:write"},
+    "auth_test": set(),
+    "chat_appendStream": {"chat:write"},
+    "chat_delete": {"chat:write"},
+    "chat_postEphemeral": {"chat:write"},
+    "chat_postMessage": {"chat:write"},
+    "chat_startStream": {"chat:write"},
+    "chat_stopStream": {"chat:write"},
+    "chat_update": {"chat:write"},
+    "conversations_info": {"channels:read", "groups:read", "mpim:read"},
+    "conversations_open": {"im:write"},
+    "users_info": {"users:read"},
+    "views_open": set(),
+    "views_publish": set(),
+}
+"""What Slack wants for each method; and below for each event."""
+EVENTS = {
+    "app_home_opened": set(),
+    "app_mention": {"app_mentions:read"},
+    "message.channels": {"channels:history"},
+    "message.groups": {"groups:history"},
+    "message.im": {"im:history"},
+    "message.mpim": {"mpim:history"},
+}
+BESIDE = {"commands", "files:read"}
+"""For slash commands, and to fetch what is attached."""
+
+
+@pytest.fixture
+def manifest() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / "examples/slack-manifest.yaml").read_text("utf-8"))
+    return loaded
+
+
+def test_every_command_is_there_with_a_description(manifest: dict[str, Any]) -> None:
+    commands = manifest["features"]["slash_commands"]
+    assert sorted(command["command"] for command in commands) == sorted(COMMANDS)
+    assert all(0 < len(command["description"]) <= 2_000 for command in commands)
+
+
+def test_every_event_is_there(manifest: dict[str, Any]) -> None:
+    listened = set(re.findall(r'\.event\("(\w+)"', CODE))
+    asked = manifest["settings"]["event_subscriptions"]["bot_events"]
+    assert {event.partition(".")[0] for event in asked} == listened
+    assert set(asked) == EVENTS.keys()
+
+
+def test_the_scopes_are_those_that_are_used(manifest: dict[str, Any]) -> None:
+    used = set(re.findall(r"client\.([a-z]+(?:_[A-Za-z]+)+)\(", CODE)) - {"issue_new_wss_url"}
+    assert used == SCOPES.keys()
+    wanted = set().union(*SCOPES.values(), *EVENTS.values(), BESIDE)
+    assert set(manifest["oauth_config"]["scopes"]["bot"]) == wanted
+
+
+def test_the_home_buttons_and_socket_mode_are_on(manifest: dict[str, Any]) -> None:
+    home = manifest["features"]["app_home"]
+    assert home["home_tab_enabled"]
+    assert home["messages_tab_enabled"]
+    assert not home["messages_tab_read_only_enabled"]
+    assert manifest["settings"]["interactivity"]["is_enabled"]
+    assert manifest["settings"]["socket_mode_enabled"]

@@ -1,0 +1,54 @@
+"""Slack's markup, read and written."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.surfaces.bots.slack.markup import escaped, markdown, mentioned, plain
+
+TEXT = st.text(st.sampled_from("<>&!@#|:/ \nhtps*`ab;é中🐕"))
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("hello <@UANA>", "hello @Ana"),
+        ("<@UNEW|newbie> and <@UOLD>", "@newbie and @UOLD"),
+        ("in <#C1|general> and <#C2>", "in #general and #C2"),
+        ("<!channel> <!subteam^S1|@cooks> <!date^1^{date}|today>", "@channel @cooks today"),
+        ("<https://hachi.test/a?b=1&amp;c=2>", "https://hachi.test/a?b=1&c=2"),
+        ("<https://hachi.test|the page>", "the page (https://hachi.test)"),
+        ("<https://hachi.test|hachi.test>", "https://hachi.test"),
+        ("<mailto:ana@hachi.test|ana@hachi.test>", "ana@hachi.test"),
+        ("1 &lt; 2 &amp;&amp; 3 &gt; 2, &amp;lt;", "1 < 2 && 3 > 2, &lt;"),
+        ("  שלום  ", "שלום"),
+    ],
+)
+def test_what_people_wrote_reads_as_they_saw_it(written: str, read: str) -> None:
+    assert plain(written, {"UANA": "Ana"}) == read
+
+
+def test_people_who_are_mentioned_are_found_in_order() -> None:
+    assert mentioned("<@UBEN> <@WANA|ana> <#C1> @UEVE") == ["UBEN", "WANA"]
+
+
+def test_quotations_and_addresses_stay_what_they_are() -> None:
+    assert markdown("> as Ben said\n2 > 1 & http://a.test/?b&c <x>") == (
+        "> as Ben said\n2 &gt; 1 &amp; http://a.test/?b&c &lt;x&gt;"
+    )
+
+
+@given(TEXT)
+def test_what_is_escaped_reads_as_it_was(text: str) -> None:
+    assert plain(escaped(text), {}) == text.strip()
+
+
+@given(TEXT)
+def test_nothing_that_slack_would_act_on_is_left(text: str) -> None:
+    assert "<" not in escaped(text)
+    assert "<" not in markdown(text)
+
+
+@given(TEXT, TEXT)
+def test_the_start_of_a_text_is_the_start_of_what_is_posted(start: str, rest: str) -> None:
+    assert markdown(start + rest).startswith(markdown(start))
