@@ -12,8 +12,6 @@ from agent.surfaces.bots.slack.asking import COMMANDS
 ROOT = Path(__file__).resolve().parents[5]
 BOT = ROOT / "agent/surfaces/bots/slack"
 CODE = "\n".join(path.read_text(encoding="utf-8") for path in BOT.glob("*.py"))
-    path.read_text(encoding="utf-8") for path in (ROOT / "agent/surfaces/bots/slack").glob("*.py")
-)
 SCOPES = {
     "assistant_threads_setStatus": {"chat:write"},
     "auth_test": set(),
