@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from agent.messages import Incoming
-from agent.traces.recorder import Recorder
+from agent.tracing.recorder import Recorder
 from agent.upkeep import (
     APPLY_UPDATES,
     LOOK_BACK,

@@ -9,8 +9,8 @@ from pathlib import Path
 from agent.budget import Budget
 from agent.errors import SettingsError
 from agent.settings import Settings
-from agent.traces.recorder import Recorder
-from agent.traces.store import Traces
+from agent.tracing.recorder import Recorder
+from agent.tracing.store import Traces
 from memory.contexts import UserContexts
 from memory.conversations import Conversations
 from memory.database import Database

@@ -8,7 +8,7 @@ from agent.context import Budgets
 from agent.judge import ModelJudge
 from agent.models import ChosenModel, choose_model, explain, given_model
 from agent.settings import Settings
-from agent.traces.building import open_recorder
+from agent.tracing.setup import open_recorder
 from agent.turn import House
 from agent.upkeep import Upkeep
 from tools.registry import TOOLS

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.traces.store import Wanted
+from agent.tracing.store import Wanted
 from memory.case import Case
 from memory.erased import Beside, Gone, Scrub
 from memory.erasure import SHORTEST_SOUGHT
@@ -24,7 +24,7 @@ from memory.work import Work
 
 if TYPE_CHECKING:
     from agent.archive import Archive
-    from agent.traces.recorder import Recorder
+    from agent.tracing.recorder import Recorder
 
 LOG = "hachi.log*"
 TYPED = "chat_history"

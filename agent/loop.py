@@ -24,7 +24,7 @@ from agent.models import ChosenModel, explain
 from agent.reply import Answer, parse_answer, well_formed
 from agent.reply.stream import MessageStream
 from agent.settings import Settings
-from agent.traces.trace import Usage
+from agent.tracing.trace import Usage
 from memory.spans import note, span, traceback_of
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from agent.traces.trace import Usage
+from agent.tracing.trace import Usage
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, Role
 

@@ -20,9 +20,9 @@ from openai.types.responses import (
 from agent.asking import AskedFor
 from agent.messages import writable
 from agent.models import ChosenModel
-from agent.recorded_call import recorded_call
 from agent.reply import ANSWER_SCHEMA
-from agent.traces.trace import Usage
+from agent.tracing.model_call import recorded_call
+from agent.tracing.trace import Usage
 from prompts import read
 
 

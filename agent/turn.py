@@ -21,7 +21,7 @@ from agent.loop import OnText, Thought, think
 from agent.messages import MAX_MESSAGE, Incoming, Reply, writable
 from agent.models import ChosenModel
 from agent.settings import Settings
-from agent.traces.recorder import Recorder
+from agent.tracing.recorder import Recorder
 from agent.upkeep import LOOK_BACK, STORE_MEMORIES
 from memory.aliases import linked
 from memory.contexts import UserContexts

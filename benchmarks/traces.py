@@ -24,11 +24,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from agent.traces.redaction import Redaction
-from agent.traces.showing import shown
-from agent.traces.store import Traces, Wanted
-from agent.traces.trace import TURN, Summary
-from agent.traces.writing import Subject, Writing
+from agent.tracing.redact import Redaction
+from agent.tracing.render.overview import shown
+from agent.tracing.serialization import Subject, Writing
+from agent.tracing.store import Traces, Wanted
+from agent.tracing.trace import TURN, Summary
 from memory.database import Database
 from memory.spans import Recording, Span
 

@@ -41,7 +41,7 @@ from rich.table import Table
 from agent import Companion, Settings
 from agent.archive import utc_now
 from agent.context import Scene, build_messages_for_model
-from agent.traces import recorder
+from agent.tracing import recorder
 from memory.audience import PRIVATE
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool

@@ -2,7 +2,7 @@
 
 `recording` opens the tree; whatever runs inside it opens spans of its own where it stands. Where nobody
 records, `span` costs a look at a context variable and nothing is kept. What becomes of the tree is decided
-above: see `agent/traces`.
+above: see `agent/tracing`.
 """
 
 import time

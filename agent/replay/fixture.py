@@ -12,9 +12,9 @@ from sqlalchemy import Table, insert, select
 from agent.archive import read_persona
 from agent.replay.scratch import LOT
 from agent.settings import Settings
-from agent.traces.building import redaction_of
-from agent.traces.redaction import redacted
-from agent.traces.trace import Summary, Trace, Usage, span_from, span_json
+from agent.tracing.redact import redacted
+from agent.tracing.setup import redaction_of
+from agent.tracing.trace import Summary, Trace, Usage, span_from, span_json
 from memory import tables as t
 from memory.tables import Utc
 

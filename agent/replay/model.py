@@ -11,8 +11,8 @@ from pydantic import TypeAdapter
 
 from agent.errors import ModelError, ModelRejected, ModelUnavailable
 from agent.models import Meant
-from agent.traces.comparing import steps
-from agent.traces.trace import Trace
+from agent.tracing.compare import steps
+from agent.tracing.trace import Trace
 from memory.spans import Span
 
 _ITEMS: TypeAdapter[list[Any]] = TypeAdapter(list[ResponseOutputItem])

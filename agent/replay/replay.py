@@ -6,8 +6,8 @@ from agent.companion import Companion
 from agent.errors import BadInput
 from agent.replay.scratch import copy, moment_of
 from agent.replay.taking import Way, take_again
-from agent.traces.comparing import Difference, differences
-from agent.traces.trace import TURN, Trace
+from agent.tracing.compare import Difference, differences
+from agent.tracing.trace import TURN, Trace
 
 
 @dataclass(frozen=True, slots=True)

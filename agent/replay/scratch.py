@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import ColumnElement, Select, Table, false, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent.traces.trace import Trace
+from agent.tracing.trace import Trace
 from memory import tables as t
 from memory.audience import Audience, Place, owners_of
 from memory.contexts import UserContexts

@@ -19,7 +19,7 @@ from agent.replay.model import Clock, RecordedModel
 from agent.replay.scratch import Told
 from agent.replay.tools import Handling, handled
 from agent.settings import Settings
-from agent.traces.trace import Trace
+from agent.tracing.trace import Trace
 from agent.turn import House, take_turn
 from memory.audience import Place
 

@@ -16,8 +16,8 @@ from agent.models import choose_model
 from agent.replay import fixture as fixtures
 from agent.replay import taking
 from agent.replay.fixture import Fixture
-from agent.traces.comparing import sections
-from agent.traces.trace import Trace
+from agent.tracing.compare import sections
+from agent.tracing.trace import Trace
 from memory.audience import Place
 
 

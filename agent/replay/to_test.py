@@ -17,8 +17,8 @@ from agent.replay.fixture import Fixture, fixture_of
 from agent.replay.replay import can_be_taken_again
 from agent.replay.scratch import copy, moment_of
 from agent.replay.testing import Called, TurnAgain, taken_again
-from agent.traces.comparing import differences
-from agent.traces.trace import Trace
+from agent.tracing.compare import differences
+from agent.tracing.trace import Trace
 from memory.audience import Place
 from memory.index import words
 

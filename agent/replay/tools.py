@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic_core import from_json
 
-from agent.traces.trace import Trace
+from agent.tracing.trace import Trace
 from tools.context import TurnContext
 from tools.registry import Tool, ToolResult
 

@@ -16,8 +16,8 @@ from agent import Companion
 from agent.aftercare import STORE_MEMORIES, to_store
 from agent.messages import Incoming
 from agent.surfaces.cli.log import events
-from agent.traces import recorder
-from agent.traces.store import Wanted
+from agent.tracing import recorder
+from agent.tracing.store import Wanted
 from memory.audience import Audience, Place
 from memory.errors import StoreUnavailable
 from memory.foremost import _said

@@ -8,8 +8,8 @@ import pytest
 from scripted_server import Call, Hang, ScriptedServer
 
 from agent import Companion, Settings
-from agent.traces.showing import SCREEN, shown
-from agent.traces.store import Wanted
+from agent.tracing.render.overview import SCREEN, shown
+from agent.tracing.store import Wanted
 
 TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"
 

@@ -19,7 +19,7 @@ from agent import Companion, Incoming, loop
 from agent.model_calls import SCHEMA
 from agent.models import keep_traces_here
 from agent.reply import FALLBACK
-from agent.traces.trace import Usage
+from agent.tracing.trace import Usage
 from agent.turn import take_turn
 from memory.errors import IndexUnavailable, StoreUnavailable
 from prompts import read

@@ -10,7 +10,7 @@ from agents.testing import assistant_message, function_call
 
 from agent import Companion
 from agent.replay.replay import replay
-from agent.traces.store import Wanted
+from agent.tracing.store import Wanted
 
 TURNS = 200
 TOPICS = ("garden", "sister", "piano", "boat", "school", "dog", "knee", "Lisbon")

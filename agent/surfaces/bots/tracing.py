@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from agent.surfaces.bots.answers import Answer, Item
-from agent.traces.lines import Node
-from agent.traces.showing import tree, warnings
-from agent.traces.store import Wanted
+from agent.tracing.render.overview import tree, warnings
+from agent.tracing.render.tree import Node
+from agent.tracing.store import Wanted
 
 if TYPE_CHECKING:
     from agent.companion import Companion

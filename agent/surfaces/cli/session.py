@@ -16,7 +16,7 @@ from agent.errors import FAULTS
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.settings import Settings
-    from agent.traces.store import Traces
+    from agent.tracing.store import Traces
 
 
 class Session:
@@ -58,7 +58,7 @@ class Session:
     async def traces(self) -> "AsyncIterator[Traces]":
         """The traces alone, for those who look at them: a companion takes longer to open."""
         settings = self.settings()
-        from agent.traces.store import Traces
+        from agent.tracing.store import Traces
         from memory.database import Database
 
         elsewhere = settings.traces_url is not None

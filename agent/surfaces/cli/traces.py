@@ -50,8 +50,8 @@ async def ls(
     """Turns, newest first."""
     session: Session = context.obj
     from agent.surfaces.cli.traces_lines import print_summaries
-    from agent.traces.exporting import summary_json
-    from agent.traces.wording import json_text
+    from agent.tracing.export import summary_json
+    from agent.tracing.render.text import json_text
 
     now = datetime.now(UTC)
     async with session.traces() as traces:
@@ -83,16 +83,16 @@ async def show(
     async with session.traces() as traces:
         told = await traces_export.told_of(traces, id)
     if json:
-        from agent.traces.exporting import trace_json
-        from agent.traces.wording import json_text
+        from agent.tracing.export import trace_json
+        from agent.tracing.render.text import json_text
 
         print(json_text(trace_json(told), indent=2))
     elif full:
-        from agent.traces.detail import shown_whole
+        from agent.tracing.render.full import shown_whole
 
         print_lines(shown_whole(told.trace, told.after))
     else:
-        from agent.traces.showing import shown
+        from agent.tracing.render.overview import shown
 
         print_lines(shown(told.trace, told.after))
 
@@ -116,8 +116,8 @@ async def diff(
     from agent.errors import FAULTS
     from agent.surfaces.cli.traces_diff import difference_lines
     from agent.surfaces.cli.traces_lines import print_lines
-    from agent.traces.comparing import differences
-    from agent.traces.wording import json_text
+    from agent.tracing.compare import differences
+    from agent.tracing.render.text import json_text
 
     try:
         async with session.traces() as traces:

@@ -4,11 +4,11 @@ import difflib
 import json
 from collections.abc import Iterator, Sequence
 
-from agent.traces.comparing import Difference
-from agent.traces.lines import Line
-from agent.traces.showing import heading
-from agent.traces.trace import Summary
-from agent.traces.wording import harmless, one_line
+from agent.tracing.compare import Difference
+from agent.tracing.render.overview import heading
+from agent.tracing.render.text import harmless, one_line
+from agent.tracing.render.tree import Line
+from agent.tracing.trace import Summary
 
 SHORT = 12
 """Lines of one difference that are shown, unless all are asked for."""

@@ -14,14 +14,14 @@ from agent.surfaces.cli.shown import print_json
 from agent.surfaces.cli.traces_options import TraceIds, since
 
 if TYPE_CHECKING:
-    from agent.traces.exporting import Told
-    from agent.traces.store import Traces
+    from agent.tracing.export import Told
+    from agent.tracing.store import Traces
 
 
 async def told_of(traces: "Traces", id: str) -> "Told":
     """A trace with what was done after it. Raises NotFound, and BadInput where the id is of several."""
-    from agent.traces.exporting import Told
-    from agent.traces.trace import TURN
+    from agent.tracing.export import Told
+    from agent.tracing.trace import TURN
 
     now = datetime.now(UTC)
     trace = await traces.get(id, now)
@@ -39,7 +39,7 @@ async def export(
 ) -> None:
     """Write traces, with what was done after them, as one file: JSON, Markdown, HTML or OTLP/JSON."""
     session: Session = context.obj
-    from agent.traces.exporting import exported
+    from agent.tracing.export import exported
 
     async with session.traces() as traces:
         told = [await told_of(traces, id) for id in ids]
@@ -75,8 +75,8 @@ async def prune(
 ) -> None:
     """Delete old traces, everybody's. They go by themselves after HACHI_TRACE_DAYS."""
     session: Session = context.obj
-    from agent.traces.store import Wanted
-    from agent.traces.wording import count, when
+    from agent.tracing.render.text import count, when
+    from agent.tracing.store import Wanted
 
     kept = Wanted(since=older, kinds=frozenset())
     async with session.traces() as traces:

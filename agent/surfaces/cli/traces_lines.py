@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from agent.surfaces.cli.shown import WIDE
-from agent.traces.detail import fitting
-from agent.traces.lines import Line, Tone
-from agent.traces.trace import TURN, Summary
-from agent.traces.wording import clipped, duration, one_line, quoted, tokens, where, width
+from agent.tracing.render.full import fitting
+from agent.tracing.render.text import clipped, duration, one_line, quoted, tokens, where, width
+from agent.tracing.render.tree import Line, Tone
+from agent.tracing.trace import TURN, Summary
 
 COLUMNS = ("ID", "WHEN", "WHERE", "USER", "SAID", "CALLS", "TOOLS", "TOKENS", "DUR", "STATUS")
 WIDTHS = (8, 11, 5, 8, 30, 5, 6, 9, 6, 10)

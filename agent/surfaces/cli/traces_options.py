@@ -10,7 +10,7 @@ from agent.surfaces.cli.options import clean, moment, person
 from memory.audience import Place
 
 if TYPE_CHECKING:
-    from agent.traces.store import Wanted
+    from agent.tracing.store import Wanted
 
 _UNITS = {
     "ms": timedelta(milliseconds=1),
@@ -115,8 +115,8 @@ def wanted(
     slower: float | None = None,
     all: bool = False,
 ) -> "Wanted":
-    from agent.traces.store import Wanted
-    from agent.traces.trace import TURN
+    from agent.tracing.store import Wanted
+    from agent.tracing.trace import TURN
 
     return Wanted(
         user=user,

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.replay.replay import Replayed
     from agent.replay.taking import Way
-    from agent.traces.lines import Line
-    from agent.traces.trace import Trace
+    from agent.tracing.render.tree import Line
+    from agent.tracing.trace import Trace
 
 CHANGED = 3
 """The exit code where a turn went otherwise: 1 is an error, 2 a mistyped command."""
@@ -56,7 +56,7 @@ async def replay(
     wants(bool(ids) != bool(newest), "name the turns by their ids, or --newest N")
     wants((model == "live") == (from_call is not None), "--from N and --model live go together")
     from agent.replay.taking import Way
-    from agent.traces.wording import json_text
+    from agent.tracing.render.text import json_text
 
     async with session.companion() as pet:
         traces = await _traces(pet, ids or [], newest)
@@ -105,7 +105,7 @@ def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[
 
 
 async def _traces(pet: "Companion", ids: Sequence[str], newest: int | None) -> "list[Trace]":
-    from agent.traces.store import Wanted
+    from agent.tracing.store import Wanted
 
     if newest is not None:
         found = await pet.traces.list(Wanted(), pet.clock(), newest)
@@ -129,7 +129,7 @@ async def _all(pet: "Companion", traces: "Sequence[Trace]", way: "Way") -> "list
 def _as_json(replayed: "Replayed") -> dict[str, Any]:
     from dataclasses import asdict
 
-    from agent.traces.trace import span_json
+    from agent.tracing.trace import span_json
 
     return {
         "id": replayed.before.id,
@@ -143,7 +143,7 @@ def _as_json(replayed: "Replayed") -> dict[str, Any]:
 
 def _print(replayed: "Sequence[Replayed]", *, full: bool) -> None:
     from agent.surfaces.cli.traces_lines import print_lines
-    from agent.traces.lines import Line
+    from agent.tracing.render.tree import Line
 
     for one in replayed:
         print_lines(_lines(one, full=full))
@@ -156,9 +156,9 @@ def _print(replayed: "Sequence[Replayed]", *, full: bool) -> None:
 
 def _lines(replayed: "Replayed", *, full: bool) -> "Iterator[Line]":
     from agent.surfaces.cli.traces_diff import difference_lines
-    from agent.traces.lines import Line
-    from agent.traces.showing import heading
-    from agent.traces.wording import one_line
+    from agent.tracing.render.overview import heading
+    from agent.tracing.render.text import one_line
+    from agent.tracing.render.tree import Line
 
     if replayed.same:
         yield Line("", f"same     {heading(replayed.before.summary)}", "good")

@@ -12,7 +12,7 @@ from agent.surfaces.cli.traces_options import InPlace, OfUser, Since, wanted
 from agent.surfaces.cli.traces_options import since as read_since
 
 if TYPE_CHECKING:
-    from agent.traces.stats import Figures, Price, Taken
+    from agent.tracing.stats import Figures, Price, Taken
 
 USUAL = "7d"
 """How far back, unless somebody says: every trace is read whole."""
@@ -44,7 +44,7 @@ async def stats(
 ) -> None:
     """Count turns, tool calls and model calls of the last 7 days, or since then; those after turns too."""
     session: Session = context.obj
-    from agent.traces.stats import Price, figures
+    from agent.tracing.stats import Price, figures
 
     prices = {model: Price(*amounts) for model, amounts in map(_price, price or ())}
     begin = since or read_since(USUAL)
@@ -52,7 +52,7 @@ async def stats(
     async with session.traces() as traces:
         found = await figures(traces, asked, datetime.now(UTC))
     if json:
-        from agent.traces.wording import json_text
+        from agent.tracing.render.text import json_text
 
         print(json_text({"since": begin, **found.json(prices)}, indent=2))
         return
@@ -62,8 +62,8 @@ async def stats(
 
 
 def _print(found: "Figures", prices: "dict[str, Price]") -> None:
-    from agent.traces.detail import aligned
-    from agent.traces.wording import one_line
+    from agent.tracing.render.full import aligned
+    from agent.tracing.render.text import one_line
 
     told = ", ".join(f"{number} {status}" for status, number in found.statuses.most_common())
     rows = [["TURNS", *_HEADS], [told or "all", *_cells(found.turns)]]
@@ -93,7 +93,7 @@ def _part(title: str, taken: "list[tuple[str, Taken]]") -> list[list[str]]:
 
 
 def _cells(taken: "Taken") -> list[str]:
-    from agent.traces.wording import duration
+    from agent.tracing.render.text import duration
 
     told: dict[str, Any] = taken.json()
     return [f"{taken.calls:,}", f"{taken.errors:,}", duration(told["p50"]), duration(told["p95"])]

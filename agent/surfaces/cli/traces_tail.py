@@ -22,8 +22,8 @@ from agent.surfaces.cli.traces_options import (
 )
 
 if TYPE_CHECKING:
-    from agent.traces.store import Traces, Wanted
-    from agent.traces.trace import Summary
+    from agent.tracing.store import Traces, Wanted
+    from agent.tracing.trace import Summary
 
 PAUSE = 0.5
 """Seconds between two looks."""
@@ -53,8 +53,8 @@ def tail(
 @running
 async def _tail(session: Session, asked: "Wanted", limit: int, json: bool) -> None:
     from agent.surfaces.cli.traces_lines import heads, one_row
-    from agent.traces.exporting import summary_json
-    from agent.traces.wording import json_text
+    from agent.tracing.export import summary_json
+    from agent.tracing.render.text import json_text
 
     async with session.traces() as traces:
         if not json:

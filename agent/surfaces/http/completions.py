@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.messages import Reply, ToolCall
-from agent.traces.trace import Usage
+from agent.tracing.trace import Usage
 from memory.records import Decision, Memory
 
 MODEL = "hachi"

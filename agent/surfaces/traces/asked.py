@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from agent.errors import BadInput
-from agent.traces.store import Wanted
+from agent.tracing.store import Wanted
 from memory.audience import Place
 
 FIELDS = ("text", "user", "place", "tool", "failed", "slower", "since", "kind", "before")

@@ -6,8 +6,8 @@ from starlette.responses import HTMLResponse
 from agent.errors import BadInput
 from agent.surfaces.traces.compared import sides
 from agent.surfaces.traces.rendering import page
-from agent.traces.comparing import differences
-from agent.traces.store import Traces
+from agent.tracing.compare import differences
+from agent.tracing.store import Traces
 
 MOST = 100
 """Differences that are shown."""

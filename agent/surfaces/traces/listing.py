@@ -13,8 +13,8 @@ from starlette.responses import HTMLResponse
 from agent.errors import FAULTS, BadInput
 from agent.surfaces.traces.asked import Asked, asked
 from agent.surfaces.traces.rendering import page, render
-from agent.traces.store import Traces, Wanted
-from agent.traces.trace import Summary
+from agent.tracing.store import Traces, Wanted
+from agent.tracing.trace import Summary
 
 PAGE = 50
 """Traces of one page."""

@@ -9,7 +9,7 @@ from agent.surfaces.traces.prompt import call
 from agent.surfaces.traces.shapes import Block, Cell, Facts, Grid, passage
 from agent.surfaces.traces.visible import cut, step, tidied
 from agent.surfaces.traces.waterfall import status_of
-from agent.traces.trace import SHORT, Status, Trace
+from agent.tracing.trace import SHORT, Status, Trace
 from memory.spans import Span
 
 ROWS = 100

@@ -5,8 +5,8 @@ from typing import Any
 
 from agent.surfaces.traces.shapes import Block, Facts, Group, Passage, passage
 from agent.surfaces.traces.visible import tidied
-from agent.traces.comparing import sections
-from agent.traces.trace import Trace
+from agent.tracing.compare import sections
+from agent.tracing.trace import Trace
 from memory.spans import Span
 
 ITEMS = 80

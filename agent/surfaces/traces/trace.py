@@ -14,8 +14,8 @@ from agent.surfaces.traces.pane import Pane, pane
 from agent.surfaces.traces.rendering import page
 from agent.surfaces.traces.visible import in_json, pointed, visible
 from agent.surfaces.traces.waterfall import span_at, tree
-from agent.traces.store import Traces
-from agent.traces.trace import TURN, Trace, span_json
+from agent.tracing.store import Traces
+from agent.tracing.trace import TURN, Trace, span_json
 from memory.errors import NotFound
 
 FIRST = "0.0"
@@ -73,7 +73,7 @@ async def value(request: Request, id: str) -> Response:
 @router.get("/traces/{id}/json")
 async def as_json(request: Request, id: str) -> Response:
     """As `hachi traces export` writes it."""
-    from agent.traces.exporting import Told, trace_json
+    from agent.tracing.export import Told, trace_json
 
     trace, *after = await _trees(request, id)
     return Response(in_json(trace_json(Told(trace, after))), media_type="application/json")
@@ -82,7 +82,7 @@ async def as_json(request: Request, id: str) -> Response:
 @router.get("/traces/{id}/markdown")
 async def as_markdown(request: Request, id: str) -> Response:
     """As `hachi traces export --format md` writes it."""
-    from agent.traces.exporting import Told, markdown
+    from agent.tracing.export import Told, markdown
 
     trace, *after = await _trees(request, id)
     text = visible(markdown(Told(trace, after)))

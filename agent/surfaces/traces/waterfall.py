@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.traces.trace import Status, Trace
+from agent.tracing.trace import Status, Trace
 from memory.spans import Span
 
 WIDE = 1_000.0

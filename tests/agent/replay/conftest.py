@@ -7,7 +7,7 @@ import pytest
 from scripted_server import Call, ScriptedServer, answer
 
 from agent import Companion
-from agent.traces.trace import Trace
+from agent.tracing.trace import Trace
 
 Recorded = Callable[..., Awaitable[Trace]]
 

@@ -14,7 +14,7 @@ from agent import Companion
 from agent.errors import BadInput, ModelUnavailable
 from agent.replay.replay import replay
 from agent.replay.taking import Way
-from agent.traces.trace import Trace
+from agent.tracing.trace import Trace
 from memory import recall
 from tools import registry
 from tools.memories import search_memories
@@ -104,13 +104,13 @@ async def test_a_changed_tool_schema_is_named(
     monkeypatch.setitem(
         vars(registry.TOOLS[0]), "schema", changed
     )  # a cached property: the instance's own value counts
-    from agent.traces import building
+    from agent.tracing import setup
 
-    building.made_by.cache_clear()
+    setup.made_by.cache_clear()
     try:
         first, *_ = (await replay(pet, trace)).differences
     finally:
-        building.made_by.cache_clear()
+        setup.made_by.cache_clear()
 
     assert first.where == "call 1, tools, schema of search_memories"
 

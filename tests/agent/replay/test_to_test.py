@@ -17,7 +17,7 @@ from agent.errors import BadInput
 from agent.replay.fixture import MOST_ROWS, Fixture
 from agent.replay.testing import take_again
 from agent.replay.to_test import make_test, telling_words
-from agent.traces.trace import Trace
+from agent.tracing.trace import Trace
 from memory import recall
 from tools import tasks
 

@@ -277,9 +277,9 @@ async def test_a_turn_that_goes_on_is_told_again_when_it_ends(tmp_path):
     """And one whose process is gone, as killed."""
     from datetime import UTC, datetime
 
-    from agent.traces.redaction import Redaction
-    from agent.traces.store import Traces, Wanted, process
-    from agent.traces.writing import Subject, Writing
+    from agent.tracing.redact import Redaction
+    from agent.tracing.serialization import Subject, Writing
+    from agent.tracing.store import Traces, Wanted, process
     from memory.database import Database
     from memory.spans import Recording, Span
 

@@ -4,7 +4,7 @@ import pytest
 
 from agent.messages import Reply, ToolCall
 from agent.surfaces.http.completions import recalled, usage, used
-from agent.traces.trace import Usage
+from agent.tracing.trace import Usage
 
 
 def call(result: str, name: str = "search_memories", *, ok: bool = True) -> ToolCall:

@@ -13,7 +13,7 @@ from written_traces import HOSTILE, Written, a_turn, remembering
 from agent import Companion
 from agent.surfaces.traces.asked import asked
 from agent.surfaces.traces.listing import PAGE, _rows
-from agent.traces.store import _row
+from agent.tracing.store import _row
 from memory.tables import traces
 
 Ask = Callable[..., httpx.AsyncClient]

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from agent import Companion
-from agent.traces.trace import Summary, Trace, Usage, span_json
+from agent.tracing.trace import Summary, Trace, Usage, span_json
 from memory.spans import Span
 
 SEARCH = "search_memories"

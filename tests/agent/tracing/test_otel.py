@@ -17,7 +17,7 @@ from scripted_server import Call, Fail, ScriptedServer, answer
 
 from agent import Companion, Settings
 from agent.errors import ModelError, SettingsError
-from agent.traces.store import Wanted
+from agent.tracing.store import Wanted
 
 PetAt = Callable[..., Awaitable[Companion]]
 
@@ -211,7 +211,7 @@ async def test_the_usual_variables_hold(
 async def test_a_collector_that_is_away_keeps_nobody_waiting(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.traces.otel.SECONDS", 0.3)
+    monkeypatch.setattr("agent.tracing.opentelemetry.SECONDS", 0.3)
     pet = await pet_at(first_way, otlp_endpoint="http://127.0.0.1:9")
     server.script(*[answer("Hi.")] * 3)
     began = time.monotonic()
@@ -228,7 +228,7 @@ async def test_a_collector_that_does_not_answer_keeps_nobody_waiting(
 ) -> None:
     import socket
 
-    monkeypatch.setattr("agent.traces.otel.SECONDS", 0.3)
+    monkeypatch.setattr("agent.tracing.opentelemetry.SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         pet = await pet_at(first_way, otlp_endpoint=f"http://127.0.0.1:{deaf.getsockname()[1]}")
         server.script(answer("Hi."))
@@ -241,7 +241,7 @@ async def test_a_collector_that_does_not_answer_keeps_nobody_waiting(
 async def test_without_the_library_it_says_what_to_install(
     open_pet: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "agent.traces.otel", None)
+    monkeypatch.setitem(sys.modules, "agent.tracing.opentelemetry", None)
     pet = await open_pet(otlp_endpoint="http://127.0.0.1:4318")
     with pytest.raises(SettingsError, match=r"pip install 'hachi\[otel\]'"):
         await pet.respond("hello", user="ana")

@@ -8,7 +8,7 @@ import pytest
 from scripted_server import Asked, Call, ScriptedServer, answer
 
 from agent import Companion
-from agent.traces.trace import Trace
+from agent.tracing.trace import Trace
 from memory.spans import Span
 
 PetAt = Callable[..., Awaitable[Companion]]

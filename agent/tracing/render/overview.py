@@ -1,7 +1,7 @@
 """A trace as a tree that fits on a screen: what was said, what the model was asked, which tools ran and how
 they ended, what was looked up and left out, what was decided, and what went wrong.
 
-`shown` is all of it in lines. `agent/traces/detail.py` tells everything.
+`shown` is all of it in lines. `agent/tracing/render/full.py` tells everything.
 """
 
 import json
@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent.traces.lines import Line, Node, drawn
-from agent.traces.trace import TURN, Summary, Trace, Usage, descend
-from agent.traces.wording import count, duration, one_line, quoted, tokens, when, where
+from agent.tracing.render.text import count, duration, one_line, quoted, tokens, when, where
+from agent.tracing.render.tree import Line, Node, drawn
+from agent.tracing.trace import TURN, Summary, Trace, Usage, descend
 from memory.spans import Span
 
 SCREEN = 40

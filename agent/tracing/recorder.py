@@ -17,9 +17,9 @@ from uuid import uuid4
 
 from agent.errors import ModelError
 from agent.messages import Incoming, Reply
-from agent.traces.store import Traces
-from agent.traces.trace import TURN, Summary
-from agent.traces.writing import Subject, Writing
+from agent.tracing.serialization import Subject, Writing
+from agent.tracing.store import Traces
+from agent.tracing.trace import TURN, Summary
 from memory.audience import Place
 from memory.errors import StoreUnavailable
 from memory.spans import Recording, Span, recording, unrecorded

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from agent.traces.trace import TURN, Summary
+from agent.tracing.trace import TURN, Summary
 from memory.spans import Span
 
 Attribute = str | int | float | bool | list[str]

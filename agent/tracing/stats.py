@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from agent.errors import BadInput
-from agent.traces.showing import usage_of, went_wrong
-from agent.traces.store import Traces, Wanted
-from agent.traces.trace import TURN, Trace, Usage
+from agent.tracing.render.overview import usage_of, went_wrong
+from agent.tracing.store import Traces, Wanted
+from agent.tracing.trace import TURN, Trace, Usage
 from memory.errors import NotFound
 from memory.spans import Span
 

@@ -14,10 +14,10 @@ from scripted_server import Call, Fail, ScriptedServer, answer
 from agent import Companion
 from agent.errors import ModelError
 from agent.settings import Settings
-from agent.traces.building import redaction_of
-from agent.traces.redaction import REDACTED, SECRETS, Redaction
-from agent.traces.trace import Trace
-from agent.traces.writing import Subject, Writing, read_trace
+from agent.tracing.redact import REDACTED, SECRETS, Redaction
+from agent.tracing.serialization import Subject, Writing, read_trace
+from agent.tracing.setup import redaction_of
+from agent.tracing.trace import Trace
 from memory.spans import Recording, Span
 
 PetAt = Callable[..., Awaitable[Companion]]

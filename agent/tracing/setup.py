@@ -14,10 +14,10 @@ from pydantic import SecretStr
 
 from agent.errors import SettingsError
 from agent.settings import Settings
-from agent.traces.recorder import Listener, Recorder
-from agent.traces.redaction import Redaction
-from agent.traces.store import process
-from agent.traces.writing import Writing
+from agent.tracing.recorder import Listener, Recorder
+from agent.tracing.redact import Redaction
+from agent.tracing.serialization import Writing
+from agent.tracing.store import process
 from prompts import read
 from tools.registry import TOOLS
 
@@ -45,7 +45,7 @@ def _listeners(settings: Settings) -> list[Listener]:
     if not settings.traces or settings.otlp_endpoint is None:
         return []
     try:
-        from agent.traces.otel import Sender
+        from agent.tracing.opentelemetry import Sender
     except ImportError as error:
         raise SettingsError("HACHI_OTLP_ENDPOINT needs its library: pip install 'hachi[otel]'") from error
     return [Sender(settings.otlp_endpoint)]

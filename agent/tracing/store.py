@@ -18,8 +18,8 @@ from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
-from agent.traces.trace import LONGEST_TURN, TURN, Status, Summary, Trace, Usage
-from agent.traces.writing import MAKER, read_trace
+from agent.tracing.serialization import MAKER, read_trace
+from agent.tracing.trace import LONGEST_TURN, TURN, Status, Summary, Trace, Usage
 from memory.database import Database
 from memory.errors import NotFound
 from memory.tables import messages, trace_bodies, traces, users

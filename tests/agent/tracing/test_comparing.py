@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent.traces.comparing import differences, sections, steps
-from agent.traces.trace import Summary, Trace, Usage
+from agent.tracing.compare import differences, sections, steps
+from agent.tracing.trace import Summary, Trace, Usage
 from memory.spans import Span
 
 SYSTEM = "You are Hachi.\n\nBe brief.\n\nNow: Friday"

@@ -8,10 +8,10 @@ from scripted_server import Call, Fail, Hang, Say, ScriptedServer, answer
 
 from agent import Companion
 from agent.errors import ModelError
-from agent.traces.detail import shown_whole
-from agent.traces.showing import SCREEN, shown
-from agent.traces.trace import Trace
-from agent.traces.wording import when
+from agent.tracing.render.full import shown_whole
+from agent.tracing.render.overview import SCREEN, shown
+from agent.tracing.render.text import when
+from agent.tracing.trace import Trace
 
 PetAt = Callable[..., Awaitable[Companion]]
 Looked = Callable[..., Awaitable[Trace]]

@@ -11,14 +11,14 @@ import pytest
 
 from agent.surfaces.cli.traces_diff import difference_lines
 from agent.surfaces.cli.traces_lines import cells
-from agent.traces.comparing import differences
-from agent.traces.detail import shown_whole
-from agent.traces.exporting import Told, exported, summary_json, trace_json
-from agent.traces.redaction import Redaction
-from agent.traces.showing import SCREEN, shown
-from agent.traces.trace import Trace
-from agent.traces.wording import clipped, harmless, json_text, one_line, width
-from agent.traces.writing import Subject, Writing, read_trace
+from agent.tracing.compare import differences
+from agent.tracing.export import Told, exported, summary_json, trace_json
+from agent.tracing.redact import Redaction
+from agent.tracing.render.full import shown_whole
+from agent.tracing.render.overview import SCREEN, shown
+from agent.tracing.render.text import clipped, harmless, json_text, one_line, width
+from agent.tracing.serialization import Subject, Writing, read_trace
+from agent.tracing.trace import Trace
 from memory.spans import Recording, Span
 
 EVIL = "<script>alert(1)</script>\x1b[2J\x1b]0;owned\x07\u202etxt.exe\u2066\ud83d\x9b31m``` ```` \r\n\tEND"

@@ -9,9 +9,9 @@ from scripted_server import Call, Fail, ScriptedServer, answer
 
 from agent import Companion
 from agent.errors import ModelError
-from agent.traces.stats import Price, figures, percentile
-from agent.traces.store import Wanted
-from agent.traces.trace import Usage
+from agent.tracing.stats import Price, figures, percentile
+from agent.tracing.store import Wanted
+from agent.tracing.trace import Usage
 
 PetAt = Callable[..., Awaitable[Companion]]
 EVERY = Wanted(kinds=frozenset())

@@ -1,15 +1,15 @@
 """Everything that a trace holds, as a tree: the request by section, the output, what was found and left out,
-tracebacks. `agent/traces/showing.py` tells the same in short."""
+tracebacks. `agent/tracing/render/overview.py` tells the same in short."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent.traces.comparing import sections
-from agent.traces.lines import Line, Node, drawn
-from agent.traces.showing import afterwards, call_node, heading, pairs, tree, warnings
-from agent.traces.trace import TURN, Trace
-from agent.traces.wording import clipped, count, duration, harmless, one_line, width
+from agent.tracing.compare import sections
+from agent.tracing.render.overview import afterwards, call_node, heading, pairs, tree, warnings
+from agent.tracing.render.text import clipped, count, duration, harmless, one_line, width
+from agent.tracing.render.tree import Line, Node, drawn
+from agent.tracing.trace import TURN, Trace
 from memory.spans import Span
 
 COLUMN = 60

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent.traces.conventions import attributes_of, error_type, name_of, operation_of, pseudonym
+from agent.tracing.conventions import attributes_of, error_type, name_of, operation_of, pseudonym
 from memory.spans import Span
 
 USAGE = {"input": 120, "output": 9, "cached": 100}

@@ -13,8 +13,8 @@ from scripted_server import Call, Fail, Hang, Raw, Refuse, Say, ScriptedServer, 
 
 from agent import Companion
 from agent.errors import BadInput, ModelError
-from agent.traces.store import Wanted
-from agent.traces.trace import Trace
+from agent.tracing.store import Wanted
+from agent.tracing.trace import Trace
 from memory.errors import StoreUnavailable
 from memory.spans import recorded_id
 from tools.registry import TOOLS

@@ -23,9 +23,9 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
 from agent.messages import writable
-from agent.traces.conventions import attributes_of, error_type, is_client, name_of
-from agent.traces.trace import Summary
-from agent.traces.writing import read_trace
+from agent.tracing.conventions import attributes_of, error_type, is_client, name_of
+from agent.tracing.serialization import read_trace
+from agent.tracing.trace import Summary
 from memory.spans import Span
 
 log = logging.getLogger("hachi.traces")

@@ -11,8 +11,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from scripted_server import Call, ScriptedServer, answer
 
 from agent import Companion
-from agent.traces.exporting import Told, exported, otlp
-from agent.traces.trace import Trace, descend
+from agent.tracing.export import Told, exported, otlp
+from agent.tracing.trace import Trace, descend
 
 PetAt = Callable[..., Awaitable[Companion]]
 Looked = Callable[..., Awaitable[Trace]]

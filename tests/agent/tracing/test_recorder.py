@@ -11,10 +11,10 @@ from scripted_server import Call, Hang, ScriptedServer, answer
 
 from agent import Companion
 from agent.messages import Incoming
-from agent.traces import recorder
-from agent.traces.recorder import Recorder
-from agent.traces.store import Wanted
-from agent.traces.trace import Trace
+from agent.tracing import recorder
+from agent.tracing.recorder import Recorder
+from agent.tracing.store import Wanted
+from agent.tracing.trace import Trace
 from memory.database import Database
 from memory.errors import StoreUnavailable
 from memory.spans import note, span

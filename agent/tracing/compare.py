@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from agent.traces.trace import Trace
+from agent.tracing.trace import Trace
 from memory.spans import Span
 
 

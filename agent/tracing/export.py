@@ -8,7 +8,7 @@ from html import escape
 from itertools import groupby
 from typing import Any, Literal
 
-from agent.traces.conventions import (
+from agent.tracing.conventions import (
     AGENT,
     attributes_of,
     is_client,
@@ -16,11 +16,11 @@ from agent.traces.conventions import (
     otel_span_id,
     otel_trace_id,
 )
-from agent.traces.detail import shown_whole, whole, whole_afterwards
-from agent.traces.lines import Line, Node
-from agent.traces.showing import heading, shown, warnings
-from agent.traces.trace import Summary, Trace, span_json
-from agent.traces.wording import duration, json_text, one_line
+from agent.tracing.render.full import shown_whole, whole, whole_afterwards
+from agent.tracing.render.overview import heading, shown, warnings
+from agent.tracing.render.text import duration, json_text, one_line
+from agent.tracing.render.tree import Line, Node
+from agent.tracing.trace import Summary, Trace, span_json
 from memory.audience import Place
 from memory.spans import Span
 

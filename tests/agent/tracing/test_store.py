@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from agent.errors import BadInput
-from agent.traces.redaction import Redaction
-from agent.traces.store import Traces, Wanted, process
-from agent.traces.trace import Summary
-from agent.traces.writing import Subject, Writing
+from agent.tracing.redact import Redaction
+from agent.tracing.serialization import Subject, Writing
+from agent.tracing.store import Traces, Wanted, process
+from agent.tracing.trace import Summary
 from memory.database import Database
 from memory.errors import NotFound
 from memory.spans import Recording, Span

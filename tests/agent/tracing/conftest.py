@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agent import Companion
-from agent.traces.store import Wanted
-from agent.traces.trace import Trace
+from agent.tracing.store import Wanted
+from agent.tracing.trace import Trace
 from memory.spans import Span
 
 EVERY = Wanted(kinds=frozenset())
