@@ -6,7 +6,7 @@
         reply = await pet.respond("I broke my shoulder", user="mickael")
         print(reply.message)
 
-Start reading at `agent/turn.py`: one turn, in five steps.
+Start reading at `agent/turn/turn.py`: one turn, in five steps.
 """
 
 import importlib
@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.messages import Incoming, Reply
     from agent.settings import Settings
+    from agent.types import Incoming, Reply
     from memory.audience import Place
 
 __all__ = ["Companion", "Incoming", "Place", "Reply", "Settings"]
 
 _HOMES = {
     "Companion": "agent.companion",
-    "Incoming": "agent.messages",
+    "Incoming": "agent.types",
     "Place": "memory.audience",
-    "Reply": "agent.messages",
+    "Reply": "agent.types",
     "Settings": "agent.settings",
 }
 

@@ -6,31 +6,31 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from agent.budget import Budget
 from agent.errors import SettingsError
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.tracing.store import Traces
-from memory.contexts import UserContexts
-from memory.conversations import Conversations
-from memory.database import Database
+from agent.turn.budget import Budget
+from memory.conversations.summaries import Conversations
 from memory.documents import DocumentLibrary, FusedReranker, Reranker
+from memory.erasure.cleanup import Limits, Tidying
+from memory.erasure.removal import Removal
 from memory.errors import StoreUnavailable
 from memory.history import History
 from memory.index import Index, fingerprint_of
 from memory.index.embedders import Embedder
-from memory.index.late import LateIndex
-from memory.indexing import Indexing
-from memory.keys import Keys
+from memory.index.lazy import LateIndex
+from memory.index.sync import Indexing
 from memory.likeness import Likeness
-from memory.recall import Recall
+from memory.people.profile_store import UserContexts
+from memory.people.tasks import Tasks
 from memory.remember import Remembering
-from memory.removal import Removal
-from memory.store import MemoryStore
-from memory.tasks import Tasks
-from memory.tidying import Limits, Tidying
-from memory.transcript import Transcript
-from memory.work import WorkQueue
+from memory.search.recall import Recall
+from memory.sql.engine import Database
+from memory.sql.jobs import WorkQueue
+from memory.sql.keys import Keys
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript
 
 log = logging.getLogger("hachi")
 
@@ -110,7 +110,7 @@ class Archive:
             if anew:
                 await index.wipe()
             return index
-        from memory.index.edge import EdgeIndex
+        from memory.index.embedded import EdgeIndex
 
         return await EdgeIndex.open(settings.home / folder, self.embedder.dimension, fingerprint, anew=anew)
 

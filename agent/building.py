@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from agent.aftercare import Aftercare
 from agent.archive import Archive, read_persona
-from agent.context import Budgets
+from agent.background.consolidation import Upkeep
+from agent.background.worker import Aftercare
 from agent.judge import ModelJudge
 from agent.models import ChosenModel, choose_model, explain, given_model
 from agent.settings import Settings
 from agent.tracing.setup import open_recorder
-from agent.turn import House
-from agent.upkeep import Upkeep
+from agent.turn.prompt import Budgets
+from agent.turn.turn import House
 from tools.registry import TOOLS
 
 if TYPE_CHECKING:

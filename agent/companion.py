@@ -13,24 +13,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from agent.archive import Clock, read_persona, utc_now
-from agent.messages import Reply
 from agent.record import Record
 from agent.settings import Settings
-from agent.streaming import ReplyStream
+from agent.turn.streaming import ReplyStream
+from agent.types import Reply
 from memory.audience import Place
-from memory.database import Database
 from memory.documents import Candidate, Reranker
 from memory.errors import IndexUnavailable
 from memory.index.embedders import open_embedder
 from memory.records import (
     Role,
 )
+from memory.sql.engine import Database
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
 
     from agent.models import ChosenModel
-    from agent.turn import House
+    from agent.turn.turn import House
 
 log = logging.getLogger("hachi")
 
@@ -86,7 +86,7 @@ class Companion(Record):
             closing.push_async_callback(pet.note_uses)
             closing.push_async_callback(pet._close_house)
             if upkeep:
-                from agent.schedule import running
+                from agent.background.scheduler import running
 
                 await closing.enter_async_context(running(pet))
             yield pet
@@ -110,7 +110,7 @@ class Companion(Record):
         A program that speaks for a person may say what it wishes for itself (`instructions`) and, as
         (role, text), what was said `earlier`: that is shown to the model where the transcript has nothing.
         """
-        from agent.turn import take_turn
+        from agent.turn.turn import take_turn
 
         house = await self.house()
         incoming = self._incoming(text, user, place, conversation, author, instructions, earlier)
@@ -134,7 +134,7 @@ class Companion(Record):
         incoming = self._incoming(text, user, place, conversation, author, instructions, earlier)
 
         async def turn(on_text: Callable[[str], None]) -> Reply:
-            from agent.turn import take_turn
+            from agent.turn.turn import take_turn
 
             house = await self.house()
             await self._once_erased(incoming.user)
@@ -165,7 +165,7 @@ class Companion(Record):
     async def house(self) -> "House":
         async with self._house_lock:
             if self._house is None:
-                await asyncio.to_thread(importlib.import_module, "agent.turn")
+                await asyncio.to_thread(importlib.import_module, "agent.turn.turn")
                 self._house = self._build_house()
                 await self._take_up_work(self._house)
             return self._house

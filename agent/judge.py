@@ -8,7 +8,7 @@ from agent.asking import ask
 from agent.models import ChosenModel
 from agent.reply.repair import objects_in
 from memory.judging import Doubt
-from memory.user_context import one_line
+from memory.people.profile import one_line
 from prompts import render
 
 log = logging.getLogger("hachi.judge")

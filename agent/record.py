@@ -11,9 +11,9 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from agent.archive import Archive
+from agent.background.reminders import Reminders
 from agent.errors import BadInput
-from agent.messages import Incoming, writable
-from agent.naming import (
+from agent.services.arguments import (
     audience_of,
     owner_of_documents,
     paths_of,
@@ -22,16 +22,17 @@ from agent.naming import (
     tags_of,
     user_named,
 )
-from agent.reminders import Reminders
+from agent.types import Incoming, writable
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.case import Origin
-from memory.conversations import owner_of
+from memory.conversations.summaries import owner_of
 from memory.documents import AddedDocument, IngestProgress, IngestResult, UnreadableDocument, document_name
-from memory.erased import Erased
-from memory.erasure import Erasure
+from memory.erasure.cleanup import Leaving
+from memory.erasure.person import Erasure
+from memory.erasure.receipt import Erased
 from memory.errors import NotFound
-from memory.foremost import foremost
-from memory.indexing import Progress
+from memory.index.sync import Progress
+from memory.people.profile import UserContext, entry_for
 from memory.records import (
     DEFAULT_IMPORTANCE,
     Chunk,
@@ -44,10 +45,9 @@ from memory.records import (
     MemoryUpdate,
     Role,
 )
-from memory.store import tellers
-from memory.tidying import Leaving
+from memory.search.core_facts import foremost
+from memory.sql.memories import tellers
 from memory.ttl import describe
-from memory.user_context import UserContext, entry_for
 
 MODES = ("companion", "study", "work")
 
@@ -161,7 +161,7 @@ class Record(Archive):
     ) -> int:
         """Take over an existing transcript: mappings with `author`, `text`, `sent_at` (aware) and perhaps
         `id`, in order. Importing the same ids again changes nothing. Returns how many there were."""
-        from agent.transcripts import take_over
+        from agent.services.transcripts import take_over
 
         incoming = self._incoming("", user, place, conversation, None)
         await self._once_erased(incoming.user)
@@ -264,7 +264,7 @@ class Record(Archive):
 
     async def export(self, *, user: str) -> dict[str, Any]:
         """Everything that `erase` takes away, as plain JSON values; `hachi memories import` reads it."""
-        from agent.portability import export
+        from agent.services.export import export
 
         return await export(self, user_named(user))
 
@@ -275,7 +275,7 @@ class Record(Archive):
     async def erase(self, *, user: str) -> Erased:
         """Forget a person: everything of theirs, everywhere, for good, verified by looking. The receipt says
         what went and what is left. What they say meanwhile is heard afterwards, as from somebody new."""
-        from agent.erasing import beside
+        from agent.services.erasure import beside
 
         named = user_named(user)
         erasing = self._erasing.setdefault(named, asyncio.Lock())
@@ -296,7 +296,7 @@ class Record(Archive):
 
     @cached_property
     def _erasure(self) -> Erasure:
-        from agent.erasing import scrub_with
+        from agent.services.erasure import scrub_with
 
         return Erasure(
             self.database,

@@ -20,8 +20,8 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from agent.budget import Budget
 from agent.errors import SettingsError
+from agent.turn.budget import Budget
 
 DEFAULT_MODEL = "gpt-5-mini"
 

@@ -30,12 +30,12 @@ from rich.progress import Progress
 from rich.table import Table
 
 from memory.audience import GLOBAL, Audience
-from memory.database import Database
 from memory.documents import DocumentLibrary, FusedReranker, IngestProgress, IngestResult
 from memory.documents.store import DocumentStore
 from memory.index import Question, fingerprint_of
-from memory.index.edge import EdgeIndex
+from memory.index.embedded import EdgeIndex
 from memory.index.embedders import Embedder, open_embedder
+from memory.sql.engine import Database
 
 DEPTHS = (5, 10)
 EVERYBODY = Audience(frozenset({GLOBAL}))

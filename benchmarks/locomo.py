@@ -29,7 +29,7 @@ from rich.table import Table
 from agent import Companion, Settings
 from memory.audience import Audience
 from memory.index import Question
-from memory.recall import SEARCHED
+from memory.search.recall import SEARCHED
 
 BAR = 0.76
 DEPTHS = (5, 10, 20)

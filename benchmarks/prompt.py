@@ -10,7 +10,7 @@ Each hundred turns has the same lengths in the same languages about other things
 
 Counted is what the model gets in the first call of a turn: the system message by its headings, the messages,
 the tools as JSON; not the few tokens with which a provider frames each. The tokenizer is the one that comes
-with wordllama, Llama 2's of 32,000 pieces; beside it stands the estimate of `agent/budget.py`.
+with wordllama, Llama 2's of 32,000 pieces; beside it stands the estimate of `agent/turn/budget.py`.
 
 Bars. From 210 turns on: the 95th percentile of a prompt over the last hundred turns is at most 1.02 times
 that over turns 11 to 110, and so is the longest without history and question after turn 110 to that until
@@ -45,7 +45,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from agent import Companion, Settings
-from agent.budget import tokens as estimate
+from agent.turn.budget import tokens as estimate
 from memory.index.embedders import bundled
 from prompts import read, render
 
@@ -69,7 +69,7 @@ class Cost:
     tokens: Mapping[str, int]
     """By section; together the whole prompt."""
     estimated: int
-    """The whole prompt, by the estimate of `agent/budget.py`."""
+    """The whole prompt, by the estimate of `agent/turn/budget.py`."""
     prefix: int
     """How much of the system message's beginning is the same as in the turn before."""
     fixed: str

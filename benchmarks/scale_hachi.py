@@ -30,7 +30,7 @@ from sqlalchemy import insert
 from agent import Companion, Settings
 from memory.audience import user_key
 from memory.compare import content_key
-from memory.tables import memories, memory_aliases, memory_owners
+from memory.sql.tables import memories, memory_aliases, memory_owners
 
 WARM_UP = 50
 AT_A_TIME = 20_000

@@ -29,8 +29,8 @@ from agent.tracing.render.overview import shown
 from agent.tracing.serialization import Subject, Writing
 from agent.tracing.store import Traces, Wanted
 from agent.tracing.trace import TURN, Summary
-from memory.database import Database
 from memory.spans import Recording, Span
+from memory.sql.engine import Database
 
 BAR = 0.3
 LOT = 1_000

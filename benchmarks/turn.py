@@ -40,8 +40,8 @@ from rich.table import Table
 
 from agent import Companion, Settings
 from agent.archive import utc_now
-from agent.context import Scene, build_messages_for_model
 from agent.tracing import recorder
+from agent.turn.prompt import Scene, build_messages_for_model
 from memory.audience import PRIVATE
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from memory.names import fold, named, renamed
+from memory.search.names import fold, named, renamed
 
 _NAME = r"(?P<{0}>[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){{0,2}}?)"
 _A, _B = _NAME.format("a"), _NAME.format("b")

@@ -9,13 +9,13 @@ from sqlalchemy import and_, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, user_key
-from memory.database import Database
 from memory.errors import NotFound
 from memory.records import MemoryUpdate
-from memory.selecting import index_again, is_active
 from memory.spans import new_id
-from memory.store import MADE_PRIVATE, tellers
-from memory.tables import memories, memory_owners, memory_updates
+from memory.sql.conditions import index_again, is_active
+from memory.sql.engine import Database
+from memory.sql.memories import MADE_PRIVATE, tellers
+from memory.sql.tables import memories, memory_owners, memory_updates
 
 UNDONE = "undone"
 """The reason of the step that takes another one back."""

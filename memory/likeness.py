@@ -11,13 +11,13 @@ from memory.aliases import Aliases
 from memory.audience import Place
 from memory.case import Case, Origin
 from memory.compare import Statement, Verdict, compare
-from memory.database import Database
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Question
 from memory.index.embedders import Embedder
 from memory.judging import Doubt, Judge
 from memory.records import Draft, Memory, Source
-from memory.store import CORRECTED, MemoryStore
+from memory.sql.engine import Database
+from memory.sql.memories import CORRECTED, MemoryStore
 
 log = logging.getLogger("hachi.memory")
 

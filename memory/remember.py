@@ -20,15 +20,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.aliases import linked
 from memory.case import Case, Origin
-from memory.database import Database, Overtaken
-from memory.indexing import Indexing
+from memory.index.sync import Indexing
 from memory.likeness import Likeness
-from memory.names import fold
 from memory.outcome import Outcome, decision_of, outcome_of
 from memory.records import Decision, Draft, Memory
+from memory.search.names import fold
 from memory.spans import note, span
-from memory.store import MemoryStore
-from memory.transcript import missing
+from memory.sql.engine import Database, Overtaken
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import missing
 
 log = logging.getLogger("hachi.memory")
 

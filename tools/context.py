@@ -7,10 +7,10 @@ from datetime import UTC, datetime, tzinfo
 from memory.audience import Audience, Place
 from memory.case import Origin
 from memory.documents import DocumentLibrary
-from memory.recall import Recall
+from memory.people.tasks import Tasks
 from memory.records import Decision, Hit
 from memory.remember import Remembering
-from memory.tasks import Tasks
+from memory.search.recall import Recall
 
 
 @dataclass(slots=True)

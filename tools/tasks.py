@@ -6,9 +6,9 @@ from typing import Annotated, Any, get_args
 from pydantic import BeforeValidator, Field
 
 from memory.errors import NotFound
+from memory.people.task_wording import bare_id
+from memory.people.tasks import Change, Due
 from memory.records import TaskStatus
-from memory.task_words import bare_id
-from memory.tasks import Change, Due
 from memory.zones import in_zone, read_time
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain

@@ -15,8 +15,8 @@ from agent.settings import Settings
 from agent.tracing.redact import redacted
 from agent.tracing.setup import redaction_of
 from agent.tracing.trace import Summary, Trace, Usage, span_from, span_json
-from memory import tables as t
-from memory.tables import Utc
+from memory.sql import tables as t
+from memory.sql.tables import Utc
 
 if TYPE_CHECKING:
     from agent.companion import Companion

@@ -15,13 +15,13 @@ from sqlalchemy import ColumnElement, Select, Table, false, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.tracing.trace import Trace
-from memory import tables as t
 from memory.audience import Audience, Place, owners_of
-from memory.contexts import UserContexts
-from memory.conversations import owner_of
-from memory.database import Database
-from memory.transcript import readable
-from memory.user_context import Preferences, Profile, UserContext
+from memory.conversations.summaries import owner_of
+from memory.people.profile import Preferences, Profile, UserContext
+from memory.people.profile_store import UserContexts
+from memory.sql import tables as t
+from memory.sql.engine import Database
+from memory.sql.messages import readable
 
 if TYPE_CHECKING:
     from agent.archive import Archive

@@ -13,14 +13,14 @@ from agents.models.interface import Model
 
 from agent.companion import Companion
 from agent.errors import FAULTS
-from agent.messages import Incoming
 from agent.models import ChosenModel
 from agent.replay.model import Clock, RecordedModel
 from agent.replay.scratch import Told
 from agent.replay.tools import Handling, handled
 from agent.settings import Settings
 from agent.tracing.trace import Trace
-from agent.turn import House, take_turn
+from agent.turn.turn import House, take_turn
+from agent.types import Incoming
 from memory.audience import Place
 
 Fill = Callable[[Companion], Awaitable[None]]

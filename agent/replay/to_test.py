@@ -20,7 +20,7 @@ from agent.replay.testing import Called, TurnAgain, taken_again
 from agent.tracing.compare import differences
 from agent.tracing.trace import Trace
 from memory.audience import Place
-from memory.index import words
+from memory.index import bm25 as words
 
 WIDTH = 100
 """Columns of what is written."""

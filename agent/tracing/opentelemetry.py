@@ -22,10 +22,10 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
-from agent.messages import writable
 from agent.tracing.conventions import attributes_of, error_type, is_client, name_of
 from agent.tracing.serialization import read_trace
 from agent.tracing.trace import Summary
+from agent.types import writable
 from memory.spans import Span
 
 log = logging.getLogger("hachi.traces")

@@ -16,14 +16,14 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from agent.errors import ModelError
-from agent.messages import Incoming, Reply
 from agent.tracing.serialization import Subject, Writing
 from agent.tracing.store import Traces
 from agent.tracing.trace import TURN, Summary
+from agent.types import Incoming, Reply
 from memory.audience import Place
 from memory.errors import StoreUnavailable
 from memory.spans import Recording, Span, recording, unrecorded
-from memory.work import Work
+from memory.sql.jobs import Work
 
 log = logging.getLogger("hachi.traces")
 

@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from pydantic_core import to_json
 
-from agent.messages import writable
 from agent.tracing.redact import Redaction, redacted
 from agent.tracing.trace import Status, Summary, Trace, Usage, descend, span_from
-from memory.considered import rows_of
+from agent.types import writable
+from memory.search.explanation import rows_of
 from memory.spans import Recording, Span, in_one_line
 
 Content = Literal["full", "redacted", "none"]

@@ -20,9 +20,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.errors import BadInput
 from agent.tracing.serialization import MAKER, read_trace
 from agent.tracing.trace import LONGEST_TURN, TURN, Status, Summary, Trace, Usage
-from memory.database import Database
 from memory.errors import NotFound
-from memory.tables import messages, trace_bodies, traces, users
+from memory.sql.engine import Database
+from memory.sql.tables import messages, trace_bodies, traces, users
 
 LOT = 500
 """Rows that are deleted in one transaction, and read at a time."""

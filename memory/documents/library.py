@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import Path
 
 from memory.audience import GLOBAL, Audience
-from memory.database import Database
 from memory.documents.files import below, shown
 from memory.documents.index_sync import BATCH, ChunkIndexSync
 from memory.documents.ingest import AddedDocument, Ingest, IngestResult, Progress, take
@@ -23,6 +22,7 @@ from memory.errors import EmbedderUnavailable, NotFound
 from memory.index import Index
 from memory.index.embedders import Embedder
 from memory.records import Chunk, Document
+from memory.sql.engine import Database
 
 log = logging.getLogger("hachi.knowledge")
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from memory.audience import Audience
-from memory.considered import EXCERPT
 from memory.documents.rerank import Candidate, Reranker
 from memory.documents.rerank.fused import diverse, matching, stems
 from memory.documents.store import DocumentStore, StoredChunk
@@ -15,6 +14,7 @@ from memory.errors import EmbedderUnavailable
 from memory.index import Index, Kind, Question, Rankings
 from memory.index.embedders import Embedder
 from memory.records import Chunk
+from memory.search.explanation import EXCERPT
 from memory.spans import note, span
 
 if TYPE_CHECKING:

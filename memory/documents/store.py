@@ -13,14 +13,14 @@ from sqlalchemy import ColumnElement, Select, and_, delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
-from memory.database import Database
 from memory.documents.chunking import ChunkText
 from memory.errors import NotFound
-from memory.index.layout import slices
+from memory.index.schema import slices
 from memory.records import Document
-from memory.tables import knowledge_chunks as chunks
-from memory.tables import knowledge_documents as documents
-from memory.tables import waits
+from memory.sql.engine import Database
+from memory.sql.tables import knowledge_chunks as chunks
+from memory.sql.tables import knowledge_documents as documents
+from memory.sql.tables import waits
 
 NOBODY = ""
 """The owner of what was taken away: no audience has this key."""

@@ -1,8 +1,8 @@
 """The index: what can be found, by meaning and by words. Rebuildable; SQL is the record.
 
 A `Point` goes in under the id of its row, a `Question` comes with the audience's keys, and `Rankings` come
-back: four lists with their raw scores, to be fused in `memory.recall`. `memory.index.edge` keeps the points
-in this process, `memory.index.server` on a Qdrant server; both pass the same tests.
+back: four lists with their raw scores, to be fused in `memory.search.recall`. `embedded` keeps the points
+in this process, `server` on a Qdrant server; both pass the same tests.
 
 A **generation** is the life of one index: a random id made when it is created or wiped and kept inside it.
 A row in SQL remembers the generation under which it was indexed, so that an index that was deleted, or made

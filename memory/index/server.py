@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from memory.errors import IndexUnavailable
-from memory.index import Point, Question, Ranked, Rankings, layout
+from memory.index import Point, Question, Ranked, Rankings
+from memory.index import schema as layout
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, models
@@ -236,7 +237,7 @@ def _requests(question: Question, asked: dict[str, Any]) -> "list[models.QueryRe
     from qdrant_client import models
 
     wanted = _filter(layout.conditions(question))
-    # As in `memory.index.edge`: how rare a word is counts among what this reader may read.
+    # As in `memory.index.embedded`: how rare a word is counts among what this reader may read.
     among = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter([layout.audience(question)])))
     return [
         models.QueryRequest(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent.archive import LONGEST_PERSONA, read_persona
-from agent.context import Scene, build_messages_for_model
 from agent.errors import SettingsError
+from agent.turn.prompt import Scene, build_messages_for_model
 from memory.audience import PRIVATE
 
 

@@ -10,9 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 import agent.settings
-from agent.budget import Budget
 from agent.errors import SettingsError
 from agent.settings import DEFAULT_MODEL, Settings
+from agent.turn.budget import Budget
 
 BOTS = {"discord_token", "slack_bot_token", "slack_app_token", "slack_signing_secret"}
 SECRETS = {"openai_api_key", "qdrant_api_key", "database_url", "traces_url"} | BOTS

@@ -22,25 +22,25 @@ import pytest
 
 from memory.audience import Audience, Place
 from memory.case import Origin
-from memory.conversations import Conversations, owner_of
-from memory.database import Database
+from memory.conversations.summaries import Conversations, owner_of
+from memory.erasure.removal import Removal
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.history import History
 from memory.index import Point, fingerprint_of
-from memory.index.edge import EdgeIndex
+from memory.index.embedded import EdgeIndex
 from memory.index.embedders import Thresholds
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.index.late import LateIndex
-from memory.indexing import Indexing
+from memory.index.lazy import LateIndex
+from memory.index.sync import Indexing
 from memory.likeness import Likeness
-from memory.recall import Recall
+from memory.people.tasks import Tasks
 from memory.records import Decision, Draft, Hit, Memory, Message
 from memory.remember import Remembering
-from memory.removal import Removal
-from memory.store import MemoryStore
-from memory.tasks import Tasks
-from memory.transcript import Transcript
-from memory.work import WorkQueue
+from memory.search.recall import Recall
+from memory.sql.engine import Database
+from memory.sql.jobs import WorkQueue
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

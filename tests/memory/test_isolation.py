@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memory.audience import Audience, Place, owners_of
 from memory.compare import content_key
 from memory.index import Point
-from memory.tables import memories
+from memory.sql.tables import memories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,8 +15,8 @@ from memory.audience import Audience
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memory.database import Database
     from memory.index.embedders.bundled import BundledEmbedder
+    from memory.sql.engine import Database
     from tests.memory.conftest import HouseBuilder
 
 REMEMBER_FOR_EVER = """

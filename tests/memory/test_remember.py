@@ -16,13 +16,13 @@ import sqlalchemy as sa
 
 from memory.audience import Audience
 from memory.case import Origin
-from memory.database import Database, Overtaken
 from memory.errors import StoreUnavailable
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.judging import Doubt
 from memory.records import Decision, Draft, Hit, Memory
 from memory.remember import MAX_CONTENT
-from memory.tables import memories
+from memory.sql.engine import Database, Overtaken
+from memory.sql.tables import memories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,9 @@ import pytest
 
 import agent
 import prompts
-from agent.extraction import Mode
+from agent.background.extraction import Mode
+from memory.people.profile import FIELDS, MemoryUpdates, field_named
 from memory.records import TaskStatus
-from memory.user_context import FIELDS, MemoryUpdates, field_named
 from prompts import read, render
 
 NAMES = sorted(path.stem for path in Path(prompts.__file__).parent.glob("*.md"))

@@ -29,7 +29,7 @@ from agent.surfaces.bots.tracing import last_trace
 from agent.surfaces.bots.wording import context_items, erasure_answer, privacy_items
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
-from memory.places import Listening, Places
+from memory.people.places import Listening, Places
 
 if TYPE_CHECKING:
     from agent.companion import Companion

@@ -6,7 +6,7 @@ from agent.surfaces.bots.answers import DELETE, DONE, EDIT, MAKE_PRIVATE, Button
 from agent.surfaces.bots.receipts import Receipt, until
 from memory.audience import Place, user_key
 from memory.records import Memory, Task
-from memory.store import tellers
+from memory.sql.memories import tellers
 from memory.zones import in_zone
 
 LONGEST_LINE = 300

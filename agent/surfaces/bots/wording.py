@@ -5,8 +5,8 @@ from typing import Any
 
 from agent.settings import Settings
 from agent.surfaces.bots.answers import Answer, Item
-from memory.erasure import Erased
-from memory.user_context import UserContext
+from memory.erasure.person import Erased
+from memory.people.profile import UserContext
 
 FACTS = 7
 

@@ -15,7 +15,7 @@ from agent.surfaces.cli.shown import decision_json, json_line, plain
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.messages import Reply
+    from agent.types import Reply
 
 
 PATIENCE = 5.0

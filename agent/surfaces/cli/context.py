@@ -12,7 +12,7 @@ from agent.surfaces.cli.shown import console, plain, print_json, when
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from memory.user_context import UserContext
+    from memory.people.profile import UserContext
 
 group = typer.Typer(
     help="See and set what is known of a person: profile, preferences, themes.", rich_markup_mode=None
@@ -72,7 +72,7 @@ def _held(known: "UserContext", field: str, value: str) -> tuple[str, str]:
     """The field by its own name, and what it is now."""
     if field.strip().casefold() == MODE:
         return MODE, value.strip()
-    from memory.user_context import field_named
+    from memory.people.profile import field_named
 
     path = field_named(field)
     record: Any = known

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import exists, func, select
 
-from memory.selecting import unexpired
-from memory.tables import memories, memory_owners, messages, tasks
+from memory.sql.conditions import unexpired
+from memory.sql.tables import memories, memory_owners, messages, tasks
 
 if TYPE_CHECKING:
     from agent.companion import Companion

@@ -10,7 +10,7 @@ from agent.surfaces.cli.session import Session, running, say, wants
 from agent.surfaces.cli.shown import print_json, print_table, short, when
 
 if TYPE_CHECKING:
-    from memory.keys import Key
+    from memory.sql.keys import Key
 
 group = typer.Typer(help="Make and revoke the keys of `hachi serve`.", rich_markup_mode=None)
 

@@ -75,7 +75,7 @@ async def _over_stdio(session: Session, user: str, place: str) -> None:
     import sys
 
     session.settings()
-    from agent.naming import place_of
+    from agent.services.arguments import place_of
     from agent.surfaces.mcp.reader import Asker
     from agent.surfaces.mcp.stdio import serve_stdio
 

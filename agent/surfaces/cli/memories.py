@@ -37,7 +37,7 @@ from memory.errors import NotFound
 from memory.records import DEFAULT_IMPORTANCE, Decision, Hit, Memory, MemoryType, MemoryUpdate
 
 if TYPE_CHECKING:
-    from memory.erased import Erased
+    from memory.erasure.receipt import Erased
 
 group = typer.Typer(help="See, correct, export and take away what is remembered.", rich_markup_mode=None)
 

@@ -41,7 +41,7 @@ async def serve_on(
     key to show. `option` is the one that named the port, `path` where the application answers."""
     from agent.errors import BadInput
     from agent.surfaces.http.serving import address_of, is_loopback, listening, server_of
-    from memory.keys import Keys
+    from memory.sql.keys import Keys
 
     loopback = is_loopback(host)
     with listening(host, port, option) as listener:

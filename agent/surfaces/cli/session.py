@@ -59,7 +59,7 @@ class Session:
         """The traces alone, for those who look at them: a companion takes longer to open."""
         settings = self.settings()
         from agent.tracing.store import Traces
-        from memory.database import Database
+        from memory.sql.engine import Database
 
         elsewhere = settings.traces_url is not None
         url = settings.traces_url if elsewhere else settings.database_url

@@ -14,7 +14,7 @@ from memory.zones import in_zone, read_time
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from memory.tasks import Change, Due, Tasks
+    from memory.people.tasks import Change, Due, Tasks
 
 group = typer.Typer(help="See and change the tasks kept track of.", rich_markup_mode=None)
 
@@ -103,7 +103,7 @@ async def _update(
     now: datetime,
 ) -> "Change":
     """Who types "new" means another one, unless in the very same words."""
-    from memory.tasks import Unclear
+    from memory.people.tasks import Unclear
 
     known = None if id == "new" else id
     try:

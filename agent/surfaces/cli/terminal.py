@@ -20,7 +20,7 @@ from agent.surfaces.cli.shown import plain
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.turn import House
+    from agent.turn.turn import House
 
 LEAVING = frozenset({"exit", "quit"})
 

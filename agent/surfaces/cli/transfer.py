@@ -52,7 +52,7 @@ async def export_memories(
 
 async def _of_place(pet: "Companion", user: str, place: Place) -> dict[str, Any]:
     """What everybody there may read."""
-    from agent.portability import FORMAT, VERSION
+    from agent.services.export import FORMAT, VERSION
 
     audience = Audience.of(user, place)
     own = audience.keys - {GLOBAL}
@@ -147,7 +147,7 @@ def _cleaned(value: Any) -> Any:
 
 
 def _export(name: str, given: Any, user: str) -> "tuple[list[tuple[Draft, Origin]], list[Any]]":
-    from agent.portability import FORMAT, VERSION
+    from agent.services.export import FORMAT, VERSION
 
     if not isinstance(given, dict) or given.get("format") != FORMAT:
         raise BadInput(f"{name} is neither an export of hachi nor a list of messages")

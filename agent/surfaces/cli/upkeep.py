@@ -16,7 +16,7 @@ async def purge(
     json: Json = False,
 ) -> None:
     """Delete what has expired, everybody's, and what the settings on clean-up do not keep; says what went."""
-    from memory.tidying import Leaving
+    from memory.erasure.cleanup import Leaving
 
     session: Session = context.obj
     async with session.companion() as pet:
@@ -55,7 +55,7 @@ async def migrate(context: typer.Context) -> None:
     another."""
     session: Session = context.obj
     settings = session.settings()
-    from memory.database import Database
+    from memory.sql.engine import Database
 
     for name, url in (("DATABASE_URL", settings.database_url), ("HACHI_TRACES_URL", settings.traces_url)):
         if url is None and name == "HACHI_TRACES_URL":

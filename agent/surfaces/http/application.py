@@ -13,7 +13,7 @@ from agent.surfaces.http.figures import Figures
 from agent.surfaces.http.guard import Guard
 from agent.surfaces.http.identity import Door
 from agent.surfaces.http.rates import Rates
-from memory.keys import Keys
+from memory.sql.keys import Keys
 
 ABOUT = """A companion that remembers.
 

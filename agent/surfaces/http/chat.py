@@ -15,16 +15,16 @@ from starlette.responses import JSONResponse, Response
 
 from agent.companion import Companion
 from agent.errors import FAULTS, BadInput
-from agent.streaming import ReplyStream
 from agent.surfaces.http.chores import do_chore
 from agent.surfaces.http.completions import EXAMPLE, MODEL, Completion
 from agent.surfaces.http.figures import Figures
 from agent.surfaces.http.identity import Asking, Pet
 from agent.surfaces.http.refusals import broken, told
 from agent.surfaces.http.said import ChatRequest, Said, read_messages
+from agent.turn.streaming import ReplyStream
 from memory.audience import Audience
-from memory.foremost import foremost, get_relevant_memories
 from memory.records import Memory
+from memory.search.core_facts import foremost, get_relevant_memories
 
 PATIENCE = 20.0
 """Seconds that the head of a stream waits for its first words: until then a fault has a status of its own."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.messages import Reply, ToolCall
 from agent.tracing.trace import Usage
+from agent.types import Reply, ToolCall
 from memory.records import Decision, Memory
 
 MODEL = "hachi"

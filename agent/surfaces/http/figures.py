@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import Metric
 from prometheus_client.exposition import generate_latest
 
-from agent.messages import Reply
 from agent.surfaces.http.completions import RECALLING, recalled
+from agent.types import Reply
 
 NAMES: Mapping[str, str] = {
     "memory_total_count": "Memories that hold now, everybody's.",

@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from agent.companion import Companion
 from agent.surfaces.http.rates import Rates
 from agent.surfaces.http.refusals import Refusal
-from memory.keys import Key, Keys
+from memory.sql.keys import Key, Keys
 
 USER = "x-openwebui-user-id"
 NAME = "x-openwebui-user-name"

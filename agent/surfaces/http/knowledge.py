@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from agent.companion import Companion
-from agent.messages import writable
-from agent.naming import owner_of_documents, place_of
+from agent.services.arguments import owner_of_documents, place_of
 from agent.surfaces.http.identity import Asking, Pet, only_admins
 from agent.surfaces.http.people import Person
 from agent.surfaces.http.refusals import Refusal
+from agent.types import writable
 from memory.audience import GLOBAL, Audience, Place
 
 LONGEST_PLACE = 400

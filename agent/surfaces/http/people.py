@@ -7,12 +7,12 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import BadInput
-from agent.messages import writable
 from agent.surfaces.cli.shown import decision_json, hit_json, memory_json, task_json, update_json
 from agent.surfaces.http.figures import Figures
 from agent.surfaces.http.identity import LONGEST_NAME, Asking, Pet
 from agent.surfaces.http.memories import Limit, NewMemory, kept, the_memory
 from agent.surfaces.http.refusals import Refusal
+from agent.types import writable
 from memory.records import MemoryType, TaskStatus
 from memory.remember import MAX_CONTENT
 from memory.zones import read_time

@@ -25,10 +25,10 @@ from agent.errors import (
     ModelUnavailable,
     SettingsError,
 )
-from agent.messages import writable
-from memory.database import Overtaken
+from agent.types import writable
 from memory.errors import EmbedderUnavailable, IndexUnavailable, MemoryFault, NotFound, StoreUnavailable
-from memory.keys import BadKey
+from memory.sql.engine import Overtaken
+from memory.sql.keys import BadKey
 
 log = logging.getLogger("hachi.http")
 

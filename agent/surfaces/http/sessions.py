@@ -11,7 +11,7 @@ from agent.companion import Companion
 from agent.surfaces.http.chat import conversation_of
 from agent.surfaces.http.identity import Caller
 from agent.surfaces.http.refusals import Refusal
-from memory.tables import conversations, memories, users
+from memory.sql.tables import conversations, memories, users
 
 LONGEST = 400
 """Characters of a session's id."""

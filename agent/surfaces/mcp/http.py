@@ -23,7 +23,7 @@ from agent.surfaces.http.identity import OURSELVES, Caller, Door, bearer, identi
 from agent.surfaces.http.rates import Rates
 from agent.surfaces.mcp import server
 from agent.surfaces.mcp.reader import Asker
-from memory.keys import Keys
+from memory.sql.keys import Keys
 
 PATH = "/mcp"
 EVERYWHERE = frozenset({"", "0.0.0.0", "::", "[::]"})

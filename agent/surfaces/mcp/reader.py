@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.companion import Companion
 from agent.errors import BadInput
-from agent.naming import audience_of, user_named
+from agent.services.arguments import audience_of, user_named
 from memory.audience import PRIVATE, Audience, Place
 
 

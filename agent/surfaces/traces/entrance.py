@@ -14,7 +14,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from agent.surfaces.http.identity import OURSELVES
-from memory.keys import Keys
+from memory.sql.keys import Keys
 
 COOKIE = "hachi_traces"
 STAYS = timedelta(hours=12)

@@ -180,7 +180,7 @@ def _error_of(tool: Span) -> str:
 
 
 def _raised(written: Any) -> str:
-    """``StoreUnavailable, raised in memory/index/edge.py:120``"""
+    """``StoreUnavailable, raised in memory/index/embedded.py:120``"""
     if not isinstance(written, str) or not written.strip():
         return ""
     last = written.strip().splitlines()[-1]

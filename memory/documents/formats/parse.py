@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from memory.documents.formats import html, markdown, pdf, plain
 from memory.documents.formats.blocks import Block, Parsed, UnreadableDocument
-from memory.index.words import sound
+from memory.index.bm25 import sound
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx"})
 HTML = frozenset({".html", ".htm", ".xhtml"})

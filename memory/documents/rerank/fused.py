@@ -14,7 +14,7 @@ from functools import lru_cache
 from rapidfuzz import fuzz
 
 from memory.documents.rerank import Candidate
-from memory.index import words
+from memory.index import bm25 as words
 
 WEIGHTS = {"dense": 1.0, "words": 1.0}
 HEADING = 0.25
@@ -101,7 +101,7 @@ def _matched(query: str, candidates: Sequence[Candidate]) -> Mapping[str, float]
 
 
 def _scaled(lane: str, candidates: Sequence[Candidate]) -> dict[str, float]:
-    """A lane's raw scores brought to 0.0-1.0, as `memory.ranking` does it."""
+    """A lane's raw scores brought to 0.0-1.0, as `memory.search.ranking` does it."""
     hits = {c.id: score for c in candidates if (score := c.scores.get(lane, 0.0)) > 0.0}
     if not hits:
         return {}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memory.index.words import sound
+from memory.index.bm25 import sound
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

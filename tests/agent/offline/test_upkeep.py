@@ -13,9 +13,9 @@ from agent.offline.upkeep import (
     plain_summary,
     plain_updates,
 )
-from agent.sentences import sentences
+from agent.turn.sentences import sentences
+from memory.people.profile import NewPreference, context_of, entries_of
 from memory.records import Message, Role
-from memory.user_context import NewPreference, context_of, entries_of
 
 NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from agent.errors import BadInput, ModelUnavailable
 from agent.replay.replay import replay
 from agent.replay.taking import Way
 from agent.tracing.trace import Trace
-from memory import recall
+from memory.search import recall
 from tools import registry
 from tools.memories import search_memories
 from tools.registry import Tool
@@ -329,7 +329,7 @@ async def test_a_model_that_was_away_is_away_again(
 
 
 def _change_prompt(patch: pytest.MonkeyPatch, name: str, text: str) -> None:
-    from agent import context
+    from agent.turn import prompt as context
 
     read = prompts.read
     patch.setattr(context, "read", lambda asked: text if asked == name else read(asked))

@@ -18,7 +18,7 @@ from agent.replay.fixture import MOST_ROWS, Fixture
 from agent.replay.testing import take_again
 from agent.replay.to_test import make_test, telling_words
 from agent.tracing.trace import Trace
-from memory import recall
+from memory.search import recall
 from tools import tasks
 
 Recorded = Callable[..., Awaitable[Trace]]
@@ -103,7 +103,7 @@ async def test_it_fails_when_a_tool_fails_that_did_not(
     async def broken(*args: Any, **more: Any) -> Any:
         raise tasks.ToolFailed("no")
 
-    monkeypatch.setattr("memory.tasks.Tasks.update", broken)
+    monkeypatch.setattr("memory.people.tasks.Tasks.update", broken)
 
     with pytest.raises(AssertionError):
         await passes(test)

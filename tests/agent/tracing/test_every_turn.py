@@ -129,7 +129,7 @@ async def test_a_tool_that_does_not_end(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(pet.recall, "search", stuck)
-    monkeypatch.setattr("agent.loop.TOOL_SECONDS", 0.05)
+    monkeypatch.setattr("agent.turn.loop.TOOL_SECONDS", 0.05)
     server.script(SEARCH, answer("It took too long."))
 
     await pet.respond("what about my shoulder?", user="ana")
@@ -295,8 +295,8 @@ async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(
 
 
 async def test_ids_made_in_a_turn_follow_from_the_traces_id(open_pet: Any) -> None:
-    from agent.messages import Incoming
-    from agent.turn import hear
+    from agent.turn.turn import hear
+    from agent.types import Incoming
 
     async def first_ids(home: Path) -> tuple[str | None, str | None]:
         pet = await open_pet(home=home)

@@ -10,14 +10,14 @@ import pytest
 from scripted_server import Call, Hang, ScriptedServer, answer
 
 from agent import Companion
-from agent.messages import Incoming
 from agent.tracing import recorder
 from agent.tracing.recorder import Recorder
 from agent.tracing.store import Wanted
 from agent.tracing.trace import Trace
-from memory.database import Database
+from agent.types import Incoming
 from memory.errors import StoreUnavailable
 from memory.spans import note, span
+from memory.sql.engine import Database
 
 OpenPet = Callable[..., Awaitable[Companion]]
 PetAt = Callable[..., Awaitable[Companion]]

@@ -12,9 +12,9 @@ from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Subject, Writing
 from agent.tracing.store import Traces, Wanted, process
 from agent.tracing.trace import Summary
-from memory.database import Database
 from memory.errors import NotFound
 from memory.spans import Recording, Span
+from memory.sql.engine import Database
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EVERY = Wanted(kinds=frozenset())

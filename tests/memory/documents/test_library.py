@@ -20,7 +20,7 @@ COFFEE = "# Coffee\n\nEspresso is pressed through the powder."
 async def chunk_ids(library: Any) -> list[str]:
     from sqlalchemy import select
 
-    from memory.tables import knowledge_chunks
+    from memory.sql.tables import knowledge_chunks
 
     async with library.house.database.read() as connection:
         return list((await connection.execute(select(knowledge_chunks.c.id))).scalars())
@@ -30,7 +30,7 @@ async def rows(library: Any) -> int:
     """All rows that documents take."""
     from sqlalchemy import func, select
 
-    from memory.tables import knowledge_chunks, knowledge_documents
+    from memory.sql.tables import knowledge_chunks, knowledge_documents
 
     async with library.house.database.read() as connection:
         return sum(
@@ -77,7 +77,7 @@ async def test_an_anonymous_reader_gets_nothing(library: Any) -> None:
 async def test_the_record_decides_who_reads_whatever_the_index_says(library: Any) -> None:
     from sqlalchemy import update
 
-    from memory.tables import knowledge_documents
+    from memory.sql.tables import knowledge_documents
 
     library.write("tea.md", TEA)
     await library.add(owner="user:anna")
@@ -121,7 +121,7 @@ async def test_a_document_is_removed_by_its_id_or_the_beginning_of_it(library: A
 async def test_an_id_that_two_documents_begin_with_is_not_enough(library: Any) -> None:
     from sqlalchemy import insert
 
-    from memory.tables import knowledge_documents
+    from memory.sql.tables import knowledge_documents
 
     same = {"owner": GLOBAL, "title": "Tea", "digest": "", "added_at": library.house.clock.now}
     twins = [{"id": f"0123456789{n}", "path": f"/{n}.md", **same} for n in "ab"]
@@ -202,7 +202,7 @@ async def test_without_the_index_things_are_added_and_removed_all_the_same(
 async def test_text_that_was_removed_is_gone_at_once_though_the_index_is_away(library: Any) -> None:
     from sqlalchemy import select
 
-    from memory.tables import knowledge_chunks
+    from memory.sql.tables import knowledge_chunks
 
     tea = library.write("tea.md", TEA)
     await library.add(owner="user:anna")

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.index import Index, Point, Question, Rankings, fingerprint_of
-from memory.index.edge import EdgeIndex
+from memory.index.embedded import EdgeIndex
 from memory.index.server import ServerIndex
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")

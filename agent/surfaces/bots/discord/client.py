@@ -21,8 +21,8 @@ from agent.surfaces.bots.faults import told
 from agent.surfaces.bots.people import display_name
 from agent.surfaces.bots.turns import Said, Turns
 from memory.audience import Place
-from memory.deliveries import Deliveries
-from memory.places import Listening, Places
+from memory.people.places import Listening, Places
+from memory.sql.deliveries import Deliveries
 
 if TYPE_CHECKING:
     from agent.companion import Companion

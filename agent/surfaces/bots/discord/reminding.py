@@ -7,7 +7,7 @@ import discord
 
 from agent.surfaces.bots.discord.places import channel_id, user_id
 from memory.audience import Place
-from memory.places import Places
+from memory.people.places import Places
 
 log = logging.getLogger("hachi.discord")
 

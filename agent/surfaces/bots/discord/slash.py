@@ -12,7 +12,7 @@ from agent.surfaces.bots.commands import Asker, Commands
 from agent.surfaces.bots.discord.places import place_of, user_name
 from agent.surfaces.bots.discord.rendering import EditModal, HachiButton, struck, text_of, view_of, without
 from agent.surfaces.bots.faults import told
-from memory.places import Listening
+from memory.people.places import Listening
 
 log = logging.getLogger("hachi.discord")
 

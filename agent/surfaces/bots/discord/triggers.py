@@ -6,7 +6,7 @@ from typing import Any
 import discord
 
 from agent.surfaces.bots.people import display_name
-from memory.places import Listening
+from memory.people.places import Listening
 
 KINDS = (discord.MessageType.default, discord.MessageType.reply)
 """The others tell of people who join, of pins and the like."""

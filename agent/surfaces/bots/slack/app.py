@@ -29,8 +29,8 @@ from agent.surfaces.bots.slack.people import People
 from agent.surfaces.bots.slack.screen import Stage, Where
 from agent.surfaces.bots.turns import GRACE, Said, Turns
 from memory.audience import Audience
-from memory.deliveries import Deliveries
-from memory.places import Listening, Places
+from memory.people.places import Listening, Places
+from memory.sql.deliveries import Deliveries
 
 if TYPE_CHECKING:
     from agent.companion import Companion

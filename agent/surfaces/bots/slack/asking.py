@@ -16,7 +16,7 @@ from agent.surfaces.bots.slack.editing import EDITED, Editing
 from agent.surfaces.bots.slack.home import publish_home
 from agent.surfaces.bots.slack.markup import plain
 from agent.surfaces.bots.slack.people import FAULTS
-from memory.places import LISTENING
+from memory.people.places import LISTENING
 
 log = logging.getLogger("hachi.slack")
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from agent.surfaces.bots.wording import context_items, erasure_answer
-from memory.erasure import Erased, Left
-from memory.user_context import UserContext
+from memory.erasure.person import Erased, Left
+from memory.people.profile import UserContext
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ import pytest
 
 from agent.companion import Companion
 from memory.index import fingerprint_of
-from memory.index.edge import EdgeIndex
+from memory.index.embedded import EdgeIndex
 from memory.index.embedders.bundled import BundledEmbedder
 
 FIELDS = {

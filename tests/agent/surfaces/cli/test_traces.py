@@ -280,8 +280,8 @@ async def test_a_turn_that_goes_on_is_told_again_when_it_ends(tmp_path):
     from agent.tracing.redact import Redaction
     from agent.tracing.serialization import Subject, Writing
     from agent.tracing.store import Traces, Wanted, process
-    from memory.database import Database
     from memory.spans import Recording, Span
+    from memory.sql.engine import Database
 
     gone = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
     await gone.wait()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent.messages import Reply, ToolCall
 from agent.surfaces.http.completions import recalled, usage, used
 from agent.tracing.trace import Usage
+from agent.types import Reply, ToolCall
 
 
 def call(result: str, name: str = "search_memories", *, ok: bool = True) -> ToolCall:

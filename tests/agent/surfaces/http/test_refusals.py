@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-import memory.database
 import memory.errors
-import memory.keys
-import memory.tasks
+import memory.people.tasks
+import memory.sql.engine
+import memory.sql.keys
 from agent.companion import Companion
 from agent.errors import FAULTS, ModelUnavailable
 from agent.surfaces.http.refusals import FOR_OTHERS, STATUS, told
@@ -27,7 +27,7 @@ ALL = sorted({kind for parent in FAULTS for kind in kinds(parent)}, key=lambda k
 
 
 def made(kind: type[Exception]) -> Exception:
-    return kind("why", []) if kind is memory.tasks.Unclear else kind("a secret\npath")  # type: ignore[call-arg]
+    return kind("why", []) if kind is memory.people.tasks.Unclear else kind("a secret\npath")  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)

@@ -18,7 +18,7 @@ from agent.surfaces.mcp.http import app
 from agent.surfaces.mcp.reader import Asker
 from agent.surfaces.mcp.server import memory_server
 from memory.audience import Place
-from memory.keys import Key, Keys
+from memory.sql.keys import Key, Keys
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Agents = Callable[..., AbstractAsyncContextManager["Agent"]]

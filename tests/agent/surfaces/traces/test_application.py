@@ -14,7 +14,7 @@ from agent import Companion
 from agent.surfaces.traces.asked import asked
 from agent.surfaces.traces.listing import PAGE, _rows
 from agent.tracing.store import _row
-from memory.tables import traces
+from memory.sql.tables import traces
 
 Ask = Callable[..., httpx.AsyncClient]
 

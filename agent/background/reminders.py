@@ -1,0 +1,153 @@
+"""Reminders: tasks that are due are announced where they were asked for, by whoever reaches the person.
+
+A surface registers what it can send, by the beginning of the ids of its people (``discord:``). Whoever has
+nobody to send for them keeps their tasks unannounced, until a process that has one looks.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta, tzinfo
+
+from agent.offline.languages import own_language
+from agent.types import Incoming
+from memory.people.due_tasks import DueTasks, Reminder
+from memory.people.profile import UserContext, one_line
+from memory.people.profile_store import UserContexts
+from memory.records import Message, Task
+from memory.spans import new_id
+from memory.sql.engine import Database
+from memory.sql.jobs import Work, WorkQueue
+from memory.sql.messages import Transcript
+from memory.sql.tables import work as work_table
+
+log = logging.getLogger("hachi.reminders")
+
+SECONDS = 60.0
+"""That sending one may take; the work is ours for longer."""
+LATE = timedelta(hours=1)
+"""What was due longer ago, because nothing ran, is said to have been due."""
+LONGEST = 300
+"""Characters of a task that are quoted."""
+
+Send = Callable[..., Awaitable[bool]]
+"""``send(user, place, text)``: `place` is None in private. True where it has reached them; after False, or an
+error, it is tried again later, eight times in all."""
+
+_NOW = {
+    "en": "⏰ Reminder: “{what}”",
+    "fr": "⏰ Rappel : « {what} »",
+    "he": "⏰ תזכורת: „{what}”",
+}
+_DUE = {
+    "en": "⏰ Reminder: “{what}”, due {when}",
+    "fr": "⏰ Rappel : « {what} », prévu pour le {when}",
+    "he": "⏰ תזכורת: „{what}”, מועד: {when}",
+}
+_WAS_DUE = {
+    "en": "⏰ “{what}” was due {when}; I was away and could not remind you in time.",
+    "fr": "⏰ « {what} » était prévu pour le {when} ; j’étais absent et n’ai pas pu te le rappeler à temps.",
+    "he": "⏰ „{what}” היה אמור להיעשות עד {when}; לא הייתי זמין ולא יכולתי להזכיר בזמן.",
+}
+
+
+class Reminders:
+    def __init__(
+        self,
+        database: Database,
+        queue: WorkQueue,
+        transcript: Transcript,
+        contexts: UserContexts,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._database = database
+        self._queue = queue
+        self._due = DueTasks(database, queue)
+        self._transcript = transcript
+        self._contexts = contexts
+        self._clock = clock
+        self._senders: dict[str, Send] = {}
+        self._at_work = asyncio.Lock()
+
+    def register(self, prefix: str, send: Send) -> Callable[[], None]:
+        """From now on `send` reaches the people whose ids begin so; of several prefixes that fit, the longest
+        counts. Call what is returned when it cannot any more."""
+        self._senders[prefix] = send
+
+        def unregister() -> None:
+            if self._senders.get(prefix) is send:
+                del self._senders[prefix]
+
+        return unregister
+
+    async def run(self) -> int:
+        """Announce what is due now; how many reminders reached somebody. Raises StoreUnavailable."""
+        reached = 0
+        async with self._at_work:
+            if not self._senders:
+                return 0
+            await self._due.take(self._senders.keys(), self._clock())
+            for id in await self._due.waiting(self._senders.keys(), self._clock()):
+                if piece := await self._queue.claim(self._clock(), id):
+                    reached += await self._announce(piece)
+        return reached
+
+    async def _announce(self, piece: Work) -> bool:
+        reminder = await self._due.announced_by(piece)
+        if reminder is None:
+            await self._queue.done(piece.id)
+            return False
+        known = await self._contexts.view(piece.user_id, reminder.place)
+        text = text_of(reminder.task, known, self._clock())
+        place = None if reminder.place.private else reminder.place
+        try:
+            async with asyncio.timeout(SECONDS):
+                sent = await self._sender(piece.user_id)(piece.user_id, place, text)
+            error = "" if sent else "it did not reach them"
+        except Exception as fault:
+            sent, error = False, f"{type(fault).__name__}: {fault}"
+        if not sent:
+            log.warning("reminder %s waits, attempt %d: %s", piece.id, piece.attempts, error)
+            await self._queue.failed(piece, error, self._clock())
+            return False
+        await self._note(piece, reminder, text)
+        return True
+
+    def _sender(self, user: str) -> Send:
+        fitting = [prefix for prefix in self._senders if user.startswith(prefix)]
+        return self._senders[max(fitting, key=len)]
+
+    async def _note(self, piece: Work, reminder: Reminder, text: str) -> None:
+        """It is in the transcript, so that "done!" can be understood; with that the work is done."""
+        now = self._clock()
+        talk = Incoming("", piece.user_id, now, reminder.place).conversation_id
+        message = Message(new_id(), talk, "assistant", "hachi", text, now)
+        async with self._database.write() as connection:
+            mine = work_table.c.id == piece.id
+            done = await connection.execute(work_table.delete().where(mine))
+            if done.rowcount:  # else the person was erased meanwhile, or another process has been quicker
+                await self._transcript.append(
+                    connection, message, user=piece.user_id, place=reminder.place, now=now
+                )
+
+
+def text_of(task: Task, known: UserContext, now: datetime) -> str:
+    """What is said of a task that is due, in the person's language and by their clock, on one line."""
+    language = own_language(known.preferences.language or "") or "en"
+    assert task.due is not None
+    form = (_WAS_DUE if now - task.due > LATE else _DUE if known.profile.timezone else _NOW)[language]
+    return form.format(what=_quoted(task.description), when=_time(task.due, known.zone))
+
+
+def _quoted(description: str) -> str:
+    """On one line, and without what could end the quotation."""
+    line = one_line(description).translate(_QUOTES)
+    return line if len(line) <= LONGEST else line[:LONGEST].rstrip() + " …"
+
+
+_QUOTES = {ord(mark): "'" for mark in '“”„«»"'}
+
+
+def _time(moment: datetime, zone: tzinfo) -> str:
+    shown = moment.astimezone(zone)
+    return f"{shown:%Y-%m-%d %H:%M} ({shown.tzname()})"

@@ -1,0 +1,1 @@
+"""What surfaces call besides talking."""

@@ -1,0 +1,67 @@
+"""Taking over a conversation that was held elsewhere."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
+
+from agent.errors import BadInput
+from agent.types import Incoming, writable
+from memory.records import Message
+from memory.sql.engine import Database
+from memory.sql.messages import Transcript
+
+BATCH = 500
+
+
+async def take_over(
+    database: Database,
+    transcript: Transcript,
+    messages: Sequence[Mapping[str, Any]],
+    incoming: Incoming,
+) -> int:
+    """Write them in order. All are read before the first is written, so that a bad one loses nothing."""
+    assert incoming.user is not None
+    read = [_message(given, at, incoming) for at, given in enumerate(messages)]
+    for start in range(0, len(read), BATCH):
+        batch = read[start : start + BATCH]
+        async with database.write() as connection:
+            for message in batch:
+                await transcript.append(
+                    connection, message, user=incoming.user, place=incoming.place, now=incoming.sent_at
+                )
+    return len(read)
+
+
+def _message(given: Mapping[str, Any], at: int, incoming: Incoming) -> Message:
+    if not isinstance(given, Mapping):
+        raise BadInput(f"message {at + 1} is no mapping with author, text and sent_at")
+    try:
+        author, text, sent_at = str(given["author"]), str(given["text"]), given["sent_at"]
+    except KeyError as error:
+        raise BadInput(f"message {at + 1} has no {error.args[0]!r}") from error
+    if isinstance(sent_at, str):
+        try:
+            sent_at = datetime.fromisoformat(sent_at)
+        except ValueError as error:
+            raise BadInput(f"message {at + 1}: sent_at {sent_at!r} is no ISO 8601 time") from error
+    if not isinstance(sent_at, datetime) or sent_at.tzinfo is None:
+        raise BadInput(f"message {at + 1}: sent_at needs a time zone, such as 2026-01-10T09:30:00+00:00")
+    return Message(
+        id=_uuid(given.get("id"), incoming),
+        conversation_id=incoming.conversation_id,
+        role="assistant" if given.get("role") == "assistant" else "user",
+        author=writable(author),
+        text=writable(text),
+        sent_at=sent_at,
+    )
+
+
+def _uuid(id: Any, incoming: Incoming) -> str:
+    """An id of ours. One that is a uuid stays; any other gets the same one each time it is imported."""
+    if id is None:
+        return str(uuid4())
+    try:
+        return str(UUID(str(id)))
+    except ValueError:
+        return str(uuid5(NAMESPACE_URL, f"hachi:{incoming.user}:{incoming.conversation_id}:{id}"))

@@ -1,0 +1,1 @@
+"""One turn: `turn.py` tells the story."""

@@ -1,0 +1,188 @@
+"""The Agents SDK's loop, run for one turn: at most `max_turns` model calls, the last one without tools."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agents import (
+    Agent,
+    FunctionTool,
+    ModelRefusalError,
+    RunConfig,
+    RunErrorHandlerInput,
+    RunErrorHandlers,
+    Runner,
+    ToolErrorFormatterArgs,
+)
+from agents.tool_context import ToolContext
+from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEvent
+
+from agent.models import ChosenModel, explain
+from agent.reply import Answer, parse_answer, well_formed
+from agent.reply.stream import MessageStream
+from agent.settings import Settings
+from agent.tracing.trace import Usage
+from agent.turn.model_run import Run, tool_calls
+from agent.types import ToolCall
+from memory.spans import note, span, traceback_of
+from tools.context import TurnContext
+from tools.registry import TOOLS, Tool, ToolResult, read_arguments
+
+TOOL_SECONDS = 30.0
+"""A tool that takes longer is given up, and the model is told so."""
+
+OnText = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """What the loop came to."""
+
+    answer: Answer
+    tools: tuple[ToolCall, ...]
+    calls: int
+    usage: Usage
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The SDK's context: the tools' own, and the calls made."""
+
+    context: TurnContext
+    called: list[ToolCall]
+
+
+async def think(
+    chosen: ChosenModel,
+    settings: Settings,
+    messages: Sequence[dict[str, str]],
+    turn: TurnContext,
+    on_text: OnText | None = None,
+    tools: Sequence[Tool] = TOOLS,
+) -> Thought:
+    """Run the loop over `messages`, the system message first. With `on_text` the model streams, and the text
+    of `message` is handed over as it is generated. Raises ModelError."""
+    system, *rest = messages
+    run = Run(chosen, settings.max_turns)
+    agent = Agent[_Turn](
+        name="Hachi",
+        instructions=system["content"],
+        tools=[*map(_function_tool, tools)],
+        model_settings=chosen.settings,
+    )
+    config = RunConfig(
+        model=run,
+        tracing_disabled=True,
+        tool_not_found_behavior="return_error_to_model",
+        tool_error_formatter=_no_such_tool,
+    )
+    called: list[ToolCall] = []
+    arguments: dict[str, Any] = {
+        "input": rest,
+        "context": _Turn(turn, called),
+        "max_turns": settings.max_turns,
+        "run_config": config,
+        "error_handlers": RunErrorHandlers(model_refusal=_refused),
+    }
+    try:
+        if on_text is None:
+            result = await Runner.run(agent, **arguments)
+            answer = _read(str(result.final_output or ""))
+        else:
+            answer = await _streamed(agent, arguments, on_text)
+    except Exception as error:
+        fault = explain(error, settings)
+        if fault is None:
+            raise
+        raise fault from error
+    return Thought(answer, tuple(called), run.calls, run.usage)
+
+
+async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:
+    """What a model hears that calls a tool which there is not."""
+    known = ", ".join(tool.name for tool in TOOLS)
+    result = ToolResult(
+        {"error": f"no tool {wrong.tool_name!r}; there are {known}", "try_again": True}, ok=False
+    )
+    wrong.run_context.context.called.append(ToolCall(wrong.tool_name, {}, result.ok, result.text))
+    with span("tool", wrong.tool_name, call_id=wrong.call_id, ok=False, result=result.text):
+        pass
+    return result.text
+
+
+async def _refused(failed: RunErrorHandlerInput[Any]) -> str:
+    """A refusal is an answer, and is said."""
+    return failed.error.refusal if isinstance(failed.error, ModelRefusalError) else str(failed.error)
+
+
+async def _streamed(agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: OnText) -> Answer:
+    """Each model call has a text of its own; only the last one's is the answer, but which is the last is
+    known at its end, so what an earlier call said beside its tool calls is shown too, and stays shown, on
+    lines of its own. What the stream held back for want of certainty follows once the answer is known."""
+    result = Runner.run_streamed(agent, **arguments)
+    stream, above = MessageStream(), False
+    async for event in result.stream_events():
+        if event.type != "raw_response_event":
+            continue
+        if isinstance(event.data, ResponseTextDeltaEvent):
+            above = _show(stream.feed(event.data.delta), above, on_text)
+        elif isinstance(event.data, ResponseCompletedEvent) and tool_calls(event.data.response.output):
+            above = above or bool(stream.shown)
+            stream = MessageStream()
+    answer = _read(str(result.final_output or ""))
+    if answer.message.startswith(stream.shown):
+        _show(answer.message[len(stream.shown) :], above, on_text)
+    else:
+        _show(answer.message, True, on_text)
+    return answer
+
+
+def _read(raw: str) -> Answer:
+    with span("answer") as here:
+        answer = parse_answer(raw)
+        if here:
+            here.data |= {"answer": answer, "well_formed": well_formed(raw) is not None}
+    return answer
+
+
+def _show(text: str, above: bool, on_text: OnText) -> bool:
+    """Hand over a piece, on a new line where something else stands above. Whether that still stands out."""
+    if not text:
+        return above
+    on_text(f"\n{text}" if above else text)
+    return False
+
+
+def _function_tool(tool: Tool) -> FunctionTool:
+    """Built by hand: the SDK's own decorator hides from the model what was wrong with its arguments."""
+
+    async def invoke(context: ToolContext[_Turn], written: str) -> str:
+        called, at = context.context.called, len(context.context.called)
+        called.append(ToolCall(tool.name, _arguments(written), ok=False, result=""))  # in the order asked for
+        with span("tool", tool.name, call_id=context.tool_call_id, arguments=written):
+            try:
+                async with asyncio.timeout(TOOL_SECONDS):
+                    result = await tool.call(context.context.context, written)
+            except TimeoutError as error:
+                late = f"{tool.name} did not end within {TOOL_SECONDS:g} s; go on without it"
+                result = ToolResult({"error": late}, ok=False)
+                note(traceback=traceback_of(error))
+            note(ok=result.ok, result=result.text)
+        called[at] = replace(called[at], ok=result.ok, result=result.text)
+        return result.text
+
+    return FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=tool.schema,
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+    )
+
+
+def _arguments(written: str) -> dict[str, Any] | str:
+    try:
+        return read_arguments(written)
+    except Exception:
+        return written

@@ -1,0 +1,62 @@
+"""A reply that is read while it is being made."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from types import TracebackType
+from typing import Any, Self
+
+from agent.errors import BadInput
+from agent.types import Reply
+
+TakeTurn = Callable[[Callable[[str], None]], Coroutine[Any, Any, Reply]]
+"""Takes the turn, and hands the text over as it is generated."""
+
+
+class ReplyStream:
+    """A reply on its way: iterate over its text; then `reply` holds all of it."""
+
+    def __init__(self, take_turn: TakeTurn) -> None:
+        self._take_turn = take_turn
+        self._pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        self._turn: asyncio.Task[Reply] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        if self._turn is not None:
+            raise BadInput("a stream is read once; ask for another")
+        self._turn = asyncio.create_task(self._take_turn(self._pieces.put_nowait))
+        self._turn.add_done_callback(self._ended)
+        return self._read(self._turn)
+
+    def _ended(self, turn: "asyncio.Task[Reply]") -> None:
+        if not turn.cancelled():
+            turn.exception()  # looked at: a reader who left early is not told by a line on stderr
+        self._pieces.put_nowait(None)
+
+    async def _read(self, turn: "asyncio.Task[Reply]") -> AsyncIterator[str]:
+        try:
+            while (piece := await self._pieces.get()) is not None:
+                yield piece
+            await turn
+        finally:
+            await self.aclose()
+
+    @property
+    def reply(self) -> Reply:
+        """Once the stream has ended; raises what its turn raised."""
+        if self._turn is None or not self._turn.done() or self._turn.cancelled():
+            raise BadInput("the reply is there once its stream has been read to the end")
+        return self._turn.result()
+
+    async def aclose(self) -> None:
+        """Stop a turn that nobody reads any more."""
+        if self._turn is not None and not self._turn.done():
+            self._turn.cancel()
+            await asyncio.gather(self._turn, return_exceptions=True)

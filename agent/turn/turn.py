@@ -1,0 +1,298 @@
+"""START HERE: one turn, told once.
+
+1. Hear what was said: it is in the transcript before anything else happens.
+2. Set the scene: what the model gets to see.
+3. Think: the model calls tools, at most five calls, and answers.
+4. Answer: what was answered, and what is still to be done about it, is written in one transaction.
+   Only then does the reply go out.
+5. Afterwards, in the background: `agent/background/worker.py`.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from agent.background.consolidation import LOOK_BACK, STORE_MEMORIES
+from agent.background.worker import Aftercare, about, to_look_back, to_store
+from agent.errors import BadInput
+from agent.models import ChosenModel
+from agent.settings import Settings
+from agent.tracing.recorder import Recorder
+from agent.turn.loop import OnText, Thought, think
+from agent.turn.prompt import Budgets, Scene, build_messages_for_model, within_budgets
+from agent.types import MAX_MESSAGE, Incoming, Reply, writable
+from memory.aliases import linked
+from memory.conversations.summaries import Conversations, owner_of
+from memory.documents import DocumentLibrary
+from memory.documents.quote import block_of
+from memory.errors import MemoryFault
+from memory.people.profile import UserContext
+from memory.people.profile_store import UserContexts
+from memory.people.tasks import Tasks
+from memory.records import Hit, Message
+from memory.remember import Remembering
+from memory.search.core_facts import foremost, get_relevant_memories
+from memory.search.recall import Recall
+from memory.spans import new_id, span
+from memory.sql.engine import Database
+from memory.sql.jobs import WorkQueue
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript, missing
+from tools.context import TurnContext
+from tools.registry import Tool
+
+log = logging.getLogger("hachi.turn")
+
+PASSAGES = 8
+"""Of documents, where they are looked into before the model is asked: so many at most."""
+
+
+@dataclass(frozen=True)
+class House:
+    """What a turn needs, wired by `agent/companion.py`."""
+
+    settings: Settings
+    clock: Callable[[], datetime]
+    model: ChosenModel
+    database: Database
+    transcript: Transcript
+    conversations: Conversations
+    contexts: UserContexts
+    store: MemoryStore
+    knowledge: DocumentLibrary
+    tasks: Tasks
+    queue: WorkQueue
+    recall: Recall
+    remembering: Remembering
+    aftercare: Aftercare
+    budgets: Budgets
+    recorder: Recorder
+    tools: Sequence[Tool]
+    persona: str
+    """Who the companion is, in a person's own words; empty is the one that comes with Hachi."""
+
+
+async def take_turn(
+    house: House,
+    incoming: Incoming,
+    on_text: OnText | None = None,
+    *,
+    settle: bool = False,
+    trace_id: str | None = None,
+) -> Reply:
+    """With `settle` the answer's memories[] are stored before it returns, so that the reply tells of them; a
+    turn that is taken again has the `trace_id` that it had. Raises BadInput, ModelError, or a MemoryFault
+    where the record itself is out of reach."""
+    with house.recorder.turn(incoming, house.model.name, trace_id) as trace:
+        heard = await hear(house, incoming)
+        trace.heard(heard.message_id)
+        scene, shown = await set_the_scene(house, heard)
+        turn = _at_hand(house, heard, scene, shown)
+        thought = await think(
+            house.model, house.settings, build_messages_for_model(scene), turn, on_text, house.tools
+        )
+        message_id, work = await answer(house, heard, thought, turn.recalled, ours=settle, trace=trace.id)
+        kept = [decision for id in work if settle for decision in await house.aftercare.do(id)]
+        reply = Reply(
+            message=thought.answer.message,
+            memories=(*turn.decisions, *kept),
+            tools=thought.tools,
+            trace_id=trace.id,
+            model=house.model.name,
+            calls=thought.calls,
+            message_id=message_id,
+            usage=thought.usage,
+        )
+        trace.answered(reply)
+    house.aftercare.wake()
+    return reply
+
+
+def _at_hand(house: House, heard: "Heard", scene: Scene, shown: frozenset[str]) -> TurnContext:
+    """What the tools of this turn work with."""
+    return TurnContext(
+        user=heard.incoming.user,
+        place=heard.incoming.place,
+        text=heard.incoming.text,
+        message_id=heard.message_id,
+        shown=shown,
+        clock=house.clock,
+        recall=house.recall,
+        remembering=house.remembering,
+        tasks=house.tasks,
+        knowledge=house.knowledge,
+        knowledge_characters=house.budgets.knowledge.characters,
+        zone=scene.known.zone,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    incoming: Incoming
+    message_id: str | None
+    """None when anonymous: nothing of an anonymous turn is kept."""
+
+
+async def hear(house: House, incoming: Incoming) -> Heard:
+    """Step 1."""
+    incoming = _readable(incoming)
+    if incoming.user is None:
+        return Heard(incoming, None)
+    message = Message(
+        id=new_id(),
+        conversation_id=incoming.conversation_id,
+        role="user",
+        author=incoming.speaker,
+        text=incoming.text,
+        sent_at=incoming.sent_at,
+    )
+    async with house.database.write() as connection:
+        await house.transcript.append(
+            connection, message, user=incoming.user, place=incoming.place, now=house.clock()
+        )
+    return Heard(incoming, message.id)
+
+
+async def set_the_scene(house: House, heard: Heard) -> tuple[Scene, frozenset[str]]:
+    """Step 2. With the scene, the ids of what it shows: messages, facts, the summary."""
+    with span("scene") as here:
+        scene, shown = await _scene(house, heard)
+        if here:
+            here.data["scene"] = _to_trace(scene)
+    return scene, shown
+
+
+def _to_trace(scene: Scene) -> dict[str, Any]:
+    """What a trace keeps of it: all that was looked up."""
+    return {
+        "now": scene.now,
+        "known": scene.known,
+        "summary": scene.summary,
+        "knowledge": scene.knowledge,
+        "history": [message.id for message in scene.history],
+    }
+
+
+async def _scene(house: House, heard: Heard) -> tuple[Scene, frozenset[str]]:
+    incoming, now = heard.incoming, house.clock()
+    scene = Scene(
+        now,
+        incoming.speaker,
+        incoming.place,
+        (),
+        incoming.text,
+        persona=house.persona,
+        budgets=house.budgets,
+        instructions=incoming.instructions,
+    )
+    if incoming.user is None:
+        return replace(scene, history=_said_before(incoming, house.settings.history_messages)), frozenset()
+    user, place, talk = incoming.user, incoming.place, incoming.conversation_id
+    limit = house.settings.history_messages
+    last = await house.transcript.last(talk, incoming.audience, limit + 1)
+    before = [message for message in last if message.id != heard.message_id]
+    active = await house.conversations.of(talk, owner_of(user, place))
+    documents, passages = await _documents(house, incoming)
+    scene = within_budgets(
+        replace(
+            scene,
+            history=before[max(0, len(before) - limit) :] or _said_before(incoming, limit),
+            known=await what_is_known(house, incoming, now),
+            summary=active.summary if active else "",
+            knowledge=documents,
+        )
+    )
+    messages = {message.id for message in scene.history} | {str(heard.message_id)}
+    facts = {fact.id for fact in scene.known.long_term_facts}
+    summary = {active.id} if active and scene.summary else set()
+    return scene, frozenset(messages | facts | summary | passages)
+
+
+def _said_before(incoming: Incoming, limit: int) -> list[Message]:
+    """What the program says was said before. It is shown once, and is not part of the transcript."""
+    said = incoming.earlier[max(0, len(incoming.earlier) - limit) :]
+    return [
+        Message("", incoming.conversation_id, role, incoming.speaker, writable(text), incoming.sent_at)
+        for role, text in said
+    ]
+
+
+async def what_is_known(house: House, incoming: Incoming, now: datetime) -> UserContext:
+    """Of the person who speaks, as far as it may be read here: what they told of themselves, the facts and
+    the tasks that bear on what they say now."""
+    user, place = str(incoming.user), incoming.place
+    facts = await foremost(house.store, user, incoming.audience, now)
+    tasks = await house.tasks.relevant(
+        user, incoming.text, place=None if place.private else place.key, now=now
+    )
+    return replace(
+        await house.contexts.view(user, place),
+        long_term_facts=tuple(get_relevant_memories(facts, incoming.text)),
+        open_tasks=tuple(tasks),
+    )
+
+
+async def _documents(house: House, incoming: Incoming) -> tuple[str, frozenset[str]]:
+    """What documents say, where that is to be known first; and the ids of the passages."""
+    if not house.settings.knowledge_first:
+        return "", frozenset()
+    try:
+        found = await house.knowledge.search(incoming.text, incoming.audience, PASSAGES)
+    except MemoryFault as error:
+        log.warning("answering without documents: %s", error)
+        return "", frozenset()
+    return block_of(found, house.budgets.knowledge.characters)
+
+
+async def answer(
+    house: House,
+    heard: Heard,
+    thought: Thought,
+    recalled: Sequence[Hit],
+    *,
+    ours: bool = False,
+    trace: str | None = None,
+) -> tuple[str | None, list[str]]:
+    """Step 4. Returns the reply's id in the transcript, and the ids of the work that is left to do; with
+    `ours` whoever asks does it."""
+    incoming, now = heard.incoming, house.clock()
+    if incoming.user is None:
+        return None, []
+    reply = Message(
+        id=new_id(),
+        conversation_id=incoming.conversation_id,
+        role="assistant",
+        author="hachi",
+        text=thought.answer.message,
+        sent_at=now,
+    )
+    left: list[tuple[str, dict[str, Any], str | None]] = []
+    if thought.answer.memories or linked(incoming.text, incoming.speaker):
+        payload = to_store(thought.answer.memories, incoming, heard.message_id, recalled)
+        left.append((STORE_MEMORIES, payload | {"trace": trace}, None))
+    if house.settings.look_back != "off":
+        left.append((LOOK_BACK, to_look_back(incoming) | {"trace": trace}, about(incoming)))
+    async with house.database.write() as connection:
+        if await missing(connection, [str(heard.message_id)]):
+            return None, []  # who said it was erased meanwhile: the answer is given, and not kept
+        await house.transcript.append(connection, reply, user=incoming.user, place=incoming.place, now=now)
+        work = [
+            await house.queue.add(connection, kind, incoming.user, payload, now, about=talk, ours=ours)
+            for kind, payload, talk in left
+        ]
+    return reply.id, work
+
+
+def _readable(incoming: Incoming) -> Incoming:
+    """The text without what cannot be kept or shown; BadInput where nothing can be made of it."""
+    text = writable(incoming.text).strip()
+    if not text:
+        raise BadInput("the message is empty")
+    if len(text) > MAX_MESSAGE:
+        raise BadInput(
+            f"the message has {len(text):,} characters, more than the {MAX_MESSAGE:,} that are read; "
+            "send it in parts"
+        )
+    return replace(incoming, text=text)

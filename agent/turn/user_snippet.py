@@ -1,0 +1,178 @@
+"""What is known of the person who speaks, as the few lines that the model sees of it.
+
+Values that people gave are quoted line by line (``> ``): nothing in them can look like a section, and the
+section says that they are data. What is said in our own words stands unquoted: it follows from values of a
+fixed form, such as "short".
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, tzinfo
+
+from agent.turn.budget import Budget, Purse
+from agent.turn.sentences import sentences
+from memory.people.profile import Preferences, Profile, UserContext, one_line
+from memory.records import Memory, Task
+
+FIRST_FACTS = 3
+"""So many facts come before anything that can be done without …"""
+MOST_FACTS = 7
+"""… and so many are shown at most."""
+FIRST_TASKS = 2
+SHORT_ID = 8
+"""Characters of an id that are enough to name a task."""
+LONGEST_NAME = 80
+"""Characters of a display name that are shown."""
+LONGEST_LINE = 300
+"""Characters of a name, a place or a task that are shown; what is cut ends in "…"."""
+
+
+def serialize_user_context_snippet(context: UserContext, budget: Budget, facts: int = MOST_FACTS) -> str:
+    """The lines that fit; empty where nothing is known. What comes first is what changes the answer most."""
+    shown = fitting(context, budget, facts)
+    lines = [
+        *manner(shown.preferences),
+        *_quoted(_profile(shown.profile)),
+        *_quoted(_notes("notes", shown.preferences.other_notes)),
+        *_quoted(_notes("themes", shown.conversation_themes)),
+        *_quoted(build_memory_context(shown.long_term_facts).splitlines()),
+        *_quoted(task_line(task, shown.zone) for task in shown.open_tasks),
+        *_quoted([f"summary: {line(shown.memory_summary, None)}"] if shown.memory_summary else []),
+    ]
+    return "\n".join(lines)
+
+
+def build_memory_context(memories: Iterable[Memory]) -> str:
+    """A line a memory: ``- [FACT] Mickael skis (importance: 0.9)``."""
+    return "\n".join(
+        f"- [{memory.type.upper()}] {line(memory.content, None)} "
+        f"(importance: {round(memory.importance, 2):g})"
+        for memory in memories
+    )
+
+
+def fitting(context: UserContext, budget: Budget, most_facts: int = MOST_FACTS) -> UserContext:
+    """The part of it that fits, whole items only: a fact that is too long makes room for the next one."""
+    purse = Purse(budget)
+    for text in manner(context.preferences):
+        purse.spend(text)  # how to answer is always said: it is short by its form
+    profile = _fitting_profile(context.profile, purse)
+    facts = list(context.long_term_facts[:most_facts])
+    tasks = list(context.open_tasks)
+    kept_facts = _fitting_facts(facts[:FIRST_FACTS], purse)
+    kept_tasks = _fitting_tasks(tasks[:FIRST_TASKS], context.zone, purse)
+    summary = _fitting_summary(context.memory_summary or "", purse)
+    kept_facts += _fitting_facts(facts[FIRST_FACTS:], purse)
+    notes = _fitting_notes("notes", context.preferences.other_notes, purse)
+    kept_tasks += _fitting_tasks(tasks[FIRST_TASKS:], context.zone, purse)
+    return replace(
+        context,
+        profile=profile,
+        preferences=context.preferences.model_copy(update={"other_notes": notes}),
+        long_term_facts=tuple(kept_facts),
+        open_tasks=tuple(kept_tasks),
+        memory_summary=summary,
+        conversation_themes=_fitting_notes("themes", context.conversation_themes, purse),
+    )
+
+
+def manner(preferences: Preferences) -> list[str]:
+    """How they want to be answered, as lines that begin with "Answer"."""
+    wishes = [
+        preferences.answer_length,
+        preferences.tone,
+        {None: None, True: "in bullet points", False: "without bullet points"}[preferences.prefers_bullets],
+        f"code examples: {preferences.code_examples}" if preferences.code_examples else None,
+    ]
+    said = [wish for wish in wishes if wish]
+    lines = [f"Answer them in: {preferences.language}"] if preferences.language else []
+    return lines + ([f"Answers: {'; '.join(said)}"] if said else [])
+
+
+def task_line(task: Task, zone: tzinfo) -> str:
+    due = f", due {moment(task.due, zone)}" if task.due else ""
+    return f"- [task {line(task.id[:SHORT_ID])}] {line(task.description)} ({task.status}{due})"
+
+
+def moment(at: datetime, zone: tzinfo) -> str:
+    """``2026-11-23 09:00 UTC+01:00``, in the person's zone."""
+    local = at.astimezone(zone)
+    return f"{local:%Y-%m-%d %H:%M} {offset(local)}"
+
+
+def offset(local: datetime) -> str:
+    written = f"{local:%z}"
+    return "UTC" if written == "+0000" else f"UTC{written[:3]}:{written[3:5]}"
+
+
+def line(text: str, longest: int | None = LONGEST_LINE) -> str:
+    """What people call themselves, their places and their tasks stays a line: it begins no section."""
+    shown = one_line(text)
+    return shown if longest is None or len(shown) <= longest else f"{shown[: longest - 1].rstrip()}…"
+
+
+_LABELS = {
+    "name": "name",
+    "role": "role",
+    "location": "lives in",
+    "level": "level",
+    "native_language": "native language",
+    "timezone": "time zone",
+    "goals": "goals",
+}
+
+
+def _profile_items(profile: Profile) -> list[tuple[str, str]]:
+    """(field, text) of what is known, in a fixed order."""
+    found = []
+    for name, label in _LABELS.items():
+        value = getattr(profile, name)
+        text = ", ".join(value) if isinstance(value, tuple) else value
+        if text:
+            found.append((name, f"{label}: {line(text, None)}"))
+    return found
+
+
+def _profile(profile: Profile) -> list[str]:
+    items = [text for _, text in _profile_items(profile)]
+    return ["; ".join(items)] if items else []
+
+
+def _fitting_profile(profile: Profile, purse: Purse) -> Profile:
+    single = _profile_items(profile.model_copy(update={"goals": ()}))
+    kept = {name: getattr(profile, name) for name, text in single if purse.take(f"> {text}")}
+    return Profile.model_construct(**kept, goals=_fitting_notes("goals", profile.goals, purse))
+
+
+def _fitting_summary(summary: str, purse: Purse) -> str | None:
+    kept: list[str] = []
+    for sentence in sentences(line(summary, None)):
+        if not purse.take(sentence if kept else f"> summary: {sentence}"):
+            break
+        kept.append(sentence)
+    return " ".join(kept) or None
+
+
+def _fitting_facts(facts: Sequence[Memory], purse: Purse) -> list[Memory]:
+    return [fact for fact in facts if purse.take(f"> {build_memory_context([fact])}")]
+
+
+def _fitting_tasks(tasks: Sequence[Task], zone: tzinfo, purse: Purse) -> list[Task]:
+    return [task for task in tasks if purse.take(f"> {task_line(task, zone)}")]
+
+
+def _fitting_notes(label: str, notes: Sequence[str], purse: Purse) -> tuple[str, ...]:
+    kept: list[str] = []
+    for note in notes:
+        text = line(note, None)
+        if purse.take(f" {text}" if kept else f"> {label}: {text}"):
+            kept.append(note)
+    return tuple(kept)
+
+
+def _notes(label: str, notes: Sequence[str]) -> list[str]:
+    return [f"{label}: {'; '.join(line(note, None) for note in notes)}"] if notes else []
+
+
+def _quoted(lines: Iterable[str]) -> list[str]:
+    return [f"> {text}" for text in lines]

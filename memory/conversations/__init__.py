@@ -1,0 +1,1 @@
+"""What was said: reading transcripts, and the summary of each conversation."""

@@ -1,0 +1,234 @@
+"""The active conversation: what has been said in it so far, in a few sentences, and how far they reach.
+
+The sentences are made elsewhere; here they are kept, one row for each conversation and owner, and handed to
+the index and to searches. What different people say in private is never one conversation, even where it bears
+the same id.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import takewhile
+from typing import Any
+
+from sqlalchemy import bindparam, case, func, literal, null, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.postgresql.dml import Insert as PostgresqlInsert
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+from sqlalchemy.dialects.sqlite.dml import Insert as SqliteInsert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import Audience, Place, user_key
+from memory.spans import new_id
+from memory.sql.engine import Database
+from memory.sql.messages import Line, Transcript
+from memory.sql.tables import active_conversations as table
+from memory.sql.tables import waits
+
+MOST_BEHIND = 100
+"""A summary that is more messages behind than this goes on with the last ones: a transcript that was imported
+into a conversation is not worked through. What is passed over stays in the transcript, and is found there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveConversation:
+    """A conversation as one owner heard it."""
+
+    id: str
+    """Of its summary, in searches and in the index: a uuid."""
+    conversation_id: str
+    owner: str
+    """Who may read it: ``place:P``, or ``user:U`` in private."""
+    mode: str | None
+    """What it is for, where somebody said so."""
+    summary: str
+    """Empty while there is none."""
+    covered: int
+    """The `seq` of the last message that the summary knows of; 0 before the first."""
+    updated_at: datetime
+    """When the summary last changed."""
+
+
+def owner_of(user: str, place: Place) -> str:
+    """Whose a conversation is that `user` has in `place`."""
+    return user_key(user) if place.private else place.key
+
+
+class Conversations:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._transcript = Transcript(database)
+
+    async def of(self, conversation: str, owner: str) -> ActiveConversation | None:
+        """None before anything has been kept of it."""
+        async with self._database.read() as connection:
+            row = (await connection.execute(_OF, {"conversation": conversation, "of": owner})).first()
+        return None if row is None else _active(row)
+
+    async def uncovered(self, conversation: str, user: str, place: Place, limit: int = 6) -> list[Line]:
+        """The oldest messages that the summary does not cover yet, in order: `limit` at most, and only up to
+        where another person begins to speak or to be answered, so that all have one `Line.user`.
+
+        Where more than `MOST_BEHIND` wait, it begins `limit` messages back from the newest: an imported
+        transcript takes one update, and not one for every `limit` of it.
+
+        Whoever is to update the summary reads `of` first and then this: what another worker covers in
+        between makes `update` say no, where the other way round the same would be told twice."""
+        owner = owner_of(user, place)
+        known = await self.of(conversation, owner)
+        covered = known.covered if known else 0
+        lines = await self._transcript.following(conversation, owner, covered, limit, most=MOST_BEHIND)
+        return list(takewhile(lambda line: line.user == lines[0].user, lines))
+
+    async def update(
+        self, conversation: str, owner: str, summary: str, *, after: int, covered: int, now: datetime
+    ) -> bool:
+        """`update_in`, in a transaction of its own."""
+        async with self._database.write() as connection:
+            return await self.update_in(
+                connection, conversation, owner, summary, after=after, covered=covered, now=now
+            )
+
+    async def update_in(
+        self,
+        connection: AsyncConnection,
+        conversation: str,
+        owner: str,
+        summary: str,
+        *,
+        after: int,
+        covered: int,
+        now: datetime,
+    ) -> bool:
+        """In the caller's transaction, keep a summary that reaches to the message `covered`, made from the
+        one that reached to `after` (0: from none). False, and nothing is changed, where another worker has
+        covered some of it meanwhile. The same words again only move `covered` on."""
+        if covered <= after:
+            return False
+        if after == 0:
+            await connection.execute(self._new(conversation, owner, now).on_conflict_do_nothing())
+        summary = summary.strip()
+        changes = table.c.summary != summary
+        moment = literal(now, table.c.updated_at.type)
+        moved = update(table).where(
+            table.c.conversation_id == conversation, table.c.owner == owner, table.c.covered == after
+        )
+        done = await connection.execute(
+            moved.values(
+                covered=covered,
+                summary=summary,
+                updated_at=case((changes, moment), else_=table.c.updated_at),
+                indexed_under=case((changes, null()), else_=table.c.indexed_under),
+                revision=case((changes, table.c.revision + 1), else_=table.c.revision),
+            )
+        )
+        return done.rowcount == 1
+
+    async def set_mode(self, conversation: str, owner: str, mode: str | None, now: datetime) -> None:
+        """Say what a conversation is for, before or after its first message; None takes it back."""
+        row = self._new(conversation, owner, now, mode=mode)
+        kept = row.on_conflict_do_update(
+            index_elements=[table.c.conversation_id, table.c.owner], set_={"mode": mode}
+        )
+        async with self._database.write() as connection:
+            await connection.execute(kept)
+
+    def _new(
+        self, conversation: str, owner: str, now: datetime, **given: Any
+    ) -> SqliteInsert | PostgresqlInsert:
+        insert = insert_sqlite if self._database.sqlite else insert_postgresql
+        about = {"conversation_id": conversation, "owner": owner, "updated_at": now}
+        return insert(table).values(id=new_id(), **about, **given)
+
+    # For searches.
+
+    async def by_ids(self, ids: Collection[str], audience: Audience) -> dict[str, ActiveConversation]:
+        """Those that the audience may read, and that have a summary; asking for none asks for nothing."""
+        if not ids:
+            return {}
+        given = {"ids": list(ids), "owners": list(audience.keys)}
+        async with self._database.read() as connection:
+            return {row.id: _active(row) for row in await connection.execute(_BY_IDS, given)}
+
+    async def newest(
+        self,
+        audience: Audience,
+        limit: int,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        exclude: Collection[str] = (),
+    ) -> list[ActiveConversation]:
+        """Those whose summary changed last, newest first; in a time, where one is given."""
+        query = select(table).where(table.c.owner.in_(audience.keys), table.c.summary != "")
+        query = query.where(table.c.updated_at >= since) if since else query
+        query = query.where(table.c.updated_at < until) if until else query
+        query = query.where(table.c.id.not_in(exclude)) if exclude else query
+        async with self._database.read() as connection:
+            rows = await connection.execute(
+                query.order_by(table.c.updated_at.desc(), table.c.id).limit(limit)
+            )
+            return [_active(row) for row in rows]
+
+    # For the index.
+
+    async def unindexed(self, generation: str, limit: int) -> list[tuple[ActiveConversation, int]]:
+        """Those whose summary the index of this generation does not show as it is, with the summary's
+        revision; those without one too, which it is not to show at all."""
+        async with self._database.read() as connection:
+            rows = await connection.execute(_UNINDEXED, {"generation": generation, "most": limit})
+            return [(_active(row), row.revision) for row in rows]
+
+    async def count_unindexed(self, generation: str) -> int:
+        query = select(func.count()).select_from(table).where(waits(table.c.indexed_under, generation))
+        async with self._database.read() as connection:
+            return (await connection.execute(query)).scalar_one()
+
+    async def mark_indexed(self, revisions: Mapping[str, int], generation: str) -> None:
+        """The index was given these revisions. One that has a newer one is due again, even where somebody has
+        put the newer one already: this one may have come after it."""
+        current = select(table.c.id, table.c.revision).where(table.c.id.in_(revisions))
+        async with self._database.write() as connection:
+            # Which one somebody is changing at this moment is passed over: that change makes it due.
+            rows = (await connection.execute(current.with_for_update(skip_locked=True))).all()
+            shown = [row.id for row in rows if row.revision == revisions[row.id]]
+            moved_on = [row.id for row in rows if row.revision != revisions[row.id]]
+            for ids, under in ((shown, generation), (moved_on, None)):
+                if ids:
+                    await connection.execute(
+                        update(table).where(table.c.id.in_(ids)).values(indexed_under=under)
+                    )
+
+    async def missing(self, ids: Collection[str]) -> set[str]:
+        """Which of these have no row any more."""
+        async with self._database.read() as connection:
+            rows = await connection.execute(select(table.c.id).where(table.c.id.in_(ids)))
+            return set(ids) - set(rows.scalars())
+
+
+# Built once, since every turn or search waits for them: building costs more than running.
+_OF = select(table).where(
+    table.c.conversation_id == bindparam("conversation"), table.c.owner == bindparam("of")
+)
+_BY_IDS = select(table).where(
+    table.c.id.in_(bindparam("ids", expanding=True)),
+    table.c.owner.in_(bindparam("owners", expanding=True)),
+    table.c.summary != "",
+)
+_UNINDEXED = (
+    select(table)
+    .where(waits(table.c.indexed_under, bindparam("generation")))  # type: ignore[arg-type]  # once it runs
+    .limit(bindparam("most"))
+)
+
+
+def _active(row: Any) -> ActiveConversation:
+    return ActiveConversation(
+        id=row.id,
+        conversation_id=row.conversation_id,
+        owner=row.owner,
+        mode=row.mode,
+        summary=row.summary,
+        covered=row.covered,
+        updated_at=row.updated_at,
+    )

@@ -1,0 +1,1 @@
+"""What goes away: expiry, clean-up, deletion, and the erasure of a person."""

@@ -1,1 +1,0 @@
-"""Alembic migrations; `memory.database` applies them."""

@@ -1,0 +1,1 @@
+"""What is known of a person: profile, tasks, reminders that are due; and the settings of a place."""

@@ -1,0 +1,97 @@
+"""Tasks that fall due: each due time is announced once, whichever process gets to it first.
+
+A due task is marked as announced (`tasks.reminded`) in the transaction that writes the piece of work which
+announces it. So two processes never announce the same; and one that dies between taking the work and sending
+leaves it in the queue, where it is done again. At worst somebody is reminded twice, never not at all.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select, update
+
+from memory.audience import Place
+from memory.records import Task
+from memory.sql.engine import Database
+from memory.sql.jobs import MAX_ATTEMPTS, REMIND, Work, WorkQueue
+from memory.sql.tables import tasks, work
+
+TOO_OLD = timedelta(days=30)
+"""What has been due for longer is not announced any more; it stays in the list of tasks."""
+AT_ONCE = 50
+"""Tasks that are taken in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """A task that is to be announced."""
+
+    task: Task
+    place: Place
+    """Where it was asked for."""
+
+
+class DueTasks:
+    """`prefixes` are the beginnings of the ids of people who can be told: tasks of others wait untouched."""
+
+    def __init__(self, database: Database, queue: WorkQueue) -> None:
+        self._database = database
+        self._queue = queue
+
+    async def take(self, prefixes: Collection[str], now: datetime) -> int:
+        """Turn what is due into work; how many tasks that were."""
+        total = 0
+        while taken := await self._take_some(prefixes, now):
+            total += taken
+        return total
+
+    async def _take_some(self, prefixes: Collection[str], now: datetime) -> int:
+        due = select(tasks).where(_due(now), _of(tasks.c.user_id, prefixes)).order_by(tasks.c.due)
+        async with self._database.read() as connection:  # most looks find nothing: no write lock for them
+            if (await connection.execute(due.limit(1))).first() is None:
+                return 0
+        async with self._database.write() as connection:
+            # What another process is taking at this moment is passed over, and is not due afterwards.
+            rows = (await connection.execute(due.limit(AT_ONCE).with_for_update(skip_locked=True))).all()
+            for row in rows:
+                same = update(tasks).where(tasks.c.id == row.id)
+                await connection.execute(same.values(reminded=row.due))
+                if now - row.due <= TOO_OLD:
+                    payload = {"task": row.id, "due": row.due.isoformat()}
+                    await self._queue.add(connection, REMIND, row.user_id, payload, now)
+        return len(rows)
+
+    async def waiting(self, prefixes: Collection[str], now: datetime) -> Sequence[str]:
+        """The ids of the pieces of work that may be done now, oldest first."""
+        due = and_(work.c.kind == REMIND, work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS)
+        query = select(work.c.id).where(due, _of(work.c.user_id, prefixes)).order_by(work.c.seq)
+        async with self._database.read() as connection:
+            return (await connection.execute(query.limit(AT_ONCE))).scalars().all()
+
+    async def announced_by(self, piece: Work) -> Reminder | None:
+        """What this piece of work is to announce; None where there is nothing to say any more: the task was
+        finished, put off or taken away."""
+        query: Select[Any] = select(*_COLUMNS, tasks.c.place).where(
+            tasks.c.id == piece.payload["task"], tasks.c.user_id == piece.user_id, tasks.c.status != "done"
+        )
+        async with self._database.read() as connection:
+            row = (await connection.execute(query)).first()
+        if row is None or row.due is None or row.due.isoformat() != piece.payload["due"]:
+            return None
+        return Reminder(Task(*row[:-1]), Place.of_key(row.place))
+
+
+_COLUMNS = [tasks.c[field.name] for field in fields(Task)]
+
+
+def _due(now: datetime) -> ColumnElement[bool]:
+    """Due, not done, and not announced for this due time."""
+    unannounced = or_(tasks.c.reminded.is_(None), tasks.c.reminded != tasks.c.due)
+    return and_(tasks.c.due <= now, tasks.c.status != "done", unannounced)
+
+
+def _of(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:
+    """Compared letter by letter, which LIKE on SQLite does not."""
+    return or_(*(func.substr(user, 1, len(prefix)) == prefix for prefix in prefixes))

@@ -1,0 +1,51 @@
+"""What is listened to in a place: only what is addressed to the companion, everything, or nothing."""
+
+from datetime import datetime
+from typing import Literal, cast, get_args
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+
+from memory.audience import Place
+from memory.sql.engine import Database
+from memory.sql.tables import messages, places
+
+Listening = Literal["mentions", "everything", "nothing"]
+LISTENING: tuple[Listening, ...] = get_args(Listening)
+
+
+class Places:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._insert = insert_sqlite if database.sqlite else insert_postgresql
+
+    async def listening(self, place: Place) -> Listening:
+        """As it was set for the place, or else for the nearest place around it; "mentions" where it never
+        was. In private everything is listened to."""
+        if place.private:
+            return "everything"
+        around = [where.key for where in place.containing()]
+        query = select(places.c.place, places.c.listening).where(places.c.place.in_(around))
+        async with self._database.read() as connection:
+            found = {row.place: row.listening for row in await connection.execute(query)}
+        return cast(Listening, next((found[key] for key in around if key in found), "mentions"))
+
+    async def last_of(self, user: str, within: Place) -> Place | None:
+        """Where in there the user last spoke in a place; None where they never did. For reaching them, and
+        never for telling anybody."""
+        there = messages.c.place.startswith(f"{within.key}/", autoescape=True)
+        query = select(messages.c.place).where(messages.c.user_id == user, messages.c.role == "user", there)
+        async with self._database.read() as connection:
+            key = (await connection.execute(query.order_by(messages.c.seq.desc()).limit(1))).scalar()
+        return None if key is None else Place.of_key(key)
+
+    async def set(self, place: Place, listening: Listening, by: str, now: datetime) -> None:
+        """`by` is the user who set it, who must be allowed to: that is the platform's to say. ValueError in
+        private, and for what is none of `LISTENING`."""
+        if place.private or listening not in LISTENING:
+            raise ValueError(f"what is listened to is set for a place: one of {', '.join(LISTENING)}")
+        values = {"listening": listening, "changed_by": by, "changed_at": now}
+        put = self._insert(places).values(place=place.key, **values)
+        async with self._database.write() as connection:
+            await connection.execute(put.on_conflict_do_update(index_elements=["place"], set_=values))

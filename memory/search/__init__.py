@@ -1,0 +1,1 @@
+"""Finding facts and messages: recall, ranking, and the explanation of both."""

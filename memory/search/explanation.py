@@ -1,0 +1,82 @@
+"""What a search had before it, and why each was left out: for whoever asks why something was not found."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory.search.ranking import Candidate, Lanes
+
+EXCERPT = 200
+"""Characters of a candidate's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    lanes: Lanes
+    """By the name of the lane the raw scores of the index, best first."""
+    candidates: Mapping[str, Candidate]
+    """What the record says of those that may be read."""
+    ranked: Sequence[tuple[str, float]]
+    limit: int
+    shown: frozenset[str]
+    """What the model has before its eyes already."""
+
+    def to_trace(self) -> dict[str, dict[str, list[Any]]]:
+        """One a candidate, best first; of what may not be read no more than its id. As columns, since there
+        may be two hundred of them, and their names would be most of it."""
+        refused = self._refused()
+        ids = [id for id, _ in self.ranked]
+        found = [self.candidates[id] for id in ids]
+        columns: dict[str, list[Any]] = {
+            "id": [*ids, *refused],
+            "kind": [one.kind for one in found],
+            "content": [one.text[:EXCERPT] for one in found],
+            "author": [one.author for one in found],
+            "created_at": [one.created_at for one in found],
+            "score": [round(score, 4) for _, score in self.ranked],
+        }
+        for name, hits in self.lanes.items():
+            scores = dict(hits)
+            columns[f"{LANES}{name}"] = [round(scores[id], 4) if id in scores else None for id in ids]
+        columns["left_out"] = [*map(self._why, range(len(ids)), self.ranked), *refused.values()]
+        rows = len(columns["id"])
+        return {
+            COLUMNS: {name: [*column, *[None] * (rows - len(column))] for name, column in columns.items()}
+        }
+
+    def _why(self, place: int, ranked: tuple[str, float]) -> str | None:
+        if ranked[1] <= 0.0:
+            return "nothing speaks for it"
+        return f"below the first {self.limit}" if place >= self.limit else None
+
+    def _refused(self) -> dict[str, str]:
+        seen = dict.fromkeys(id for hits in self.lanes.values() for id, _ in hits)
+        seen_already, gone = "the model sees it already", "gone, expired, or not to be read here"
+        return {
+            id: seen_already if id in self.shown else gone
+            for id in seen
+            if id in self.shown or id not in self.candidates
+        }
+
+
+COLUMNS = "columns"
+LANES = "lanes."
+
+
+def rows_of(told: Any) -> Any:
+    """What `to_trace` told, one dict a candidate; anything else as it is."""
+    if not isinstance(told, Mapping) or COLUMNS not in told:
+        return told
+    columns = told[COLUMNS]
+    rows: list[dict[str, Any]] = []
+    for values in zip(*columns.values(), strict=True):
+        row: dict[str, Any] = {}
+        for name, value in zip(columns, values, strict=True):
+            if value is None:
+                continue
+            if name.startswith(LANES):
+                row.setdefault("lanes", {})[name.removeprefix(LANES)] = value
+            else:
+                row[name] = value
+        rows.append(row)
+    return rows

@@ -1,0 +1,1 @@
+"""The database: engine, tables, migrations, and one module for each kind of row."""

@@ -1,0 +1,155 @@
+"""Which memories: the conditions that the store and its neighbours share, the statements that every search
+waits for, and rows read as records."""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Insert,
+    and_,
+    bindparam,
+    exists,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import Audience
+from memory.records import Memory
+from memory.sql.tables import Utc, memories, memory_aliases, memory_owners
+
+WAITING = 100
+"""How many memories that wait to be indexed are compared with a new statement at most."""
+
+
+def is_active() -> ColumnElement[bool]:
+    return memory_owners.c.superseded == 0
+
+
+def readable(audience: Audience) -> ColumnElement[bool]:
+    """The rows of `memories` that the audience may read: the twin of `Audience.may_read` in SQL."""
+    return held_by(audience.keys)
+
+
+def held_by(owners: Collection[str]) -> ColumnElement[bool]:
+    return exists().where(
+        memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner.in_(owners), is_active()
+    )
+
+
+def all_readable(audience: Audience) -> ColumnElement[bool]:
+    """The same rows, found from their owners: for reading many, where `readable` is for looking at some."""
+    held = select(memory_owners.c.memory_id).where(memory_owners.c.owner.in_(audience.keys), is_active())
+    return memories.c.id.in_(held)
+
+
+def unexpired(now: datetime) -> ColumnElement[bool]:
+    return or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
+
+
+def is_held(id: ColumnElement[str]) -> ColumnElement[bool]:
+    return exists().where(memory_owners.c.memory_id == id, is_active())
+
+
+async def index_again(connection: AsyncConnection, ids: Collection[str]) -> None:
+    due = update(memories).where(memories.c.id.in_(ids))
+    await connection.execute(due.values(indexed_under=None, revision=memories.c.revision + 1))
+
+
+_links = memory_owners.alias("links")
+_WITH_OWNERS = (
+    select(memories, _links.c.owner)
+    .outerjoin(_links, and_(_links.c.memory_id == memories.c.id, _links.c.superseded == 0))
+    .order_by(memories.c.created_at.desc(), memories.c.id)
+)
+
+# What every search and every statement waits for is built once: building costs more than running it.
+_GIVEN_OWNERS = exists().where(
+    memory_owners.c.memory_id == memories.c.id,
+    memory_owners.c.owner.in_(bindparam("owners", expanding=True)),
+    is_active(),
+)
+_GIVEN_NOW = or_(memories.c.expires_at.is_(None), memories.c.expires_at > bindparam("now", type_=Utc()))
+BY_IDS = _WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), _GIVEN_OWNERS, _GIVEN_NOW)
+_WAITING = select(memories.c.id).where(_GIVEN_OWNERS, memories.c.indexed_under.is_(None))
+CANDIDATES = _WITH_OWNERS.where(
+    or_(
+        memories.c.id.in_(bindparam("ids", expanding=True)),
+        memories.c.id.in_(_WAITING.order_by(memories.c.created_at.desc()).limit(WAITING)),
+    ),
+    _GIVEN_OWNERS,
+    _GIVEN_NOW,
+)
+ALIASES = (
+    select(memory_aliases.c.name, memory_aliases.c.other, memories.c.created_at)
+    .join(
+        memory_owners,
+        and_(
+            memory_owners.c.memory_id == memory_aliases.c.memory_id,
+            memory_owners.c.owner == memory_aliases.c.owner,
+            is_active(),
+        ),
+    )
+    .join(memories, memories.c.id == memory_aliases.c.memory_id)
+    .where(memory_aliases.c.owner.in_(bindparam("owners", expanding=True)), _GIVEN_NOW)
+    .order_by(memories.c.created_at, memory_aliases.c.name, memory_aliases.c.other)
+    .distinct()
+)
+
+
+def aliases_for(id: str, owner: str) -> Insert:
+    """What the memory says of names, for a further owner."""
+    theirs = select(
+        memory_aliases.c.memory_id, literal(owner), memory_aliases.c.name, memory_aliases.c.other
+    ).where(memory_aliases.c.memory_id == id)
+    return insert(memory_aliases).from_select(["memory_id", "owner", "name", "other"], theirs.distinct())
+
+
+async def fetch(
+    connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
+) -> list[Memory]:
+    return [memory for memory, _ in await fetch_revisions(connection, where, limit)]
+
+
+async def fetch_revisions(
+    connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
+) -> list[tuple[Memory, int]]:
+    """Newest first."""
+    if limit is not None:
+        newest = select(memories.c.id).where(where).order_by(memories.c.created_at.desc(), memories.c.id)
+        where = memories.c.id.in_(newest.limit(limit))
+    return with_owners(await connection.execute(_WITH_OWNERS.where(where)))
+
+
+def with_owners(rows: Iterable[Any]) -> list[tuple[Memory, int]]:
+    """Memories with their active owners, and their revisions, from rows of one memory and one owner each."""
+    found: dict[str, tuple[Any, set[str]]] = {}
+    for row in rows:
+        _, owners = found.setdefault(row.id, (row, set()))
+        if row.owner is not None:
+            owners.add(row.owner)
+    return [(_memory(row, owners), row.revision) for row, owners in found.values()]
+
+
+def _memory(row: Any, owners: Iterable[str]) -> Memory:
+    return Memory(
+        id=row.id,
+        content=row.content,
+        subjects=tuple(row.subjects),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        source=row.source,
+        type=row.type,
+        importance=row.importance,
+        last_accessed_at=row.last_accessed_at,
+        uses=row.uses,
+        user_id=row.user_id,
+        place=row.place,
+        message_id=row.message_id,
+        owners=frozenset(owners),
+    )

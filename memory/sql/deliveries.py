@@ -1,0 +1,33 @@
+"""Events of a platform that were taken already: platforms deliver some of them twice, also after a restart
+and to another replica."""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+
+from memory.sql.engine import Database
+from memory.sql.tables import deliveries
+
+KEPT = timedelta(days=7)
+"""No platform delivers again what is older."""
+PURGE_EVERY = timedelta(hours=1)
+
+
+class Deliveries:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._insert = insert_sqlite if database.sqlite else insert_postgresql
+        self._purged_at: datetime | None = None
+
+    async def first(self, source: str, id: str, now: datetime) -> bool:
+        """Whether nobody has taken the event yet; from now on, somebody has. `id` is what the platform
+        `source` calls it; of several who ask at once, one hears True."""
+        take = self._insert(deliveries).values(source=source, id=id, seen_at=now).on_conflict_do_nothing()
+        async with self._database.write() as connection:
+            taken = (await connection.execute(take)).rowcount
+            if self._purged_at is None or now - self._purged_at >= PURGE_EVERY:
+                await connection.execute(delete(deliveries).where(deliveries.c.seen_at < now - KEPT))
+                self._purged_at = now
+        return taken == 1

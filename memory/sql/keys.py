@@ -1,0 +1,170 @@
+"""Keys to the surfaces that others reach over a network: who may ask, and for whom.
+
+A user's key acts for that user alone. A service's key is for something trusted, such as a chat server,
+which says for whom it asks. A key is shown once, when it is made; kept is its SHA-256, by which it is
+looked up. It has 256 random bits, so nothing is gained by trying, nor by the time that a look-up of a
+digest takes.
+"""
+
+import hashlib
+import logging
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+from uuid import uuid4
+
+from sqlalchemy import Row, Select, insert, or_, select, update
+
+from memory.errors import MemoryFault, NotFound, StoreUnavailable
+from memory.sql.engine import Database
+from memory.sql.tables import api_keys
+
+log = logging.getLogger("hachi.keys")
+
+Kind = Literal["user", "service"]
+
+PREFIX = "hachi-"
+"""What every key begins with, so that one that leaked is recognised."""
+NOTED = timedelta(minutes=1)
+"""How exactly it is known when a key was last used."""
+LONGEST_NAME = 200
+"""Characters of a key's name, or of the user it acts for."""
+LONGEST_SECRET = 200
+"""What is longer is no key, and is not hashed."""
+
+
+class BadKey(MemoryFault):
+    """A key that cannot be made as it was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key as it is kept: without the secret."""
+
+    id: str
+    name: str
+    kind: Kind
+    user: str | None
+    """For whom it acts, of a user's key."""
+    admin: bool
+    """May see figures over everybody's data."""
+    created_at: datetime
+    last_used_at: datetime | None = None
+    """To the minute."""
+    revoked_at: datetime | None = None
+
+
+class Keys:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._any = False
+
+    async def create(
+        self, name: str, kind: Kind, user: str | None = None, admin: bool = False, *, now: datetime
+    ) -> tuple[Key, str]:
+        """The key, and its secret, which cannot be had again. Raises BadKey."""
+        if (kind == "user") != (user is not None):
+            raise BadKey("a key is a user's, who is named, or a service's, which names users itself")
+        named = _named(name, "key")
+        whose = None if user is None else _named(user, "user")
+        key = Key(str(uuid4()), named, kind, whose, admin, now)
+        secret = PREFIX + secrets.token_urlsafe(32)
+        row = {
+            "id": key.id,
+            "name": key.name,
+            "kind": key.kind,
+            "user_id": key.user,
+            "admin": int(admin),
+            "digest": digest(secret),
+            "created_at": now,
+        }
+        async with self._database.write() as connection:
+            await connection.execute(insert(api_keys).values(**row))
+        return key, secret
+
+    async def all(self) -> list[Key]:
+        """All of them, revoked ones too, the newest first."""
+        query = select(api_keys).order_by(api_keys.c.created_at.desc(), api_keys.c.id)
+        return await self._read(query)
+
+    async def exist(self) -> bool:
+        """Whether a key was ever made. One that was revoked counts: to take the last key away must not open
+        the door to everybody."""
+        if not self._any:  # a row never goes
+            self._any = bool(await self._read(select(api_keys).limit(1)))
+        return self._any
+
+    async def check(self, secret: str, now: datetime) -> Key | None:
+        """The key with this secret; None where there is none, or where it was revoked."""
+        if not secret.startswith(PREFIX) or len(secret) > LONGEST_SECRET:
+            return None
+        found = await self._read(
+            select(api_keys).where(api_keys.c.digest == digest(secret), api_keys.c.revoked_at.is_(None))
+        )
+        if not found:
+            return None
+        key = found[0]
+        if key.last_used_at is None or now - key.last_used_at >= NOTED:
+            await self._note_use(key, now)
+        return key
+
+    async def revoke(self, id: str, now: datetime) -> Key:
+        """By its id, or the first eight characters of it or more. From now on it opens nothing. Raises
+        NotFound."""
+        begun = 8 <= len(id) < 36
+        matches = api_keys.c.id.startswith(id.lower(), autoescape=True) if begun else api_keys.c.id == id
+        active = api_keys.c.revoked_at.is_(None)
+        found = await self._read(select(api_keys).where(matches, active)) if _plain(id) else []
+        if len(found) != 1:
+            raise NotFound(f"no key {id[:80]!r} that is not revoked; `hachi keys list` shows the ids")
+        async with self._database.write() as connection:
+            same = update(api_keys).where(api_keys.c.id == found[0].id)
+            await connection.execute(same.values(revoked_at=now))
+        return found[0]
+
+    async def _note_use(self, key: Key, now: datetime) -> None:
+        """Of many processes, or many questions at once, one writes."""
+        due = or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at <= now - NOTED)
+        try:
+            async with self._database.write() as connection:
+                noted = update(api_keys).where(api_keys.c.id == key.id, due).values(last_used_at=now)
+                await connection.execute(noted)
+        except StoreUnavailable as error:
+            log.warning("the use of key %s is not noted: %s", key.id, error)
+
+    async def _read(self, query: Select[tuple[object, ...]]) -> list[Key]:
+        async with self._database.read() as connection:
+            return [_key(row) for row in await connection.execute(query)]
+
+
+def digest(secret: str) -> str:
+    """What is kept of a key: SHA-256, in hexadecimal."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def _key(row: Row[tuple[object, ...]]) -> Key:
+    return Key(
+        id=row.id,
+        name=row.name,
+        kind=row.kind,
+        user=row.user_id,
+        admin=bool(row.admin),
+        created_at=row.created_at,
+        last_used_at=row.last_used_at,
+        revoked_at=row.revoked_at,
+    )
+
+
+def _plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
+def _named(text: str, what: str) -> str:
+    """One line that can be kept and printed."""
+    name = text.strip()
+    if not name or not name.isprintable():
+        raise BadKey(f"the {what} needs a name: one line of readable text")
+    if len(name) > LONGEST_NAME:
+        raise BadKey(f"the {what}'s name has {len(name)} characters, more than {LONGEST_NAME}")
+    return name

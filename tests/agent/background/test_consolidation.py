@@ -1,0 +1,556 @@
+"""Looking back after a turn: the summary, the person's context, facts and tasks; at one model call at most.
+
+The models are scripted: what they answer is given, what they are asked and what becomes of it is looked at.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from agents import ModelResponse, Usage
+from agents.exceptions import ModelTimeoutError
+from agents.models.interface import Model
+from agents.testing import assistant_message
+from scripted_server import Fail, Say, answer
+
+from agent import Companion
+from agent.background.consolidation import APPLY_UPDATES, LOOK_BACK, MESSAGES, NEWS, store_updates
+from agent.turn.turn import hear
+from memory.audience import Place, user_key
+from memory.errors import NotFound
+from memory.people.profile import MemoryUpdates
+
+OpenPet = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+
+OLD, NEW = "Ana drives a red car", "Ana sold her car"
+
+
+class Parrot(Model):
+    """Answers every message with the same words."""
+
+    async def get_response(self, *_: Any, **__: Any) -> ModelResponse:
+        item = assistant_message(json.dumps({"message": "I see.", "memories": []}))
+        return ModelResponse(output=[item], usage=Usage(), response_id=None)
+
+    def stream_response(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+
+class LooksBack(Parrot):
+    """Answers with what it is given, then with nothing new; keeps what it was asked."""
+
+    def __init__(self, *answers: Any, seconds: float = 0.0) -> None:
+        self.asked: list[str] = []
+        self._answers = list(answers)
+        self._seconds = seconds
+
+    async def get_response(self, *given: Any, **request: Any) -> ModelResponse:
+        asked = request["input"] if "input" in request else given[1]
+        self.asked.append(asked if isinstance(asked, str) else asked[0]["content"])
+        await asyncio.sleep(self._seconds)
+        answer = self._answers.pop(0) if self._answers else {}
+        if callable(answer):
+            answer = answer(self.asked[-1])
+        if isinstance(answer, Exception):
+            raise answer
+        written = answer if isinstance(answer, str) else json.dumps(answer)
+        return ModelResponse(output=[assistant_message(written)], usage=Usage(), response_id=None)
+
+
+async def talk(pet: Companion, *texts: str, user: str = "ana", settle: bool = True, **where: Any) -> None:
+    for text in texts:
+        await pet.respond(text, user=user, **where)
+        if settle:
+            await pet.settle()
+
+
+async def summary(pet: Companion, user: str = "ana", place: str | None = None) -> str:
+    where = Place.parse(place)
+    owner = user_key(user) if where.private else where.key
+    talk = f"dm:{user}" if where.private else where.key
+    active = await pet.conversations.of(talk, owner)
+    return active.summary if active else ""
+
+
+async def test_after_a_turn_one_call_brings_everything_up_to_date(open_pet: OpenPet) -> None:
+    model = LooksBack(
+        {
+            "summary": "Ana got the job in Lyon and will move in May.",
+            "new_facts": [{"text": "Ana got a job in Lyon", "importance": "high", "tags": ["Ana", "work"]}],
+            "new_preferences": [{"key": "tone", "value": "casual"}, {"key": "role", "value": "nurse"}],
+            "task_updates": [{"id": None, "description": "Find a flat in Lyon", "status": "open"}],
+        }
+    )
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await talk(pet, "I got the job in Lyon! I'm a nurse, you know. Relax your tone. I must find a flat.")
+
+    assert len(model.asked) == 1
+    known = await pet.context(user="ana")
+    assert await summary(pet) == "Ana got the job in Lyon and will move in May."
+    assert [(fact.content, fact.importance) for fact in known.long_term_facts] == [
+        ("Ana got a job in Lyon", 0.9)
+    ]
+    assert (known.preferences.tone, known.profile.role) == ("casual", "nurse")
+    assert [task.description for task in known.open_tasks] == ["Find a flat in Lyon"]
+
+
+async def test_a_fact_names_the_message_that_says_it(open_pet: OpenPet, rows: Rows) -> None:
+    fact = {"text": "Ana keeps two ferrets", "importance": "medium", "tags": []}
+
+    def found(asked: str) -> dict[str, Any]:
+        return {"new_facts": [fact]} if "ferrets" in asked else {}
+
+    model = LooksBack(found, found, found)
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await talk(pet, "hello", "I keep two ferrets", "and it is raining", settle=False)
+    await pet.settle()
+
+    [memory] = await pet.memories(user="ana")
+    [said] = rows("SELECT text FROM messages WHERE id = ?", memory.message_id)
+    assert said["text"] == "I keep two ferrets"
+
+
+async def test_the_next_prompt_has_the_summary_and_the_preferences(open_pet: OpenPet, server: Any) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat")
+    server.script(answer("Bravo!"), answer("Oui."))
+    found = {"summary": "Ana won.", "new_preferences": [{"key": "language", "value": "French"}]}
+    server.script_looking_back(Say(json.dumps(found)))
+
+    await talk(pet, "I won! Talk French to me from now on.", "again?")
+
+    assert "## This conversation so far\n> Ana won." in server.asked[1].system
+    assert "Answer them in: French" in server.asked[1].system
+    assert [len(server.asked), len(server.looked_back)] == [2, 2]
+
+
+async def test_a_summary_is_made_from_the_one_before_and_the_newest_messages_alone(open_pet: OpenPet) -> None:
+    model = LooksBack(*({"summary": f"Digest {n}."} for n in range(30)))
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await talk(pet, *(f"line number {n}" for n in range(20)))
+
+    last = model.asked[-1]
+    assert len(model.asked) == 20
+    assert "> Digest 18." in last
+    assert "line number 19" in last
+    assert "line number 17" not in last
+    assert len(last) <= len(model.asked[1]) + 10, "what it costs does not grow"
+
+
+async def test_turns_that_come_fast_are_looked_back_at_together(open_pet: OpenPet) -> None:
+    model = LooksBack(*({"summary": f"Digest {n}."} for n in range(9)), seconds=0.3)
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await talk(pet, *(f"line number {n}" for n in range(4)), settle=False)
+    await pet.settle()
+
+    assert len(model.asked) <= 3
+    for n in range(4):
+        assert sum(f"line number {n}" in asked for asked in model.asked) == 1, "each is looked at once"
+
+
+async def test_a_backlog_is_worked_off_some_messages_at_a_time(open_pet: OpenPet) -> None:
+    model = LooksBack(seconds=0.0)
+    pet = await open_pet(given=Parrot(), looking_back=model)
+    house = await pet.house()
+    await talk(pet, "the first")
+    asked = len(model.asked)
+    house.aftercare._stopped = True  # as if it were busy elsewhere
+    await talk(pet, *(f"line number {n}" for n in range(6)), settle=False)
+    house.aftercare._stopped = False
+
+    await pet.settle()
+
+    assert len(model.asked) - asked == 12 // MESSAGES
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "I have nothing to say about that.",
+        '{"summary": "Ana won.", "new_facts": [{"text": "Ana won", "importance": "enormous"}]}',
+        '{"summary": "Ana won.", "new_preferences": [{"key": "tone", "value": "pirate"}]}',
+        '{"summary": "Ana won.", "new_facts": [{"text": "Ana won", "importance": "hi',
+    ],
+)
+async def test_an_answer_that_does_not_validate_changes_nothing_and_is_counted(
+    open_pet: OpenPet, caplog: pytest.LogCaptureFixture, broken: str
+) -> None:
+    model = LooksBack(broken)
+    pet = await open_pet(given=Parrot(), looking_back=model)
+    await pet.set_context("tone", "formal", user="ana")
+    before = await pet.context(user="ana")
+
+    with caplog.at_level(logging.INFO, "hachi.upkeep"):
+        await talk(pet, "I won the race today, we decided to celebrate on Sunday.")
+
+    assert await pet.context(user="ana") == before
+    counted = [json.loads(r.message) for r in caplog.records if "memory_extraction" in r.message]
+    assert [(line["user_id"], line["ok"]) for line in counted] == [("ana", False)]
+    assert len(model.asked) == 1, "and it is not asked again for it"
+    assert "celebrate" in await summary(pet), "the conversation's summary goes on without the model"
+
+
+async def test_nothing_new_writes_nothing(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet(given=Parrot(), looking_back=LooksBack({}))
+
+    await talk(pet, "hello there")
+
+    assert rows("SELECT * FROM context_entries") == []
+    assert rows("SELECT * FROM memories") == []
+    assert rows("SELECT * FROM work") == []
+
+
+async def test_an_exchange_that_the_model_refuses_does_not_stand_in_the_way_of_the_next(
+    open_pet: OpenPet, server: Any, rows: Rows
+) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", model_retries=0)
+    server.script(answer("Oh."), answer("Bravo!"))
+    server.script_looking_back(Fail(400), Say(json.dumps({"summary": "Ana won."})))
+
+    await talk(pet, "We decided on something unspeakable.", "I won!")
+
+    assert len(server.looked_back) == 2
+    assert await summary(pet) == "Ana won."
+    assert rows("SELECT * FROM work") == []
+
+
+async def test_a_model_that_stays_away_is_done_without_in_the_end_and_few_calls_are_made(
+    open_pet: OpenPet, clock: Any, rows: Rows
+) -> None:
+    model = LooksBack(*[ModelTimeoutError(1.0)] * 99)
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await talk(pet, *(f"We decided to plant {n} trees." for n in range(5)))
+    for _ in range(9):
+        clock.advance(hours=1)
+        await pet.settle()
+
+    assert len(model.asked) <= 5 + 8
+    assert "trees" in await summary(pet)
+    assert rows("SELECT * FROM work") == []
+    assert await pet.queue.counts() == (0, 0)
+
+
+async def test_the_beginning_of_a_conversation_is_looked_at_too_when_the_model_is_back(
+    open_pet: OpenPet, clock: Any
+) -> None:
+    model = LooksBack(*[ModelTimeoutError(1.0)] * 5)
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await talk(pet, *(f"line number {n}" for n in range(5)))
+    clock.advance(hours=1)
+    await pet.settle()
+
+    for n in range(5):
+        assert any(f"line number {n}" in asked for asked in model.asked[5:])
+
+
+async def test_what_is_being_answered_is_looked_at_together_with_its_answer(open_pet: OpenPet) -> None:
+    model = LooksBack()
+    pet = await open_pet(given=Parrot(), looking_back=model)
+    house = await pet.house()
+    await talk(pet, "I row", place="acme/general")
+    await hear(house, pet._incoming("I sing", "ben", "acme/general", None, None))
+    await talk(pet, "I row every day", place="acme/general")
+
+    assert not any("I sing" in asked and "=>" not in asked.split("I sing")[1] for asked in model.asked)
+
+
+class Hangs(LooksBack):
+    """Answers nobody until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = asyncio.Event()
+
+    async def get_response(self, *given: Any, **request: Any) -> ModelResponse:
+        await self.let_go.wait()
+        return await super().get_response(*given, **request)
+
+
+async def test_one_whose_model_hangs_keeps_nobody_else_waiting(open_pet: OpenPet, server: Any) -> None:
+    model, people = Hangs(), [f"user{n}" for n in range(12)]
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", looking_back=model)
+    server.script(*(answer("Noted.", {"content": f"{user} is allergic to nuts"}) for user in people))
+
+    for user in people:
+        await pet.respond("hello", user=user)
+    async with asyncio.timeout(30):
+        for user in people:
+            while not await pet.memories(user=user):  # noqa: ASYNC110 - another task's doing
+                await asyncio.sleep(0.01)
+    model.let_go.set()
+    await pet.settle()
+
+    assert len(model.asked) == len(people)
+
+
+async def test_a_fact_that_was_taken_away_meanwhile_does_not_come_back(
+    open_pet: OpenPet, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", judge=True)
+    await pet.remember(OLD, user="ana")
+    server.script(answer("Oh!", {"content": NEW}))
+    server.script_looking_back(Say(json.dumps({"rulings": [{"pair": 1, "action": "replace"}]})))
+
+    async def taken_away_first(*given: Any) -> Any:
+        for memory in await pet.memories(user="ana"):
+            if memory.content == NEW:
+                await pet.delete_memory(memory.id, user="ana")
+        return await store_updates(*given)
+
+    monkeypatch.setattr("agent.background.consolidation.store_updates", taken_away_first)
+    await talk(pet, "I have sold my car")
+
+    assert [memory.content for memory in await pet.memories(user="ana")] == [OLD]
+
+
+async def test_a_task_that_was_finished_meanwhile_is_not_made_again(open_pet: OpenPet, clock: Any) -> None:
+    update = {"id": "null", "description": "Find a flat", "status": "open"}
+    pet = await open_pet(given=Parrot(), looking_back=LooksBack({"task_updates": [update]}))
+    found_at = clock()
+    await talk(pet, "I must find a flat")
+    await pet.tasks.put("ana", "Find a flat", "done", now=clock())
+
+    await pet.tasks.update("ana", "Find a flat", "open", now=clock(), found_at=found_at)
+
+    assert [task.status for task in await pet.tasks.list("ana", done=True)] == ["done"]
+
+
+async def test_a_task_is_named_by_its_id_however_the_model_writes_it(open_pet: OpenPet, clock: Any) -> None:
+    pet = await open_pet(given=Parrot(), looking_back=None)
+    task = await pet.tasks.put("ana", "Find a flat", "open", now=clock())
+    for written in (f"task {task.id[:8]}", f"[task {task.id[:8]}]", task.id[:8]):
+        assert (
+            MemoryUpdates(task_updates=[{"id": written, "status": "done"}]).task_updates[0].id == task.id[:8]
+        )
+    for written in ("", "null", "None"):
+        [update] = MemoryUpdates(
+            task_updates=[{"id": written, "description": "x", "status": "open"}]
+        ).task_updates
+        assert update.id is None
+
+
+async def test_what_is_deleted_is_not_summed_up_any_more(open_pet: OpenPet) -> None:
+    model = LooksBack({"memory_summary": "Ana had measles."})
+    pet = await open_pet(given=Parrot(), looking_back=model)
+    for n in range(12):
+        await pet.remember(f"Ana's trophy number {n} is a cup", user="ana", importance=0.9)
+    told = await pet.remember("Ana had measles", user="ana")
+    await talk(pet, "hello")
+    assert (await pet.context(user="ana")).memory_summary == "Ana had measles."
+
+    await pet.delete_memory(str(told.id), user="ana")
+
+    assert (await pet.context(user="ana")).memory_summary is None
+
+
+async def test_a_model_that_is_away_is_asked_again_later_and_nothing_is_lost(
+    open_pet: OpenPet, clock: Any, rows: Rows
+) -> None:
+    facts = [{"text": "Ana won", "importance": "high", "tags": []}]
+    model = LooksBack(ModelTimeoutError(1.0), {"summary": "Ana won.", "new_facts": facts})
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await talk(pet, "I won!")
+    assert await pet.memories(user="ana") == []
+    assert [row["kind"] for row in rows("SELECT kind FROM work")] == [LOOK_BACK]
+
+    clock.advance(seconds=2)
+    await pet.settle()
+
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana won"]
+    assert rows("SELECT * FROM work") == []
+
+
+async def test_a_crash_after_what_was_found_is_written_loses_none_of_it(
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, rows: Rows, clock: Any
+) -> None:
+    facts = [{"text": "Ana won", "importance": "high", "tags": []}]
+    model = LooksBack({"summary": "Ana won.", "new_facts": facts})
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    async def killed(*_: Any, **__: Any) -> None:
+        raise RuntimeError("as if the process had ended here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("agent.background.consolidation.store_updates", killed)
+        await talk(pet, "I won!")
+    assert await summary(pet) == "Ana won."
+    assert APPLY_UPDATES in [row["kind"] for row in rows("SELECT kind FROM work")]
+    clock.advance(minutes=5)
+
+    await pet.settle()
+
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana won"]
+    assert len(model.asked) == 1, "what was found is not looked for again"
+    assert rows("SELECT * FROM work") == []
+
+
+async def test_in_a_shared_place_each_persons_words_are_looked_at_as_theirs(open_pet: OpenPet) -> None:
+    model = LooksBack(
+        {"summary": "Ana rows.", "new_facts": [{"text": "Ana rows", "importance": "high", "tags": []}]},
+        {"summary": "Ana rows, Ben sings.", "new_preferences": [{"key": "role", "value": "singer"}]},
+    )
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await talk(pet, "I row", user="ana", place="acme/general", settle=False)
+    await talk(pet, "I sing", user="ben", place="acme/general", settle=False)
+    await pet.settle()
+
+    assert 'The person who spoke:\n> "ana"' in model.asked[0]
+    assert 'The person who spoke:\n> "ben"' in model.asked[1]
+    assert "I sing" not in model.asked[0]
+    assert (await pet.context(user="ben", place="acme/general")).profile.role == "singer"
+    assert (await pet.context(user="ana", place="acme/general")).profile.role is None
+    [memory] = await pet.memories(user="ana", place="acme/general")
+    assert memory.user_id == "ana"
+    assert await summary(pet, place="acme/general") == "Ana rows, Ben sings."
+
+
+async def test_what_was_found_in_private_is_not_known_in_a_channel(open_pet: OpenPet) -> None:
+    found = {
+        "summary": "Ana has measles.",
+        "new_facts": [{"text": "Ana has measles", "importance": "high", "tags": []}],
+        "new_preferences": [{"key": "location", "value": "Lyon"}],
+    }
+    model = LooksBack(found)
+    pet = await open_pet(given=Parrot(), looking_back=model)
+    await talk(pet, "I have measles, in Lyon")
+
+    await talk(pet, "hello all", place="acme/general")
+
+    known = await pet.context(user="ana", place="acme/general")
+    assert (known.long_term_facts, known.profile.location) == ((), None)
+    assert "measles" not in model.asked[1]
+    assert "Lyon" not in model.asked[1]
+
+
+async def test_nobody_is_looked_back_at_who_is_anonymous(open_pet: OpenPet, rows: Rows) -> None:
+    model = LooksBack()
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await pet.respond("I won!", user=None)
+    await pet.settle()
+
+    assert model.asked == []
+    assert rows("SELECT * FROM active_conversations") == []
+
+
+async def test_turned_off_the_answers_own_memories_are_kept_all_the_same(
+    open_pet: OpenPet, server: Any, rows: Rows
+) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", look_back="off")
+    server.script(answer("Bravo!", {"content": "Ana won the race"}))
+
+    await talk(pet, "I won the race! Be brief from now on.")
+
+    assert server.looked_back == []
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana won the race"]
+    assert rows("SELECT * FROM active_conversations") == []
+
+
+async def test_without_a_model_a_plain_digest_is_kept_and_plain_wishes_are_followed(
+    open_pet: OpenPet, server: Any
+) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", look_back="plain")
+    server.script(answer("Noted."), answer("Fine."))
+
+    await talk(pet, "Please keep your answers short. We decided to rent the flat in Lyon.", "hello?")
+
+    assert server.looked_back == []
+    assert (await pet.context(user="ana")).preferences.answer_length == "short"
+    assert "Lyon" in await summary(pet)
+    assert "Answers: short" in server.asked[1].system
+
+
+async def test_the_upkeep_model_may_be_another_one(open_pet: OpenPet, server: Any) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="big", api="chat", upkeep_model="small")
+    server.script(answer("Bravo!"))
+
+    await talk(pet, "I won!")
+
+    assert [asked.json["model"] for asked in (*server.asked, *server.looked_back)] == ["big", "small"]
+
+
+async def test_the_mode_of_a_conversation_steers_what_is_looked_for(open_pet: OpenPet) -> None:
+    model = LooksBack()
+    pet = await open_pet(given=Parrot(), looking_back=model, mode="work")
+
+    await talk(pet, "hello")
+    await pet.set_context("mode", "study", user="ana")
+    await talk(pet, "again")
+    await pet.set_context("mode", "", user="ana")
+    await talk(pet, "and again")
+
+    assert ["colleague" in asked for asked in model.asked] == [True, False, True]
+    assert "tutor" in model.asked[1]
+
+
+async def test_when_facts_outgrow_the_context_the_model_sums_them_up(open_pet: OpenPet, clock: Any) -> None:
+    model = LooksBack({}, {"memory_summary": "Ana is many things to many people."})
+    pet = await open_pet(given=Parrot(), looking_back=model)
+    await talk(pet, "hello")
+    for n in range(12):  # more than 500 characters hold
+        await pet.remember(f"Ana's trophy number {n} is a cup", user="ana", importance=0.9)
+
+    await talk(pet, "good morning")
+    clock.advance(minutes=1)
+    await talk(pet, "nothing new")
+    for n in range(NEWS):
+        await pet.remember(f"Ana's boat number {n} is blue", user="ana", importance=0.8)
+    await talk(pet, "still there?")
+
+    assert ["memory_summary" in asked for asked in model.asked] == [False, True, False, True]
+    assert (await pet.context(user="ana")).memory_summary == "Ana is many things to many people."
+
+
+@pytest.mark.parametrize(("ruled", "left"), [("replace", [NEW]), ("add", [OLD, NEW])])
+async def test_doubts_are_ruled_on_in_the_same_call(
+    open_pet: OpenPet, server: Any, ruled: str, left: list[str]
+) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", judge=True)
+    await pet.remember(OLD, user="ana")
+    calls = len(server.asked)
+    server.script(answer("Oh!", {"content": NEW}))
+    server.script_looking_back(Say(json.dumps({"rulings": [{"pair": 1, "action": ruled}]})))
+
+    await talk(pet, "I have sold my car")
+
+    [asked] = server.looked_back
+    assert OLD in asked.text
+    assert len(server.asked) - calls == 1, "the judge is not asked beside it"
+    kept = await pet.memories(user="ana")
+    assert sorted(memory.content for memory in kept) == left
+
+
+async def test_a_task_update_that_names_no_task_is_passed_over(open_pet: OpenPet) -> None:
+    update = {"id": "ffffffff", "description": "Nobody's task", "status": "done"}
+    pet = await open_pet(given=Parrot(), looking_back=LooksBack({"task_updates": [update]}))
+
+    await talk(pet, "done with that")
+
+    assert await pet.tasks.list("ana", done=True) == []
+    assert await pet.queue.counts() == (0, 0)
+    with pytest.raises(NotFound):
+        await pet.tasks.put("ana", "x", "done", now=pet.clock(), id="ffffffff")
+
+
+async def test_settling_may_be_given_a_limit_and_the_work_goes_on(open_pet: OpenPet) -> None:
+    model = Hangs()
+    pet = await open_pet(given=Parrot(), looking_back=model)
+    await pet.respond("hello", user="ana")
+
+    assert not await pet.settle(within=0.05)
+    model.let_go.set()
+    assert await pet.settle()
+
+    assert len(model.asked) == 1

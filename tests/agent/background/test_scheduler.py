@@ -1,0 +1,137 @@
+"""The jobs beside the conversation, at short intervals."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from agents.testing import ScriptedModel
+
+from agent import Companion, Settings
+from agent.background import scheduler as schedule
+from agent.background.worker import STORE_MEMORIES, to_store
+from agent.types import Incoming
+from memory.errors import IndexUnavailable
+from memory.records import Draft
+
+OpenPet = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+SOON = 0.05 / 60
+"""Minutes: twenty times a second."""
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not true():  # noqa: ASYNC110 - a row in a database sets no event
+            await asyncio.sleep(0.02)
+
+
+async def test_what_expires_is_purged_by_itself(
+    open_pet: OpenPet, clock: Any, rows: Rows, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "hachi.schedule")
+    pet = await open_pet(given=ScriptedModel(), upkeep=True, purge_minutes=SOON)
+    await pet.remember("Ana is in Rome", user="ana", ttl="1h")
+    await pet.remember("Ana likes tea", user="ana")
+    await asyncio.sleep(0.2)
+    assert len(rows("SELECT * FROM memories")) == 2
+
+    clock.advance(hours=1)
+
+    await _until(lambda: len(rows("SELECT * FROM memories")) == 1)
+    await _until(lambda: "purged 1 memories" in caplog.text)
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana likes tea"]
+
+
+async def test_work_that_another_process_left_is_done_by_itself(
+    open_pet: OpenPet, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
+    pet = await open_pet(given=ScriptedModel(), upkeep=True)
+    await pet.settle()
+    payload = to_store([Draft("Ana skis")], Incoming("", "ana", pet.clock()), None, [])
+    async with pet.database.write() as connection:
+        await pet.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
+
+    await _until(lambda: rows("SELECT content FROM memories") == [{"content": "Ana skis"}])
+
+
+async def test_the_index_is_tidied_by_itself_and_its_absence_is_a_line_in_the_log(
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(schedule, "OPTIMISE_SECONDS", 0.05)
+    pet = await open_pet(given=ScriptedModel(), upkeep=True)
+    await pet.remember("Ana likes tea", user="ana")
+    tidied = asyncio.Event()
+    optimise, away = pet.index.optimise, IndexUnavailable("the index is away")
+
+    async def once_away() -> None:
+        if "not tidied" not in caplog.text:
+            raise away
+        await optimise()
+        tidied.set()
+
+    monkeypatch.setattr(pet.index, "optimise", once_away)
+    await asyncio.wait_for(tidied.wait(), 20)
+
+    assert "the index is not tidied: the index is away" in caplog.text
+    assert [hit.content for hit in await pet.search_memories("tea", user="ana")] == ["Ana likes tea"]
+
+
+async def test_the_jobs_outlive_a_database_that_fails(
+    open_pet: OpenPet,
+    clock: Any,
+    rows: Rows,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
+    pet = await open_pet(given=ScriptedModel(), upkeep=True, purge_minutes=SOON)
+    await pet.remember("Ana is in Rome", user="ana", ttl="1h")
+    rows("ALTER TABLE memories RENAME TO memories_away")
+    rows("ALTER TABLE work RENAME TO work_away")
+    clock.advance(hours=1)
+    await _until(lambda: "the purge waits" in caplog.text)
+    await _until(lambda: "the queue waits" in caplog.text or "aftercare waits" in caplog.text)
+
+    rows("ALTER TABLE work_away RENAME TO work")
+    rows("ALTER TABLE memories_away RENAME TO memories")
+
+    await _until(lambda: rows("SELECT * FROM memories") == [])
+    assert "Traceback" not in caplog.text
+
+
+async def test_settings_that_do_not_fit_are_a_line_in_the_log(
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
+    await open_pet(openai_base_url="http://127.0.0.1:9/v1", upkeep=True)
+
+    await _until(lambda: "the queue waits: OPENAI_BASE_URL is set, so HACHI_MODEL" in caplog.text)
+
+
+async def test_the_jobs_end_with_the_companion(
+    home: Any, clock: Any, rows: Rows, light_embedder: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(home=home, embedder="bundled", purge_minutes=SOON)
+    async with Companion.open(settings, clock=clock, model=ScriptedModel()) as pet:
+        await pet.remember("Ana is in Rome", user="ana", ttl="1h")
+        await pet.settle()
+    clock.advance(hours=1)
+
+    await asyncio.sleep(0.3)
+
+    assert len(rows("SELECT * FROM memories")) == 1
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+async def test_without_upkeep_no_job_runs(open_pet: OpenPet, clock: Any, rows: Rows) -> None:
+    pet = await open_pet(given=ScriptedModel(), purge_minutes=SOON)
+    await pet.remember("Ana is in Rome", user="ana", ttl="1h")
+    clock.advance(hours=1)
+
+    await asyncio.sleep(0.2)
+
+    assert len(rows("SELECT * FROM memories")) == 1

@@ -1,0 +1,280 @@
+"""What is done after the reply, from the durable queue."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from agents.testing import ScriptedModel
+
+from agent import Companion, Incoming, Place
+from agent.background.consolidation import STORE_MEMORIES
+from agent.background.worker import from_stored, to_store
+from memory.erasure.removal import UNINDEX
+from memory.errors import IndexUnavailable
+from memory.records import Draft, Hit
+from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, Work
+
+OpenPet = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+async def pet(open_pet: OpenPet) -> Companion:
+    pet = await open_pet(given=ScriptedModel())
+    await pet.settle()  # what is done at the start is done
+    return pet
+
+
+async def _accept(pet: Companion, *contents: str, kind: str = STORE_MEMORIES) -> list[str]:
+    """Write work as a turn does, one piece a content; their ids."""
+    ids = []
+    for content in contents:
+        incoming = Incoming("so it is", "ana", pet.clock())
+        payload = to_store([Draft(content, ("ana",))], incoming, None, [])
+        async with pet.database.write() as connection:
+            ids.append(await pet.queue.add(connection, kind, "ana", payload, pet.clock()))
+    return ids
+
+
+async def _known(pet: Companion) -> list[str]:
+    return sorted(memory.content for memory in await pet.memories(user="ana"))
+
+
+async def test_waking_does_what_is_due_in_the_background(pet: Companion) -> None:
+    aftercare = (await pet.house()).aftercare
+    await _accept(pet, "Ana skis", "Ana has 2 cats")
+
+    aftercare.wake()
+    aftercare.wake()
+    await asyncio.sleep(0)
+    await aftercare.settle()
+
+    assert await _known(pet) == ["Ana has 2 cats", "Ana skis"]
+    assert await pet.queue.counts() == (0, 0)
+
+
+async def test_settling_where_nothing_is_due_returns(pet: Companion) -> None:
+    await pet.settle()
+    await pet.settle()
+
+    assert await _known(pet) == []
+
+
+async def test_settling_puts_what_was_learned_into_the_index(pet: Companion) -> None:
+    await _accept(pet, "Ana skis in Verbier")
+
+    await pet.settle()
+
+    assert await pet.index.count() == 1
+    assert await pet.indexing.due() == 0
+
+
+async def test_settling_notes_which_memories_were_used(pet: Companion, clock: Any) -> None:
+    await pet.remember("Ana likes tea", user="ana")
+    await pet.search_memories("tea", user="ana")
+    clock.advance(minutes=5)
+
+    await pet.settle()
+
+    [memory] = await pet.memories(user="ana")
+    assert (memory.uses, memory.last_accessed_at) == (1, clock())
+
+
+async def test_one_piece_is_done_at_once_and_tells_what_it_decided(pet: Companion) -> None:
+    aftercare = (await pet.house()).aftercare
+    first, second = await _accept(pet, "Ana skis", "Ana has 2 cats")
+
+    [decision] = await aftercare.do(second)
+
+    assert (decision.content, decision.action) == ("Ana has 2 cats", "add")
+    assert await _known(pet) == ["Ana has 2 cats"]
+    assert await aftercare.do(second) == [], "it is done"
+    assert (await aftercare.do(first))[0].content == "Ana skis"
+
+
+async def test_work_that_somebody_else_has_taken_is_left_to_them(pet: Companion, clock: Any) -> None:
+    aftercare = (await pet.house()).aftercare
+    [id] = await _accept(pet, "Ana skis")
+    assert await pet.queue.claim(clock(), id) is not None
+
+    aftercare.wake()
+    await pet.settle()
+    assert await _known(pet) == []
+
+    clock.advance(seconds=CLAIM.total_seconds())
+    await pet.settle()
+    assert await _known(pet) == ["Ana skis"], "they did not finish it"
+
+
+async def test_the_same_work_done_twice_stores_once(pet: Companion) -> None:
+    await _accept(pet, "Ana skis", "Ana skis", "Ana skis.")
+
+    await pet.settle()
+
+    assert await _known(pet) == ["Ana skis"]
+    assert len(await pet.search_memories("skis", user="ana")) == 1
+
+
+async def test_work_that_fails_is_tried_again_later_and_given_up_in_the_end(
+    pet: Companion, clock: Any, rows: Rows, caplog: pytest.LogCaptureFixture
+) -> None:
+    await _accept(pet, "Ana skis", kind="juggling")
+    waits = []
+
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        await pet.settle()
+        await pet.settle()
+        [row] = rows("SELECT attempts, last_error, due_at FROM work")
+        assert row["attempts"] == attempt, "not twice at once"
+        assert "no handler for work of the kind 'juggling'" in row["last_error"]
+        due = datetime.fromisoformat(row["due_at"]).replace(tzinfo=UTC)
+        waits.append((due - clock()).total_seconds())
+        clock.now = due
+
+    assert waits == [1, 4, 16, 64, 256, 1024, 3600, 3600]
+    assert await pet.queue.counts() == (0, 1)
+    await pet.settle()
+    assert [row["attempts"] for row in rows("SELECT attempts FROM work")] == [MAX_ATTEMPTS]
+    assert "attempt 1" in caplog.text
+
+
+async def test_a_failed_piece_does_not_hold_up_the_others(pet: Companion) -> None:
+    await _accept(pet, "?", kind="juggling")
+    await _accept(pet, "Ana skis")
+
+    await pet.settle()
+
+    assert await _known(pet) == ["Ana skis"]
+    assert await pet.queue.counts() == (1, 0)
+
+
+async def test_what_was_deleted_while_the_index_was_away_leaves_it_later(
+    pet: Companion, clock: Any, monkeypatch: pytest.MonkeyPatch, rows: Rows
+) -> None:
+    kept = await pet.remember("Ana likes tea", user="ana")
+    await pet.settle()
+
+    async def away(*_: Any) -> None:
+        raise IndexUnavailable("the index is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pet.index, "remove", away)
+        await pet.delete_memory(kept.id, user="ana")
+        await pet.settle()
+        assert [row["kind"] for row in rows("SELECT kind FROM work")] == [UNINDEX]
+        assert await pet.index.present([kept.id]) == {kept.id}
+
+    clock.advance(seconds=2)
+    await pet.settle()
+    assert await pet.index.present([kept.id]) == set()
+    assert rows("SELECT * FROM work") == []
+
+
+async def test_a_database_that_is_away_is_waited_for(
+    pet: Companion, rows: Rows, caplog: pytest.LogCaptureFixture
+) -> None:
+    aftercare = (await pet.house()).aftercare
+    [id] = await _accept(pet, "Ana skis")
+    rows("ALTER TABLE work RENAME TO work_away")
+
+    await pet.settle()
+    assert await aftercare.do(id) == [], "the reply it belongs to does not fail for it"
+
+    assert caplog.text.count("aftercare waits") == 2
+    rows("ALTER TABLE work_away RENAME TO work")
+    await pet.settle()
+    assert await _known(pet) == ["Ana skis"]
+
+
+async def test_stopping_finishes_what_is_begun_and_leaves_the_rest(
+    pet: Companion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aftercare = (await pet.house()).aftercare
+    await _accept(pet, "Ana skis", "Ana has 2 cats", "Ana lives in Oslo")
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    embed = pet.embedder.embed
+
+    async def slow(texts: Any) -> Any:
+        begun.set()
+        await go_on.wait()
+        return await embed(texts)
+
+    monkeypatch.setattr(pet.embedder, "embed", slow)
+    aftercare.wake()
+    await begun.wait()
+    stopping = asyncio.create_task(aftercare.stop())
+    await asyncio.sleep(0.05)
+    assert not stopping.done()
+
+    go_on.set()
+    await stopping
+
+    assert await _known(pet) == ["Ana skis"]
+    aftercare.wake()
+    await aftercare.settle()
+    assert await pet.queue.counts() == (2, 0), "it has stopped for good"
+
+
+async def test_stopping_before_anything_was_done_returns(pet: Companion) -> None:
+    await pet._build_house().aftercare.stop()
+
+
+async def test_what_an_earlier_process_left_is_taken_up_at_the_start(
+    open_pet: OpenPet, home: Any, clock: Any
+) -> None:
+    before = await open_pet(given=ScriptedModel())
+    [id] = await _accept(before, "Ana skis")
+    assert await before.queue.claim(clock(), id) is not None, "taken, and then the process was killed"
+
+    # The embedded index tells whether the process that took it is still there.
+    await before.index.close()
+    after = await open_pet(given=ScriptedModel())
+    await after.settle()
+
+    assert await _known(after) == ["Ana skis"]
+
+
+async def test_what_a_living_process_has_taken_is_not_taken_from_it(open_pet: OpenPet, clock: Any) -> None:
+    holder = await open_pet(given=ScriptedModel())
+    await holder.catch_up()
+    [id] = await _accept(holder, "Ana skis")
+    assert await holder.queue.claim(clock(), id) is not None
+
+    other = await open_pet(given=ScriptedModel())
+    await other.settle()
+
+    assert await _known(other) == []
+
+
+def test_what_is_stored_of_an_answer_is_read_back(clock: Any) -> None:
+    drafts = [
+        Draft("Ana skis", ("ana", "ski"), "7d", "preference", 0.9, "some-id"),
+        Draft("Ana has a cat"),
+    ]
+    incoming = Incoming("I ski", "ana", clock(), Place(("acme", "general")))
+    recalled = [Hit("m1", "message", "Ana likes snow", 0.4, clock(), author="Ana")]
+
+    payload = to_store(drafts, incoming, "message-id", recalled)
+    read, origin = from_stored(Work("w", STORE_MEMORIES, "ana", payload, 1))
+
+    assert read == drafts
+    assert (origin.user, origin.place, origin.said_at) == ("ana", incoming.place, clock())
+    assert (origin.message_id, origin.said) == ("message-id", "I ski")
+    assert [(hit.id, hit.kind, hit.content) for hit in origin.recalled] == [
+        ("m1", "message", "Ana likes snow")
+    ]
+
+
+async def test_the_log_says_what_failed_and_not_what_was_said(
+    pet: Companion, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    await _accept(pet, "Ana's secret is 4417", kind="juggling")
+
+    await pet.settle()
+
+    assert "juggling" in caplog.text
+    assert "4417" not in caplog.text

@@ -1,0 +1,385 @@
+"""Forgetting a person, as a program does it: turns that are going on, and what is kept in files."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import ModelResponse, Usage
+from agents.models.interface import Model
+from agents.testing import assistant_message
+
+from agent import Companion
+from agent.background.worker import STORE_MEMORIES, to_store
+from agent.surfaces.cli.log import events
+from agent.tracing import recorder
+from agent.tracing.store import Wanted
+from agent.types import Incoming
+from memory.audience import Audience, Place
+from memory.errors import StoreUnavailable
+from memory.records import Draft
+from memory.search.core_facts import _said
+
+OpenPet = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+TABLES = ("messages", "memories", "memory_owners", "tasks", "context_entries", "active_conversations", "work")
+
+
+class Waits(Model):
+    """Answers with a memory, once it is let; in the turn, or when it looks back."""
+
+    def __init__(self, answer: dict[str, Any], *, hold: str) -> None:
+        self.begun, self.go = asyncio.Event(), asyncio.Event()
+        self._answer = answer
+        self._hold = hold
+
+    async def get_response(self, *given: Any, **request: Any) -> ModelResponse:
+        if self._hold in str(request.get("input", given[1:2])):
+            self.begun.set()
+            await self.go.wait()
+        return ModelResponse(
+            output=[assistant_message(json.dumps(self._answer))], usage=Usage(), response_id=None
+        )
+
+    def stream_response(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+
+def left(rows: Rows) -> dict[str, int]:
+    found = {table: len(rows(f"SELECT * FROM {table}")) for table in TABLES}
+    return {table: count for table, count in found.items() if count}
+
+
+async def test_a_turn_that_is_going_on_brings_nothing_back(open_pet: OpenPet, rows: Rows) -> None:
+    model = Waits({"message": "So you ski!", "memories": [{"content": "Ana skis"}]}, hold="I ski")
+    pet = await open_pet(given=model)
+    turn = asyncio.create_task(pet.respond("I ski", user="ana", settle=True))
+    await model.begun.wait()
+
+    receipt = await pet.erase(user="ana")
+    model.go.set()
+    reply = await turn
+    await pet.settle()
+
+    assert receipt.verified
+    assert (reply.message, reply.message_id, reply.memories) == ("So you ski!", None, ())
+    assert left(rows) == {}
+    assert (await pet.erase(user="ana")).removed == {}
+
+
+async def test_looking_back_that_is_going_on_brings_nothing_back(open_pet: OpenPet, rows: Rows) -> None:
+    found = {
+        "summary": "Ana skis.",
+        "new_facts": [{"text": "Ana skis", "importance": "high", "tags": []}],
+        "new_preferences": [{"key": "role", "value": "nurse"}],
+        "task_updates": [{"description": "wax the skis", "status": "open"}],
+    }
+    model = Waits(found, hold="I ski")
+    pet = await open_pet(
+        given=Waits({"message": "I see", "memories": []}, hold="nothing"), looking_back=model
+    )
+    await pet.respond("I ski", user="ana")
+    await asyncio.wait_for(model.begun.wait(), 10)
+
+    await pet.erase(user="ana")
+    model.go.set()
+    await pet.settle()
+
+    assert left(rows) == {}
+
+
+async def test_work_that_was_taken_already_brings_nothing_back(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet()
+    said = {"id": "5c8a2f0e-0000-4000-8000-000000000000", "author": "Ana", "text": "I ski"}
+    await pet.import_messages([said | {"sent_at": pet.clock()}], user="ana")
+    payload = to_store([Draft("Ana skis")], Incoming("I ski", "ana", pet.clock()), said["id"], [])
+    async with pet.database.write() as connection:
+        id = await pet.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
+    piece = await pet.queue.claim(pet.clock(), id)
+    assert piece is not None
+    await pet.erase(user="ana")
+
+    [decision] = await (await pet.house()).aftercare._handle(piece)
+
+    assert decision.reason == "the message it came from has been erased"
+    assert left(rows) == {}
+
+
+async def test_what_is_said_while_they_are_erased_is_heard_afterwards(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet()
+    await pet.remember("Ana skis", user="ana")
+    await pet.respond("hello", user="ana")
+
+    receipt, reply, stream = await asyncio.gather(
+        pet.erase(user="ana"), pet.respond("my boat is green", user="ana"), read(pet, "and mine is fast")
+    )
+
+    assert receipt.verified
+    assert reply.message_id is not None
+    assert stream
+    said = [row["text"] for row in rows("SELECT text FROM messages WHERE role = 'user'")]
+    assert sorted(said) == ["and mine is fast", "my boat is green"]
+    assert rows("SELECT id FROM users") == [{"id": "ana"}]
+
+
+async def read(pet: Companion, text: str) -> str:
+    return "".join([piece async for piece in pet.stream(text, user="ana")])
+
+
+async def test_others_do_not_wait_for_it(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    async with asyncio.timeout(20):
+        await asyncio.gather(pet.erase(user="ana"), pet.erase(user="ana"), pet.respond("hi", user="ben"))
+
+
+async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet()
+    await pet.respond("hello", user="ana", place="acme/general")
+    await pet.erase(user="ana")
+
+    await pet.respond("hello again", user="ana", place="acme/general")
+
+    assert rows("SELECT id FROM users") == [{"id": "ana"}]
+    assert {row["owner"] for row in rows("SELECT owner FROM speakers")} == {
+        "user:ana",
+        "place:acme/general",
+    }
+    audience = Audience.of("ben", Place.parse("acme/general"))
+    assert await pet.transcript.authors(audience) == {"ana", "hachi"}
+
+
+# Traces.
+
+
+@pytest.fixture(params=["in the record", "elsewhere"])
+def traces_url(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
+    return None if request.param == "in the record" else f"sqlite:///{tmp_path / 'traces' / 'traces.db'}"
+
+
+def holding(folder: Path, word: bytes) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and word in path.read_bytes()]
+
+
+async def said_by(pet: Companion) -> list[str | None]:
+    await (await pet.house()).recorder.flush()
+    return [one.user for one in await pet.traces.list(Wanted(kinds=frozenset()), pet.clock(), 100)]
+
+
+async def test_traces_of_a_person_and_of_the_places_where_they_spoke_go(
+    open_pet: OpenPet, traces_url: str | None, tmp_path: Path
+) -> None:
+    pet = await open_pet(traces_url=traces_url, look_back="off")
+    await pet.respond("my zebrafish is called Otto", user="anna.q", settle=True)
+    await pet.respond("hello all", user="anna.q", place="acme/general")
+    for place in ("acme/general", "acme/general/thread", "acme/other", None):
+        await pet.respond("hello", user="ben", place=place)
+    assert len(await said_by(pet)) == 6
+
+    receipt = await pet.erase(user="anna.q")
+
+    assert receipt.verified
+    assert receipt.removed["traces"] == 4
+    assert await said_by(pet) == ["ben", "ben"]
+    for word in (b"zebrafish", b"anna.q"):
+        assert holding(tmp_path, word) == []
+    assert "traces" not in (await pet.erase(user="anna.q")).removed
+
+
+@pytest.mark.parametrize("written", [True, False])
+async def test_what_is_being_recorded_of_them_goes_too(
+    open_pet: OpenPet, traces_url: str | None, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    monkeypatch.setattr(recorder, "PAUSE", 0.1 if written else 3600.0)
+    model = Waits({"message": "So you ski!", "memories": [{"content": "Ana skis"}]}, hold="I ski")
+    pet = await open_pet(given=model, traces_url=traces_url)
+    await pet.respond("the general hello", user="ana", place="acme")
+    turns = [
+        asyncio.create_task(pet.respond("I ski", user="ana", settle=True)),
+        asyncio.create_task(pet.respond("I ski too", user="ben", place="acme")),
+        asyncio.create_task(pet.respond("I ski as well", user="ben")),
+    ]
+    await model.begun.wait()
+    await asyncio.sleep(0.3 if written else 0)  # until they are in the record as going on
+
+    receipt = await pet.erase(user="ana")
+    model.go.set()
+    await asyncio.gather(*turns)
+    await pet.settle()
+
+    assert receipt.verified
+    traces = await pet.traces.list(Wanted(), pet.clock())
+    assert [(one.user, one.said) for one in traces] == [("ben", "I ski as well")]
+
+
+async def test_a_turn_in_another_process_does_not_bring_its_trace_back(open_pet: OpenPet) -> None:
+    """There it is not known that somebody is erased; but what was written of it has gone."""
+    model = Waits({"message": "So you ski!", "memories": []}, hold="I ski")
+    pet, other = await open_pet(given=model), await open_pet()
+    await other.respond("hello", user="ana", place="acme")
+    turn = asyncio.create_task(pet.respond("I ski", user="ben", place="acme"))
+    await model.begun.wait()
+    await asyncio.sleep(0.5)
+    assert "ben" in await said_by(other)
+
+    await other.erase(user="ana")
+    model.go.set()
+    await turn
+    await pet.settle()
+
+    assert await other.traces.count(Wanted()) == 0
+
+
+async def test_an_erasure_says_so_where_the_traces_are_out_of_reach(
+    open_pet: OpenPet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pet = await open_pet(traces_url=f"sqlite:///{tmp_path / 'traces.db'}")
+    await pet.respond("I ski", user="ana")
+    await pet.settle()
+
+    async def away(*_: Any) -> int:
+        raise StoreUnavailable("traces.db: the disk cannot be written")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(pet.traces, "_delete", away)
+        with pytest.raises(StoreUnavailable, match=r"traces\.db"):
+            await pet.erase(user="ana")
+    receipt = await pet.erase(user="ana")
+    assert receipt.verified
+    assert receipt.removed["traces"] >= 1
+
+
+async def test_old_traces_go_by_themselves(open_pet: OpenPet, clock: Any) -> None:
+    pet = await open_pet(trace_days=2, look_back="off")
+    await pet.respond("hello", user="ana")
+    clock.advance(days=1)
+    await pet.respond("hello again", user="ana")
+    await (await pet.house()).recorder.flush()
+    clock.advance(days=1.5)
+
+    assert await pet.prune_traces() == 1
+    assert [one.said for one in await pet.traces.list(Wanted(), clock())] == ["hello again"]
+
+
+# Work of others.
+
+
+async def test_work_of_others_loses_what_they_were_shown(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet()
+    await pet.remember("Ana broke her left shoulder", user="ana", place="acme")
+    await pet.remember("Ben has a dog", user="ben", place="acme")
+    hits = await pet.recall.recent(Audience.of("ben", Place.parse("acme")), 5)
+    incoming = Incoming("what is new with Ana?", "ben", pet.clock(), Place.parse("acme"))
+    drafts = [Draft("Ana broke her left shoulder"), Draft("Ben asks after Ana")]
+    async with pet.database.write() as connection:
+        await pet.queue.add(
+            connection, STORE_MEMORIES, "ben", to_store(drafts, incoming, None, hits), pet.clock()
+        )
+
+    receipt = await pet.erase(user="ana")
+
+    [work] = rows("SELECT payload FROM work")
+    payload = json.loads(work["payload"])
+    assert [draft["content"] for draft in payload["drafts"]] == ["Ben asks after Ana"]
+    assert [hit["content"] for hit in payload["recalled"]] == ["Ben has a dog"]
+    assert receipt.verified
+
+
+# Files.
+
+
+async def test_lines_of_the_log_that_name_them_are_blanked(open_pet: OpenPet, home: Path) -> None:
+    pet = await open_pet()
+    await pet.remember("Ana's boat is called Gull", user="ana")
+    ana = {"event": "memory_decision", "user_id": "ana", "decisions": [{"fact": "Ana's boat is called Gull"}]}
+    told = {"event": "memory_decision", "user_id": "ben", "reason": "repeats 'Ana\\'s boat is called Gull'"}
+    ben = {"event": "memory_decision", "user_id": "ben", "decisions": []}
+    lines = [json.dumps(ana), json.dumps(told).replace("\\\\'", "'"), json.dumps(ben)]
+    text = "\n".join([*lines, "12:00 WARNING for ana: late", "12:01 WARNING banana: late", ""])
+    (home / "hachi.log").write_text(text)
+    (home / "hachi.log.2").write_text(text)
+
+    receipt = await pet.erase(user="ana")
+
+    assert receipt.removed["log lines"] == 6
+    for name in ("hachi.log", "hachi.log.2"):
+        after = (home / name).read_text()
+        assert len(after) == len(text)
+        assert [line for line in after.splitlines() if line.strip()] == [
+            lines[2],
+            "12:01 WARNING banana: late",
+        ]
+    assert [event["user_id"] for event in events(home, "memory_decision")] == ["ben", "ben"]
+
+
+async def test_a_log_that_is_written_meanwhile_loses_nothing(open_pet: OpenPet, home: Path) -> None:
+    pet = await open_pet()
+    await pet.remember("Ana skis", user="ana")
+    handler = logging.FileHandler(home / "hachi.log")
+    handler.emit(logging.LogRecord("x", 20, "", 0, "about ana", None, None))
+
+    await pet.erase(user="ana")
+    handler.emit(logging.LogRecord("x", 20, "", 0, "about ben", None, None))
+    handler.close()
+
+    assert (home / "hachi.log").read_text().split() == ["about", "ben"]
+
+
+async def test_what_they_typed_goes_and_what_others_typed_stays(open_pet: OpenPet, home: Path) -> None:
+    pet = await open_pet()
+    await pet.respond("my boat\nis green", user="ana")
+    await pet.respond("hello there", user="ben")
+    entries = ["my boat\nis green", "hello there", "my boat"]
+    history = "".join(
+        "\n# 2026-11-21\n" + "".join(f"+{line}\n" for line in entry.split("\n")) for entry in entries
+    )
+    (home / "chat_history").write_text(history)
+
+    receipt = await pet.erase(user="ana")
+
+    assert receipt.removed["typed lines"] == 1
+    from agent.surfaces.cli.terminal import ChatHistory
+
+    assert list(ChatHistory(home / "chat_history").load_history_strings()) == ["my boat", "hello there"]
+
+
+async def test_nothing_can_be_read_from_any_file_afterwards(open_pet: OpenPet, home: Path) -> None:
+    pet = await open_pet(given=None)
+    for number in range(5):
+        await pet.respond(f"my zebrafish number {number} is called Otto", user="anna.q", settle=True)
+        await pet.remember(f"Anna's zebrafish {number} lives in a bowl", user="anna.q", place="acme")
+        await pet.respond("hello", user="ben", place="acme")
+    await pet.settle()
+
+    receipt = await pet.erase(user="anna.q")
+
+    assert receipt.verified
+    for file in home.rglob("*"):  # noqa: ASYNC240 - of a test
+        if file.is_file():
+            held = file.read_bytes()
+            assert b"zebrafish" not in held, file
+            assert b"anna.q" not in held, file
+
+
+async def test_what_passed_by_is_not_kept_in_mind(open_pet: OpenPet) -> None:
+    cleared = []
+    pet = await open_pet()
+    pet.embedder.clear = lambda: cleared.append(True)  # type: ignore[attr-defined]
+    _said("Ana skis", ())
+
+    await pet.erase(user="ana")
+
+    assert _said.cache_info().currsize == 0
+    assert cleared == [True]
+
+
+async def test_an_erasure_needs_a_name(open_pet: OpenPet) -> None:
+    from agent.errors import BadInput
+
+    pet = await open_pet()
+    with pytest.raises(BadInput, match="the user needs a name"):
+        await pet.erase(user=" ")
+    assert await pet.preview_erase(user="ana") == {}

@@ -1,0 +1,155 @@
+"""Taking over a conversation that was held elsewhere."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from agents.testing import ScriptedModel, assistant_message
+
+from agent import Companion
+from agent.errors import BadInput
+from agent.services.transcripts import BATCH
+
+OpenPet = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+THEN = datetime(2025, 5, 1, 10, tzinfo=UTC)
+
+
+def line(at: int, **other: Any) -> dict[str, Any]:
+    minute = THEN + timedelta(minutes=at)
+    return {"id": f"m{at}", "author": "Ana", "text": f"line {at}", "sent_at": minute, **other}
+
+
+async def test_messages_keep_their_order_authors_and_times(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet()
+    messages = [
+        line(0),
+        line(1, author="Bob", sent_at="2025-05-01T12:01:00+02:00"),
+        line(2, author="hachi", role="assistant", text="Hello\x00 both"),
+    ]
+
+    assert await pet.import_messages(messages, user="ana") == 3
+
+    kept = rows("SELECT author, role, text, sent_at, user_id FROM messages ORDER BY seq")
+    assert [(row["author"], row["role"], row["text"]) for row in kept] == [
+        ("Ana", "user", "line 0"),
+        ("Bob", "user", "line 1"),
+        ("hachi", "assistant", "Hello both"),
+    ]
+    assert kept[1]["sent_at"] == "2025-05-01 10:01:00.000000"
+    assert {row["user_id"] for row in kept} == {"ana"}
+
+
+async def test_importing_again_changes_nothing(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet()
+    own = str(uuid4())
+    messages = [line(0), line(1, id=own), line(2, id=7)]
+
+    for _ in range(2):
+        assert await pet.import_messages(messages, user="ana") == 3
+
+    ids = [row["id"] for row in rows("SELECT id FROM messages ORDER BY seq")]
+    assert len(ids) == 3
+    assert ids[1] == own, "a uuid stays"
+    assert all(str(UUID(id)) == id for id in ids)
+
+
+async def test_the_same_ids_elsewhere_are_other_messages(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet()
+
+    await pet.import_messages([line(0)], user="ana")
+    await pet.import_messages([line(0)], user="bob")
+    await pet.import_messages([line(0)], user="ana", place="acme/general")
+    await pet.import_messages([line(0)], user="ana", conversation="letters")
+
+    assert len(rows("SELECT DISTINCT id FROM messages")) == 4
+
+
+async def test_messages_without_ids_get_new_ones(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet()
+
+    await pet.import_messages([line(0, id=None), line(0, id=None)], user="ana")
+
+    assert len(rows("SELECT DISTINCT id FROM messages")) == 2
+
+
+async def test_what_was_taken_over_is_the_history_of_the_next_turn(open_pet: OpenPet) -> None:
+    model = ScriptedModel([[assistant_message("Hello again.")]])
+    pet = await open_pet(given=model)
+    await pet.import_messages([line(0), line(1, role="assistant", author="hachi")], user="ana")
+
+    await pet.respond("hi", user="ana")
+
+    said = [(item["role"], item["content"]) for item in model.calls[0].input]
+    assert said == [("user", "line 0"), ("assistant", "line 1"), ("user", "hi")]
+
+
+async def test_messages_of_a_place_belong_to_the_place(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    await pet.import_messages([line(0, text="the boat is green")], user="ana", place="acme/general")
+
+    assert len(await pet.search_memories("boat", user="bob", place="acme/general")) == 1
+    assert len(await pet.search_memories("boat", user="ana")) == 1
+    assert await pet.search_memories("boat", user="bob") == []
+
+
+BAD = {
+    "no author": ({"author": None}, "message 3 has no 'author'"),
+    "no text": ({"text": None}, "message 3 has no 'text'"),
+    "no time": ({"sent_at": None}, "message 3 has no 'sent_at'"),
+    "a time without a zone": ({"sent_at": datetime(2025, 5, 1)}, "message 3: sent_at needs a time zone"),  # noqa: DTZ001
+    "a written time without one": (
+        {"sent_at": "2025-05-01T10:00:00"},
+        "message 3: sent_at needs a time zone",
+    ),
+    "a time that is none": ({"sent_at": "yesterday"}, "message 3: sent_at 'yesterday' is no ISO 8601 time"),
+    "a number for a time": ({"sent_at": 1746093600}, "message 3: sent_at needs a time zone"),
+}
+
+
+@pytest.mark.parametrize(("change", "told"), BAD.values(), ids=BAD.keys())
+async def test_a_bad_entry_names_its_number_and_nothing_is_half_taken_over(
+    open_pet: OpenPet, rows: Rows, change: dict[str, Any], told: str
+) -> None:
+    pet = await open_pet()
+    bad = {key: value for key, value in line(2, **change).items() if value is not None}
+
+    with pytest.raises(BadInput, match=told):
+        await pet.import_messages([line(0), line(1), bad, line(3)], user="ana")
+
+    assert rows("SELECT * FROM messages") == []
+
+
+async def test_an_entry_that_is_no_mapping_is_refused_by_its_number(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+
+    with pytest.raises(BadInput, match="message 2"):
+        await pet.import_messages([line(0), "hello"], user="ana")  # type: ignore[list-item]
+
+
+async def test_text_that_cannot_be_written_down_is_mended(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet()
+
+    await pet.import_messages([line(0, text="half \ud83d", author="A\x00na")], user="ana")
+
+    assert rows("SELECT author, text FROM messages") == [{"author": "Ana", "text": "half �"}]
+
+
+async def test_many_are_written_in_batches_that_are_told_of(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet()
+    told: list[int] = []
+
+    count = await pet.import_messages([line(at) for at in range(BATCH + 3)], user="ana", progress=told.append)
+
+    assert count == BATCH + 3
+    assert sum(told) == BATCH + 3, "as they come into the index"
+    assert rows("SELECT count(*) AS n FROM messages") == [{"n": BATCH + 3}]
+
+
+async def test_nothing_to_take_over_is_no_fault(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+
+    assert await pet.import_messages([], user="ana") == 0

@@ -1,0 +1,146 @@
+"""How much of something is shown: whole items, never more than the budget."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.turn.budget import BYTES_A_TOKEN, Budget, Purse, newest_that_fit, sentences_that_fit, tokens
+
+TEXTS = st.lists(st.text(max_size=30), max_size=12)
+BUDGETS = st.builds(Budget, st.integers(0, 200), st.sampled_from(["characters", "tokens"]))
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("500", Budget(500)),
+        (500, Budget(500)),
+        ("500 characters", Budget(500)),
+        ("500chars", Budget(500)),
+        ("1 character", Budget(1)),
+        (" 12,000 c ", Budget(12_000)),
+        ("24_000", Budget(24_000)),
+        ("125 tokens", Budget(125, "tokens")),
+        ("125T", Budget(125, "tokens")),
+        ("1 Token", Budget(1, "tokens")),
+        ("٥٠٠", Budget(500)),
+        ("0", Budget(0)),
+        (Budget(7, "tokens"), Budget(7, "tokens")),
+    ],
+)
+def test_a_budget_is_written_in_characters_or_tokens(written: str | int | Budget, meant: Budget) -> None:
+    assert Budget.parse(written) == meant
+
+
+@pytest.mark.parametrize(
+    "written", ["", "many", "-5", "5.5", "500 words", "tokens", "5 tokens more", "1e3", "²"]
+)
+def test_what_is_no_budget_is_told_what_to_write(written: str) -> None:
+    with pytest.raises(ValueError, match="such as 500 or 125 tokens"):
+        Budget.parse(written)
+
+
+@given(BUDGETS)
+def test_a_budget_is_read_as_it_is_shown(budget: Budget) -> None:
+    assert Budget.parse(str(budget)) == budget
+
+
+def test_tokens_are_counted_by_bytes_so_that_every_script_pays_its_due() -> None:
+    assert tokens("") == 0
+    assert tokens("four") == 1
+    assert tokens("fours") == 2
+    assert tokens("שלום") == 2
+    assert tokens("我们明天") == 3
+
+
+def test_half_a_surrogate_pair_can_be_counted() -> None:
+    assert tokens("\ud83d") == 1
+    assert Purse(Budget(1, "tokens")).take("\ud83d")
+
+
+def test_a_budget_in_characters_for_what_is_counted_so() -> None:
+    assert Budget(10).characters == 10
+    assert Budget(10, "tokens").characters == 10 * BYTES_A_TOKEN
+
+
+@given(st.text(), BUDGETS)
+def test_a_text_costs_its_characters_or_its_tokens(text: str, budget: Budget) -> None:
+    assert budget.cost(text) == (tokens(text) if budget.unit == "tokens" else len(text))
+
+
+@given(TEXTS, BUDGETS)
+def test_lines_that_were_paid_for_keep_within_the_budget(texts: list[str], budget: Budget) -> None:
+    purse = Purse(budget)
+
+    kept = [text for text in texts if purse.take(text)]
+
+    assert budget.cost("\n".join(kept)) <= budget.amount
+
+
+@given(TEXTS, st.sampled_from(["characters", "tokens"]), st.randoms())
+def test_what_fits_exactly_fits_in_any_order(texts: list[str], unit: str, random: object) -> None:
+    exact = Budget(Budget(0, unit).cost("\n".join(texts)), unit)  # type: ignore[arg-type]
+    random.shuffle(texts)  # type: ignore[attr-defined]
+    purse = Purse(exact)
+
+    assert all(purse.take(text) for text in texts)
+
+
+def test_what_does_not_fit_costs_nothing() -> None:
+    purse = Purse(Budget(5))
+
+    assert not purse.take("too long")
+    assert purse.take("short")
+    assert not purse.take("")
+
+
+def test_what_is_said_in_any_case_leaves_less_for_the_rest() -> None:
+    purse = Purse(Budget(10))
+    purse.spend("twelve chars")
+
+    assert not purse.take("")
+
+
+@given(TEXTS, BUDGETS)
+def test_the_newest_are_kept_without_a_gap_and_no_one_more_would_fit(
+    texts: list[str], budget: Budget
+) -> None:
+    items = list(enumerate(texts))
+
+    kept = newest_that_fit([(at, text) for at, text in items], budget)
+
+    assert kept == [at for at, _ in items][len(items) - len(kept) :]
+    assert budget.cost("\n".join(texts[at] for at in kept)) <= budget.amount
+    if len(kept) < len(items):
+        more = "\n".join(texts[len(texts) - len(kept) - 1 :])
+        assert budget.cost(more) > budget.amount
+
+
+def test_an_older_message_does_not_slip_past_a_long_one() -> None:
+    assert newest_that_fit([(1, "a"), (2, "b" * 50), (3, "c")], Budget(10)) == [3]
+
+
+@given(TEXTS, BUDGETS)
+def test_the_first_sentences_are_kept_and_none_after_one_that_does_not_fit(
+    texts: list[str], budget: Budget
+) -> None:
+    kept = sentences_that_fit(iter(texts), budget)
+
+    assert kept == texts[: len(kept)]
+    assert budget.cost(" ".join(kept)) <= budget.amount
+
+
+@given(st.text(max_size=60), st.sampled_from(["characters", "tokens"]))
+def test_a_single_sentence_may_fill_the_whole_budget(text: str, unit: str) -> None:
+    exact = Budget(Budget(0, unit).cost(text), unit)  # type: ignore[arg-type]
+
+    assert sentences_that_fit([text], exact) == [text]
+
+
+@given(st.text())
+def test_tokens_grow_with_the_text_and_are_never_more_than_its_bytes(text: str) -> None:
+    size = len(text.encode("utf-8", "replace"))
+
+    assert tokens(text) == math.ceil(size / BYTES_A_TOKEN) <= tokens(text + "x")

@@ -1,0 +1,510 @@
+"""The loop over a real server: what each request carries, and what comes of wrong tool calls."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import agents.tracing.processors
+import agents.tracing.setup
+import pytest
+from agents import Usage as SdkUsage
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from agents.tracing import set_trace_provider
+from agents.tracing.provider import DefaultTraceProvider
+from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
+from scripted_server import Call, Fail, Refuse, Say, ScriptedServer, answer
+
+from agent import Companion, Incoming
+from agent.models import keep_traces_here
+from agent.reply import FALLBACK
+from agent.tracing.trace import Usage
+from agent.turn import loop
+from agent.turn.model_run import SCHEMA
+from agent.turn.turn import take_turn
+from memory.errors import IndexUnavailable, StoreUnavailable
+from prompts import read
+
+PetAt = Callable[..., Awaitable[Companion]]
+
+TOOLS = {
+    # name: (asked for, all)
+    "search_memories": ({"query"}, {"query", "subjects", "limit"}),
+    "get_recent_memories": ({"limit"}, {"limit"}),
+    "search_knowledge": ({"query"}, {"query", "limit"}),
+    "remember": (
+        {"content", "subjects", "ttl"},
+        {"content", "subjects", "ttl", "type", "importance", "replaces"},
+    ),
+    "update_task": ({"id", "description", "status"}, {"id", "description", "status", "due"}),
+}
+
+
+async def test_the_model_is_offered_exactly_the_five_tools(
+    pet_at: PetAt, way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(way)
+    server.script(answer("Hi."))
+
+    await way.ask(pet, "hi", user="ana")
+
+    offered = server.asked[0].tools
+    assert offered.keys() == TOOLS.keys()
+    for name, (asked, known) in TOOLS.items():
+        parameters = offered[name]["parameters"]
+        assert (set(parameters["required"]), set(parameters["properties"])) == (asked, known)
+        assert parameters["type"] == "object"
+        assert parameters["additionalProperties"] is False
+        assert offered[name]["description"]
+
+
+async def test_arguments_have_types_bounds_and_choices(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(answer("Hi."))
+
+    await first_way.ask(pet, "hi", user="ana")
+
+    offered = {name: tool["parameters"]["properties"] for name, tool in server.asked[0].tools.items()}
+    nullable_text = [{"type": "string"}, {"type": "null"}]
+    assert offered["remember"]["subjects"]["items"] == {"type": "string"}
+    assert offered["remember"]["type"]["enum"] == ["fact", "preference", "insight"]
+    assert (offered["remember"]["importance"]["minimum"], offered["remember"]["importance"]["maximum"]) == (
+        0,
+        1,
+    )
+    assert offered["update_task"]["status"]["enum"] == ["open", "in_progress", "done"]
+    assert offered["search_memories"]["limit"]["maximum"] == 50
+    for tool, argument in [("remember", "ttl"), ("remember", "replaces"), ("update_task", "id")]:
+        assert [{"type": part["type"]} for part in offered[tool][argument]["anyOf"]] == nullable_text
+
+
+async def test_nothing_depends_on_what_a_provider_keeps(
+    pet_at: PetAt, way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(way)
+    server.script(Call("get_recent_memories", {"limit": 3}), answer("Hi."), answer("Hi again."))
+
+    await way.ask(pet, "hi", user="ana")
+    await way.ask(pet, "hi", user="ana")
+
+    assert len(server.asked) == 3
+    for asked in server.asked:
+        assert asked.json["store"] is False
+        assert not {"previous_response_id", "conversation", "prompt", "metadata"} & asked.json.keys()
+        assert asked.json["model"] == "tiny"
+        assert asked.json.get("stream", False) is way.streamed
+        assert asked.headers["authorization"] == "Bearer sk-test-4f1d2c"
+    assert server.asked[0].system.startswith(read("persona"))
+    assert server.asked[2].call_ids == [], "an earlier turn's calls are its own"
+
+
+@pytest.mark.parametrize("structured", ["schema", "object", "none"])
+async def test_the_form_of_the_answer_is_asked_for_as_the_server_bears_it(
+    pet_at: PetAt, way: Any, server: ScriptedServer, structured: str
+) -> None:
+    pet = await pet_at(way, structured=structured)
+    server.script(Call("get_recent_memories", {"limit": 1}), answer("Hi."))
+
+    reply, _ = await way.ask(pet, "hi", user="ana")
+
+    forms = {"schema": "json_schema", "object": "json_object", "none": None}
+    assert [(asked.form or {}).get("type") for asked in server.asked] == [forms[structured]] * 2
+    assert reply.message == "Hi."
+    if structured == "schema":
+        form = server.asked[0].form or {}
+        described = form.get("json_schema", form)
+        assert described["strict"] is True
+        assert described["schema"]["required"] == ["message", "memories"]
+
+
+WRONG = {
+    "a missing argument": (Call("search_memories", {}), "query"),
+    "an argument of the wrong kind": (Call("get_recent_memories", {"limit": "many"}), "limit"),
+    "a number out of bounds": (Call("search_memories", {"query": "tea", "limit": 5000}), "limit"),
+    "an unknown choice": (
+        Call("update_task", {"id": None, "description": "x", "status": "soonish"}),
+        "status",
+    ),
+    "a date that is none": (
+        Call("update_task", {"id": None, "description": "x", "status": "open", "due": "later"}),
+        "due",
+    ),
+    "a list in place of an object": (Call("search_memories", '["tea"]'), "one JSON object"),
+    "no JSON at all": (Call("search_memories", "tea, please"), "one JSON object"),
+    "an unknown tool": (Call("forget", {"id": "1"}), "search_memories, get_recent_memories"),
+    "an unknown id": (
+        Call("remember", {"content": "Ana is 30", "subjects": [], "ttl": None, "replaces": "beef0000"}),
+        "beef0000",
+    ),
+    "an unknown task": (Call("update_task", {"id": "t-77", "description": "x", "status": "done"}), "t-77"),
+}
+
+
+@pytest.mark.parametrize(("call", "told"), WRONG.values(), ids=WRONG.keys())
+async def test_a_wrong_call_comes_back_to_the_model_saying_what_is_wrong(
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, call: Call, told: str
+) -> None:
+    pet = await pet_at(one_streamed)
+    server.script(call, answer("Sorry, again."))
+
+    reply, _ = await one_streamed.ask(pet, "hm", user="ana")
+
+    [made] = reply.tools
+    [result] = server.asked[1].results
+    assert (made.name, made.ok, made.result) == (call.name, False, result)
+    assert told in json.loads(result)["error"]
+    assert "Traceback" not in result
+    assert reply.message == "Sorry, again."
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"query": "tea", "limit": 3',
+        "{'query': 'tea'}",
+        '```json\n{"query": "tea"}\n```',
+        '{"query": "tea",}',
+    ],
+)
+async def test_broken_json_in_a_call_is_mended(
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, written: str
+) -> None:
+    pet = await pet_at(one_streamed)
+    await pet.remember("Ana likes tea", user="ana")
+    server.script(Call("search_memories", written), answer("Tea!"))
+
+    reply, _ = await one_streamed.ask(pet, "what do I drink?", user="ana")
+
+    assert reply.tools[0].ok
+    assert "Ana likes tea" in server.asked[1].results[0]
+
+
+async def test_empty_and_repeated_call_ids_are_told_apart(
+    pet_at: PetAt, way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(way)
+    tea, milk = (Call("search_memories", {"query": word}, id="") for word in ("tea", "milk"))
+    again = Call("search_memories", {"query": "cake"}, id="call_a")
+    server.script([tea, milk], [again, again], again, answer("Nothing."))
+
+    reply, _ = await way.ask(pet, "what do I have?", user="ana")
+
+    assert reply.message == "Nothing."
+    assert [call.ok for call in reply.tools] == [True] * 5
+    ids = server.asked[3].call_ids
+    assert len(ids) == len(set(ids)) == len(server.asked[3].results) == 5
+    assert all(ids)
+
+
+async def test_a_tool_that_breaks_does_not_end_the_turn_and_its_cause_is_in_the_log(
+    pet_at: PetAt,
+    way: Any,
+    server: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pet = await pet_at(way)
+
+    async def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("the cause")
+
+    monkeypatch.setattr(pet.recall, "search", broken)
+    server.script(Call("search_memories", {"query": "tea"}), answer("I cannot look that up now."))
+
+    reply, _ = await way.ask(pet, "what do I drink?", user="ana")
+
+    assert reply.message == "I cannot look that up now."
+    assert [call.ok for call in reply.tools] == [False]
+    assert "search_memories broke" in server.asked[1].results[0]
+    assert "the cause" not in server.asked[1].results[0]
+    assert "ZeroDivisionError: the cause" in caplog.text
+
+
+@pytest.mark.parametrize("fault", [IndexUnavailable("the index is away"), StoreUnavailable("no database")])
+async def test_a_store_that_fails_is_told_to_the_model(
+    pet_at: PetAt,
+    first_way: Any,
+    server: ScriptedServer,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Exception,
+) -> None:
+    pet = await pet_at(first_way)
+
+    async def away(*_: Any, **__: Any) -> None:
+        raise fault
+
+    monkeypatch.setattr(pet.recall, "search", away)
+    server.script(Call("search_memories", {"query": "tea"}), answer("Later."))
+
+    reply, _ = await first_way.ask(pet, "tea?", user="ana")
+
+    assert json.loads(server.asked[1].results[0]) == {"error": str(fault)}
+    assert (reply.message, reply.tools[0].ok) == ("Later.", False)
+
+
+async def test_a_tool_that_takes_too_long_is_given_up(
+    pet_at: PetAt, one_streamed: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pet = await pet_at(one_streamed)
+
+    async def slow(*_: Any, **__: Any) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(pet.recall, "search", slow)
+    monkeypatch.setattr(loop, "TOOL_SECONDS", 0.05)
+    server.script(Call("search_memories", {"query": "tea"}), answer("It takes too long."))
+
+    reply, _ = await one_streamed.ask(pet, "tea?", user="ana")
+
+    assert reply.message == "It takes too long."
+    assert "did not end within 0.05 s" in server.asked[1].results[0]
+    assert [call.ok for call in reply.tools] == [False]
+
+
+async def test_tools_called_together_are_reported_in_the_order_they_were_asked_for(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pet = await pet_at(first_way)
+    recent = asyncio.Event()
+    search = pet.recall.search
+
+    async def after_the_other(*arguments: Any, **named: Any) -> Any:
+        await recent.wait()
+        return await search(*arguments, **named)
+
+    async def first(*_: Any) -> list[Any]:
+        recent.set()
+        raise IndexUnavailable("the index is away")
+
+    monkeypatch.setattr(pet.recall, "search", after_the_other)
+    monkeypatch.setattr(pet.recall, "recent", first)
+    server.script(
+        [Call("search_memories", {"query": "tea"}), Call("get_recent_memories", {"limit": 1})],
+        answer("Done."),
+    )
+
+    reply, _ = await first_way.ask(pet, "tea?", user="ana")
+
+    assert [(call.name, call.ok) for call in reply.tools] == [
+        ("search_memories", True),
+        ("get_recent_memories", False),
+    ]
+    assert [call.result for call in reply.tools] == server.asked[1].results
+
+
+async def test_a_refusal_is_said(pet_at: PetAt, way: Any, server: ScriptedServer) -> None:
+    pet = await pet_at(way)
+    server.script(Refuse("I would rather not."))
+
+    reply, shown = await way.ask(pet, "do something bad", user="ana")
+
+    assert reply.message == shown == "I would rather not."
+
+
+async def test_an_empty_answer_is_still_a_reply(pet_at: PetAt, way: Any, server: ScriptedServer) -> None:
+    pet = await pet_at(way)
+    server.script(Say(""))
+
+    reply, shown = await way.ask(pet, "hi", user="ana")
+
+    assert reply.message == shown == FALLBACK
+
+
+async def test_a_call_that_is_tried_again_does_not_cost_the_turn_a_call(
+    pet_at: PetAt, way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(way, max_turns=3)
+    look = Call("get_recent_memories", {"limit": 1})
+    server.script(look, Fail(503), Fail(429), look, answer("Found."))
+
+    reply, _ = await way.ask(pet, "hi", user="ana")
+
+    assert (reply.message, reply.calls) == ("Found.", 3)
+    assert [bool(asked.tools) for asked in server.asked] == [True] * 4 + [False]
+
+
+async def test_the_tokens_of_all_calls_are_counted_together(
+    pet_at: PetAt, way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(way)
+    server.script(Call("get_recent_memories", {"limit": 1}), answer("Found."))
+
+    reply, _ = await way.ask(pet, "hi", user="ana")
+
+    assert reply.usage == Usage(input=20, output=10)
+
+
+async def test_where_one_call_was_not_counted_no_number_is_told_for_all(
+    open_pet: Callable[..., Awaitable[Companion]],
+) -> None:
+    looking = ModelStep([function_call("get_recent_memories", {"limit": 1}, call_id="1")], usage=SdkUsage())
+    counted = SdkUsage(requests=1, input_tokens=9, output_tokens=2, total_tokens=11)
+    model = ScriptedModel([looking, ModelStep([assistant_message(answer("Here.").text)], usage=counted)])
+    pet = await open_pet(given=model)
+
+    reply = await pet.respond("hi", user="ana")
+
+    assert (reply.calls, reply.usage) == (2, Usage())
+
+
+async def test_a_model_that_streams_its_items_and_then_an_empty_response_is_understood(
+    open_pet: Callable[..., Awaitable[Companion]],
+) -> None:
+    def completed(item: Any) -> list[Any]:
+        whole = Response.model_construct(id="r", output=[], usage=None, status="completed")
+        return [
+            ResponseOutputItemDoneEvent.model_construct(type="response.output_item.done", item=item),
+            ResponseCompletedEvent.model_construct(type="response.completed", response=whole),
+        ]
+
+    looking = function_call("get_recent_memories", {"limit": 1}, call_id="")
+    said = assistant_message(answer("Here.").text)
+    model = ScriptedModel(
+        [ModelStep.stream(completed(looking)), ModelStep.stream(completed(looking)), [said]]
+    )
+    pet = await open_pet(given=model, max_turns=3)
+
+    stream = pet.stream("hi", user="ana")
+    shown = "".join([piece async for piece in stream])
+
+    assert shown == stream.reply.message == "Here."
+    assert len(stream.reply.tools) == 2
+
+
+async def test_a_brought_model_is_named_and_asked_for_nothing_special(
+    open_pet: Callable[..., Awaitable[Companion]],
+) -> None:
+    model = ScriptedModel([[assistant_message("Just text.")]])
+    pet = await open_pet(given=model)
+
+    reply = await pet.respond("hi", user="ana")
+
+    assert (reply.message, reply.model) == ("Just text.", "ScriptedModel")
+    [call] = model.calls
+    assert call.output_schema is None
+    assert call.model_settings.store is False
+    assert call.tracing.is_disabled()
+
+
+async def test_a_model_of_any_kind_will_do(open_pet: Callable[..., Awaitable[Companion]]) -> None:
+    class Events:
+        """An async iterator that is no generator."""
+
+        def __init__(self, events: list[Any]) -> None:
+            self._events = events
+
+        def __aiter__(self) -> "Events":
+            return self
+
+        async def __anext__(self) -> Any:
+            if not self._events:
+                raise StopAsyncIteration
+            return self._events.pop(0)
+
+    class Plain(ScriptedModel):
+        def stream_response(self, *_: Any, **__: Any) -> Any:
+            whole = Response.model_construct(
+                id="r", output=[assistant_message("Hello.")], usage=None, status="completed"
+            )
+            return Events([ResponseCompletedEvent.model_construct(type="response.completed", response=whole)])
+
+    pet = await open_pet(given=Plain())
+
+    stream = pet.stream("hi", user="ana")
+
+    assert "".join([piece async for piece in stream]) == "Hello."
+
+
+async def test_what_is_no_fault_of_the_model_is_not_made_one(
+    open_pet: Callable[..., Awaitable[Companion]],
+) -> None:
+    pet = await open_pet(given=ScriptedModel([[assistant_message(answer("Hello.").text)]]))
+    house = await pet.house()
+
+    def broken(text: str) -> None:
+        raise ZeroDivisionError("ours")
+
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        await take_turn(house, Incoming("hi", "ana", pet.clock()), broken)
+
+
+def test_the_form_of_the_answer_is_asked_for_and_not_enforced() -> None:
+    assert not SCHEMA.is_plain_text()
+    assert SCHEMA.validate_json("no JSON at all") == "no JSON at all"
+
+
+async def test_no_trace_leaves_and_the_exporter_is_never_built(
+    pet_at: PetAt, way: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-4f1d2c")
+    monkeypatch.setattr(agents.tracing.setup, "GLOBAL_TRACE_PROVIDER", None)
+    for made in ("_global_exporter", "_global_processor"):
+        monkeypatch.setattr(agents.tracing.processors, made, None)
+    pet = await pet_at(way)
+    server.script(Call("search_memories", {"query": "tea"}), answer("Hi."))
+
+    await way.ask(pet, "hi", user="ana")
+
+    assert agents.tracing.processors._global_exporter is None
+    assert agents.tracing.processors._global_processor is None
+    assert {asked.path for asked in server.asked} <= {"/v1/responses", "/v1/chat/completions"}
+
+
+def test_a_trace_provider_that_the_program_has_set_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents.tracing.setup, "GLOBAL_TRACE_PROVIDER", None)
+    theirs = DefaultTraceProvider()
+    set_trace_provider(theirs)
+
+    keep_traces_here()
+
+    assert agents.tracing.setup.GLOBAL_TRACE_PROVIDER is theirs
+
+
+async def test_what_is_said_beside_tool_calls_stands_on_lines_of_its_own(
+    pet_at: PetAt, way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(way)
+    aside = "Let me look that up in what you told me before. " * 12
+    server.script(
+        Say(aside, (Call("search_memories", {"query": "tea"}),)),
+        answer("a cup of green tea"),
+    )
+
+    reply, shown = await way.ask(pet, "what do I drink?", user="ana")
+
+    assert reply.message == "a cup of green tea"
+    if way.streamed:
+        before, _, after = shown.rpartition("\n")
+        assert after == reply.message
+        assert aside.startswith(before)
+        assert before
+    else:
+        assert shown == reply.message
+
+
+async def test_a_text_that_turns_out_otherwise_than_it_began_is_followed_by_the_answer(
+    pet_at: PetAt, way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(way)
+    draft = "The weather in Lyon will be fine all week, with some wind from the south in the evening. " * 6
+    server.script(Say(draft + answer("It will be fine.").text))
+
+    reply, shown = await way.ask(pet, "how will the weather be?", user="ana")
+
+    assert shown.endswith(reply.message)
+    assert "memories" not in shown
+    assert "{" not in shown
+
+
+async def test_a_tool_whose_name_nothing_can_write_is_one_that_there_is_not(open_pet: Any) -> None:
+    odd = function_call("search\ud83d", {}, call_id="a")
+    pet = await open_pet(given=ScriptedModel([[odd], [assistant_message("Sorry.")]]))
+
+    reply = await pet.respond("hello", user="ana")
+
+    assert reply.message == "Sorry."
+    [called] = reply.tools
+    assert not called.ok
+    assert "there are search_memories" in called.result

@@ -1,0 +1,196 @@
+"""What holds for the index in this process alone."""
+
+import shutil
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+import qdrant_edge
+
+from memory.errors import IndexUnavailable
+from memory.index import Index, Point, Question
+from memory.index.embedded import EdgeIndex
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ANNA = frozenset({"user:anna"})
+
+WRITER = """
+import asyncio, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+from memory.index import Point
+from memory.index.edge import EdgeIndex
+
+async def main():
+    index = await EdgeIndex.open(Path(sys.argv[1]), 4, "one")
+    print("open", index.generation, flush=True)
+    number = 1
+    while True:
+        now = datetime(2026, 11, 20, tzinfo=UTC)
+        point = Point(str(UUID(int=number)), "memory", frozenset({"user:anna"}), "dogs", [1, 0, 0, 0], now)
+        await index.put([point])
+        print(number, flush=True)
+        number += 1
+
+asyncio.run(main())
+"""
+
+
+def a_point(number: int) -> Point:
+    return Point(str(UUID(int=number)), "memory", ANNA, "dogs", [1, 0, 0, 0], NOW)
+
+
+def writing_to(folder: Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", WRITER, str(folder)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+async def test_everything_acknowledged_survives_a_kill(tmp_path: Path) -> None:
+    with writing_to(tmp_path / "index") as writer:
+        assert writer.stdout
+        generation = writer.stdout.readline().split()[1]
+        for line in writer.stdout:
+            if line == "300\n":
+                break
+        writer.send_signal(signal.SIGKILL)
+        rest = writer.stdout.read().split()
+    acknowledged = max([300, *map(int, rest)])
+    index = await EdgeIndex.open(tmp_path / "index", 4, "one")
+    wanted = [str(UUID(int=number)) for number in range(1, acknowledged + 1)]
+    assert index.generation == generation
+    assert await index.present(wanted) == set(wanted)
+    found = await index.search(Question(ANNA, NOW, text="dog", limit=acknowledged + 10))
+    assert len(found.words) in {acknowledged, acknowledged + 1}
+    await index.close()
+
+
+@pytest.mark.parametrize(("fingerprint", "anew"), [("one", False), ("two", False), ("one", True)])
+async def test_a_folder_in_use_is_left_alone(tmp_path: Path, fingerprint: str, anew: bool) -> None:
+    folder = tmp_path / "index"
+    with writing_to(folder) as writer:
+        assert writer.stdout
+        writer.stdout.readline()
+        with pytest.raises(IndexUnavailable) as refused:
+            await EdgeIndex.open(folder, 4, fingerprint, anew=anew)
+        assert "1\n" in (writer.stdout.readline(), writer.stdout.readline())
+        writer.kill()
+        writer.stdout.read()
+    assert str(refused.value) == (
+        f"the memory index in {folder} is in use by another hachi process; "
+        "stop it, or set QDRANT_URL so that several can share one"
+    )
+
+
+async def test_a_deleted_folder_is_made_again_as_another_generation(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "index"
+    index = await EdgeIndex.open(folder, 4, "one")
+    await index.put([a_point(1)])
+    await index.close()
+    shutil.rmtree(folder)
+    again = await EdgeIndex.open(folder, 4, "one")
+    assert again.generation != index.generation
+    assert await again.count() == 0
+    await again.close()
+
+
+@pytest.mark.parametrize("part", ["segments", "wal", "edge_config.json"])
+async def test_a_lost_part_never_passes_for_the_same_index_without_its_points(
+    tmp_path: Path, part: str
+) -> None:
+    index = await EdgeIndex.open(tmp_path, 4, "one")
+    await index.put([a_point(1)])
+    await index.close()
+    place = tmp_path / part
+    place.unlink() if place.is_file() else shutil.rmtree(place)
+    again = await EdgeIndex.open(tmp_path, 4, "one")
+    assert again.generation != index.generation or await again.count() == 1
+    await again.close()
+
+
+async def test_another_dimension_is_made_anew_beside_files_of_others(tmp_path: Path) -> None:
+    (tmp_path / "diary.txt").write_text("not ours")
+    await (await EdgeIndex.open(tmp_path, 4, "one")).close()
+    index = await EdgeIndex.open(tmp_path, 2, "two")
+    await index.put([Point(str(UUID(int=1)), "memory", ANNA, "dogs", [1, 0], NOW)])
+    assert await index.count() == 1
+    await index.close()
+    assert (tmp_path / "diary.txt").read_text() == "not ours"
+
+
+@pytest.mark.parametrize("damage", ["edge_config.json", "wal", "segments"])
+async def test_a_damaged_folder_is_told_and_can_be_made_anew(tmp_path: Path, damage: str) -> None:
+    await (await EdgeIndex.open(tmp_path, 4, "one")).close()
+    place = tmp_path / damage
+    for file in [place] if place.is_file() else [f for f in place.rglob("*") if f.is_file()]:
+        file.write_bytes(b"\xff" * 64)
+    with pytest.raises(IndexUnavailable, match="`hachi reindex` builds it anew") as told:
+        await EdgeIndex.open(tmp_path, 4, "one")
+    assert "\n" not in str(told.value)
+    index = await EdgeIndex.open(tmp_path, 4, "one", anew=True)
+    await index.put([a_point(1)])
+    assert await index.count() == 1
+    await index.close()
+
+
+async def test_a_creation_cut_short_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut_short(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(qdrant_edge.UpdateOperation, "upsert_points", cut_short, raising=False)
+        with pytest.raises(KeyboardInterrupt):
+            await EdgeIndex.open(tmp_path, 4, "one")
+    index = await EdgeIndex.open(tmp_path, 4, "one")
+    await index.put([a_point(1)])
+    assert await index.count() == 1
+    await index.close()
+
+
+async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(IndexUnavailable, match="cannot be kept in"):
+        await EdgeIndex.open(tmp_path / "file" / "index", 4, "one")
+
+
+async def test_a_closed_index_says_so_and_closes_twice(tmp_path: Path) -> None:
+    index: Index = await EdgeIndex.open(tmp_path, 4, "one")
+    await index.close()
+    await index.close()
+    with pytest.raises(IndexUnavailable, match="is closed"):
+        await index.count()
+
+
+async def test_a_vector_of_another_length_is_refused_in_one_line(tmp_path: Path) -> None:
+    index = await EdgeIndex.open(tmp_path, 4, "one")
+    with pytest.raises(IndexUnavailable, match="expected dim: 4, got 2"):
+        await index.put([Point(str(UUID(int=1)), "memory", ANNA, "dogs", [1, 0], NOW)])
+    await index.close()
+
+
+async def test_a_programming_error_is_not_taken_for_a_broken_index(tmp_path: Path) -> None:
+    index = await EdgeIndex.open(tmp_path, 4, "one")
+    with pytest.raises(ValueError, match="as UUID"):
+        await index.remove(["no uuid"])
+    await index.close()
+
+
+async def test_a_panic_of_the_engine_does_not_end_the_process(tmp_path: Path) -> None:
+    class PanicException(BaseException):
+        pass
+
+    class Panicking:
+        def count(self, _: object) -> int:
+            raise PanicException
+
+        def close(self) -> None: ...
+
+    index = await EdgeIndex.open(tmp_path, 4, "one")
+    await index.close()
+    index._shard = Panicking()  # type: ignore[assignment]
+    with pytest.raises(IndexUnavailable, match="PanicException"):
+        await index.count()

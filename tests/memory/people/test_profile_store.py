@@ -1,0 +1,231 @@
+"""User contexts as they are kept: who may know what was told where, and whose word holds."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory.audience import PRIVATE, Place
+from memory.people.profile import Entry, Profile, UserContext, context_of, entry_for
+from memory.people.profile_store import UserContexts
+from memory.sql.engine import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from random import Random
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ACME = Place.parse("acme")
+GENERAL = Place.parse("acme/general")
+RANDOM = Place.parse("acme/random")
+
+
+def said(field: str, value: str, minute: int = 0) -> Entry:
+    return entry_for(field, value, NOW + timedelta(minutes=minute))
+
+
+@pytest.fixture
+def contexts(database: Database) -> UserContexts:
+    return UserContexts(database)
+
+
+async def test_of_somebody_who_told_nothing_nothing_is_known(contexts: UserContexts) -> None:
+    assert await contexts.view("anna", PRIVATE) == UserContext()
+    assert await contexts.entries("anna", GENERAL) == []
+
+
+async def test_what_was_told_is_known_as_it_was_told(contexts: UserContexts) -> None:
+    told = [said("name", "אנה"), said("goals", "ski"), said("goals", "swim", 1), said("tone", "casual", 2)]
+    changed = await contexts.merge("anna", PRIVATE, told)
+    assert sorted(changed, key=str) == sorted(told, key=str)
+    assert set(await contexts.entries("anna", PRIVATE)) == set(told)
+    view = await contexts.view("anna", PRIVATE)
+    assert view == context_of(told)
+    assert view.profile == Profile(name="אנה", goals=("swim", "ski"))
+    assert view.last_updated == NOW + timedelta(minutes=2)
+
+
+async def test_what_one_told_is_not_known_of_another(contexts: UserContexts) -> None:
+    await contexts.merge("anna", GENERAL, [said("name", "Anna")])
+    assert await contexts.view("ben", GENERAL) == UserContext()
+    assert await contexts.view("ben", PRIVATE) == UserContext()
+
+
+async def test_in_a_place_only_what_was_told_there_or_around_it_is_known(contexts: UserContexts) -> None:
+    await contexts.merge("anna", PRIVATE, [said("location", "Lyon", 9), said("tone", "formal", 9)])
+    await contexts.merge("anna", ACME, [said("name", "Anna"), said("role", "engineer")])
+    await contexts.merge("anna", GENERAL, [said("role", "team lead", 1)])
+    await contexts.merge("anna", RANDOM, [said("role", "joker", 2)])
+    assert (await contexts.view("anna", GENERAL)).profile == Profile(name="Anna", role="team lead")
+    assert (await contexts.view("anna", ACME)).profile == Profile(name="Anna", role="engineer")
+    assert (await contexts.view("anna", GENERAL)).preferences.tone is None
+    assert (await contexts.view("anna", Place.parse("acme/gen"))).profile == Profile(
+        name="Anna", role="engineer"
+    )
+    private = await contexts.view("anna", PRIVATE)
+    assert private.profile == Profile(name="Anna", role="joker", location="Lyon")
+    assert private.preferences.tone == "formal"
+
+
+async def test_what_is_forgotten_in_private_is_still_known_where_it_was_told(contexts: UserContexts) -> None:
+    await contexts.merge("anna", GENERAL, [said("goals", "ski"), said("name", "Anna")])
+    await contexts.merge("anna", PRIVATE, [said("goals", "", 1), said("name", "", 1)])
+    assert (await contexts.view("anna", PRIVATE)).profile == Profile()
+    assert (await contexts.view("anna", GENERAL)).profile == Profile(name="Anna", goals=("ski",))
+
+
+async def test_a_summary_is_of_its_own_place_alone(contexts: UserContexts) -> None:
+    for place, text in ((PRIVATE, "in private"), (ACME, "in acme"), (GENERAL, "in general")):
+        await contexts.merge("anna", place, [said("memory_summary", text, len(place.path))])
+    assert (await contexts.view("anna", PRIVATE)).memory_summary == "in private"
+    assert (await contexts.view("anna", ACME)).memory_summary == "in acme"
+    assert (await contexts.view("anna", RANDOM)).memory_summary is None
+
+
+async def test_where_nothing_changes_nothing_is_written(contexts: UserContexts, database: Database) -> None:
+    told = [said("name", "Anna", 3), said("goals", "Ski", 3)]
+    await contexts.merge("anna", PRIVATE, told)
+    before = database.writes
+    assert await contexts.merge("anna", PRIVATE, told) == []
+    assert await contexts.merge("anna", PRIVATE, [said("name", "Ben", 2), said("goals", "ski", 1)]) == []
+    assert await contexts.merge("anna", PRIVATE, []) == []
+    assert database.writes == before
+
+
+async def test_a_repetition_is_nothing_new_and_yet_holds_against_what_was_said_before_it(
+    contexts: UserContexts,
+) -> None:
+    await contexts.merge("anna", PRIVATE, [said("tone", "casual")])
+    assert await contexts.merge("anna", PRIVATE, [said("tone", "casual", 9)]) == []
+    assert await contexts.merge("anna", PRIVATE, [said("tone", "formal", 5)]) == []
+    assert (await contexts.view("anna", PRIVATE)).preferences.tone == "casual"
+
+
+async def test_only_what_changes_is_told(contexts: UserContexts) -> None:
+    await contexts.merge("anna", PRIVATE, [said("name", "Anna"), said("tone", "casual")])
+    lengths = [said("name", "Anna", 1), said("tone", "formal", 1), said("level", "expert", 1)]
+    assert set(await contexts.merge("anna", PRIVATE, lengths)) == set(lengths[1:])
+
+
+async def test_what_is_forgotten_leaves_no_text_behind(contexts: UserContexts) -> None:
+    await contexts.merge("anna", PRIVATE, [said("goals", "ski"), said("goals", "swim"), said("name", "Anna")])
+    gone = [said("goals", "", 1), said("name", "", 1)]
+    assert set(await contexts.merge("anna", PRIVATE, gone)) == set(gone)
+    assert set(await contexts.entries("anna", PRIVATE)) == set(gone)
+    assert (await contexts.view("anna", PRIVATE)).profile == Profile()
+    assert await contexts.merge("anna", PRIVATE, [said("goals", "", 2)]) == []
+
+
+async def test_a_list_in_the_record_keeps_its_newest(contexts: UserContexts) -> None:
+    for minute in range(14):
+        await contexts.merge("anna", PRIVATE, [said("themes", f"theme {minute}", minute)])
+    themes = [f"theme {minute}" for minute in range(13, 1, -1)]
+    assert list((await contexts.view("anna", PRIVATE)).conversation_themes) == themes
+    assert len(await contexts.entries("anna", PRIVATE)) == 12
+
+
+async def test_merging_is_part_of_the_callers_transaction(contexts: UserContexts, database: Database) -> None:
+    told = [said("name", "Anna")]
+
+    async def given_up() -> None:
+        async with database.write() as connection:
+            assert await contexts.merge_in(connection, "anna", PRIVATE, told) == told
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        await given_up()
+    assert await contexts.entries("anna", PRIVATE) == []
+    async with database.write() as connection:
+        assert await contexts.merge_in(connection, "anna", PRIVATE, []) == []
+        await contexts.merge_in(connection, "anna", PRIVATE, told)
+    assert await contexts.entries("anna", PRIVATE) == told
+
+
+async def test_of_two_processes_that_write_at_once_the_later_statement_holds(
+    contexts: UserContexts, database_url: str, tmp_path: Path
+) -> None:
+    other = await Database.open(database_url, tmp_path)
+    elsewhere = UserContexts(other)
+    try:
+        minutes = list(range(12))
+        await asyncio.gather(
+            *(
+                each.merge("anna", PRIVATE, [said("name", f"Anna {m}", m), said("goals", f"goal {m}", m)])
+                for m in reversed(minutes)
+                for each in (contexts, elsewhere)
+            )
+        )
+    finally:
+        await other.close()
+    view = await contexts.view("anna", PRIVATE)
+    assert view.profile == Profile(name="Anna 11", goals=tuple(f"goal {m}" for m in range(11, 1, -1)))
+
+
+async def test_transactions_of_two_callers_wait_for_each_other(
+    contexts: UserContexts, database_url: str, tmp_path: Path
+) -> None:
+    """Neither may decide on what the other is about to change."""
+    other = await Database.open(database_url, tmp_path)
+    held, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> None:
+        async with other.write() as connection:
+            await UserContexts(other).merge_in(connection, "anna", PRIVATE, [said("name", "Anna", 9)])
+            held.set()
+            await go_on.wait()
+
+    async def quick() -> list[Entry]:
+        await held.wait()
+        asyncio.get_running_loop().call_later(0.1, go_on.set)
+        return await contexts.merge("anna", PRIVATE, [said("name", "Ben", 5), said("tone", "formal", 5)])
+
+    try:
+        _, changed = await asyncio.gather(slow(), quick())
+    finally:
+        await other.close()
+    assert changed == [said("tone", "formal", 5)]
+    assert (await contexts.view("anna", PRIVATE)).profile.name == "Anna"
+
+
+STATEMENTS = st.lists(
+    st.tuples(
+        st.sampled_from([PRIVATE, ACME, GENERAL]),
+        st.sampled_from(
+            [
+                *(("name", value) for value in ("Anna", "Ben", "")),
+                *(("goals", value) for value in (*map(str, range(12)), "")),
+                ("tone", "casual"),
+                ("memory_summary", "so far"),
+            ]
+        ),
+    ),
+    max_size=25,
+)
+
+
+EXAMPLES = count()
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(STATEMENTS, st.randoms(use_true_random=False))
+async def test_whatever_the_order_of_merges_the_view_is_the_same(
+    database: Database, statements: Sequence[tuple[Place, tuple[str, str]]], random: Random
+) -> None:
+    contexts = UserContexts(database)
+    example = next(EXAMPLES)
+    users = [f"in order {example}", f"in disorder {example}"]
+    told = [(place, said(*pair, minute)) for minute, (place, pair) in enumerate(statements)]
+    for user in users:
+        for place, entry in told:
+            await contexts.merge(user, place, [entry])
+        random.shuffle(told)
+    for place in (PRIVATE, ACME, GENERAL):
+        views = [await contexts.view(user, place) for user in users]
+        assert views[0] == views[1]

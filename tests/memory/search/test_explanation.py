@@ -1,0 +1,63 @@
+"""What a search says of what it had before it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from memory.search.explanation import EXCERPT, Considered, rows_of
+from memory.search.ranking import Candidate
+
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def considered(**given: Any) -> Any:
+    candidates = {id: Candidate("memory", f"text {id}", "ana", AT) for id in "abcd"}
+    usual: dict[str, Any] = {
+        "lanes": {"dense": [("a", 0.91234567), ("gone", 0.9), ("seen", 0.8)], "words": [("b", 7.0)]},
+        "candidates": candidates,
+        "ranked": [("a", 1.23456), ("b", 0.5), ("c", 0.4), ("d", 0.0)],
+        "limit": 2,
+        "shown": frozenset({"seen"}),
+    }
+    return rows_of(Considered(**usual | given).to_trace())
+
+
+def test_each_is_told_with_the_reason_why_it_was_left_out() -> None:
+    assert {one["id"]: one.get("left_out") for one in considered()} == {
+        "a": None,
+        "b": None,
+        "c": "below the first 2",
+        "d": "nothing speaks for it",
+        "gone": "gone, expired, or not to be read here",
+        "seen": "the model sees it already",
+    }
+
+
+def test_of_what_may_be_read_all_is_told_that_ranks_it() -> None:
+    assert considered()[0] == {
+        "id": "a",
+        "kind": "memory",
+        "content": "text a",
+        "author": "ana",
+        "created_at": AT,
+        "score": 1.2346,
+        "lanes": {"dense": 0.9123},
+    }
+
+
+def test_of_what_may_not_be_read_there_is_no_more_than_the_id() -> None:
+    assert considered()[-2].keys() == {"id", "left_out"}
+
+
+def test_of_long_texts_the_beginning_is_told() -> None:
+    long = Candidate("message", "x" * 10_000, "ana", AT)
+    [one] = considered(lanes={}, candidates={"a": long}, ranked=[("a", 1.0)])
+    assert len(one["content"]) == EXCERPT
+
+
+def test_a_search_that_found_nothing_tells_nothing() -> None:
+    assert considered(lanes={}, candidates={}, ranked=[]) == []
+
+
+def test_what_is_told_in_rows_already_is_left_as_it_is() -> None:
+    assert rows_of([{"id": "a"}]) == [{"id": "a"}]
+    assert rows_of(None) is None

@@ -1,0 +1,53 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.search.names import named, without_names
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("What did Caroline research?", "Caroline"),
+        ("what does mickael like", "Mickaël"),
+        ("Qu'est-ce qu'on sait d'Anna ?", "Anna Berg"),
+        ("Is that Nate's turtle?", "nate"),
+        ("מה אמרתי למיכאל?", "מיכאל"),
+        ("田中さんは何が好き?", "田中"),
+        ("Что любит Иван?", "Иван"),
+    ],
+)
+def test_a_name_is_found_without_case_and_accents_in_any_script(text: str, name: str) -> None:
+    assert named(text, [name, "Somebody"]) == {name}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("What is annoying?", "Anna"), ("הירדנית שטה", "דני"), ("A plan", "A"), ("Nothing here", "!!!")],
+)
+def test_letters_inside_another_word_are_no_name(text: str, name: str) -> None:
+    assert named(text, [name]) == frozenset()
+
+
+def test_the_name_and_its_possessive_are_taken_out_of_the_question() -> None:
+    assert without_names("When did Caroline's sister paint?", ["Caroline", "Mel"]) == "When did sister paint?"
+    assert without_names("Où Mélanie a-t-elle couru hier ?", ["Melanie"]) == "Où a-t-elle couru hier ?"
+
+
+def test_a_question_that_is_only_about_the_name_keeps_it() -> None:
+    assert without_names("Who is Anna?", ["Anna"]) == "Who is Anna?"
+
+
+def test_without_people_the_question_stays_as_it_is() -> None:
+    assert without_names("What  is this?", []) == "What  is this?"
+
+
+@given(st.text(), st.lists(st.text(max_size=8), max_size=4))
+def test_any_text_can_be_read(question: str, names: list[str]) -> None:
+    assert named(question, names) <= set(names)
+    assert len(without_names(question, names)) <= len(question)
+
+
+@given(st.sampled_from(["İstanbul", "ﬁnn", "Straße", "ΑΣ"]))
+def test_letters_that_change_length_without_case_do_not_cut_their_neighbours(name: str) -> None:
+    assert without_names(f"what did {name} see there?", [name]) == "what did see there?"

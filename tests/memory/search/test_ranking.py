@@ -1,0 +1,263 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.search.ranking import WEIGHTS, Candidate, decay, rank
+
+NOW = datetime(2026, 11, 21, 15, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def message(text: str = "so be it", author: str = "Ann", days_ago: float = 100) -> Candidate:
+    return Candidate("message", text, author, NOW - days_ago * DAY)
+
+
+def fact(text: str, author: str = "Ann", days_ago: float = 100, importance: float = 0.5) -> Candidate:
+    return Candidate("memory", text, author, NOW - days_ago * DAY, importance=importance)
+
+
+def summary(text: str, days_ago: float = 100) -> Candidate:
+    return Candidate("summary", text, "", NOW - days_ago * DAY, ours=True)
+
+
+def order(question: str, lanes: dict[str, list[tuple[str, float]]], found: dict[str, Candidate]) -> list[str]:
+    return [id_ for id_, _ in rank(question, lanes, found, NOW)]
+
+
+def test_what_several_lanes_found_comes_before_what_one_found() -> None:
+    found = {"one": message(), "both": message(), "tail": message()}
+    lanes = {"dense": [("one", 0.6), ("both", 0.59), ("tail", 0.1)], "words": [("both", 3.0), ("tail", 0.5)]}
+    assert order("skiing", lanes, found) == ["both", "one", "tail"]
+
+
+def test_the_exchange_around_a_message_brings_it_up() -> None:
+    found = {"said": message("Yes, last spring!"), "other": message()}
+    lanes = {"words": [("other", 2.0)], "window_words": [("said", 9.0), ("other", 1.0)]}
+    assert order("skiing", lanes, found)[0] == "said"
+
+
+def test_a_fact_needs_no_exchange_to_stand_beside_messages() -> None:
+    found = {"fact": fact("Ann skis"), "message": message("I love it")}
+    both = [("fact", 3.0), ("message", 1.0)]
+    lanes = {
+        "words": both,
+        "dense": both,
+        "window_words": [("message", 9.0)],
+        "window_dense": [("message", 0.9)],
+    }
+    assert order("skiing", lanes, found)[0] == "fact"
+
+
+def test_a_weak_fact_does_not_win_over_a_strong_message() -> None:
+    found = {"fact": fact("Ann skis"), "message": message("I love it")}
+    both = [("message", 3.0), ("fact", 1.0)]
+    lanes = {
+        "words": both,
+        "dense": both,
+        "window_words": [("message", 9.0)],
+        "window_dense": [("message", 0.9)],
+    }
+    assert order("skiing", lanes, found)[0] == "message"
+
+
+def test_a_summary_comes_after_what_it_was_made_from() -> None:
+    for evidence in (message("I ski"), fact("Ann skis")):
+        found = {"summary": summary("Ann talks about skiing."), "evidence": evidence, "other": message()}
+        both = [("summary", 3.0), ("evidence", 2.9), ("other", 1.0)]
+        lanes = {"words": both, "dense": both, "window_words": both[1:], "window_dense": both[1:]}
+        assert order("skiing", lanes, found) == ["evidence", "summary", "other"]
+
+
+def test_a_summary_needs_no_exchange_to_be_found_among_messages() -> None:
+    found = {"summary": summary("They talk about skiing."), **{str(n): message() for n in range(9)}}
+    both = [("summary", 3.0), *((str(n), 1.0 - n / 10) for n in range(9))]
+    lanes = {"words": both, "dense": both, "window_words": both[1:], "window_dense": both[1:]}
+    scores = dict(rank("skiing", lanes, found, NOW))
+    assert scores["summary"] == pytest.approx(0.5)
+    assert order("skiing", lanes, found).index("summary") < 5
+
+
+def test_a_summary_has_no_importance_of_its_own() -> None:
+    found = {"summary": summary("They ski.")}
+    lanes = {"words": [("summary", 3.0)]}
+    weighed = {"summary": replace(found["summary"], importance=1.0)}
+    assert rank("ski", lanes, found, NOW) == rank("ski", lanes, weighed, NOW)
+
+
+def test_a_summary_is_about_whom_it_mentions() -> None:
+    found = {
+        "of ben": summary("Ben dives."),
+        "of ann": summary("Ann skis."),
+        "a": message(author="Ann"),
+        "b": message(author="Ben"),
+    }
+    lanes = {"words": [("of ben", 2.0), ("of ann", 1.9)]}
+    ranked = order("what does Ann do", lanes, found)
+    assert ranked.index("of ann") < ranked.index("of ben")
+
+
+def test_with_everybody_named_names_tell_nothing_of_summaries_either() -> None:
+    found = {"summary": summary("Ann skis."), "ann": message(author="Ann"), "ben": message(author="Ben")}
+    lanes = {"words": [("ben", 2.0), ("ann", 1.9), ("summary", 1.8)]}
+    plain = rank("where did they go", lanes, found, NOW)
+    assert rank("where did Ann and Ben go", lanes, found, NOW) == plain
+
+
+def test_summaries_that_resemble_each_other_keep_their_places() -> None:
+    found = {"first": summary("Ann skis."), "again": summary("Ann skis!"), "new": message("Ben dives")}
+    lanes = {"words": [("first", 2.0), ("again", 1.99), ("new", 0.5)]}
+    assert order("sports", lanes, found)[:2] == ["first", "again"]
+
+
+def test_in_a_short_lane_the_last_hit_still_counts() -> None:
+    scores = dict(
+        rank("ski", {"dense": [("a", 0.8), ("b", 0.75)]}, {"a": fact("A skis"), "b": fact("B dives")}, NOW)
+    )
+    assert scores["b"] > 0.9 * scores["a"]
+
+
+def test_in_a_full_lane_the_last_hit_counts_as_none() -> None:
+    lane = [(str(n), 0.9 - n / 1000) for n in range(60)]
+    scores = dict(rank("ski", {"dense": lane}, {id_: message() for id_, _ in lane}, NOW))
+    assert scores["59"] == 0.0
+
+
+def test_what_does_not_match_at_all_scores_nothing() -> None:
+    assert rank("ski", {"dense": [("a", -0.2)], "words": [("a", 0.0)]}, {"a": message()}, NOW) == [("a", 0.0)]
+
+
+def test_whom_the_question_names_comes_first() -> None:
+    found = {"ann": message(author="Ann Lee"), "ben": message(author="Ben")}
+    lanes = {"words": [("ben", 2.0), ("ann", 1.9)]}
+    assert order("where did ann go", lanes, found) == ["ann", "ben"]
+    assert order("where did they go", lanes, found) == ["ben", "ann"]
+
+
+def test_with_everybody_named_names_tell_nothing() -> None:
+    found = {"ann": message(author="Ann"), "ben": message(author="Ben")}
+    lanes = {"words": [("ben", 2.0), ("ann", 1.9)]}
+    plain = rank("where did they go", lanes, found, NOW)
+    assert rank("where did Ann and Ben go", lanes, found, NOW) == plain
+
+
+def test_a_fact_is_about_whom_it_mentions_before_who_said_it() -> None:
+    found = {"about ann": fact("Ann skis", author="Ben"), "about ben": fact("Ben skis", author="Ann")}
+    lanes = {"words": [("about ben", 2.0), ("about ann", 1.9)]}
+    assert order("what does Ann do", lanes, found)[0] == "about ann"
+
+
+def test_a_fact_that_mentions_nobody_is_about_who_said_it() -> None:
+    found = {"ben": fact("Afraid of dogs", author="Ben"), "ann": fact("Loves cats", author="Ann")}
+    lanes = {"words": [("ann", 2.0), ("ben", 1.9)]}
+    assert order("what is Ben like", lanes, found)[0] == "ben"
+
+
+def test_subjects_say_whom_a_fact_is_about() -> None:
+    found = {
+        "tagged": replace(fact("Skis", author="Ben"), subjects=("ann",)),
+        "other": fact("Dives", author="Ben"),
+    }
+    found["heard"] = message(author="Ann")
+    lanes = {"words": [("other", 2.0), ("tagged", 1.9)]}
+    assert order("what does Ann do", lanes, found)[0] == "tagged"
+
+
+def test_what_was_said_then_comes_first_when_the_question_says_when() -> None:
+    found = {"then": message(days_ago=1), "before": message(days_ago=9), "soon after": message(days_ago=0.1)}
+    lanes = {"words": [("before", 2.0), ("soon after", 1.9), ("then", 1.9)]}
+    assert order("what did we say yesterday?", lanes, found) == ["then", "soon after", "before"]
+    assert order("what did we say?", lanes, found)[0] == "before"
+
+
+def test_an_answer_comes_before_the_question_that_led_to_it() -> None:
+    found = {"asks": message("Do you ski?"), "answers": message("I ski")}
+    assert order("ski", {"words": [("asks", 2.0), ("answers", 1.95)]}, found)[0] == "answers"
+
+
+def test_importance_is_a_mild_factor_for_facts() -> None:
+    found = {"slight": fact("Skis at times", importance=0.1), "grave": fact("Broke a leg", importance=0.9)}
+    assert order("leg", {"words": [("slight", 2.0), ("grave", 1.9)]}, found)[0] == "grave"
+    assert order("leg", {"words": [("slight", 2.0), ("grave", 0.5)]}, found)[0] == "slight"
+
+
+def test_a_fact_that_repeats_another_steps_back_and_stays() -> None:
+    found = {
+        "first": fact("Ann skis in the Alps."),
+        "again": fact("ann skis in the alps!"),
+        "new": fact("Ben dives"),
+    }
+    lanes = {"words": [("first", 2.0), ("again", 1.99), ("new", 1.6)]}
+    assert order("sports", lanes, found) == ["first", "new", "again"]
+
+
+def test_messages_that_repeat_each_other_keep_their_places() -> None:
+    found = {"first": message("Hello there"), "again": message("Hello there"), "new": message("Ben dives")}
+    lanes = {"words": [("first", 2.0), ("again", 1.99), ("new", 1.6)]}
+    assert order("hello", lanes, found) == ["first", "again", "new"]
+
+
+def test_scores_fade_with_age_only_where_asked() -> None:
+    found = {"old": message(days_ago=100), "new": message(days_ago=1)}
+    lanes = {"words": [("old", 2.0), ("new", 1.9)]}
+    assert [i for i, _ in rank("x", lanes, found, NOW)] == ["old", "new"]
+    assert [i for i, _ in rank("x", lanes, found, NOW, half_life=30 * DAY)] == ["new", "old"]
+
+
+def test_age_halves_with_each_half_life() -> None:
+    assert decay(message(days_ago=0), NOW, 30 * DAY) == 1.0
+    assert decay(message(days_ago=-1), NOW, 30 * DAY) == 1.0
+    assert decay(message(days_ago=60), NOW, 30 * DAY) == pytest.approx(0.25)
+
+
+def test_use_slows_fading_and_recall_starts_it_anew() -> None:
+    plain = fact("Ann skis", days_ago=60)
+    assert decay(replace(plain, uses=1), NOW, 30 * DAY) == pytest.approx(0.5)
+    assert decay(replace(plain, last_accessed_at=NOW - 30 * DAY), NOW, 30 * DAY) == pytest.approx(0.5)
+
+
+def test_lane_ids_that_are_no_candidates_take_no_part() -> None:
+    assert order("x", {"words": [("gone", 9.0), ("here", 1.0)]}, {"here": message()}) == ["here"]
+
+
+def test_candidates_of_no_lane_are_ranked_by_the_rest() -> None:
+    found = {"today": message(days_ago=0.1), "old": message()}
+    assert order("what did we talk about today?", {}, found) == ["today", "old"]
+
+
+def test_of_equals_the_newest_comes_first_then_the_id() -> None:
+    found = {"b": message(), "a": message(), "new": message(days_ago=1)}
+    assert order("x", {}, found) == ["new", "a", "b"]
+
+
+_ids = st.sampled_from([f"m{n}" for n in range(12)])
+_lane = st.lists(st.tuples(_ids, st.floats(-1, 50)), max_size=12, unique_by=lambda hit: hit[0])
+_found = st.dictionaries(
+    _ids,
+    st.builds(
+        Candidate,
+        kind=st.sampled_from(["memory", "message", "summary"]),
+        text=st.text(max_size=20),
+        author=st.sampled_from(["Ann", "Ben", ""]),
+        created_at=st.integers(-90, 2500).map(lambda days: NOW - days * DAY),
+        importance=st.floats(0, 1),
+        uses=st.integers(0, 1000),
+    ),
+)
+
+
+@given(
+    st.text(), st.dictionaries(st.sampled_from(list(WEIGHTS)), _lane), _found, st.none() | st.just(30 * DAY)
+)
+def test_every_candidate_comes_back_once_best_first_between_0_and_1(
+    question, lanes, found, half_life
+) -> None:
+    ranked = rank(question, lanes, found, NOW, half_life=half_life)
+    scores = [score for _, score in ranked]
+    assert sorted(id_ for id_, _ in ranked) == sorted(found)
+    assert scores == sorted(scores, reverse=True)
+    assert all(0.0 <= score <= 1.0 for score in scores)
+    shuffled = dict(reversed(found.items()))
+    assert rank(question, lanes, shuffled, NOW, half_life=half_life) == ranked

@@ -1,0 +1,448 @@
+"""Opening, migrating and losing the database."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import sqlite3
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+import memory.sql.migrations.versions
+from memory.errors import StoreUnavailable
+from memory.sql import engine as module
+from memory.sql.engine import HEAD, Database, Overtaken
+from memory.sql.tables import metadata, users
+
+if TYPE_CHECKING:
+    from tests.memory.conftest import Server
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+async def add_user(database: Database, id: str, at: datetime = NOW) -> None:
+    async with database.write() as connection:
+        await connection.execute(sa.insert(users).values(id=id, created_at=at))
+
+
+async def names(database: Database) -> list[str]:
+    async with database.read() as connection:
+        return list((await connection.execute(sa.select(users.c.id).order_by(users.c.id))).scalars())
+
+
+async def fault(url: str | None, home: Path) -> str:
+    """What a person is told when this database cannot be opened: one line."""
+    with pytest.raises(StoreUnavailable) as told:
+        await (await Database.open(url, home)).close()
+    assert "\n" not in str(told.value)
+    return str(told.value)
+
+
+# Migrations.
+
+
+async def test_opening_makes_the_folder_and_the_tables(tmp_path: Path) -> None:
+    database = await Database.open(None, tmp_path / "new" / "home")
+    await add_user(database, "anna")
+    assert (tmp_path / "new" / "home" / "hachi.db").exists()
+    assert await database.revision() == HEAD
+    await database.close()
+    again = await Database.open(None, tmp_path / "new" / "home")
+    assert await names(again) == ["anna"]
+    await again.close()
+
+
+async def test_a_new_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
+    await (await Database.open(None, tmp_path / "home")).close()
+
+    assert (tmp_path / "home").stat().st_mode & 0o077 == 0
+
+
+async def test_migrating_twice_changes_nothing(database: Database) -> None:
+    assert await database.revision() == HEAD
+    assert await database.migrate() is False
+
+
+async def test_the_migrated_tables_are_those_the_code_describes(database: Database) -> None:
+    def differences(connection: sa.Connection) -> object:
+        options = {"compare_type": True, "compare_server_default": not database.sqlite}  # no identities there
+        return compare_metadata(MigrationContext.configure(connection, opts=options), metadata)
+
+    async with database.read() as connection:
+        assert await connection.run_sync(differences) == []
+
+
+def test_the_newest_migration_is_the_newest_file() -> None:
+    [folder] = memory.sql.migrations.versions.__path__
+    newest = max(path.name for path in Path(folder).glob("[0-9]*.py"))
+    assert newest.partition("_")[0] == HEAD
+
+
+async def test_postgresql_without_tables_names_the_command_that_makes_them(
+    server: Server, tmp_path: Path
+) -> None:
+    url = await server.new(migrated=False)
+    assert (await fault(url, tmp_path)).endswith("are missing or old: run `hachi migrate`")
+    database = Database.connect(url, tmp_path)
+    assert await database.migrate() is True
+    await database.close()
+    await (await Database.open(url, tmp_path)).close()
+
+
+async def test_a_database_of_a_newer_version_is_left_alone(database_url: str, tmp_path: Path) -> None:
+    database = Database.connect(database_url, tmp_path)
+    async with database.write() as connection:
+        await connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(StoreUnavailable, match=r"a newer Hachi \(9999\); update this one"):
+        await database.migrate()
+    await database.close()
+    assert "a newer Hachi" in await fault(database_url, tmp_path)
+
+
+async def test_many_may_open_a_new_home_at_once(tmp_path: Path) -> None:
+    opened = await asyncio.gather(*(Database.open(None, tmp_path) for _ in range(5)))
+    for number, database in enumerate(opened):
+        await add_user(database, str(number))
+    assert await names(opened[0]) == ["0", "1", "2", "3", "4"]
+    for database in opened:
+        await database.close()
+
+
+async def test_a_home_with_odd_characters_in_its_name_works(tmp_path: Path) -> None:
+    database = await Database.open(None, tmp_path / "50% of #1? über?mode=ro")
+    await add_user(database, "anna")
+    assert await names(database) == ["anna"]
+    await database.close()
+
+
+# Transactions and times.
+
+
+async def test_a_write_that_fails_leaves_nothing(database: Database) -> None:
+    async def fail_halfway() -> None:
+        async with database.write() as connection:
+            await connection.execute(sa.insert(users).values(id="anna", created_at=NOW))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await fail_halfway()
+    assert await names(database) == []
+
+
+async def test_what_another_write_took_first_is_told_as_overtaken(database: Database) -> None:
+    await add_user(database, "anna")
+    with pytest.raises(Overtaken, match="somebody else changed the same"):
+        await add_user(database, "anna")
+    assert await names(database) == ["anna"]
+
+
+async def test_a_deadlock_is_told_as_overtaken(server: Server, tmp_path: Path) -> None:
+    database = await Database.open(await server.new(), tmp_path)
+    for name in ("anna", "ben"):
+        await add_user(database, name)
+    both_hold_one = asyncio.Barrier(2)
+
+    async def change(first: str, second: str) -> None:
+        async with database.write() as connection:
+            await connection.execute(sa.text("SET LOCAL deadlock_timeout = '10ms'"))
+            for id in (first, second):
+                changed = sa.update(users).where(users.c.id == id)
+                await connection.execute(changed.values(created_at=NOW + timedelta(days=1)))
+                if id == first:
+                    await both_hold_one.wait()
+
+    results = await asyncio.gather(change("anna", "ben"), change("ben", "anna"), return_exceptions=True)
+    assert sorted(type(result).__name__ for result in results) == ["NoneType", "Overtaken"]
+    await database.close()
+
+
+async def test_times_come_back_aware_and_as_the_same_moment(database: Database) -> None:
+    paris = timezone(timedelta(hours=1))
+    await add_user(database, "anna", datetime(2026, 1, 10, 0, 30, 0, 123456, tzinfo=paris))
+    async with database.read() as connection:
+        [kept] = (await connection.execute(sa.select(users.c.created_at))).scalars()
+    assert kept == datetime(2026, 1, 9, 23, 30, 0, 123456, tzinfo=UTC)
+    assert kept.tzinfo is UTC
+
+
+async def test_a_time_without_a_zone_is_refused(database: Database) -> None:
+    with pytest.raises(ValueError, match="a time without a zone"):
+        await add_user(database, "anna", datetime(2026, 1, 10))  # noqa: DTZ001
+    assert await names(database) == []
+
+
+async def test_decisions_on_the_same_thing_wait_for_each_other(database_url: str, tmp_path: Path) -> None:
+    one, other = [await Database.open(database_url, tmp_path) for _ in range(2)]
+    order = []
+
+    async def decide(database: Database, name: str) -> None:
+        async with database.write(lock=["a fact", name]):
+            order.append(f"{name} begins")
+            await asyncio.sleep(0.05)
+            order.append(f"{name} ends")
+
+    await asyncio.gather(decide(one, "one"), decide(other, "other"), decide(one, "third"))
+    assert [step.split()[1] for step in order] == ["begins", "ends"] * 3
+    for database in (one, other):
+        await database.close()
+
+
+# Where it is.
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("not a url", "DATABASE_URL is no URL; expected postgresql://user@host/name"),
+        ("postgresql://anna:geheim@host:port/x", "DATABASE_URL is no URL; expected postgresql://"),
+        ("mysql://anna:geheim@host/x", "names mysql; Hachi keeps its record in postgresql:// or sqlite://"),
+        ("sqlite://", "names no file; expected sqlite:///path/to/hachi.db"),
+        ("sqlite:///:memory:", "names no file"),
+        ("postgresql:///x?connect_timeout=soon", "connect_timeout in DATABASE_URL is no number of seconds"),
+        ("postgresql://anna:geheim@127.0.0.1:1/x", "postgresql://anna@127.0.0.1:1/x cannot be reached"),
+        ("postgres://127.0.0.1:1/x?password=geheim&user=anna", "cannot be reached"),
+        ("postgresql+psycopg://anna:geheim@/x?host=/nowhere", "cannot be reached (No such file"),
+        ("postgresql://anna:geheim@/x?sslmode=perhaps", "`sslmode` parameter must be one of"),
+    ],
+)
+async def test_a_url_that_leads_nowhere_is_told_without_its_password(
+    url: str, told: str, tmp_path: Path
+) -> None:
+    line = await fault(url, tmp_path)
+    assert told in line
+    assert "geheim" not in line
+
+
+async def test_a_server_without_that_database_is_told(server: Server, tmp_path: Path) -> None:
+    assert (await fault(server.url("nothing"), tmp_path)).endswith('database "nothing" does not exist')
+
+
+async def test_a_refused_password_is_told_without_showing_it(server: Server, tmp_path: Path) -> None:
+    (server.folder / "pg_hba.conf").write_text("local all careful scram-sha-256\nlocal all all trust\n")
+    await server.run("CREATE ROLE careful SUPERUSER LOGIN PASSWORD 'geheim'", "SELECT pg_reload_conf()")
+    await asyncio.sleep(0.1)  # the server reads it a moment later
+    url = (await server.new()).replace("//postgres:", "//careful:geheim")
+    line = await fault(url.replace("geheim", "falsch"), tmp_path)
+    assert line.endswith("the server refused the password in DATABASE_URL")
+    assert "falsch" not in line
+    database = await Database.open(url, tmp_path)
+    assert "geheim" not in database.where
+    await database.close()
+
+
+async def test_postgresql_without_its_driver_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    assert await fault("postgresql:///x", tmp_path) == (
+        "PostgreSQL needs its driver: pip install 'hachi[postgres]'"
+    )
+
+
+async def test_a_server_that_goes_away_is_told_and_found_again(server: Server, tmp_path: Path) -> None:
+    database = await Database.open(await server.new(), tmp_path)
+    await add_user(database, "anna")
+
+    async def read_while_it_goes_away() -> None:
+        async with database.read() as connection:
+            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test%'"
+            await server.run(ended)
+            await connection.execute(sa.text("SELECT 1"))
+
+    with pytest.raises(StoreUnavailable):
+        await read_while_it_goes_away()
+    assert await names(database) == ["anna"]
+    await database.close()
+
+
+async def test_more_at_once_than_there_are_connections_is_told(server: Server, tmp_path: Path) -> None:
+    database = await Database.open(await server.new(), tmp_path)
+    database._engine.pool._timeout = 0.05  # type: ignore[attr-defined]
+    held = asyncio.Event()
+
+    async def hold() -> None:
+        async with database.read():
+            await held.wait()
+
+    waiting = [asyncio.create_task(hold()) for _ in range(15)]
+    await asyncio.sleep(0.5)
+    with pytest.raises(StoreUnavailable, match="too much is asked at once"):
+        await names(database)
+    held.set()
+    await asyncio.gather(*waiting)
+    assert await names(database) == []
+    await database.close()
+
+
+# Files that are no use.
+
+
+async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    line = await fault(None, tmp_path / "file" / "home")
+    assert line.startswith(f"the folder {tmp_path / 'file' / 'home'} cannot be made (")
+    assert line.endswith("set HACHI_HOME to one that can")
+
+
+async def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    (tmp_path / "hachi.db").mkdir()
+    assert "cannot be opened; check the folder's permissions or set HACHI_HOME" in await fault(None, tmp_path)
+
+
+async def test_a_file_that_is_no_database_is_told_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "hachi.db").write_text("Dear diary, " * 1000)
+    assert "this is no database, or a damaged one" in await fault(None, tmp_path)
+    assert (tmp_path / "hachi.db").read_text().startswith("Dear diary, ")
+
+
+async def test_a_damaged_database_is_told(tmp_path: Path) -> None:
+    await (await Database.open(None, tmp_path)).close()
+    file = tmp_path / "hachi.db"
+    content = file.read_bytes()
+    file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    assert "damaged" in await fault(None, tmp_path)
+
+
+async def test_a_read_only_file_is_told(tmp_path: Path) -> None:
+    database = await Database.open(None, tmp_path)
+    async with database.read() as connection:
+        await connection.execute(sa.text("PRAGMA query_only = ON"))  # as for a person who may not write
+    with pytest.raises(StoreUnavailable, match="read-only; give write access or set HACHI_HOME"):
+        await add_user(database, "anna")
+    await database.close()
+
+
+async def test_a_full_disk_is_told_and_costs_nothing_that_was_kept(tmp_path: Path) -> None:
+    database = await Database.open(None, tmp_path)
+    await add_user(database, "anna")
+    async with database.read() as connection:
+        pages = (await connection.execute(sa.text("PRAGMA page_count"))).scalar_one()
+        await connection.execute(sa.text(f"PRAGMA max_page_count = {pages}"))
+    with pytest.raises(
+        StoreUnavailable, match="the disk is full; make room, nothing that was accepted is lost"
+    ):
+        await add_user(database, "b" * 100_000)
+    assert await names(database) == ["anna"]
+    await database.close()
+
+
+WRITE_UNTIL_FULL = """
+import asyncio, sys
+from pathlib import Path
+from memory.sql.engine import Database
+from memory.errors import StoreUnavailable
+from memory.tables import users
+from sqlalchemy import insert
+from datetime import UTC, datetime
+
+async def main():
+    database = await Database.open(None, Path(sys.argv[1]))
+    try:
+        for number in range(10_000):
+            row = {"id": f"{number}" + "x" * 3000, "created_at": datetime.now(UTC)}
+            async with database.write() as connection:
+                await connection.execute(insert(users).values(**row))
+            print(number, flush=True)
+    except StoreUnavailable as error:
+        print(error, file=sys.stderr)
+
+asyncio.run(main())
+"""
+
+
+def test_a_disk_that_takes_no_more_costs_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    def at_most_two_megabytes() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))
+
+    command = [sys.executable, "-c", WRITE_UNTIL_FULL, str(tmp_path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, preexec_fn=at_most_two_megabytes, timeout=60, check=True
+    )
+    [told] = done.stderr.splitlines()
+    assert told.startswith(f"{tmp_path / 'hachi.db'}: the disk ")
+    with sqlite3.connect(tmp_path / "hachi.db") as file:
+        kept = [row[0].strip("x") for row in file.execute("SELECT id FROM users")]
+    file.close()
+    assert set(done.stdout.split()) <= set(kept)
+    assert len(done.stdout.split()) > 50
+
+
+# Several processes on one file.
+
+
+async def test_a_write_waits_for_another_process_and_then_goes_through(tmp_path: Path) -> None:
+    database = await Database.open(None, tmp_path)
+    other = sqlite3.connect(tmp_path / "hachi.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    write = asyncio.create_task(add_user(database, "anna"))
+    await asyncio.sleep(0.1)
+    assert not write.done()
+    assert await names(database) == []  # reading waits for nobody
+    other.execute("ROLLBACK")
+    await write
+    assert await names(database) == ["anna"]
+    other.close()
+    await database.close()
+
+
+async def test_a_database_that_stays_busy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BUSY_SECONDS", 0.1)
+    database = await Database.open(None, tmp_path)
+    other = sqlite3.connect(tmp_path / "hachi.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreUnavailable, match="another process has kept the database busy"):
+        await add_user(database, "anna")
+    other.close()
+    await add_user(database, "anna")
+    await database.close()
+
+
+OPEN_AND_CLOSE = """
+import asyncio, sys
+from pathlib import Path
+from memory.sql.engine import Database
+from memory.tables import users
+from sqlalchemy import insert
+from datetime import UTC, datetime
+
+async def main():
+    for number in range(60):
+        database = await Database.open(None, Path(sys.argv[1]))
+        row = {"id": f"{sys.argv[2]} {number}", "created_at": datetime.now(UTC)}
+        async with database.write() as connection:
+            await connection.execute(insert(users).values(**row))
+        await database.close()
+
+asyncio.run(main())
+"""
+
+
+def test_processes_that_come_and_go_do_not_disturb_each_other(tmp_path: Path) -> None:
+    commands = [
+        [sys.executable, "-c", OPEN_AND_CLOSE, str(tmp_path), name] for name in ("one", "two", "three")
+    ]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
+    told = [process.communicate(timeout=60)[1] for process in processes]
+    assert told == ["", "", ""]
+    with sqlite3.connect(tmp_path / "hachi.db") as file:
+        assert file.execute("SELECT count(*) FROM users").fetchone() == (180,)
+    file.close()
+
+
+def test_migrating_says_nothing_on_the_console(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(_open_and_close(tmp_path))
+    assert caplog.messages == []
+
+
+async def _open_and_close(home: Path) -> None:
+    await (await Database.open(None, home)).close()

@@ -1,0 +1,152 @@
+"""Keys: made, shown once, looked up by their digest, revoked; on both databases."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from memory.errors import NotFound, StoreUnavailable
+from memory.sql.engine import Database
+from memory.sql.keys import PREFIX, BadKey, Keys, digest
+from memory.sql.tables import api_keys
+
+BITS_OF_CHANCE = 256
+
+
+@pytest.fixture
+def keys(database: Database) -> Keys:
+    return Keys(database)
+
+
+async def test_a_key_is_told_once_and_found_again_by_its_secret(keys: Keys, clock: Any) -> None:
+    made, secret = await keys.create("laptop", "user", "ana", now=clock())
+
+    assert secret.startswith(PREFIX)
+    assert len(secret.removeprefix(PREFIX)) * 6 >= BITS_OF_CHANCE
+    found = await keys.check(secret, clock())
+    assert found is not None
+    assert (found.id, found.name, found.kind, found.user, found.admin) == (
+        made.id,
+        "laptop",
+        "user",
+        "ana",
+        False,
+    )
+
+
+async def test_no_row_holds_the_secret(keys: Keys, database: Database, clock: Any) -> None:
+    _, secret = await keys.create("laptop", "user", "ana", now=clock())
+
+    async with database.read() as connection:
+        [row] = (await connection.execute(select(api_keys))).all()
+    assert digest(secret) in row
+    assert secret not in map(str, row)
+
+
+@pytest.mark.parametrize(
+    "secret", ["", "hachi-", "hachi-nothing", "sk-123", "hachi-" + "x" * 10_000, "hachi-\x00", "hachi-\ud800"]
+)
+async def test_what_is_no_key_opens_nothing(keys: Keys, clock: Any, secret: str) -> None:
+    await keys.create("laptop", "service", now=clock())
+    assert await keys.check(secret, clock()) is None
+
+
+async def test_the_key_itself_is_asked_for_and_no_part_of_it(keys: Keys, clock: Any) -> None:
+    _, secret = await keys.create("laptop", "service", now=clock())
+    for wrong in (secret[:-1], secret + "x", secret.upper(), f" {secret}", digest(secret)):
+        assert await keys.check(wrong, clock()) is None
+
+
+async def test_a_revoked_key_opens_nothing_from_then_on(keys: Keys, clock: Any) -> None:
+    made, secret = await keys.create("laptop", "user", "ana", now=clock())
+    other, still = await keys.create("phone", "user", "ana", now=clock())
+
+    assert (await keys.revoke(made.id[:8], clock())).name == "laptop"
+
+    assert await keys.check(secret, clock()) is None
+    assert await keys.check(still, clock()) is not None
+    revoked = {key.id: key.revoked_at for key in await keys.all()}
+    assert revoked == {made.id: clock(), other.id: None}
+
+
+@pytest.mark.parametrize("id", ["nothing", "0" * 8, "", "%", "\x00" * 8, "𐍈" * 9])
+async def test_revoking_what_is_not_there_is_told(keys: Keys, clock: Any, id: str) -> None:
+    await keys.create("laptop", "user", "ana", now=clock())
+    with pytest.raises(NotFound, match="hachi keys list"):
+        await keys.revoke(id, clock())
+
+
+async def test_a_key_is_revoked_once(keys: Keys, clock: Any) -> None:
+    made, _ = await keys.create("laptop", "user", "ana", now=clock())
+    await keys.revoke(made.id, clock())
+    with pytest.raises(NotFound):
+        await keys.revoke(made.id, clock())
+
+
+async def test_when_a_key_was_last_used_is_known_to_the_minute(
+    keys: Keys, database: Database, clock: Any
+) -> None:
+    _, secret = await keys.create("laptop", "user", "ana", now=clock())
+    begun = clock()
+    await keys.check(secret, clock())
+    writes = database.writes
+    clock.move(seconds=59)
+    await keys.check(secret, clock())
+    assert database.writes == writes
+    assert (await keys.all())[0].last_used_at == begun
+
+    clock.move(seconds=1)
+    await keys.check(secret, clock())
+    assert (await keys.all())[0].last_used_at == begun + timedelta(minutes=1)
+
+
+async def test_a_record_that_cannot_be_written_still_lets_in(
+    keys: Keys, database: Database, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, secret = await keys.create("laptop", "user", "ana", now=clock())
+
+    def full(**_: Any) -> Any:
+        raise StoreUnavailable("the disk is full")
+
+    monkeypatch.setattr(database, "write", full)
+    assert await keys.check(secret, clock()) is not None
+
+
+async def test_there_is_a_key_as_soon_as_one_was_made_even_when_it_is_revoked(keys: Keys, clock: Any) -> None:
+    assert not await keys.exist()
+    made, _ = await keys.create("laptop", "user", "ana", now=clock())
+    assert await keys.exist()
+    await keys.revoke(made.id, clock())
+    assert await keys.exist()
+
+
+async def test_keys_are_listed_newest_first(keys: Keys, clock: Any) -> None:
+    for name in ("first", "second", "third"):
+        await keys.create(name, "service", admin=name == "second", now=clock())
+        clock.move(seconds=1)
+    assert [(key.name, key.admin) for key in await keys.all()] == [
+        ("third", False),
+        ("second", True),
+        ("first", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "user"),
+    [
+        ("laptop", "user", None),
+        ("laptop", "service", "ana"),
+        ("", "service", None),
+        ("lap\ntop", "service", None),
+        ("x" * 201, "service", None),
+        ("laptop", "user", "  "),
+        ("laptop", "user", "a\x00na"),
+    ],
+)
+async def test_a_key_that_says_too_little_or_too_much_is_not_made(
+    keys: Keys, clock: Any, name: str, kind: Any, user: str | None
+) -> None:
+    with pytest.raises(BadKey):
+        await keys.create(name, kind, user, now=clock())
+    assert await keys.all() == []
