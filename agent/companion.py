@@ -1,49 +1,69 @@
-"""The companion: the one place where everything is wired, opened and closed. Surfaces and programs call it.
+"""The public API. Surfaces and programs call it.
 
 async with Companion.open() as pet:
     reply = await pet.respond("I broke my shoulder", user="mickael")
+
+Every method that reads takes a user, and a place where the conversation is not private. Errors are those of
+`agent.errors`.
 """
 
 import asyncio
-import importlib
-import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
-from typing import TYPE_CHECKING
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from agent.archive import Clock, read_persona, utc_now
-from agent.record import Record
+from agent.background.reminders import Reminders
+from agent.background.scheduler import Schedule
+from agent.services.arguments import turn_request
 from agent.settings import Settings
+from agent.tracing.store import Traces
+from agent.turn.persona import read_persona
 from agent.turn.streaming import ReplyStream
-from agent.types import Reply
+from agent.types import Incoming, Reply
+from agent.wiring import (
+    Clock,
+    Components,
+    Runtime,
+    build_services,
+    open_components,
+    open_runtime,
+    utc_now,
+)
 from memory.audience import Place
-from memory.documents import Candidate, Reranker
-from memory.errors import IndexUnavailable
-from memory.index.embedders import open_embedder
+from memory.documents import AddedDocument, IngestProgress, IngestResult
+from memory.erasure.cleanup import Leaving
+from memory.erasure.receipt import Erased
+from memory.index.sync import Progress
+from memory.people.profile import UserContext
 from memory.records import (
+    DEFAULT_IMPORTANCE,
+    Chunk,
+    Decision,
+    Document,
+    Hit,
+    Memory,
+    MemoryType,
+    MemoryUpdate,
     Role,
 )
-from memory.sql.engine import Database
 
 if TYPE_CHECKING:
     from agents.models.interface import Model
 
-    from agent.models import ChosenModel
-    from agent.turn.turn import House
-
-log = logging.getLogger("hachi")
+Where = Place | str | None
+"""A place, its written form, or None for a private conversation."""
 
 
-class Companion(Record):
-    """Made by `Companion.open`. Every method that reads takes a user, and a place where it is not private;
-    faults are those of `agent.errors`."""
+class Companion:
+    """Made by `Companion.open`."""
 
-    surface = "python"
-    _model: "Model | None" = None
-    _upkeep_model: "Model | None" = None
-    _house: "House | None" = None
-    _upkeep: "ChosenModel | None" = None
+    def __init__(self, components: Components) -> None:
+        self.components = components
+        self.services = build_services(components)
+        self._runtime: Runtime | None = None
+        self._runtime_lock = asyncio.Lock()
 
     @classmethod
     @asynccontextmanager
@@ -57,39 +77,46 @@ class Companion(Record):
         upkeep: bool = True,
         surface: str = "python",
     ) -> AsyncIterator["Companion"]:
-        """Open the record; the index and the model's library follow when they are first needed.
+        """Open the database; the index and the model's library are opened when they are first needed.
 
-        `model` answers instead of the one the settings name; then a model looks back at what was said only
-        where `upkeep_model` names one, which may be the same. Without `upkeep` no background job runs: for
-        commands that look at something and end. `surface` is where people meet it, as traces tell it.
+        `model` answers instead of the one the settings name; then a model consolidates conversations only
+        where `upkeep_model` names one, which may be the same. Without `upkeep` no periodic job runs: for
+        commands that look at something and end. `surface` is where people meet the companion, for traces.
         """
         settings = settings or Settings.load()
-        read_persona(settings.persona)  # a wrong one is better told now than at the first message
+        read_persona(settings.persona)  # report a bad one now and not at the first message
         async with AsyncExitStack() as closing:
-            url = settings.database_url.get_secret_value() if settings.database_url else None
-            database = await Database.open(url, settings.home)
-            closing.push_async_callback(database.close)
-            elsewhere = await open_traces(settings)
-            if elsewhere is not None:
-                closing.push_async_callback(elsewhere.close)
-            embedder = await open_embedder(
-                settings.chosen_embedder,
-                api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
-                base_url=settings.openai_base_url,
-                cache_folder=settings.home,
+            components = await closing.enter_async_context(
+                open_components(settings, clock, model, upkeep_model, surface)
             )
-            closing.push_async_callback(embedder.close)
-            pet = cls(settings, clock, database, embedder, elsewhere)
-            pet._model, pet._upkeep_model, pet.surface = model, upkeep_model, surface
-            closing.push_async_callback(pet.index.close)
-            closing.push_async_callback(pet.knowledge_index.close)
-            closing.push_async_callback(pet.note_uses)
-            closing.push_async_callback(pet._close_house)
+            pet = cls(components)
+            closing.push_async_callback(pet._stop)
             if upkeep:
-                from agent.background.scheduler import running
-
-                await closing.enter_async_context(running(pet))
+                schedule = Schedule(
+                    pet.services.maintenance,
+                    pet.services.reminders,
+                    components.index,
+                    pet._wake_worker,
+                    settings.purge_minutes,
+                )
+                await closing.enter_async_context(schedule.running())
             yield pet
+
+    @property
+    def settings(self) -> Settings:
+        return self.components.settings
+
+    def clock(self) -> datetime:
+        return self.components.clock()
+
+    @property
+    def traces(self) -> Traces:
+        return self.services.traces
+
+    @property
+    def reminders(self) -> Reminders:
+        """Surfaces register here whom they can reach; due tasks are then announced."""
+        return self.services.reminders
 
     # Talking.
 
@@ -98,7 +125,7 @@ class Companion(Record):
         text: str,
         *,
         user: str | None,
-        place: Place | str | None = None,
+        place: Where = None,
         conversation: str | None = None,
         author: str | None = None,
         instructions: str = "",
@@ -107,22 +134,20 @@ class Companion(Record):
     ) -> Reply:
         """One turn. The reply is durable when it returns; with `settle` the answer's memories are too.
 
-        A program that speaks for a person may say what it wishes for itself (`instructions`) and, as
-        (role, text), what was said `earlier`: that is shown to the model where the transcript has nothing.
+        A program that speaks for a person may add `instructions` of its own and, as (role, text), the
+        `earlier` messages of the conversation: the model sees those where the transcript has none.
         """
-        from agent.turn.turn import take_turn
-
-        house = await self.house()
-        incoming = self._incoming(text, user, place, conversation, author, instructions, earlier)
-        await self._once_erased(incoming.user)
-        return await take_turn(house, incoming, settle=settle)
+        return await self._take_turn(
+            turn_request(text, user, place, conversation, author, instructions, earlier, now=self.clock()),
+            settle=settle,
+        )
 
     def stream(
         self,
         text: str,
         *,
         user: str | None,
-        place: Place | str | None = None,
+        place: Where = None,
         conversation: str | None = None,
         author: str | None = None,
         instructions: str = "",
@@ -131,90 +156,228 @@ class Companion(Record):
     ) -> ReplyStream:
         """The same, with the text as it is generated: `async for piece in pet.stream(…)`; the whole `Reply`
         is in the stream's `reply` afterwards."""
-        incoming = self._incoming(text, user, place, conversation, author, instructions, earlier)
+        request = turn_request(
+            text, user, place, conversation, author, instructions, earlier, now=self.clock()
+        )
+        return ReplyStream(lambda on_text: self._take_turn(request, on_text, settle=settle))
 
-        async def turn(on_text: Callable[[str], None]) -> Reply:
-            from agent.turn.turn import take_turn
+    async def _take_turn(
+        self, request: Incoming, on_text: Callable[[str], None] | None = None, *, settle: bool
+    ) -> Reply:
+        runtime = await self.runtime()
+        from agent.turn.turn import take_turn
 
-            house = await self.house()
-            await self._once_erased(incoming.user)
-            return await take_turn(house, incoming, on_text, settle=settle)
-
-        return ReplyStream(turn)
+        await self.services.erasure.finished(request.user)
+        return await take_turn(runtime.turn, request, on_text, settle=settle)
 
     async def settle(self, within: float | None = None) -> bool:
-        """Until the after-turn work that is due has been done; at most `within` seconds, then it goes on in
-        the background. Whether it is done."""
-        settling = asyncio.ensure_future((await self.house()).aftercare.settle())
+        """Wait until the background work that is due has been done, at most `within` seconds; then it goes on
+        in the background. Returns whether it is done."""
+        worker = (await self.runtime()).worker
+        settling = asyncio.ensure_future(worker.settle())
         done, _ = await asyncio.wait([settling], timeout=within)
         if not done:
             settling.cancel()
-        else:
-            settling.result()
-            await (await self.house()).recorder.flush()
-        return bool(done)
+            return False
+        settling.result()
+        await self.components.recorder.flush()
+        return True
 
-    def chosen_model(self) -> "ChosenModel":
-        """The model that answers, made anew: whoever asks closes it."""
-        from agent.models import choose_model, given_model
+    async def runtime(self) -> Runtime:
+        """What a turn needs, loaded when first asked for; a surface may ask early to save the first person
+        the wait. Raises SettingsError."""
+        async with self._runtime_lock:
+            if self._runtime is None:
+                self._runtime = await open_runtime(self.components)
+            return self._runtime
 
-        return given_model(self._model) if self._model else choose_model(self.settings)
+    async def _wake_worker(self) -> None:
+        (await self.runtime()).worker.wake()
 
-    # The runtime, loaded when it is first needed: the Agents SDK takes seconds to import.
+    async def _stop(self) -> None:
+        if self._runtime is not None:
+            await self._runtime.worker.stop()
 
-    async def house(self) -> "House":
-        async with self._house_lock:
-            if self._house is None:
-                await asyncio.to_thread(importlib.import_module, "agent.turn.turn")
-                self._house = self._build_house()
-                await self._take_up_work(self._house)
-            return self._house
+    # Memories.
 
-    @cached_property
-    def _house_lock(self) -> asyncio.Lock:
-        return asyncio.Lock()
+    async def search_memories(
+        self, query: str, *, user: str, place: Where = None, limit: int = 10, subjects: Sequence[str] = ()
+    ) -> list[Hit]:
+        """Facts and past messages, best first."""
+        return await self.services.memories.search(
+            query, user=user, place=place, limit=limit, subjects=subjects
+        )
 
-    async def _take_up_work(self, house: "House") -> None:
-        """Do what an earlier process accepted and did not finish."""
-        try:
-            await self.index.opened()
-        except IndexUnavailable as error:
-            log.warning("%s", error)
-        else:
-            if self.database.sqlite and not self.settings.qdrant_url:
-                # Who holds the embedded index is alone at work here: what is claimed, a crash left behind.
-                await self.queue.release(self.clock())
-        house.aftercare.wake()
+    async def remember(
+        self,
+        content: str,
+        *,
+        user: str,
+        subjects: Sequence[str] = (),
+        ttl: str | None = None,
+        type: MemoryType = "fact",
+        importance: float = DEFAULT_IMPORTANCE,
+        replaces: str | None = None,
+        place: Where = None,
+        said_at: datetime | None = None,
+        everybody: bool = False,
+    ) -> Decision:
+        """Remember one fact; `said_at` for what was said in the past. With `everybody` everybody may read it,
+        whoever told it and wherever. Durable when it returns."""
+        return await self.services.memories.remember(
+            content,
+            user=user,
+            subjects=subjects,
+            ttl=ttl,
+            type=type,
+            importance=importance,
+            replaces=replaces,
+            place=place,
+            said_at=said_at,
+            everybody=everybody,
+        )
 
-    def _build_house(self) -> "House":
-        from agent.building import build_house
+    async def memories(self, *, user: str, place: Where = None, limit: int | None = None) -> list[Memory]:
+        """What is remembered, newest first."""
+        return await self.services.memories.newest(user=user, place=place, limit=limit)
 
-        house, self._upkeep = build_house(self, self._model, self._upkeep_model, self.surface)
-        return house
+    async def memory(self, id: str, *, user: str, place: Where = None) -> Memory:
+        """One memory, by its id or the first eight characters of it. Raises NotFound."""
+        return await self.services.memories.get(id, user=user, place=place)
 
-    def reranker(self) -> Reranker:
-        return self._ask_which if self.settings.reranker == "model" else super().reranker()
+    async def update_memory(
+        self, id: str, content: str, *, user: str, place: Where = None, **changes: Any
+    ) -> Decision:
+        """Correct a memory: a new one replaces it, and the old one stays in the history. `changes` are those
+        arguments of `remember` that differ from the old memory's. In a place only what the user alone told
+        there can be corrected; NotFound otherwise."""
+        return await self.services.memories.update(id, content, user=user, place=place, **changes)
 
-    async def _ask_which(
-        self, query: str, candidates: Sequence[Candidate], limit: int
-    ) -> list[tuple[str, float]]:
-        """A reranker that asks the model which does the upkeep."""
-        house = await self.house()
-        from agent.reranker import ModelReranker
+    async def delete_memory(self, id: str, *, user: str, place: Where = None) -> Memory:
+        """Delete a memory for good, with what it had replaced. Others who said the same keep theirs, and so
+        does the place where they said it. In a place only what may be read there; NotFound for what the user
+        did not tell."""
+        return await self.services.memories.delete(id, user=user, place=place)
 
-        return await ModelReranker(self._upkeep or house.model)(query, candidates, limit)
+    async def make_private(self, id: str, *, user: str, place: Where = None) -> Memory:
+        """What the user told in a place becomes theirs alone. Raises NotFound where the memory is in no
+        place, and where somebody else told it too."""
+        return await self.services.memories.make_private(id, user=user, place=place)
 
-    async def _close_house(self) -> None:
-        if self._house is not None:
-            await self._house.aftercare.stop()
-            await self._house.recorder.close()
-            await self._house.model.close()
-            if self._upkeep is not None:
-                await self._upkeep.close()
+    async def history(self, id: str, *, user: str, place: Where = None) -> list[MemoryUpdate]:
+        """What replaced what, when and why, along this memory's chain, oldest first. In a place, what
+        happened for that place."""
+        return await self.services.memories.history(id, user=user, place=place)
 
+    async def undo(self, id: str, *, user: str, place: Where = None) -> MemoryUpdate:
+        """Undo the last replacement this memory took part in: what was replaced holds again. In private for
+        the user alone; in a place for the place and for them, unless somebody else also told what would give
+        way. Raises NotFound where there is nothing to undo, or it is not theirs."""
+        return await self.services.memories.undo(id, user=user, place=place)
 
-async def open_traces(settings: Settings) -> Database | None:
-    """Where traces are kept, if not with everything else."""
-    if settings.traces_url is None:
-        return None
-    return await Database.open(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
+    async def import_messages(
+        self,
+        messages: Sequence[dict[str, Any]],
+        *,
+        user: str,
+        place: Where = None,
+        conversation: str | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Import a transcript: mappings with `author`, `text`, `sent_at` (aware) and optionally `id`, in
+        order. Importing the same ids again changes nothing. Returns how many there were."""
+        return await self.services.transcripts.import_messages(
+            messages, user=user, place=place, conversation=conversation, progress=progress
+        )
+
+    # Documents.
+
+    async def add_knowledge(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        user: str | None = None,
+        place: Where = None,
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> IngestResult:
+        """Read files, and all documents in folders: for everybody, or for the named user or place. Unchanged
+        files are skipped; the result names the files that cannot be read. Raises NotFound for a missing path
+        before anything is read."""
+        return await self.services.documents.add_paths(paths, user=user, place=place, progress=progress)
+
+    async def add_document(
+        self, name: str, content: str | bytes, *, user: str | None = None, place: Where = None
+    ) -> AddedDocument:
+        """Store one document: Markdown, text, HTML or PDF, told by the ending of its `name`. A document of
+        the same name and owner is replaced. Raises BadInput where it cannot be read."""
+        return await self.services.documents.add(name, content, user=user, place=place)
+
+    async def knowledge_documents(self, *, user: str, place: Where = None) -> list[Document]:
+        """The documents that may be read there, by path."""
+        return await self.services.documents.readable(user=user, place=place)
+
+    async def remove_knowledge(
+        self, what: str, *, user: str | None = None, place: Where = None
+    ) -> list[Document]:
+        """Remove a file, all documents from below a folder, or a document by its id: of everybody's, or of
+        the named user's or place's own. Raises NotFound."""
+        return await self.services.documents.remove(what, user=user, place=place)
+
+    async def search_knowledge(
+        self, query: str, *, user: str | None, place: Where = None, limit: int = 5
+    ) -> list[Chunk]:
+        """The passages that answer the query, best first; none for an anonymous reader."""
+        return await self.services.documents.search(query, user=user, place=place, limit=limit)
+
+    # A person.
+
+    async def context(self, *, user: str, place: Where = None) -> UserContext:
+        """What they told of themselves, their most important facts, and their open tasks."""
+        return await self.services.profiles.get(user=user, place=place)
+
+    async def set_context(
+        self, field: str, value: str | bool | None, *, user: str, place: Where = None
+    ) -> UserContext:
+        """Set a field of the profile or the preferences, or add to a list; an empty value removes it. The
+        field `mode` says what the conversation is for: companion, study or work."""
+        return await self.services.profiles.set(field, value, user=user, place=place)
+
+    async def export(self, *, user: str) -> dict[str, Any]:
+        """Everything that `erase` deletes, as plain JSON values; `hachi memories import` reads it."""
+        return await self.services.exports.export(user=user)
+
+    async def preview_erase(self, *, user: str) -> Mapping[str, int]:
+        """What `erase` would delete from the database now, by kind."""
+        return await self.services.erasure.preview(user=user)
+
+    async def erase(self, *, user: str) -> Erased:
+        """Erase a person: everything of theirs, everywhere, for good, and look whether it is gone. Returns
+        the receipt. What they say meanwhile is taken up afterwards, as from somebody new."""
+        return await self.services.erasure.erase(user=user)
+
+    # Maintenance.
+
+    async def preview_purge(self) -> list[Leaving]:
+        """What `purge` and `tidy` would delete now."""
+        return await self.services.maintenance.preview_purge()
+
+    async def tidy(self) -> list[Leaving]:
+        """Delete what the settings `unused_days` and `max_memories` do not keep, and return it."""
+        return await self.services.maintenance.clean_up()
+
+    async def purge(self) -> list[Memory]:
+        """Delete memories that have expired, and return them."""
+        return await self.services.maintenance.purge()
+
+    async def prune_traces(self, before: datetime | None = None) -> int:
+        """Delete traces from before that time, or else those older than the setting `trace_days`. Returns how
+        many it deleted."""
+        return await self.services.maintenance.prune_traces(before)
+
+    async def reindex(self, progress: Progress | None = None) -> int:
+        """Rebuild both indexes from the database. Returns how many rows they hold."""
+        return await self.services.maintenance.reindex(progress)
+
+    async def catch_up(self, progress: Progress | None = None) -> int:
+        """Index rows that are not indexed yet, as after a crash or with a new embedder. Returns how many."""
+        return await self.services.maintenance.catch_up(progress)

@@ -67,8 +67,8 @@ async def ask(pet: Companion, user: str, question: str) -> tuple[dict[str, list[
     start = time.perf_counter()
     hits = await pet.search_memories(question, user=user, limit=max(DEPTHS))
     seconds = time.perf_counter() - start
-    [vector] = await pet.embedder.embed([question])
-    lanes = await pet.index.search(
+    [vector] = await pet.components.embedder.embed([question])
+    lanes = await pet.components.index.search(
         Question(
             audience=Audience.of(user).keys,
             now=pet.clock(),
@@ -124,7 +124,7 @@ async def take_in(pet: Companion, user: str, messages: Sequence[Mapping[str, Any
     given = [{**message, "sent_at": sent_at(message["sent_at"])} for message in messages]
     await pet.import_messages(given, user=user)
     await pet.catch_up()
-    lines = await pet.transcript.last(f"dm:{user}", Audience.of(user), len(messages))
+    lines = await pet.components.transcript.last(f"dm:{user}", Audience.of(user), len(messages))
     return {message["id"]: line.id for message, line in zip(messages, lines, strict=True)}
 
 

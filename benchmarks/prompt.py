@@ -169,12 +169,12 @@ async def converse(turns: int) -> tuple[list[Cost], dict[str, int]]:
                 looking_back.begin(said)
                 await pet.respond(said.text, user=USER)
                 await pet.settle()
-                if await pet.queue.counts() != (0, 0):
+                if await pet.components.queue.counts() != (0, 0):
                     raise RuntimeError(f"turn {n} left work undone; see the log above")
                 costs.append(cost(n, answering, looking_back, before, settings))
                 before = answering.asked[0][0]
                 now += timedelta(minutes=Random(n).randint(2, 300))
-            facts, tasks = await pet.memories(user=USER), await pet.tasks.list(USER)
+            facts, tasks = await pet.memories(user=USER), await pet.services.tasks.list(USER)
     return costs, {"facts": len(facts), "open_tasks": len(tasks)}
 
 

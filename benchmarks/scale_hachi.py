@@ -117,7 +117,7 @@ async def _write(pet: Companion, batch: Sequence[Fact]) -> None:
         for id, fact in known
         if fact.names
     ]
-    async with pet.database.write() as connection:
+    async with pet.components.database.write() as connection:
         for table, values in ((memories, rows), (memory_owners, owners), (memory_aliases, names)):
             if values:
                 await connection.execute(insert(table), values)

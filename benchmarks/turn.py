@@ -39,9 +39,9 @@ from rich.console import Console
 from rich.table import Table
 
 from agent import Companion, Settings
-from agent.archive import utc_now
 from agent.tracing import recorder
 from agent.turn.prompt import Scene, build_messages_for_model
+from agent.wiring import utc_now
 from memory.audience import PRIVATE
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool
@@ -116,10 +116,10 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
             message_id=None,
             shown=frozenset(),
             clock=pet.clock,
-            recall=pet.recall,
-            remembering=pet.remembering,
-            tasks=pet.tasks,
-            knowledge=pet.knowledge,
+            recall=pet.components.recall,
+            remembering=pet.components.writer,
+            tasks=pet.services.tasks,
+            knowledge=pet.components.documents,
         )
         return (await tool.call(turn, written)).text
 
@@ -152,7 +152,7 @@ async def recording_cost(turns: int) -> dict[str, float]:
             pets[on] = await closing.enter_async_context(opened)
             await _furnish(pets[on], "ana")
         costs = {on: Costs() for on in pets}
-        houses = {on: await pet.house() for on, pet in pets.items()}
+        houses = {on: await pet.runtime() for on, pet in pets.items()}
         for n in range(WARM_UP + turns):
             if n == WARM_UP:
                 costs = {on: Costs() for on in pets}

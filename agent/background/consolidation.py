@@ -26,6 +26,7 @@ from agent.errors import ModelUnavailable
 from agent.models import ChosenModel
 from agent.offline.upkeep import plain_summary, plain_updates
 from agent.turn.budget import Budget
+from agent.turn.jobs import LOOK_BACK, STORE_MEMORIES
 from agent.turn.user_snippet import fitting
 from memory.audience import Audience, Place
 from memory.case import Origin
@@ -57,10 +58,6 @@ from memory.ttl import describe
 
 log = logging.getLogger("hachi.upkeep")
 
-STORE_MEMORIES = "store_memories"
-"""The kind of work that stores an answer's memories[]."""
-LOOK_BACK = "look_back"
-"""The kind of work that brings summary and context up to date with a conversation."""
 APPLY_UPDATES = "apply_updates"
 """The kind of work that stores the facts and tasks that looking back has found."""
 
@@ -117,11 +114,6 @@ async def look_back(upkeep: Upkeep, piece: Work) -> list[Decision]:
         await upkeep.queue.renew(piece, upkeep.clock())
         decided = await extract_and_save(upkeep, exchange, last_try=piece.attempts >= ENOUGH)
         decisions += decided if exchange.user == piece.user_id else []
-
-
-def talk_of(conversation: str, user: str, place: Place) -> str:
-    """What a LOOK_BACK is about: a conversation as its owner heard it."""
-    return f"{owner_of(user, place)} {conversation}"
 
 
 async def newest_exchange(upkeep: Upkeep, conversation: str, user: str, place: Place) -> Exchange | None:

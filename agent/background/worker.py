@@ -7,29 +7,23 @@ but those of one person one after the other.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from agent.background.consolidation import (
     APPLY_UPDATES,
-    LOOK_BACK,
-    STORE_MEMORIES,
     Upkeep,
     look_back,
     store_updates,
-    talk_of,
 )
 from agent.tracing.recorder import Recorder
-from agent.types import Incoming
-from memory.audience import Place
-from memory.case import Origin
+from agent.turn.jobs import LOOK_BACK, STORE_MEMORIES, read_store_memories
 from memory.erasure.removal import UNINDEX
 from memory.errors import MemoryFault
 from memory.index import Index
 from memory.index.sync import Indexing
-from memory.records import Decision, Draft, Hit
+from memory.records import Decision
 from memory.remember import Remembering
 from memory.search.recall import Recall
 from memory.spans import unrecorded
@@ -195,7 +189,7 @@ class Aftercare:
     async def _dispatch(self, piece: Work) -> list[Decision] | None:
         """What was decided; None where somebody else will have done it."""
         if piece.kind == STORE_MEMORIES:
-            drafts, origin = from_stored(piece)
+            drafts, origin = read_store_memories(piece)
             decisions = await self._remembering.remember(drafts, origin)
             return decisions + await self._remembering.note_names(origin, piece.payload["speaker"])
         if piece.kind == LOOK_BACK:
@@ -234,48 +228,3 @@ async def _ended(at_work: AtWork) -> None:
             task.cancel()
         await asyncio.gather(*at_work, return_exceptions=True)
         raise
-
-
-def to_store(
-    drafts: Sequence[Draft], incoming: Incoming, message_id: str | None, recalled: Sequence[Hit]
-) -> dict[str, Any]:
-    """The payload of STORE_MEMORIES: an answer's memories[], and where they come from."""
-    return {
-        "drafts": [asdict(draft) for draft in drafts],
-        "place": list(incoming.place.path),
-        "said_at": incoming.sent_at.isoformat(),
-        "said": incoming.text,
-        "speaker": incoming.speaker,
-        "message_id": message_id,
-        "recalled": [{"id": hit.id, "kind": hit.kind, "content": hit.content} for hit in recalled],
-    }
-
-
-def from_stored(piece: Work) -> tuple[list[Draft], Origin]:
-    payload = piece.payload
-    said_at = datetime.fromisoformat(payload["said_at"])
-    recalled = (
-        Hit(hit["id"], hit["kind"], hit["content"], score=0.0, created_at=said_at)
-        for hit in payload["recalled"]
-    )
-    origin = Origin(
-        user=piece.user_id,
-        said_at=said_at,
-        place=Place(tuple(payload["place"])),
-        message_id=payload["message_id"],
-        said=payload["said"],
-        live=True,
-        recalled=tuple(recalled),
-    )
-    drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]
-    return drafts, origin
-
-
-def to_look_back(incoming: Incoming) -> dict[str, Any]:
-    """The payload of LOOK_BACK: the conversation to bring up to date."""
-    return {"conversation": incoming.conversation_id, "place": list(incoming.place.path)}
-
-
-def about(incoming: Incoming) -> str:
-    """What looking back after it is about; pieces about the same are done as one."""
-    return talk_of(incoming.conversation_id, str(incoming.user), incoming.place)

@@ -5,21 +5,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Table, insert, select
 
-from agent.archive import read_persona
+from agent.companion import Companion
 from agent.replay.scratch import LOT
 from agent.settings import Settings
 from agent.tracing.redact import redacted
 from agent.tracing.setup import redaction_of
 from agent.tracing.trace import Summary, Trace, Usage, span_from, span_json
+from agent.turn.persona import read_persona
 from memory.sql import tables as t
 from memory.sql.tables import Utc
-
-if TYPE_CHECKING:
-    from agent.companion import Companion
 
 VERSION = 1
 TABLES: tuple[Table, ...] = (
@@ -77,7 +75,7 @@ class Fixture:
             raise ValueError(f"this is no fixture of a trace, or one of another Hachi ({error!r})") from error
 
 
-async def fixture_of(pet: "Companion", scratch: "Companion", trace: Trace) -> Fixture:
+async def fixture_of(pet: Companion, scratch: Companion, trace: Trace) -> Fixture:
     """From a copy of what was remembered; secrets are taken out as they are of traces."""
     rows = {table.name: await _rows(scratch, table) for table in TABLES}
     if sum(map(len, rows.values())) > MOST_ROWS:
@@ -92,16 +90,16 @@ async def fixture_of(pet: "Companion", scratch: "Companion", trace: Trace) -> Fi
     )
 
 
-async def fill(scratch: "Companion", rows: Rows) -> None:
+async def fill(scratch: Companion, rows: Rows) -> None:
     """Put them into an empty companion."""
-    async with scratch.database.write() as connection:
+    async with scratch.components.database.write() as connection:
         for table in TABLES:
             given = [_typed(table, row) for row in rows.get(table.name, ())]
             for at in range(0, len(given), LOT):
                 await connection.execute(insert(table), given[at : at + LOT])
-    await scratch.indexing.catch_up()
-    if not await scratch.knowledge.empty():
-        await scratch.knowledge.catch_up()
+    await scratch.components.sync.catch_up()
+    if not await scratch.components.documents.empty():
+        await scratch.components.documents.catch_up()
 
 
 def settings_of(fixture: Fixture) -> Settings:
@@ -111,9 +109,9 @@ def settings_of(fixture: Fixture) -> Settings:
     )
 
 
-async def _rows(scratch: "Companion", table: Table) -> list[dict[str, Any]]:
+async def _rows(scratch: Companion, table: Table) -> list[dict[str, Any]]:
     query = select(table)
-    async with scratch.database.read() as connection:
+    async with scratch.components.database.read() as connection:
         found = await connection.execute(query.order_by(*table.primary_key))
         return [{**row._mapping, **_not_indexed(table)} for row in found]
 

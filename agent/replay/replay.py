@@ -33,7 +33,7 @@ async def replay(pet: Companion, trace: Trace, way: Way | None = None) -> Replay
     if way.fork is not None and not 1 <= way.fork <= max(1, trace.summary.calls):
         raise BadInput(f"{trace.summary.short} has {trace.summary.calls} calls; fork at one of them")
     moment = await moment_of(pet, trace)
-    chosen = pet.chosen_model()
+    chosen = pet.components.models.choose()
 
     async def fill(scratch: Companion) -> None:
         await copy(pet, scratch, moment, trace)

@@ -9,11 +9,12 @@ comes from the trace where it has changed since.
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, false, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent.companion import Companion
 from agent.tracing.trace import Trace
 from memory.audience import Audience, Place, owners_of
 from memory.conversations.summaries import owner_of
@@ -22,9 +23,6 @@ from memory.people.profile_store import UserContexts
 from memory.sql import tables as t
 from memory.sql.engine import Database
 from memory.sql.messages import readable
-
-if TYPE_CHECKING:
-    from agent.archive import Archive
 
 LOT = 500
 LATER = 1 << 62
@@ -68,10 +66,10 @@ class Told(UserContexts):
         return replace(self._known)
 
 
-async def moment_of(archive: "Archive", trace: Trace) -> Moment:
+async def moment_of(pet: Companion, trace: Trace) -> Moment:
     summary = trace.summary
     place, seq = Place.of_key(summary.place), LATER
-    async with archive.database.read() as connection:
+    async with pet.components.database.read() as connection:
         said = select(t.messages.c.seq).where(t.messages.c.id == summary.message_id)
         found = (await connection.execute(said)).scalar()
         if (
@@ -83,10 +81,10 @@ async def moment_of(archive: "Archive", trace: Trace) -> Moment:
 
 
 async def copy(
-    archive: "Archive", scratch: "Archive", moment: Moment, trace: Trace, *, indexed: bool = True
+    pet: Companion, scratch: Companion, moment: Moment, trace: Trace, *, indexed: bool = True
 ) -> None:
     """Fill an empty archive, and its index."""
-    async with archive.database.read() as source, scratch.database.write() as sink:
+    async with pet.components.database.read() as source, scratch.components.database.write() as sink:
         copying = _Copying(source, sink, moment)
         await copying.transcript()
         await copying.memories()
@@ -96,9 +94,9 @@ async def copy(
             await copying.documents()
     if not indexed:
         return
-    await scratch.indexing.catch_up()
-    if not await scratch.knowledge.empty():
-        await scratch.knowledge.catch_up()
+    await scratch.components.sync.catch_up()
+    if not await scratch.components.documents.empty():
+        await scratch.components.documents.catch_up()
 
 
 class _Copying:

@@ -48,9 +48,10 @@ async def take_again(trace: Trace, settings: Settings, chosen: ChosenModel, fill
         alone = _alone(settings, Path(folder))
         async with Companion.open(alone, clock=clock, model=recorded, upkeep=False) as scratch:
             await fill(scratch)
-            house = await scratch.house()
-            await house.aftercare.stop()  # what is done beside the turn would be seen in it, or not
-            scratch.indexing.begun = not _searched_itself(trace)
+            runtime = await scratch.runtime()
+            house = runtime.turn
+            await runtime.worker.stop()  # what is done beside the turn would be seen in it, or not
+            scratch.components.sync.begun = not _searched_itself(trace)
             name = trace.summary.model if way.fork is None else chosen.name
             house = replace(house, model=replace(chosen, name=name, model=recorded))
             with suppress(*FAULTS):  # it is in the trace

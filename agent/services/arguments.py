@@ -1,11 +1,17 @@
-"""What callers name, read: users, places, documents. What is wrong raises BadInput, with what to give."""
+"""Reads what callers pass: users, places, documents, a whole turn.
+
+A bad value raises BadInput, which says what to pass instead.
+"""
 
 import os
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from agent.errors import BadInput
+from agent.types import Incoming, writable
 from memory.audience import GLOBAL, Audience, Place, user_key
+from memory.records import Role
 
 
 def place_of(place: Place | str | None) -> Place:
@@ -61,3 +67,26 @@ def paths_of(paths: Sequence[str | Path]) -> list[Path]:
 
 def tags_of(subjects: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for subject in subjects if (tag := subject.strip().lower())))
+
+
+def turn_request(
+    text: str,
+    user: str | None,
+    place: Place | str | None,
+    conversation: str | None,
+    author: str | None,
+    instructions: str = "",
+    earlier: Sequence[tuple[Role, str]] = (),
+    *,
+    now: datetime,
+) -> Incoming:
+    return Incoming(
+        text,
+        None if user is None else user_named(user),
+        now,
+        place_of(place),
+        None if conversation is None else readable_name(conversation, "conversation"),
+        None if author is None else readable_name(author, "author"),
+        writable(instructions),
+        tuple(earlier),
+    )

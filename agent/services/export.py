@@ -1,19 +1,21 @@
-"""Everything that is kept of a person, as one JSON document that people can read and `import` takes back."""
+"""Everything that is kept of a person, as one JSON document that people can read and `import` reads back."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Table, select
 
+from agent.services.arguments import user_named
 from agent.types import Incoming
 from memory.audience import Audience, Place, user_key
+from memory.documents import DocumentLibrary
 from memory.records import Memory
 from memory.sql import tables
-
-if TYPE_CHECKING:
-    from agent.archive import Archive
+from memory.sql.engine import Database
+from memory.sql.memories import MemoryStore
 
 FORMAT, VERSION = "hachi-export", 1
 """The version is raised when a reader of the last one could not read it any more."""
@@ -25,35 +27,48 @@ MEMORY_FIELDS = (
 _MESSAGE_FIELDS = ("id", "role", "author", "text", "sent_at")
 
 
-async def export(archive: "Archive", user: str) -> dict[str, Any]:
-    """Plain JSON values. What others said, or what is everybody's, is not in it.
+@dataclass(frozen=True)
+class ExportService:
+    database: Database
+    store: MemoryStore
+    documents: DocumentLibrary
+    clock: Callable[[], datetime]
 
-    `memories` and `messages` (of the private conversation) are what `import` reads; `conversations` are those
-    in places and others in private, with what the person said there and was answered."""
-    now = archive.clock()
-    owned = await archive.store.newest(Audience(frozenset({user_key(user)})), now)
-    own = Incoming("", user, now).conversation_id
-    talks = await _conversations(archive, user)
-    private = [talk for talk in talks if talk["place"] == "dm" and talk["conversation"] == own]
-    documents = await archive.knowledge.documents(Audience(frozenset({user_key(user)})))
-    whole = {
-        "format": FORMAT,
-        "version": VERSION,
-        "exported_at": now,
-        "user": user,
-        "place": "dm",
-        "memories": [memory_json(m) for m in sorted(owned, key=lambda m: (m.created_at, m.id))],
-        "messages": private[0]["messages"] if private else [],
-        "conversations": [talk for talk in talks if talk not in private],
-        "summaries": await _rows(archive, tables.active_conversations, "owner", user_key(user), _SUMMARY),
-        "context": [entry | {"place": _shown(entry["place"])} for entry in await _context(archive, user)],
-        "tasks": await _tasks(archive, user),
-        "history": await _history(archive, user),
-        "documents": [{"path": d.path, "title": d.title, "added_at": d.added_at} for d in documents],
-        "keys": await _rows(archive, tables.api_keys, "user_id", user, _KEY),
-    }
-    plain: dict[str, Any] = json.loads(json.dumps(whole, default=_as_json))
-    return plain
+    async def export(self, *, user: str) -> dict[str, Any]:
+        """Plain JSON values. What others said, and what is everybody's, is not in it.
+
+        `memories` and `messages` (of the private conversation) are what `import` reads; `conversations` are
+        the others: those in places, with what the person said there and was answered."""
+        user = user_named(user)
+        database, now = self.database, self.clock()
+        own_audience = Audience(frozenset({user_key(user)}))
+        owned = await self.store.newest(own_audience, now)
+        own = Incoming("", user, now).conversation_id
+        talks = await _conversations(database, user)
+        private = [talk for talk in talks if talk["place"] == "dm" and talk["conversation"] == own]
+        documents = await self.documents.documents(own_audience)
+        whole = {
+            "format": FORMAT,
+            "version": VERSION,
+            "exported_at": now,
+            "user": user,
+            "place": "dm",
+            "memories": [memory_json(m) for m in sorted(owned, key=lambda m: (m.created_at, m.id))],
+            "messages": private[0]["messages"] if private else [],
+            "conversations": [talk for talk in talks if talk not in private],
+            "summaries": await _rows(
+                database, tables.active_conversations, "owner", user_key(user), _SUMMARY
+            ),
+            "context": [
+                entry | {"place": _shown(entry["place"])} for entry in await _context(database, user)
+            ],
+            "tasks": await _tasks(database, user),
+            "history": await _history(database, user),
+            "documents": [{"path": d.path, "title": d.title, "added_at": d.added_at} for d in documents],
+            "keys": await _rows(database, tables.api_keys, "user_id", user, _KEY),
+        }
+        plain: dict[str, Any] = json.loads(json.dumps(whole, default=_as_json))
+        return plain
 
 
 _SUMMARY = ("conversation_id", "mode", "summary", "updated_at")
@@ -65,12 +80,12 @@ def memory_json(memory: Memory) -> dict[str, Any]:
     return {field: getattr(memory, field) for field in MEMORY_FIELDS}
 
 
-async def _conversations(archive: "Archive", user: str) -> list[dict[str, Any]]:
+async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
     """All that the person said or was answered, by conversation, in order."""
     mine = tables.messages.c.user_id == user
     query = select(tables.messages).where(mine).order_by(tables.messages.c.seq)
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    async with archive.database.read() as connection:
+    async with database.read() as connection:
         for row in await connection.execute(query):
             line = {field: row._mapping[field] for field in _MESSAGE_FIELDS}
             found.setdefault((row.place, row.conversation_id), []).append(line)
@@ -80,23 +95,23 @@ async def _conversations(archive: "Archive", user: str) -> list[dict[str, Any]]:
     ]
 
 
-async def _context(archive: "Archive", user: str) -> list[dict[str, Any]]:
+async def _context(database: Database, user: str) -> list[dict[str, Any]]:
     fields = ("place", "field", "item", "value", "said_at")
-    return await _rows(archive, tables.context_entries, "user_id", user, fields)
+    return await _rows(database, tables.context_entries, "user_id", user, fields)
 
 
-async def _tasks(archive: "Archive", user: str) -> list[dict[str, Any]]:
-    found = await _rows(archive, tables.tasks, "user_id", user, _TASK)
+async def _tasks(database: Database, user: str) -> list[dict[str, Any]]:
+    found = await _rows(database, tables.tasks, "user_id", user, _TASK)
     return [task | {"place": _shown(task["place"])} for task in found]
 
 
-async def _history(archive: "Archive", user: str) -> list[dict[str, Any]]:
+async def _history(database: Database, user: str) -> list[dict[str, Any]]:
     """What replaced what for the person; the texts that were replaced too."""
     steps, held = tables.memory_updates, tables.memory_owners
     mine = select(held.c.memory_id).where(held.c.owner == user_key(user))
     touching = select(steps).where(steps.c.old_id.in_(mine)).order_by(steps.c.created_at, steps.c.id)
     contents = select(tables.memories.c.id, tables.memories.c.content).where(tables.memories.c.id.in_(mine))
-    async with archive.database.read() as connection:
+    async with database.read() as connection:
         texts = {row.id: row.content for row in await connection.execute(contents)}
         rows = [row for row in await connection.execute(touching) if user_key(user) in row.owners]
     return [
@@ -113,10 +128,10 @@ async def _history(archive: "Archive", user: str) -> list[dict[str, Any]]:
 
 
 async def _rows(
-    archive: "Archive", table: Table, column: str, value: str, fields: Sequence[str]
+    database: Database, table: Table, column: str, value: str, fields: Sequence[str]
 ) -> list[dict[str, Any]]:
     query = select(*(table.c[field] for field in fields)).where(table.c[column] == value)
-    async with archive.database.read() as connection:
+    async with database.read() as connection:
         rows = [dict(row._mapping) for row in await connection.execute(query)]
     return sorted(rows, key=lambda row: json.dumps(row, default=str))
 

@@ -1,12 +1,17 @@
-"""Taking over a conversation that was held elsewhere."""
+"""Importing a conversation that was held elsewhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
 from agent.errors import BadInput
+from agent.services.arguments import turn_request
+from agent.services.erasure import ErasureService
 from agent.types import Incoming, writable
+from memory.audience import Place
+from memory.index.sync import Indexing, Progress
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.messages import Transcript
@@ -14,23 +19,36 @@ from memory.sql.messages import Transcript
 BATCH = 500
 
 
-async def take_over(
-    database: Database,
-    transcript: Transcript,
-    messages: Sequence[Mapping[str, Any]],
-    incoming: Incoming,
-) -> int:
-    """Write them in order. All are read before the first is written, so that a bad one loses nothing."""
-    assert incoming.user is not None
-    read = [_message(given, at, incoming) for at, given in enumerate(messages)]
-    for start in range(0, len(read), BATCH):
-        batch = read[start : start + BATCH]
-        async with database.write() as connection:
-            for message in batch:
-                await transcript.append(
-                    connection, message, user=incoming.user, place=incoming.place, now=incoming.sent_at
-                )
-    return len(read)
+@dataclass(frozen=True)
+class TranscriptService:
+    database: Database
+    transcript: Transcript
+    sync: Indexing
+    erasure: ErasureService
+    clock: Callable[[], datetime]
+
+    async def import_messages(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        user: str,
+        place: Place | str | None = None,
+        conversation: str | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Store the messages in order and index them. All are read before the first is written, so that a bad
+        one loses nothing. Returns how many there were."""
+        target = turn_request("", user, place, conversation, None, now=self.clock())
+        await self.erasure.finished(target.user)
+        read = [_message(given, at, target) for at, given in enumerate(messages)]
+        for start in range(0, len(read), BATCH):
+            async with self.database.write() as connection:
+                for message in read[start : start + BATCH]:
+                    await self.transcript.append(
+                        connection, message, user=str(target.user), place=target.place, now=target.sent_at
+                    )
+        await self.sync.catch_up(progress)
+        return len(read)
 
 
 def _message(given: Mapping[str, Any], at: int, incoming: Incoming) -> Message:

@@ -3,11 +3,12 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from pydantic import SecretStr
@@ -17,19 +18,17 @@ from agent.settings import Settings
 from agent.tracing.recorder import Listener, Recorder
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Writing
-from agent.tracing.store import process
+from agent.tracing.store import Traces, process
 from prompts import read
 from tools.registry import TOOLS
-
-if TYPE_CHECKING:
-    from agent.archive import Archive
 
 SHORTEST_SECRET = 8
 """Characters: what is shorter is part of too many words to be taken out wherever it stands."""
 
 
-def open_recorder(archive: "Archive", surface: str) -> Recorder:
-    settings = archive.settings
+def open_recorder(
+    settings: Settings, traces: Traces, clock: Callable[[], datetime], surface: str
+) -> Recorder:
     writing = Writing(
         content=settings.trace_content,
         redaction=redaction_of(settings),
@@ -37,7 +36,7 @@ def open_recorder(archive: "Archive", surface: str) -> Recorder:
         surface=surface,
         process=process(),
     )
-    return Recorder(archive.traces, writing, archive.clock, _listeners(settings), on=settings.traces)
+    return Recorder(traces, writing, clock, _listeners(settings), on=settings.traces)
 
 
 def _listeners(settings: Settings) -> list[Listener]:

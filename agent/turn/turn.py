@@ -12,26 +12,31 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-from agent.background.consolidation import LOOK_BACK, STORE_MEMORIES
-from agent.background.worker import Aftercare, about, to_look_back, to_store
 from agent.errors import BadInput
 from agent.models import ChosenModel
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
+from agent.turn.jobs import (
+    LOOK_BACK,
+    STORE_MEMORIES,
+    look_back_payload,
+    look_back_subject,
+    store_memories_payload,
+)
 from agent.turn.loop import OnText, Thought, think
 from agent.turn.prompt import Budgets, Scene, build_messages_for_model, within_budgets
 from agent.types import MAX_MESSAGE, Incoming, Reply, writable
 from memory.aliases import linked
 from memory.conversations.summaries import Conversations, owner_of
 from memory.documents import DocumentLibrary
-from memory.documents.quote import quote_chunks
+from memory.documents.quote import block_of
 from memory.errors import MemoryFault
 from memory.people.profile import UserContext
 from memory.people.profile_store import UserContexts
 from memory.people.tasks import Tasks
-from memory.records import Hit, Message
+from memory.records import Decision, Hit, Message
 from memory.remember import Remembering
 from memory.search.core_facts import foremost, get_relevant_memories
 from memory.search.recall import Recall
@@ -47,6 +52,14 @@ log = logging.getLogger("hachi.turn")
 
 PASSAGES = 8
 """Of documents, where they are looked into before the model is asked: so many at most."""
+
+
+class Worker(Protocol):
+    """Runs the jobs that a turn leaves behind: `agent/background/worker.py`."""
+
+    async def do(self, id: str) -> list[Decision]: ...
+
+    def wake(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +79,7 @@ class House:
     queue: WorkQueue
     recall: Recall
     remembering: Remembering
-    aftercare: Aftercare
+    worker: Worker
     budgets: Budgets
     recorder: Recorder
     tools: Sequence[Tool]
@@ -94,7 +107,7 @@ async def take_turn(
             house.model, house.settings, build_messages_for_model(scene), turn, on_text, house.tools
         )
         message_id, work = await answer(house, heard, thought, turn.recalled, ours=settle, trace=trace.id)
-        kept = [decision for id in work if settle for decision in await house.aftercare.do(id)]
+        kept = [decision for id in work if settle for decision in await house.worker.do(id)]
         reply = Reply(
             message=thought.answer.message,
             memories=(*turn.decisions, *kept),
@@ -106,7 +119,7 @@ async def take_turn(
             usage=thought.usage,
         )
         trace.answered(reply)
-    house.aftercare.wake()
+    house.worker.wake()
     return reply
 
 
@@ -243,7 +256,7 @@ async def _documents(house: House, incoming: Incoming) -> tuple[str, frozenset[s
     except MemoryFault as error:
         log.warning("answering without documents: %s", error)
         return "", frozenset()
-    return quote_chunks(found, house.budgets.knowledge.characters)
+    return block_of(found, house.budgets.knowledge.characters)
 
 
 async def answer(
@@ -270,10 +283,10 @@ async def answer(
     )
     left: list[tuple[str, dict[str, Any], str | None]] = []
     if thought.answer.memories or linked(incoming.text, incoming.speaker):
-        payload = to_store(thought.answer.memories, incoming, heard.message_id, recalled)
+        payload = store_memories_payload(thought.answer.memories, incoming, heard.message_id, recalled)
         left.append((STORE_MEMORIES, payload | {"trace": trace}, None))
     if house.settings.look_back != "off":
-        left.append((LOOK_BACK, to_look_back(incoming) | {"trace": trace}, about(incoming)))
+        left.append((LOOK_BACK, look_back_payload(incoming) | {"trace": trace}, look_back_subject(incoming)))
     async with house.database.write() as connection:
         if await missing(connection, [str(heard.message_id)]):
             return None, []  # who said it was erased meanwhile: the answer is given, and not kept

@@ -17,8 +17,8 @@ from agents.testing import ModelStep, ScriptedModel, assistant_message, function
 from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 
 from agent import Companion, Place, Settings
-from agent.archive import utc_now
 from agent.errors import FAULTS, BadInput, ModelUnavailable, SettingsError
+from agent.wiring import utc_now
 from memory.errors import EmbedderUnavailable, IndexUnavailable, MemoryFault, NotFound, StoreUnavailable
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -98,7 +98,7 @@ async def test_a_stream_closed_while_a_tool_runs_stores_nothing_by_halves(
     remembering = function_call("remember", {"content": "Ana skis"}, call_id="c1")
     pet = await open_pet(given=ScriptedModel([[remembering], *[[assistant_message("Yes.")]] * 2]))
     begun, over = asyncio.Event(), asyncio.Event()
-    embed = pet.embedder.embed
+    embed = pet.components.embedder.embed
 
     async def stuck(texts: Any) -> Any:
         begun.set()
@@ -106,7 +106,7 @@ async def test_a_stream_closed_while_a_tool_runs_stores_nothing_by_halves(
         return await embed(texts)
 
     with monkeypatch.context() as patch:
-        patch.setattr(pet.embedder, "embed", stuck)
+        patch.setattr(pet.components.embedder, "embed", stuck)
         stream = pet.stream("I ski", user="ana")
         reading = asyncio.create_task(anext(aiter(stream)))
         await asyncio.wait_for(begun.wait(), 10)
@@ -152,7 +152,7 @@ async def test_a_fault_after_the_reader_has_left_is_not_cried_out(
 
     reading = aiter(pet.stream("hi", user="ana"))
     assert await anext(reading)
-    monkeypatch.setattr(pet.transcript, "append", broken)
+    monkeypatch.setattr(pet.components.transcript, "append", broken)
     await asyncio.sleep(0.1)
     await reading.aclose()
     del reading
@@ -483,7 +483,7 @@ async def test_an_embedder_that_is_down_is_named_and_the_chat_goes_on(
         openai_base_url="http://127.0.0.1:9/v1",
         openai_api_key="sk-test",
     )
-    pet.embedder.embed = _down  # a real one would be tried for a minute
+    pet.components.embedder.embed = _down  # a real one would be tried for a minute
 
     kept = await pet.remember("Ana likes tea", user="ana")
     reply = await pet.respond("hi", user="ana")

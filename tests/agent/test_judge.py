@@ -80,9 +80,9 @@ async def test_nobody_is_asked_unless_it_is_set(
 async def test_the_stand_in_does_not_judge(open_pet: OpenPet) -> None:
     pet = await open_pet(judge=True, look_back="plain")
 
-    await pet.house()
+    await pet.runtime()
 
-    assert pet.likeness.judge is None
+    assert pet.components.similar.judge is None
 
 
 async def test_a_brought_model_judges_too(open_pet: OpenPet) -> None:

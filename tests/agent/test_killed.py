@@ -53,8 +53,8 @@ async def _check(home: Path, ids: list[str], memories: set[str]) -> None:
         for content in memories:
             hits = [hit.content for hit in await pet.search_memories(content, user="ana", limit=30)]
             assert hits.count(content) == 1
-        assert await pet.queue.counts() == (0, 0)
-        async with pet.database.read() as connection:
+        assert await pet.components.queue.counts() == (0, 0)
+        async with pet.components.database.read() as connection:
             rows = await connection.exec_driver_sql("SELECT id FROM messages WHERE role = 'assistant'")
             written = Counter(row[0] for row in rows)
         assert set(ids) <= written.keys()

@@ -86,7 +86,7 @@ async def test_documents_are_put_in_order_by_the_model_where_the_settings_say_so
     for number in range(3):
         (tmp_path / f"{number}.md").write_text(f"# Paper {number}\n\nThe garden has {number} trees.\n")
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", reranker="model")
-    await pet.house()
+    await pet.runtime()
     await pet.add_knowledge([tmp_path])
     server.script(Say(json.dumps({"best": [3]})), Say("I would rather not."))
 

@@ -52,7 +52,7 @@ async def serve(home: Path, server: ScriptedServer, open_pet: Callable[..., Awai
     @asynccontextmanager
     async def running(**settings: str) -> AsyncIterator[Client]:
         pet = await open_pet()
-        _, secret = await pet.keys.create("node", "user", "ana", now=pet.clock())
+        _, secret = await pet.services.keys.create("node", "user", "ana", now=pet.clock())
         env = {
             "HACHI_HOME": str(home),
             "HACHI_EMBEDDER": "bundled",

@@ -285,7 +285,7 @@ def test_tomorrow_at_nine_is_nine_by_the_persons_own_clock(
         async with opened() as pet:
             await say(pet, zone)
             await say(pet, wish)
-            [noted] = await pet.tasks.list("ana")
+            [noted] = await pet.services.tasks.list("ana")
             assert task in noted.description
             assert noted.due is not None
             assert f"{noted.due:%d %H:%M}" == due
@@ -314,7 +314,7 @@ async def test_a_time_that_a_model_gives_without_an_offset_is_by_the_persons_own
     async with scripted() as pet:
         await pet.set_context("timezone", "Europe/Paris", user="ana")
         await say(pet, "remind me to call mum tomorrow at 9")
-        [task] = await pet.tasks.list("ana")
+        [task] = await pet.services.tasks.list("ana")
         await say(pet, "hello", conversation="another")
 
     assert task.due == datetime(2026, 11, 22, 8, tzinfo=UTC)
@@ -341,8 +341,8 @@ async def test_a_task_is_closed_by_its_words_and_the_next_prompt_no_longer_shows
     async with scripted() as pet:
         await say(pet, done, conversation="another")
         await say(pet, "hello", conversation="a third")
-        assert await pet.tasks.list("ana") == []
-        assert len(await pet.tasks.list("ben")) == 1
+        assert await pet.services.tasks.list("ana") == []
+        assert len(await pet.services.tasks.list("ben")) == 1
 
     assert words in server.asked[0].system
     assert words not in server.asked[-1].system
@@ -354,9 +354,9 @@ async def test_the_stand_in_closes_a_task_by_its_words_too(
 ) -> None:
     async with opened() as pet:
         await say(pet, wish)
-        assert [words in task.description for task in await pet.tasks.list("ana")] == [True]
+        assert [words in task.description for task in await pet.services.tasks.list("ana")] == [True]
         await say(pet, done, conversation="another")
-        assert await pet.tasks.list("ana") == []
+        assert await pet.services.tasks.list("ana") == []
 
 
 # Without looking back.
@@ -426,7 +426,7 @@ async def a_memory(stage: Stage, text: str) -> dict[str, Any]:
 
 
 async def a_task(stage: Stage, text: str) -> dict[str, Any]:
-    await stage.pet.tasks.put(stage.user, text, "open", now=stage.pet.clock())
+    await stage.pet.services.tasks.put(stage.user, text, "open", now=stage.pet.clock())
     return {}
 
 

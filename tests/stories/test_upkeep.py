@@ -18,7 +18,7 @@ async def test_what_is_unimportant_and_long_unused_goes_and_nothing_else(tmp_pat
         now += timedelta(days=29)
         assert await pet.tidy() == []
         await pet.search_memories("stamps", user="ana", limit=1)
-        await pet.recall.note_uses()
+        await pet.components.recall.note_uses()
         now += timedelta(days=2)
         assert [(one.memory.content, one.reason) for one in await pet.preview_purge()] == [
             ("Ana hums in the shower", "unused")

@@ -169,9 +169,9 @@ async def test_ill_for_a_week_gone_after_it_before_and_after_the_purge(
     assert await known(pet) == []
     assert await found(pet, question) == []
     assert decision.id is not None
-    assert await pet.index.present([decision.id]) == {decision.id}, "the purge has not run yet"
+    assert await pet.components.index.present([decision.id]) == {decision.id}, "the purge has not run yet"
     assert [memory.content for memory in await pet.purge()] == [ill]
-    assert await pet.index.present([decision.id]) == set()
+    assert await pet.components.index.present([decision.id]) == set()
     assert (await pet.remember(ill, user="mickael", subjects=["mickael"], ttl="7d")).action == "add"
 
 
@@ -243,10 +243,10 @@ async def test_what_everybody_may_know_greets_who_is_new_and_is_found_by_all(pet
     assert await found(pet, "when does the club meet?", user="ana") == [common]
     assert await found(pet, "when does the club meet?", user="ana", place="acme/general") == [common]
     for pet_name in ("Rex", "Mia", "Tom", "Zoe", "Pip"):
-        recent = [hit.content for hit in await pet.recall.recent(Audience.of("ana"), 10)]
+        recent = [hit.content for hit in await pet.components.recall.recent(Audience.of("ana"), 10)]
         assert common in recent, "who has fewer than five memories is new here"
         await pet.remember(f"Ana has a cat called {pet_name}", user="ana", subjects=["ana"])
-    recent = [hit.content for hit in await pet.recall.recent(Audience.of("ana"), 10)]
+    recent = [hit.content for hit in await pet.components.recall.recent(Audience.of("ana"), 10)]
     assert len(recent) == 5
     assert common not in recent
 
@@ -257,9 +257,9 @@ async def test_a_name_learned_in_private_opens_nothing_to_others(pet: Companion)
         await pet.remember("Mickael plays the cello", user=user, subjects=[])
     await pet.remember("Mickael sings on Mondays", user="ana", subjects=[], place="acme/general")
     assert "Mickael plays the cello" in await found(pet, "what does dev play?", user="ana")
-    widened = await pet.recall.aliases(Audience.of("ben"))
+    widened = await pet.components.recall.aliases(Audience.of("ben"))
     assert widened.others("dev") == ()
-    in_the_channel = await pet.recall.aliases(Audience.of("ana", Place.parse("acme/general")))
+    in_the_channel = await pet.components.recall.aliases(Audience.of("ana", Place.parse("acme/general")))
     assert in_the_channel.others("dev") == (), "not even to the one who told it, where others read along"
     said = await pet.remember("dev sings on Mondays", user="ana", subjects=[], place="acme/general")
     assert said.action == "add", "that the two are one must not show in the channel"

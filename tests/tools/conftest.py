@@ -50,10 +50,10 @@ def make(pet: Companion, user: str | None = "ana", place: Place = PRIVATE, **oth
         user=user,
         place=place,
         clock=pet.clock,
-        recall=pet.recall,
-        remembering=pet.remembering,
-        tasks=pet.tasks,
-        knowledge=pet.knowledge,
+        recall=pet.components.recall,
+        remembering=pet.components.writer,
+        tasks=pet.services.tasks,
+        knowledge=pet.components.documents,
         **given,
     )
     return Turn(pet, context)

@@ -29,7 +29,7 @@ from agent.surfaces.bots.tracing import last_trace
 from agent.surfaces.bots.wording import context_items, erasure_answer, privacy_items
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
-from memory.people.places import Listening, Places
+from memory.people.places import Listening
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -57,7 +57,7 @@ class Commands:
 
     def __init__(self, pet: "Companion") -> None:
         self._pet = pet
-        self._places = Places(pet.database)
+        self._places = pet.services.places
 
     async def memories(self, asker: Asker, query: str = "", skip: int = 0) -> Answer:
         """/memories: the newest, or those that bear on the query; with a button to take each away."""
@@ -147,7 +147,7 @@ class Commands:
 
     async def _remember(self, asker: Asker, content: str) -> Answer:
         decision = await self._pet.remember(content, user=asker.user, place=asker.place)
-        await self._pet.indexing.try_to_catch_up()
+        await self._pet.services.maintenance.try_to_catch_up()
         receipts = receipts_of([decision])
         if not receipts:
             return Answer(f"Nothing new to remember: {decision.reason}.")
@@ -168,7 +168,7 @@ class Commands:
         return Answer("Which one shall I forget?", found.items, found.note)
 
     async def _tasks(self, asker: Asker) -> Answer:
-        open_ = await self._pet.tasks.list(asker.user, place=_key(asker.place))
+        open_ = await self._pet.services.tasks.list(asker.user, place=_key(asker.place))
         if not open_:
             return Answer("No task is open here.")
         zone = await self._zone(asker)
@@ -229,7 +229,7 @@ class Commands:
             decision = await self._pet.update_memory(old.id, content, **who)
         except NotFound:
             return Answer(NOT_THEIRS)
-        await self._pet.indexing.try_to_catch_up()
+        await self._pet.services.maintenance.try_to_catch_up()
         receipts = receipts_of([decision])
         if not receipts:
             return Answer(f"Nothing was changed: {decision.reason}.")
@@ -239,7 +239,7 @@ class Commands:
     async def _finish(self, asker: Asker, id: str) -> Answer:
         now, here = self._pet.clock(), _key(asker.place) or ""
         try:
-            change = await self._pet.tasks.update(asker.user, "", "done", id=id, now=now, place=here)
+            change = await self._pet.services.tasks.update(asker.user, "", "done", id=id, now=now, place=here)
         except NotFound:
             return Answer("That task is not open any more.")
         return Answer(f"Done: {short(change.task.description)}")

@@ -89,17 +89,16 @@ async def _look(session: Session, settings: "Settings") -> tuple[list[Check], di
         except (*FAULTS, TimeoutError) as error:
             broken = Check("embedder", False, in_one_line(error))
             return [Check("database", True, "can be opened"), broken, unseen], {}
-        from agent.surfaces.cli.figures import counts
 
         checks = [
-            Check("database", True, pet.database.where),
+            Check("database", True, pet.components.database.where),
             *_traces(pet),
             await _check("embedder", lambda: _embed(pet)),
             await _check("index", lambda: _count(pet)),
         ]
-        counted = await counts(pet)
+        counted = await pet.services.statistics.totals()
         if checks[-1].ok:
-            counted["waiting for the index"] = await pet.indexing.due()
+            counted["waiting for the index"] = await pet.components.sync.due()
         return checks, counted
 
 
@@ -107,7 +106,9 @@ def _traces(pet: "Companion") -> list[Check]:
     """Where they are, if not in the same database; they have been opened by now."""
     if not pet.settings.traces:
         return [Check("traces", None, "off")]
-    return [] if pet.traces.where == pet.database.where else [Check("traces", True, pet.traces.where)]
+    return (
+        [] if pet.traces.where == pet.components.database.where else [Check("traces", True, pet.traces.where)]
+    )
 
 
 async def _check(name: str, look: Callable[[], Awaitable[str]]) -> Check:
@@ -121,13 +122,13 @@ async def _check(name: str, look: Callable[[], Awaitable[str]]) -> Check:
 
 
 async def _embed(pet: "Companion") -> str:
-    await pet.embedder.embed(["Is anybody there?"])
-    return f"{pet.embedder.name}, {pet.embedder.dimension} dimensions"
+    await pet.components.embedder.embed(["Is anybody there?"])
+    return f"{pet.components.embedder.name}, {pet.components.embedder.dimension} dimensions"
 
 
 async def _count(pet: "Companion") -> str:
     where = _masked(pet.settings.qdrant_url) or "embedded"
-    return f"{where}, {await pet.index.count()} points"
+    return f"{where}, {await pet.components.index.count()} points"
 
 
 async def _model_server(settings: "Settings") -> Check:

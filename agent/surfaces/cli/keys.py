@@ -37,7 +37,7 @@ async def create(
     wants(service != (user is not None), "give either --service, or --user NAME")
     async with session.companion() as pet:
         kind, now = ("service" if service else "user"), pet.clock()
-        key, secret = await pet.keys.create(name, kind, user, admin, now=now)  # type: ignore[arg-type]
+        key, secret = await pet.services.keys.create(name, kind, user, admin, now=now)  # type: ignore[arg-type]
     if json:
         print_json({"id": key.id, "key": secret} | _shown(key))
         return
@@ -51,7 +51,7 @@ async def list_keys(context: typer.Context, json: Json = False) -> None:
     """All keys, without their secrets."""
     session: Session = context.obj
     async with session.companion() as pet:
-        found = await pet.keys.all()
+        found = await pet.services.keys.all()
     if json:
         print_json([_shown(key) for key in found])
     elif found:
@@ -71,7 +71,7 @@ async def revoke(
     """End a key, at once and for good."""
     session: Session = context.obj
     async with session.companion() as pet:
-        key = await pet.keys.revoke(id, pet.clock())
+        key = await pet.services.keys.revoke(id, pet.clock())
     print(f"revoked {short(key.id)}: {key.name}")
 
 

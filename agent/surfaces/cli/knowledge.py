@@ -83,7 +83,7 @@ async def list_documents(
     session: Session = context.obj
     audience = _view(user, place)
     async with session.companion() as pet:
-        found = await pet.knowledge.documents(audience)
+        found = await pet.components.documents.documents(audience)
     if json:
         print_json([asdict(document) for document in found])
     elif found:
@@ -106,8 +106,8 @@ async def search(
     session: Session = context.obj
     audience = _view(user, place)
     async with session.companion() as pet:
-        found = await pet.knowledge.search(query, audience, limit)
-        there = found or await pet.knowledge.documents(audience)
+        found = await pet.components.documents.search(query, audience, limit)
+        there = found or await pet.components.documents.documents(audience)
     if json:
         print_json([asdict(chunk) for chunk in found])
     elif found:
@@ -164,7 +164,7 @@ def _shown_on(bar: "Progress") -> "Callable[[IngestProgress], None]":
 async def _say_what_waits(pet: "Companion") -> None:
     """Adding goes on without the index; here somebody is there who can do something about it."""
     try:
-        await pet.knowledge.catch_up()
+        await pet.components.documents.catch_up()
     except (IndexUnavailable, EmbedderUnavailable) as error:
         say(f"what was read is kept, and found once it is indexed: {error}")
 

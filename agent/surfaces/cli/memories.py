@@ -126,7 +126,7 @@ async def add(
             said_at=at,
             everybody=everybody,
         )
-        await pet.indexing.try_to_catch_up()
+        await pet.services.maintenance.try_to_catch_up()
     _tell(decision, json)
 
 
@@ -146,7 +146,7 @@ async def update(
     async with session.companion() as pet:
         changes = {} if ttl is None else {"ttl": ttl}
         decision = await pet.update_memory(id, content, user=user, **changes)
-        await pet.indexing.try_to_catch_up()
+        await pet.services.maintenance.try_to_catch_up()
     _tell(decision, json)
 
 

@@ -41,12 +41,11 @@ async def serve_on(
     key to show. `option` is the one that named the port, `path` where the application answers."""
     from agent.errors import BadInput
     from agent.surfaces.http.serving import address_of, is_loopback, listening, server_of
-    from memory.sql.keys import Keys
 
     loopback = is_loopback(host)
     with listening(host, port, option) as listener:
         async with session.companion(upkeep=True) as pet:
-            guarded = await Keys(pet.database).exist()
+            guarded = await pet.services.keys.exist()
             if not (guarded or loopback):
                 raise BadInput(
                     f"{host} can be reached by others, and there is no key yet; make one first: "

@@ -23,10 +23,9 @@ async def stats(
 ) -> None:
     """Count what is remembered, and what was decided about what was said."""
     session: Session = context.obj
-    from agent.surfaces.cli.figures import kept
 
     async with session.companion() as pet:
-        found = await kept(pet, user)
+        found = await pet.services.statistics.memories(user)
     days = Counter(one.created_at.astimezone().date().isoformat() for one in found)
     counted = {
         "memories": len(found),

@@ -45,7 +45,7 @@ async def list_tasks(
     """The open tasks, newest first, with times by the person's clock."""
     session: Session = context.obj
     async with session.companion() as pet:
-        found = await pet.tasks.list(user, done=all)
+        found = await pet.services.tasks.list(user, done=all)
         zone = await zone_of(pet, user)
     if json:
         print_json([task_json(task) for task in found])
@@ -84,7 +84,7 @@ async def update(
         when: Due = None
         if due is not None:
             when = "never" if due == "never" else read_time(due, zone, now)
-        change = await _update(pet.tasks, user, id, description, status, when, now)
+        change = await _update(pet.services.tasks, user, id, description, status, when, now)
     if id == "new" and change.action != "made":
         say(f"task {short(change.task.id)} has the same words, so there is no second one")
     if json:

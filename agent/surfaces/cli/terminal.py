@@ -20,7 +20,7 @@ from agent.surfaces.cli.shown import plain
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.turn.turn import House
+    from agent.wiring import Runtime
 
 LEAVING = frozenset({"exit", "quit"})
 
@@ -101,11 +101,11 @@ class _Runtime:
 
     def __init__(self, pet: "Companion") -> None:
         self._pet = pet
-        self._loading: asyncio.Task[House] | None = None
+        self._loading: asyncio.Task[Runtime] | None = None
 
     def load(self) -> None:
         if self._loading is None:
-            self._loading = asyncio.create_task(self._pet.house())
+            self._loading = asyncio.create_task(self._pet.runtime())
 
     async def ready(self) -> None:
         """Raises what loading raised, once; then it is tried again."""

@@ -29,12 +29,12 @@ async def serve(
     loopback = is_loopback(host)
     with listening(host, port) as listener:
         async with session.companion() as pet:
-            if not (loopback or await pet.keys.exist()):
+            if not (loopback or await pet.services.keys.exist()):
                 raise BadInput(
                     f"{host} can be reached by others, and there is no key yet; make one first: "
                     "`hachi keys create NAME --service --admin`"
                 )
-            if not await pet.keys.exist():
+            if not await pet.services.keys.exist():
                 say("there is no key yet, so whoever is on this machine may look")
             say(f"listening on {address_of(listener)}; Ctrl-C stops")
             serving: list[Server] = []

@@ -58,7 +58,9 @@ async def _of_place(pet: "Companion", user: str, place: Place) -> dict[str, Any]
     own = audience.keys - {GLOBAL}
     found = [m for m in await pet.memories(user=user, place=place) if own & m.owners]
     found.sort(key=lambda memory: (memory.created_at, memory.id))
-    messages = await pet.transcript.last(place.key, audience, await pet.transcript.count(audience))
+    messages = await pet.components.transcript.last(
+        place.key, audience, await pet.components.transcript.count(audience)
+    )
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -119,10 +121,10 @@ async def _remember(pet: "Companion", memories: "Sequence[tuple[Draft, Origin]]"
     kept = 0
     with progress_bar() as bar:
         for number, (draft, origin) in enumerate(bar.track(memories, description="remembering"), start=1):
-            [decision] = await pet.remembering.remember([draft], origin)
+            [decision] = await pet.components.writer.remember([draft], origin)
             kept += decision.action in ("add", "replace")
             if number % STEP == 0:
-                await pet.indexing.try_to_catch_up()
+                await pet.services.maintenance.try_to_catch_up()
     return kept
 
 

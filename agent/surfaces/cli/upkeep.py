@@ -43,7 +43,9 @@ async def reindex(context: typer.Context) -> None:
     async with session.companion() as pet:
         with progress_bar() as bar:
             # No index has the empty generation, so this counts every row.
-            rows = await pet.store.count_unindexed("") + await pet.transcript.count_unindexed("")
+            rows = await pet.components.store.count_unindexed(
+                ""
+            ) + await pet.components.transcript.count_unindexed("")
             task = bar.add_task("indexing", total=rows)
             done = await pet.reindex(lambda count: bar.advance(task, count))
     say(f"the index is new: {done} entries are in it")

@@ -13,7 +13,6 @@ from agent.surfaces.http.figures import Figures
 from agent.surfaces.http.guard import Guard
 from agent.surfaces.http.identity import Door
 from agent.surfaces.http.rates import Rates
-from memory.sql.keys import Keys
 
 ABOUT = """A companion that remembers.
 
@@ -57,7 +56,7 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
     )
     made.state.pet = pet
     made.state.figures = figures
-    made.state.door = Door(Keys(pet.database), pet, loopback=loopback, rates=Rates(settings.http_rate))
+    made.state.door = Door(pet.services.keys, pet, loopback=loopback, rates=Rates(settings.http_rate))
     for part in (chat, memories, people, knowledge, health):
         made.include_router(part.router)
     refusals.add_to(made)

@@ -103,7 +103,7 @@ async def facts_shown(pet: Companion, text: str, user: str | None) -> list[Memor
     """The facts that the model gets to see with this question, before it looks anything up."""
     if user is None:
         return []
-    facts = await foremost(pet.store, user, Audience.of(user), pet.clock())
+    facts = await foremost(pet.components.store, user, Audience.of(user), pet.clock())
     return get_relevant_memories(facts, text)
 
 

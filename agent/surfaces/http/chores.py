@@ -9,7 +9,7 @@ async def do_chore(pet: Companion, task: str) -> str:
     from agent.asking import ask
     from agent.models import explain
 
-    house = await pet.house()
+    house = (await pet.runtime()).turn
     try:
         return await ask(house.model, "chore", task)
     except Exception as error:

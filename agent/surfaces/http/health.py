@@ -30,8 +30,8 @@ async def readyz(pet: Pet) -> JSONResponse:
     """The record and the index can be reached, and a model is chosen; 503 where one of them is not so. The
     model itself is not asked: that costs."""
     checks = {
-        "record": await _look(pet.database.revision),
-        "index": await _look(pet.index.count),
+        "record": await _look(pet.components.database.revision),
+        "index": await _look(pet.components.index.count),
         "model": await _look(lambda: _model(pet)),
     }
     ready = set(checks.values()) == {"ok"}
@@ -56,7 +56,8 @@ async def _model(pet: Companion) -> str:
 @router.get("/metrics", dependencies=[Depends(only_admins)], response_class=Response)
 async def metrics(request: Request, pet: Pet) -> Response:
     """Figures for Prometheus, over everybody's data and without content; for an admin's key."""
-    from agent.surfaces.cli.figures import counts
 
     figures: Figures = request.app.state.figures
-    return Response(figures.exposed(await counts(pet)), media_type="text/plain; version=0.0.4")
+    return Response(
+        figures.exposed(await pet.services.statistics.totals()), media_type="text/plain; version=0.0.4"
+    )

@@ -68,7 +68,7 @@ class Shelf:
     async def take_away(self, pet: Companion, id: str) -> None:
         """Only what is its own. Raises Refusal."""
         owner = owner_of_documents(self.user, self.place)
-        there = await pet.knowledge.documents(self.audience)
+        there = await pet.components.documents.documents(self.audience)
         if not any(document.id == id and document.owner == owner for document in there):
             raise Refusal(404, "document_not_found", "there is no such document", type="not_found_error")
         await pet.remove_knowledge(id, user=self.user, place=self.place)
@@ -116,7 +116,7 @@ def _router(prefix: str, reading: Callable[..., Any], changing: Callable[..., An
     @made.get("")
     async def documents(shelf: Read, pet: Pet) -> list[Json]:
         """What may be looked things up in there, everybody's too, by name."""
-        return [asdict(document) for document in await pet.knowledge.documents(shelf.audience)]
+        return [asdict(document) for document in await pet.components.documents.documents(shelf.audience)]
 
     @made.get("/search")
     async def search(
@@ -128,7 +128,7 @@ def _router(prefix: str, reading: Callable[..., Any], changing: Callable[..., An
         limit: Annotated[int, Query(ge=1, le=50)] = 5,
     ) -> list[Json]:
         """The passages that bear on the query, best first."""
-        found = await pet.knowledge.search(writable(query), shelf.audience, limit)
+        found = await pet.components.documents.search(writable(query), shelf.audience, limit)
         return [asdict(chunk) for chunk in found]
 
     @made.post("", status_code=201, responses=answers)

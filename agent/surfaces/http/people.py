@@ -132,7 +132,7 @@ async def undo(user: Person, id: str, pet: Pet) -> Json:
 @router.get("/tasks")
 async def tasks(user: Person, pet: Pet, all: bool = False) -> list[Json]:
     """The open tasks, newest first; with `all` the finished ones too."""
-    return [task_json(task) for task in await pet.tasks.list(user, done=all)]
+    return [task_json(task) for task in await pet.services.tasks.list(user, done=all)]
 
 
 @router.post("/tasks")
@@ -158,7 +158,7 @@ async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -
         when = "never" if due == "never" else read_time(due, known.zone, now) if due else None
     except ValueError as error:
         raise BadInput(f"due: {error}") from None
-    change = await pet.tasks.update(
+    change = await pet.services.tasks.update(
         user,
         given.description,
         given.status,

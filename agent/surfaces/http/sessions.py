@@ -35,7 +35,7 @@ async def _is_theirs(pet: Companion, session: str, user: str) -> bool:
         return True
     names = {session, str(conversation_of(user, session))}
     query = select(conversations.c.id).where(conversations.c.id.in_(names), conversations.c.user_id == user)
-    async with pet.database.read() as connection:
+    async with pet.components.database.read() as connection:
         return (await connection.execute(query.limit(1))).first() is not None
 
 
@@ -44,7 +44,7 @@ async def _found(pet: Companion, session: str) -> str | None:
     start = f"chat:{quote(session, safe='')}:"
     begun = func.substr(conversations.c.id, 1, len(start)) == start  # LIKE takes "A" for "a" on SQLite
     chats = conversations.c.id.startswith(start, autoescape=True) & begun
-    async with pet.database.read() as connection:
+    async with pet.components.database.read() as connection:
         for query in (
             select(users.c.id).where(users.c.id == session),
             select(memories.c.user_id).where(memories.c.user_id == session).limit(1),

@@ -23,7 +23,6 @@ from agent.surfaces.http.identity import OURSELVES, Caller, Door, bearer, identi
 from agent.surfaces.http.rates import Rates
 from agent.surfaces.mcp import server
 from agent.surfaces.mcp.reader import Asker
-from memory.sql.keys import Keys
 
 PATH = "/mcp"
 EVERYWHERE = frozenset({"", "0.0.0.0", "::", "[::]"})
@@ -54,7 +53,7 @@ def app(
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    made.state.door = Door(Keys(pet.database), pet, loopback=loopback, rates=Rates(settings.http_rate))
+    made.state.door = Door(pet.services.keys, pet, loopback=loopback, rates=Rates(settings.http_rate))
     made.router.routes.append(Route(PATH, Admitting(sessions), methods=["POST"]))
     refusals.add_to(made)
     made.add_middleware(Guard, longest=settings.http_max_body, seconds=settings.http_timeout)

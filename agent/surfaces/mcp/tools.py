@@ -50,7 +50,7 @@ async def search_memories(reader: Reader, asked: Searching) -> Memories:
 
 async def get_recent_memories(reader: Reader, asked: Recent) -> Memories:
     """The newest facts that were learned, newest first: to catch up, and for "what do you know about me?"."""
-    hits = await reader.pet.recall.recent(reader.audience, asked.limit)
+    hits = await reader.pet.components.recall.recent(reader.audience, asked.limit)
     return Memories(memories=[Found.of(hit) for hit in hits])
 
 
@@ -88,7 +88,7 @@ async def list_tasks(reader: Reader, asked: Listing) -> Tasks:
     """What the person has to do or wants to be reminded of, newest first."""
     zone = await reader.zone()
     place = reader.place_key or None
-    found = await reader.pet.tasks.list(reader.user, done=asked.finished, place=place)
+    found = await reader.pet.services.tasks.list(reader.user, done=asked.finished, place=place)
     return Tasks(tasks=[Shown.of(task, zone) for task in found])
 
 
@@ -106,7 +106,7 @@ async def update_task(reader: Reader, asked: TaskChange) -> Changed:
             when = "never" if due.strip().lower() == "never" else read_time(due, zone, now)
         except ValueError as error:
             raise BadInput(f'due: {error}; "never" for none') from None
-    change = await reader.pet.tasks.update(
+    change = await reader.pet.services.tasks.update(
         reader.user,
         asked.description,
         asked.status,

@@ -50,7 +50,7 @@ def app(pet: Companion, *, loopback: bool = False, stopping: Callable[[], bool] 
     )
     made.state.pet, made.state.traces, made.state.clock = pet, pet.traces, pet.clock
     made.state.stopping, made.state.making = stopping, asyncio.Lock()
-    made.state.entrance = Entrance(pet.keys, pet.clock, loopback=loopback)
+    made.state.entrance = Entrance(pet.services.keys, pet.clock, loopback=loopback)
     for part in (listing, trace, comparison):
         made.include_router(part.router, dependencies=[Depends(admitted)])
     _add_entrance(made)

@@ -19,6 +19,7 @@ from scripted_server import Fail, Say, answer
 from agent import Companion
 from agent.background.consolidation import APPLY_UPDATES, LOOK_BACK, MESSAGES, NEWS, store_updates
 from agent.turn.turn import hear
+from agent.types import Incoming
 from memory.audience import Place, user_key
 from memory.errors import NotFound
 from memory.people.profile import MemoryUpdates
@@ -73,7 +74,7 @@ async def summary(pet: Companion, user: str = "ana", place: str | None = None) -
     where = Place.parse(place)
     owner = user_key(user) if where.private else where.key
     talk = f"dm:{user}" if where.private else where.key
-    active = await pet.conversations.of(talk, owner)
+    active = await pet.components.conversations.of(talk, owner)
     return active.summary if active else ""
 
 
@@ -159,12 +160,12 @@ async def test_turns_that_come_fast_are_looked_back_at_together(open_pet: OpenPe
 async def test_a_backlog_is_worked_off_some_messages_at_a_time(open_pet: OpenPet) -> None:
     model = LooksBack(seconds=0.0)
     pet = await open_pet(given=Parrot(), looking_back=model)
-    house = await pet.house()
+    house = (await pet.runtime()).turn
     await talk(pet, "the first")
     asked = len(model.asked)
-    house.aftercare._stopped = True  # as if it were busy elsewhere
+    house.worker._stopped = True  # as if it were busy elsewhere
     await talk(pet, *(f"line number {n}" for n in range(6)), settle=False)
-    house.aftercare._stopped = False
+    house.worker._stopped = False
 
     await pet.settle()
 
@@ -236,7 +237,7 @@ async def test_a_model_that_stays_away_is_done_without_in_the_end_and_few_calls_
     assert len(model.asked) <= 5 + 8
     assert "trees" in await summary(pet)
     assert rows("SELECT * FROM work") == []
-    assert await pet.queue.counts() == (0, 0)
+    assert await pet.components.queue.counts() == (0, 0)
 
 
 async def test_the_beginning_of_a_conversation_is_looked_at_too_when_the_model_is_back(
@@ -256,9 +257,9 @@ async def test_the_beginning_of_a_conversation_is_looked_at_too_when_the_model_i
 async def test_what_is_being_answered_is_looked_at_together_with_its_answer(open_pet: OpenPet) -> None:
     model = LooksBack()
     pet = await open_pet(given=Parrot(), looking_back=model)
-    house = await pet.house()
+    house = (await pet.runtime()).turn
     await talk(pet, "I row", place="acme/general")
-    await hear(house, pet._incoming("I sing", "ben", "acme/general", None, None))
+    await hear(house, Incoming("I sing", "ben", pet.clock(), Place.parse("acme/general")))
     await talk(pet, "I row every day", place="acme/general")
 
     assert not any("I sing" in asked and "=>" not in asked.split("I sing")[1] for asked in model.asked)
@@ -318,16 +319,16 @@ async def test_a_task_that_was_finished_meanwhile_is_not_made_again(open_pet: Op
     pet = await open_pet(given=Parrot(), looking_back=LooksBack({"task_updates": [update]}))
     found_at = clock()
     await talk(pet, "I must find a flat")
-    await pet.tasks.put("ana", "Find a flat", "done", now=clock())
+    await pet.services.tasks.put("ana", "Find a flat", "done", now=clock())
 
-    await pet.tasks.update("ana", "Find a flat", "open", now=clock(), found_at=found_at)
+    await pet.services.tasks.update("ana", "Find a flat", "open", now=clock(), found_at=found_at)
 
-    assert [task.status for task in await pet.tasks.list("ana", done=True)] == ["done"]
+    assert [task.status for task in await pet.services.tasks.list("ana", done=True)] == ["done"]
 
 
 async def test_a_task_is_named_by_its_id_however_the_model_writes_it(open_pet: OpenPet, clock: Any) -> None:
     pet = await open_pet(given=Parrot(), looking_back=None)
-    task = await pet.tasks.put("ana", "Find a flat", "open", now=clock())
+    task = await pet.services.tasks.put("ana", "Find a flat", "open", now=clock())
     for written in (f"task {task.id[:8]}", f"[task {task.id[:8]}]", task.id[:8]):
         assert (
             MemoryUpdates(task_updates=[{"id": written, "status": "done"}]).task_updates[0].id == task.id[:8]
@@ -538,10 +539,10 @@ async def test_a_task_update_that_names_no_task_is_passed_over(open_pet: OpenPet
 
     await talk(pet, "done with that")
 
-    assert await pet.tasks.list("ana", done=True) == []
-    assert await pet.queue.counts() == (0, 0)
+    assert await pet.services.tasks.list("ana", done=True) == []
+    assert await pet.components.queue.counts() == (0, 0)
     with pytest.raises(NotFound):
-        await pet.tasks.put("ana", "x", "done", now=pet.clock(), id="ffffffff")
+        await pet.services.tasks.put("ana", "x", "done", now=pet.clock(), id="ffffffff")
 
 
 async def test_settling_may_be_given_a_limit_and_the_work_goes_on(open_pet: OpenPet) -> None:

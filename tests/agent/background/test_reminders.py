@@ -12,7 +12,7 @@ import pytest
 from agent import Companion
 from agent.background import scheduler as schedule
 from agent.background.reminders import LATE, LONGEST, text_of
-from memory.audience import Place
+from memory.audience import Audience, Place
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Task
 from memory.sql.jobs import CLAIM, MAX_ATTEMPTS
@@ -40,7 +40,7 @@ async def task_for(pet: Companion, user: str = "discord:1", place: Place | None 
     due = pet.clock() + timedelta(hours=1)
     key = place.key if place else ""
     about: dict[str, Any] = {"due": due, "place": key, "now": pet.clock()} | given
-    return await pet.tasks.put(user, "call the dentist", **about)
+    return await pet.services.tasks.put(user, "call the dentist", **about)
 
 
 async def test_what_is_due_is_announced_once(open_pet: OpenPet, clock: Any) -> None:
@@ -53,7 +53,7 @@ async def test_what_is_due_is_announced_once(open_pet: OpenPet, clock: Any) -> N
 
     assert [await pet.reminders.run(), await pet.reminders.run()] == [1, 0]
     assert messenger.sent == [("discord:1", None, "⏰ Reminder: “call the dentist”")]
-    assert await pet.queue.counts() == (0, 0)
+    assert await pet.components.queue.counts() == (0, 0)
 
 
 async def test_it_goes_to_where_it_was_asked_for_and_into_the_transcript(
@@ -86,7 +86,7 @@ async def test_done_as_an_answer_is_understood(open_pet: OpenPet, clock: Any) ->
     clock.advance(hours=1)
     await pet.reminders.run()
 
-    history = await pet.transcript.last("dm:ana", (pet._incoming("", "ana", None, None, None)).audience, 5)
+    history = await pet.components.transcript.last("dm:ana", Audience.of("ana"), 5)
 
     assert [(message.role, message.text) for message in history] == [("assistant", messenger.sent[0][2])]
 
@@ -181,7 +181,7 @@ async def test_what_does_not_get_through_is_tried_again_later_and_given_up_at_la
     waits = [later - earlier for earlier, later in itertools.pairwise(tries)]
     assert waits == sorted(waits)
     assert waits[-1] > timedelta(minutes=30)
-    assert await pet.queue.counts() == (0, 1)
+    assert await pet.components.queue.counts() == (0, 1)
     assert rows("SELECT * FROM messages") == []
 
 
@@ -199,7 +199,7 @@ async def test_one_that_takes_too_long_is_tried_again(
     clock.advance(hours=1)
 
     assert await pet.reminders.run() == 0
-    assert await pet.queue.counts() == (1, 0)
+    assert await pet.components.queue.counts() == (1, 0)
 
 
 async def test_what_is_finished_between_two_tries_is_not_announced(open_pet: OpenPet, clock: Any) -> None:
@@ -208,12 +208,12 @@ async def test_what_is_finished_between_two_tries_is_not_announced(open_pet: Ope
     task = await task_for(pet)
     clock.advance(hours=1)
     await pet.reminders.run()
-    await pet.tasks.put("discord:1", "", "done", id=task.id, now=clock())
+    await pet.services.tasks.put("discord:1", "", "done", id=task.id, now=clock())
     messenger.reaches = True
     clock.advance(minutes=1)
 
     assert await pet.reminders.run() == 0
-    assert (messenger.sent, await pet.queue.counts()) == ([], (0, 0))
+    assert (messenger.sent, await pet.components.queue.counts()) == ([], (0, 0))
 
 
 async def test_who_is_erased_while_it_is_sent_leaves_nothing_behind(

@@ -10,7 +10,7 @@ from agents.testing import ScriptedModel
 
 from agent import Companion, Settings
 from agent.background import scheduler as schedule
-from agent.background.worker import STORE_MEMORIES, to_store
+from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import Incoming
 from memory.errors import IndexUnavailable
 from memory.records import Draft
@@ -51,9 +51,9 @@ async def test_work_that_another_process_left_is_done_by_itself(
     monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
     pet = await open_pet(given=ScriptedModel(), upkeep=True)
     await pet.settle()
-    payload = to_store([Draft("Ana skis")], Incoming("", "ana", pet.clock()), None, [])
-    async with pet.database.write() as connection:
-        await pet.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
+    payload = store_memories_payload([Draft("Ana skis")], Incoming("", "ana", pet.clock()), None, [])
+    async with pet.components.database.write() as connection:
+        await pet.components.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
 
     await _until(lambda: rows("SELECT content FROM memories") == [{"content": "Ana skis"}])
 
@@ -65,7 +65,7 @@ async def test_the_index_is_tidied_by_itself_and_its_absence_is_a_line_in_the_lo
     pet = await open_pet(given=ScriptedModel(), upkeep=True)
     await pet.remember("Ana likes tea", user="ana")
     tidied = asyncio.Event()
-    optimise, away = pet.index.optimise, IndexUnavailable("the index is away")
+    optimise, away = pet.components.index.optimise, IndexUnavailable("the index is away")
 
     async def once_away() -> None:
         if "not tidied" not in caplog.text:
@@ -73,7 +73,7 @@ async def test_the_index_is_tidied_by_itself_and_its_absence_is_a_line_in_the_lo
         await optimise()
         tidied.set()
 
-    monkeypatch.setattr(pet.index, "optimise", once_away)
+    monkeypatch.setattr(pet.components.index, "optimise", once_away)
     await asyncio.wait_for(tidied.wait(), 20)
 
     assert "the index is not tidied: the index is away" in caplog.text

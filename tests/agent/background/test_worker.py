@@ -11,7 +11,7 @@ from agents.testing import ScriptedModel
 
 from agent import Companion, Incoming, Place
 from agent.background.consolidation import STORE_MEMORIES
-from agent.background.worker import from_stored, to_store
+from agent.turn.jobs import read_store_memories, store_memories_payload
 from memory.erasure.removal import UNINDEX
 from memory.errors import IndexUnavailable
 from memory.records import Draft, Hit
@@ -33,9 +33,9 @@ async def _accept(pet: Companion, *contents: str, kind: str = STORE_MEMORIES) ->
     ids = []
     for content in contents:
         incoming = Incoming("so it is", "ana", pet.clock())
-        payload = to_store([Draft(content, ("ana",))], incoming, None, [])
-        async with pet.database.write() as connection:
-            ids.append(await pet.queue.add(connection, kind, "ana", payload, pet.clock()))
+        payload = store_memories_payload([Draft(content, ("ana",))], incoming, None, [])
+        async with pet.components.database.write() as connection:
+            ids.append(await pet.components.queue.add(connection, kind, "ana", payload, pet.clock()))
     return ids
 
 
@@ -44,7 +44,7 @@ async def _known(pet: Companion) -> list[str]:
 
 
 async def test_waking_does_what_is_due_in_the_background(pet: Companion) -> None:
-    aftercare = (await pet.house()).aftercare
+    aftercare = (await pet.runtime()).worker
     await _accept(pet, "Ana skis", "Ana has 2 cats")
 
     aftercare.wake()
@@ -53,7 +53,7 @@ async def test_waking_does_what_is_due_in_the_background(pet: Companion) -> None
     await aftercare.settle()
 
     assert await _known(pet) == ["Ana has 2 cats", "Ana skis"]
-    assert await pet.queue.counts() == (0, 0)
+    assert await pet.components.queue.counts() == (0, 0)
 
 
 async def test_settling_where_nothing_is_due_returns(pet: Companion) -> None:
@@ -68,8 +68,8 @@ async def test_settling_puts_what_was_learned_into_the_index(pet: Companion) -> 
 
     await pet.settle()
 
-    assert await pet.index.count() == 1
-    assert await pet.indexing.due() == 0
+    assert await pet.components.index.count() == 1
+    assert await pet.components.sync.due() == 0
 
 
 async def test_settling_notes_which_memories_were_used(pet: Companion, clock: Any) -> None:
@@ -84,7 +84,7 @@ async def test_settling_notes_which_memories_were_used(pet: Companion, clock: An
 
 
 async def test_one_piece_is_done_at_once_and_tells_what_it_decided(pet: Companion) -> None:
-    aftercare = (await pet.house()).aftercare
+    aftercare = (await pet.runtime()).worker
     first, second = await _accept(pet, "Ana skis", "Ana has 2 cats")
 
     [decision] = await aftercare.do(second)
@@ -96,9 +96,9 @@ async def test_one_piece_is_done_at_once_and_tells_what_it_decided(pet: Companio
 
 
 async def test_work_that_somebody_else_has_taken_is_left_to_them(pet: Companion, clock: Any) -> None:
-    aftercare = (await pet.house()).aftercare
+    aftercare = (await pet.runtime()).worker
     [id] = await _accept(pet, "Ana skis")
-    assert await pet.queue.claim(clock(), id) is not None
+    assert await pet.components.queue.claim(clock(), id) is not None
 
     aftercare.wake()
     await pet.settle()
@@ -135,7 +135,7 @@ async def test_work_that_fails_is_tried_again_later_and_given_up_in_the_end(
         clock.now = due
 
     assert waits == [1, 4, 16, 64, 256, 1024, 3600, 3600]
-    assert await pet.queue.counts() == (0, 1)
+    assert await pet.components.queue.counts() == (0, 1)
     await pet.settle()
     assert [row["attempts"] for row in rows("SELECT attempts FROM work")] == [MAX_ATTEMPTS]
     assert "attempt 1" in caplog.text
@@ -148,7 +148,7 @@ async def test_a_failed_piece_does_not_hold_up_the_others(pet: Companion) -> Non
     await pet.settle()
 
     assert await _known(pet) == ["Ana skis"]
-    assert await pet.queue.counts() == (1, 0)
+    assert await pet.components.queue.counts() == (1, 0)
 
 
 async def test_what_was_deleted_while_the_index_was_away_leaves_it_later(
@@ -161,22 +161,22 @@ async def test_what_was_deleted_while_the_index_was_away_leaves_it_later(
         raise IndexUnavailable("the index is away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(pet.index, "remove", away)
+        patch.setattr(pet.components.index, "remove", away)
         await pet.delete_memory(kept.id, user="ana")
         await pet.settle()
         assert [row["kind"] for row in rows("SELECT kind FROM work")] == [UNINDEX]
-        assert await pet.index.present([kept.id]) == {kept.id}
+        assert await pet.components.index.present([kept.id]) == {kept.id}
 
     clock.advance(seconds=2)
     await pet.settle()
-    assert await pet.index.present([kept.id]) == set()
+    assert await pet.components.index.present([kept.id]) == set()
     assert rows("SELECT * FROM work") == []
 
 
 async def test_a_database_that_is_away_is_waited_for(
     pet: Companion, rows: Rows, caplog: pytest.LogCaptureFixture
 ) -> None:
-    aftercare = (await pet.house()).aftercare
+    aftercare = (await pet.runtime()).worker
     [id] = await _accept(pet, "Ana skis")
     rows("ALTER TABLE work RENAME TO work_away")
 
@@ -192,17 +192,17 @@ async def test_a_database_that_is_away_is_waited_for(
 async def test_stopping_finishes_what_is_begun_and_leaves_the_rest(
     pet: Companion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    aftercare = (await pet.house()).aftercare
+    aftercare = (await pet.runtime()).worker
     await _accept(pet, "Ana skis", "Ana has 2 cats", "Ana lives in Oslo")
     begun, go_on = asyncio.Event(), asyncio.Event()
-    embed = pet.embedder.embed
+    embed = pet.components.embedder.embed
 
     async def slow(texts: Any) -> Any:
         begun.set()
         await go_on.wait()
         return await embed(texts)
 
-    monkeypatch.setattr(pet.embedder, "embed", slow)
+    monkeypatch.setattr(pet.components.embedder, "embed", slow)
     aftercare.wake()
     await begun.wait()
     stopping = asyncio.create_task(aftercare.stop())
@@ -215,11 +215,11 @@ async def test_stopping_finishes_what_is_begun_and_leaves_the_rest(
     assert await _known(pet) == ["Ana skis"]
     aftercare.wake()
     await aftercare.settle()
-    assert await pet.queue.counts() == (2, 0), "it has stopped for good"
+    assert await pet.components.queue.counts() == (2, 0), "it has stopped for good"
 
 
 async def test_stopping_before_anything_was_done_returns(pet: Companion) -> None:
-    await pet._build_house().aftercare.stop()
+    await (await pet.runtime()).worker.stop()
 
 
 async def test_what_an_earlier_process_left_is_taken_up_at_the_start(
@@ -257,8 +257,8 @@ def test_what_is_stored_of_an_answer_is_read_back(clock: Any) -> None:
     incoming = Incoming("I ski", "ana", clock(), Place(("acme", "general")))
     recalled = [Hit("m1", "message", "Ana likes snow", 0.4, clock(), author="Ana")]
 
-    payload = to_store(drafts, incoming, "message-id", recalled)
-    read, origin = from_stored(Work("w", STORE_MEMORIES, "ana", payload, 1))
+    payload = store_memories_payload(drafts, incoming, "message-id", recalled)
+    read, origin = read_store_memories(Work("w", STORE_MEMORIES, "ana", payload, 1))
 
     assert read == drafts
     assert (origin.user, origin.place, origin.said_at) == ("ana", incoming.place, clock())

@@ -256,7 +256,7 @@ async def test_tasks_are_as_they_were(pet: Companion, recorded: Recorded) -> Non
         said="remind me to call Leo",
     )
     trace = await recorded(Call("get_recent_memories", {"limit": 5}), answer("Call Leo."), said="what to do?")
-    [task] = await pet.tasks.list("ana", place=None)
+    [task] = await pet.services.tasks.list("ana", place=None)
     await recorded(
         Call("update_task", {"id": task.id, "description": "call Leo", "status": "done"}),
         answer("Done."),

@@ -13,10 +13,10 @@ from agents.models.interface import Model
 from agents.testing import assistant_message
 
 from agent import Companion
-from agent.background.worker import STORE_MEMORIES, to_store
 from agent.surfaces.cli.log import events
 from agent.tracing import recorder
 from agent.tracing.store import Wanted
+from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import Incoming
 from memory.audience import Audience, Place
 from memory.errors import StoreUnavailable
@@ -96,14 +96,16 @@ async def test_work_that_was_taken_already_brings_nothing_back(open_pet: OpenPet
     pet = await open_pet()
     said = {"id": "5c8a2f0e-0000-4000-8000-000000000000", "author": "Ana", "text": "I ski"}
     await pet.import_messages([said | {"sent_at": pet.clock()}], user="ana")
-    payload = to_store([Draft("Ana skis")], Incoming("I ski", "ana", pet.clock()), said["id"], [])
-    async with pet.database.write() as connection:
-        id = await pet.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
-    piece = await pet.queue.claim(pet.clock(), id)
+    payload = store_memories_payload(
+        [Draft("Ana skis")], Incoming("I ski", "ana", pet.clock()), said["id"], []
+    )
+    async with pet.components.database.write() as connection:
+        id = await pet.components.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
+    piece = await pet.components.queue.claim(pet.clock(), id)
     assert piece is not None
     await pet.erase(user="ana")
 
-    [decision] = await (await pet.house()).aftercare._handle(piece)
+    [decision] = await (await pet.runtime()).worker._handle(piece)
 
     assert decision.reason == "the message it came from has been erased"
     assert left(rows) == {}
@@ -149,7 +151,7 @@ async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, 
         "place:acme/general",
     }
     audience = Audience.of("ben", Place.parse("acme/general"))
-    assert await pet.transcript.authors(audience) == {"ana", "hachi"}
+    assert await pet.components.transcript.authors(audience) == {"ana", "hachi"}
 
 
 # Traces.
@@ -165,7 +167,7 @@ def holding(folder: Path, word: bytes) -> list[Path]:
 
 
 async def said_by(pet: Companion) -> list[str | None]:
-    await (await pet.house()).recorder.flush()
+    await pet.components.recorder.flush()
     return [one.user for one in await pet.traces.list(Wanted(kinds=frozenset()), pet.clock(), 100)]
 
 
@@ -257,7 +259,7 @@ async def test_old_traces_go_by_themselves(open_pet: OpenPet, clock: Any) -> Non
     await pet.respond("hello", user="ana")
     clock.advance(days=1)
     await pet.respond("hello again", user="ana")
-    await (await pet.house()).recorder.flush()
+    await pet.components.recorder.flush()
     clock.advance(days=1.5)
 
     assert await pet.prune_traces() == 1
@@ -271,12 +273,16 @@ async def test_work_of_others_loses_what_they_were_shown(open_pet: OpenPet, rows
     pet = await open_pet()
     await pet.remember("Ana broke her left shoulder", user="ana", place="acme")
     await pet.remember("Ben has a dog", user="ben", place="acme")
-    hits = await pet.recall.recent(Audience.of("ben", Place.parse("acme")), 5)
+    hits = await pet.components.recall.recent(Audience.of("ben", Place.parse("acme")), 5)
     incoming = Incoming("what is new with Ana?", "ben", pet.clock(), Place.parse("acme"))
     drafts = [Draft("Ana broke her left shoulder"), Draft("Ben asks after Ana")]
-    async with pet.database.write() as connection:
-        await pet.queue.add(
-            connection, STORE_MEMORIES, "ben", to_store(drafts, incoming, None, hits), pet.clock()
+    async with pet.components.database.write() as connection:
+        await pet.components.queue.add(
+            connection,
+            STORE_MEMORIES,
+            "ben",
+            store_memories_payload(drafts, incoming, None, hits),
+            pet.clock(),
         )
 
     receipt = await pet.erase(user="ana")
@@ -367,7 +373,7 @@ async def test_nothing_can_be_read_from_any_file_afterwards(open_pet: OpenPet, h
 async def test_what_passed_by_is_not_kept_in_mind(open_pet: OpenPet) -> None:
     cleared = []
     pet = await open_pet()
-    pet.embedder.clear = lambda: cleared.append(True)  # type: ignore[attr-defined]
+    pet.components.embedder.clear = lambda: cleared.append(True)  # type: ignore[attr-defined]
     _said("Ana skis", ())
 
     await pet.erase(user="ana")

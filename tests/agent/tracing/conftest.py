@@ -24,7 +24,7 @@ def last() -> Looked:
     """`await last(pet)`: the newest turn's trace, as anybody reads it."""
 
     async def look(pet: Companion) -> Trace:
-        await (await pet.house()).recorder.flush()
+        await pet.components.recorder.flush()
         return await pet.traces.get("last", pet.clock())
 
     return look

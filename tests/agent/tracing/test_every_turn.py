@@ -106,7 +106,7 @@ async def test_a_tool_that_breaks_is_there_with_its_traceback(
     async def away(*_: Any, **__: Any) -> Any:
         raise StoreUnavailable("the shelf is broken")
 
-    monkeypatch.setattr(pet.recall, "search", away)
+    monkeypatch.setattr(pet.components.recall, "search", away)
     server.script(SEARCH, answer("I cannot look it up."))
 
     await some_way.ask(pet, "what about my shoulder?", user="ana")
@@ -128,7 +128,7 @@ async def test_a_tool_that_does_not_end(
     async def stuck(*_: Any, **__: Any) -> Any:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(pet.recall, "search", stuck)
+    monkeypatch.setattr(pet.components.recall, "search", stuck)
     monkeypatch.setattr("agent.turn.loop.TOOL_SECONDS", 0.05)
     server.script(SEARCH, answer("It took too long."))
 
@@ -223,7 +223,7 @@ async def test_a_turn_that_its_client_gives_up(
     turn.cancel()
     await asyncio.wait([turn])
     async with asyncio.timeout(10):
-        while (await pet.house()).recorder.last is None:  # noqa: ASYNC110 - a stream ends a moment later
+        while pet.components.recorder.last is None:  # noqa: ASYNC110 - a stream ends a moment later
             await asyncio.sleep(0.01)
 
     trace = await last(pet)
@@ -271,7 +271,7 @@ async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(
 ) -> None:
     pet = await pet_at(first_way)
     server.script(Hang())
-    await pet.house()
+    await pet.runtime()
     turn = asyncio.create_task(pet.respond("are you there?", user="ana"))
 
     def seen() -> list[tuple[str, str]]:
@@ -300,7 +300,7 @@ async def test_ids_made_in_a_turn_follow_from_the_traces_id(open_pet: Any) -> No
 
     async def first_ids(home: Path) -> tuple[str | None, str | None]:
         pet = await open_pet(home=home)
-        house = await pet.house()
+        house = (await pet.runtime()).turn
         incoming = Incoming("hello", "ana", pet.clock())
         with house.recorder.turn(incoming, "m", id="trace_" + "1" * 32):
             assert recorded_id() == "trace_" + "1" * 32
@@ -353,7 +353,7 @@ async def test_also_where_another_process_does_it(
 ) -> None:
     pet = await pet_at(first_way)
     server.script(answer("So you ski!", {"content": "Ana skis"}))
-    (await pet.house()).aftercare._stopped = True  # it is killed before
+    (await pet.runtime()).worker._stopped = True  # it is killed before
     reply = await pet.respond("I ski", user="ana")
 
     other = await open_pet(

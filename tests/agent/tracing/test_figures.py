@@ -26,7 +26,7 @@ async def test_tools_and_models_are_counted_with_their_errors(
     await pet.respond("tea?", user="ana")
     with pytest.raises(ModelError):
         await pet.respond("coffee?", user="ana")
-    await (await pet.house()).recorder.flush()
+    await pet.components.recorder.flush()
 
     found = (await figures(pet.traces, EVERY, pet.clock())).json({"tiny": Price(1.0, 2.0)})
 
@@ -48,7 +48,7 @@ async def test_a_trace_that_cannot_be_read_is_left_out(
     server.script(answer("One."), answer("Two."))
     for text in ("one", "two"):
         await pet.respond(text, user="ana")
-    await (await pet.house()).recorder.flush()
+    await pet.components.recorder.flush()
     rows("UPDATE trace_bodies SET body = x'00' WHERE trace_id IN (SELECT id FROM traces WHERE said = 'one')")
     assert (await figures(pet.traces, Wanted(), pet.clock())).turns.calls == 1
 

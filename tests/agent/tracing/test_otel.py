@@ -82,7 +82,7 @@ def attributes(span: Span) -> dict[str, Any]:
 
 async def sent(pet: Companion) -> None:
     """Closing sends what is left."""
-    await (await pet.house()).recorder.close()
+    await pet.components.recorder.close()
 
 
 async def test_a_turn_arrives_as_spans_with_the_conventions_names(
@@ -132,7 +132,7 @@ async def test_a_fault_is_told_with_its_kind(
     async def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(pet.recall, "search", broken)
+    monkeypatch.setattr(pet.components.recall, "search", broken)
     server.script(Call("search_memories", {"query": "tea"}), Fail(401, "wrong key"))
     with pytest.raises(ModelError):
         await pet.respond("what do I drink?", user="ana")

@@ -28,12 +28,12 @@ EVERY = Wanted(kinds=frozenset())
 
 
 async def recorder_of(pet: Companion) -> Recorder:
-    return (await pet.house()).recorder
+    return pet.components.recorder
 
 
 async def turn(pet: Companion, text: str = "hello", user: str = "ana", **data: Any) -> str:
     """A turn in which nothing happens but what is noted."""
-    house = await pet.house()
+    house = (await pet.runtime()).turn
     with house.recorder.turn(Incoming(text, user, pet.clock()), "tiny") as turning, span("call", "tiny"):
         note(**data)
     return turning.id
@@ -268,7 +268,7 @@ async def test_a_turn_that_goes_on_is_written_ever_more_seldom(
         return await real(*given)
 
     monkeypatch.setattr(pet.traces, "write", counted)
-    house = await pet.house()
+    house = (await pet.runtime()).turn
     with house.recorder.turn(Incoming("hello", "ana", pet.clock()), "tiny"):
         for _ in range(60):
             with span("tool", "x"):
@@ -330,7 +330,7 @@ async def test_a_turn_cut_off_when_the_companion_closes_is_seen(
 
 async def test_what_ended_before_a_turn_that_goes_on_stands_before_it(open_pet: OpenPet) -> None:
     pet = await open_pet()
-    house = await pet.house()
+    house = (await pet.runtime()).turn
     with house.recorder.turn(Incoming("second", "ana", pet.clock()), "tiny"):
         await turn(pet, "first")
         await asyncio.sleep(recorder.PAUSE)

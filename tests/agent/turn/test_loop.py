@@ -210,7 +210,7 @@ async def test_a_tool_that_breaks_does_not_end_the_turn_and_its_cause_is_in_the_
     async def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("the cause")
 
-    monkeypatch.setattr(pet.recall, "search", broken)
+    monkeypatch.setattr(pet.components.recall, "search", broken)
     server.script(Call("search_memories", {"query": "tea"}), answer("I cannot look that up now."))
 
     reply, _ = await way.ask(pet, "what do I drink?", user="ana")
@@ -235,7 +235,7 @@ async def test_a_store_that_fails_is_told_to_the_model(
     async def away(*_: Any, **__: Any) -> None:
         raise fault
 
-    monkeypatch.setattr(pet.recall, "search", away)
+    monkeypatch.setattr(pet.components.recall, "search", away)
     server.script(Call("search_memories", {"query": "tea"}), answer("Later."))
 
     reply, _ = await first_way.ask(pet, "tea?", user="ana")
@@ -252,7 +252,7 @@ async def test_a_tool_that_takes_too_long_is_given_up(
     async def slow(*_: Any, **__: Any) -> None:
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(pet.recall, "search", slow)
+    monkeypatch.setattr(pet.components.recall, "search", slow)
     monkeypatch.setattr(loop, "TOOL_SECONDS", 0.05)
     server.script(Call("search_memories", {"query": "tea"}), answer("It takes too long."))
 
@@ -268,7 +268,7 @@ async def test_tools_called_together_are_reported_in_the_order_they_were_asked_f
 ) -> None:
     pet = await pet_at(first_way)
     recent = asyncio.Event()
-    search = pet.recall.search
+    search = pet.components.recall.search
 
     async def after_the_other(*arguments: Any, **named: Any) -> Any:
         await recent.wait()
@@ -278,8 +278,8 @@ async def test_tools_called_together_are_reported_in_the_order_they_were_asked_f
         recent.set()
         raise IndexUnavailable("the index is away")
 
-    monkeypatch.setattr(pet.recall, "search", after_the_other)
-    monkeypatch.setattr(pet.recall, "recent", first)
+    monkeypatch.setattr(pet.components.recall, "search", after_the_other)
+    monkeypatch.setattr(pet.components.recall, "recent", first)
     server.script(
         [Call("search_memories", {"query": "tea"}), Call("get_recent_memories", {"limit": 1})],
         answer("Done."),
@@ -421,7 +421,7 @@ async def test_what_is_no_fault_of_the_model_is_not_made_one(
     open_pet: Callable[..., Awaitable[Companion]],
 ) -> None:
     pet = await open_pet(given=ScriptedModel([[assistant_message(answer("Hello.").text)]]))
-    house = await pet.house()
+    house = (await pet.runtime()).turn
 
     def broken(text: str) -> None:
         raise ZeroDivisionError("ours")

@@ -374,7 +374,7 @@ async def test_without_history_the_model_sees_only_the_question(
 
 async def test_without_history_what_another_says_meanwhile_is_not_shown_either(open_pet: Any) -> None:
     pet = await open_pet(history_messages=0)
-    house = await pet.house()
+    house = (await pet.runtime()).turn
     place = Place(("acme", "general"))
     mine = await hear(house, Incoming("one", "ana", pet.clock(), place))
     await hear(house, Incoming("two", "bob", pet.clock(), place))

@@ -21,8 +21,7 @@ from agent.surfaces.bots.faults import told
 from agent.surfaces.bots.people import display_name
 from agent.surfaces.bots.turns import Said, Turns
 from memory.audience import Place
-from memory.people.places import Listening, Places
-from memory.sql.deliveries import Deliveries
+from memory.people.places import Listening
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -61,8 +60,8 @@ class HachiClient(discord.Client):
         self.tree = build_tree(self, self.commands)
         self.pressed = partial(press, self.commands)
         self.turns = Turns(pet, DiscordStage(self.commands))
-        self._places = Places(pet.database)
-        self._deliveries = Deliveries(pet.database)
+        self._places = pet.services.places
+        self._deliveries = pet.services.deliveries
         self._inbox: asyncio.Queue[discord.Message] = asyncio.Queue()
         self._reading: asyncio.Task[None] | None = None
         self._unreachable: Callable[[], None] = lambda: None

@@ -25,7 +25,9 @@ NO_CONTENT = (
 async def run(pet: "Companion", token: str, say: Callable[[str], None] = print, **options: Any) -> None:
     """Until SIGTERM or Ctrl-C; `say` is told how to invite the bot; `options` are those of discord.Client.
     Raises SettingsError where Discord will not have it as it is, HachiError where it cannot be reached."""
-    await pet.house()  # what is needed to think is loaded before anybody writes, and faults of settings told
+    await (
+        pet.runtime()
+    )  # what is needed to think is loaded before anybody writes, and faults of settings told
     client = HachiClient(pet, **options)
     stop = asyncio.Event()
     with stopping(stop):

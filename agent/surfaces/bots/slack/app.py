@@ -29,8 +29,7 @@ from agent.surfaces.bots.slack.people import People
 from agent.surfaces.bots.slack.screen import Stage, Where
 from agent.surfaces.bots.turns import GRACE, Said, Turns
 from memory.audience import Audience
-from memory.people.places import Listening, Places
-from memory.sql.deliveries import Deliveries
+from memory.people.places import Listening
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -79,8 +78,8 @@ class HachiOnSlack:
         commands = Commands(pet)
         self.turns = Turns(pet, Stage(self.client, commands))
         self._people = People(self.client)
-        self._places = Places(pet.database)
-        self._deliveries = Deliveries(pet.database)
+        self._places = pet.services.places
+        self._deliveries = pet.services.deliveries
         self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._hearing: set[asyncio.Task[Any] | None] = set()
         self.app.event("app_mention", middleware=[self._take])(self._hear)
@@ -131,7 +130,7 @@ class HachiOnSlack:
         if written.conversation is None:
             return False
         audience = Audience.of(written.speaker, written.place)
-        return bool(await self.pet.transcript.last(written.conversation, audience, 1))
+        return bool(await self.pet.components.transcript.last(written.conversation, audience, 1))
 
     async def _hear(self, context: Mapping[str, Any]) -> None:
         written: Written = context["written"]

@@ -86,7 +86,7 @@ async def test_in_a_channel_nothing_is_shown_that_was_said_in_private(
 ) -> None:
     await pet.remember("Ana looks for another job", user=ANA)
     await pet.remember("Ana likes tea", user=ANA, place=GENERAL)
-    await pet.tasks.put(ANA, "write the application", now=pet.clock())
+    await pet.services.tasks.put(ANA, "write the application", now=pet.clock())
     await pet.set_context("role", "nurse", user=ANA)
     assert texts(await commands.memories(IN_GENERAL)) == ["Ana likes tea"]
     assert "nothing of that" in (await commands.memories(IN_GENERAL, "job")).text or texts(
@@ -228,19 +228,19 @@ async def test_forget_me_asks_first(pet: Companion, commands: Commands) -> None:
 
 async def test_forget_me_takes_everything_away(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana lives in Lyon", user=ANA)
-    await pet.tasks.put(ANA, "call Lucie", now=pet.clock())
+    await pet.services.tasks.put(ANA, "call Lucie", now=pet.clock())
     await pet.remember("Ben lives in Nice", user=BEN)
     asked = await commands.forget_me(IN_PRIVATE)
     assert "is gone" in (await press(commands, IN_PRIVATE, asked, "Forget me")).text
     assert await pet.memories(user=ANA) == []
-    assert await pet.tasks.list(ANA) == []
+    assert await pet.services.tasks.list(ANA) == []
     assert len(await pet.memories(user=BEN)) == 1
 
 
 async def test_tasks_are_finished_with_their_button(pet: Companion, commands: Commands) -> None:
     due = datetime(2026, 11, 23, 8, tzinfo=UTC)
     await pet.set_context("timezone", "Europe/Paris", user=ANA)
-    await pet.tasks.put(ANA, "call the dentist", "in_progress", now=pet.clock(), due=due)
+    await pet.services.tasks.put(ANA, "call the dentist", "in_progress", now=pet.clock(), due=due)
     answer = await commands.tasks(IN_PRIVATE)
     assert texts(answer) == ["call the dentist"]
     assert answer.items[0].note == "in progress, due 2026-11-23 09:00"
@@ -249,9 +249,9 @@ async def test_tasks_are_finished_with_their_button(pet: Companion, commands: Co
 
 
 async def test_a_task_of_somebody_else_is_not_finished(pet: Companion, commands: Commands) -> None:
-    task = await pet.tasks.put(ANA, "call the dentist", now=pet.clock())
+    task = await pet.services.tasks.put(ANA, "call the dentist", now=pet.clock())
     assert "not open any more" in (await commands.press(Asker(BEN), "done", task.id)).text
-    assert len(await pet.tasks.list(ANA)) == 1
+    assert len(await pet.services.tasks.list(ANA)) == 1
 
 
 async def test_the_trace_is_of_ones_own_last_message_in_this_place(
@@ -278,7 +278,7 @@ async def test_context_shows_what_is_known(pet: Companion, commands: Commands) -
     await pet.set_context("role", "nurse", user=ANA)
     await pet.set_context("goals", "learn the cello", user=ANA)
     await pet.set_context("prefers_bullets", "yes", user=ANA)
-    await pet.tasks.put(ANA, "call Lucie", now=pet.clock())
+    await pet.services.tasks.put(ANA, "call Lucie", now=pet.clock())
     await pet.remember("Ana lives in Lyon", user=ANA, importance=0.9)
     shown = {(item.label, item.text) for item in (await commands.context(IN_PRIVATE)).items}
     assert {("role", "nurse"), ("goals", "learn the cello"), ("open tasks", "call Lucie")} <= shown
@@ -305,7 +305,7 @@ async def test_privacy_says_where_it_goes(
 
 
 async def test_a_fault_is_told_and_not_raised(pet: Companion, commands: Commands) -> None:
-    await pet.database.close()
+    await pet.components.database.close()
     (pet.settings.home / "hachi.db").write_bytes(b"this is no database, and never was one")
     answer = await commands.memories(IN_PRIVATE)
     assert "reach my memory" in answer.text

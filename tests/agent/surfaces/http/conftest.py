@@ -52,7 +52,7 @@ class Site:
     keys: Keys = field(init=False)
 
     def __post_init__(self) -> None:
-        self.keys = Keys(self.pet.database)
+        self.keys = self.pet.services.keys
 
     async def key(
         self, user: str | None = None, *, admin: bool = False, name: str = "test"

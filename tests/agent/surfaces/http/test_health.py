@@ -53,7 +53,11 @@ async def test_a_part_that_is_away_makes_it_not_ready(
         raise fault
 
     monkeypatch.setattr(
-        *{"record": (site.pet.database, "revision"), "index": (site.pet.index, "count")}[part], away
+        *{
+            "record": (site.pet.components.database, "revision"),
+            "index": (site.pet.components.index, "count"),
+        }[part],
+        away,
     )
     answer = await site.client.get("/readyz")
     assert answer.status_code == 503

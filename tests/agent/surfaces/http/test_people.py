@@ -150,7 +150,7 @@ async def test_everything_is_taken_along_and_then_forgotten(ana: Ana) -> None:
     assert receipt["user"] == "ana"
     assert receipt["verified"] is True
     assert await ana.pet.memories(user="ana") == []
-    assert await ana.pet.tasks.list("ana", done=True) == []
+    assert await ana.pet.services.tasks.list("ana", done=True) == []
     assert len(await ana.pet.memories(user="ben")) == 1
 
 

@@ -18,7 +18,7 @@ from agent.surfaces.mcp.http import app
 from agent.surfaces.mcp.reader import Asker
 from agent.surfaces.mcp.server import memory_server
 from memory.audience import Place
-from memory.sql.keys import Key, Keys
+from memory.sql.keys import Key
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Agents = Callable[..., AbstractAsyncContextManager["Agent"]]
@@ -75,7 +75,7 @@ class Site:
     async def key(self, user: str | None = None, *, admin: bool = False) -> tuple[Key, dict[str, str]]:
         """Of that user, or of a service; with the header that shows it."""
         kind: Any = "service" if user is None else "user"
-        key, secret = await Keys(self.pet.database).create("test", kind, user, admin, now=self.pet.clock())
+        key, secret = await self.pet.services.keys.create("test", kind, user, admin, now=self.pet.clock())
         return key, {"authorization": f"Bearer {secret}"}
 
     @asynccontextmanager

@@ -74,7 +74,7 @@ async def test_a_key_that_is_revoked_opens_nothing_from_then_on(serve: Serve) ->
     key, headers = await site.key("ana")
     async with site.agent(headers) as ana:
         await ana.call("remember", content="Ana has a red boat")
-        await site.pet.keys.revoke(key.id, site.pet.clock())
+        await site.pet.services.keys.revoke(key.id, site.pet.clock())
         with pytest.raises(MCPError):
             await ana.ask("get_recent_memories")
     assert (await site.post(headers=headers)).status_code == 401
@@ -202,7 +202,7 @@ async def test_why_it_failed_is_told_only_where_no_key_is_needed(
     async def away(*_: Any, **__: Any) -> Any:
         raise IndexUnavailable("the index in /srv/secret is held by another process")
 
-    monkeypatch.setattr(site.pet.recall, "recent", away)
+    monkeypatch.setattr(site.pet.components.recall, "recent", away)
     async with site.agent({USER: "ana"}) as ana:
         assert "/srv/secret" in await ana.refused("get_recent_memories")
     _, headers = await site.key("ana", admin=True)

@@ -95,7 +95,7 @@ async def test_a_fault_of_ours_is_told_in_full_only_to_who_runs_it(
     async def away(*_: Any, **__: Any) -> Any:
         raise IndexUnavailable("the index in /srv/secret is held by another process")
 
-    monkeypatch.setattr(pet.recall, "search", away)
+    monkeypatch.setattr(pet.components.recall, "search", away)
     async with agent(pet, "ana") as ana, agent(pet, "ana", in_full=True) as owner:
         assert await ana.refused("search_memories", query="boat") == (
             "searching is not possible just now; try again later"
@@ -111,7 +111,7 @@ async def test_what_nobody_foresaw_is_one_line_with_the_traceback_in_the_log(
     async def slips(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("a slip")
 
-    monkeypatch.setattr(pet.tasks, "list", slips)
+    monkeypatch.setattr(pet.services.tasks, "list", slips)
     async with agent(pet, "ana", in_full=True) as ana:
         said = await ana.refused("list_tasks")
     assert said.startswith("something broke inside; the log has it as err_")

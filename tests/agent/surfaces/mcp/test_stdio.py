@@ -122,7 +122,7 @@ async def test_an_answer_that_takes_too_long_is_not_waited_for(
     program: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stdio, "GRACE", 0.2)
-    monkeypatch.setattr("agent.record.Record.context", lambda *_, **__: asyncio.sleep(60))
+    monkeypatch.setattr("agent.companion.Companion.context", lambda *_, **__: asyncio.sleep(60))
     async with program() as one:
         one.hello()
         one.send("tools/call", 2, name="list_tasks", arguments={})

@@ -233,7 +233,7 @@ async def test_the_first_view_of_many_traces_is_fast(write: Written, ask: Ask, p
     """100,000 rows take longer to write than a run is to take; 20,000 show whether all are read."""
     one = await write()
     row = _row(one, pet.clock())
-    async with pet.database.write() as connection:
+    async with pet.components.database.write() as connection:
         await connection.execute(insert(traces), [row | {"id": f"trace_{n:032x}"} for n in range(10, 20_010)])
     client = ask()
     await client.get("/")
@@ -244,7 +244,7 @@ async def test_the_first_view_of_many_traces_is_fast(write: Written, ask: Ask, p
 
 async def test_a_test_is_made_of_a_turn_and_its_files_can_be_kept(ask: Ask, pet: Companion) -> None:
     await pet.respond("I live in Lyon", user="ana", settle=True)
-    await (await pet.house()).recorder.flush()
+    await pet.components.recorder.flush()
     page = await ask().post("/traces/last/test")
     assert page.status_code == 200
     [name] = re.findall(r'value="(test_trace_\w+\.py)"', page.text)

@@ -13,7 +13,7 @@ Ask = Callable[..., httpx.AsyncClient]
 
 
 async def key(pet: Companion, *, admin: bool = True) -> tuple[Any, str]:
-    return await pet.keys.create("test", "service", None, admin, now=pet.clock())
+    return await pet.services.keys.create("test", "service", None, admin, now=pet.clock())
 
 
 async def test_without_any_key_whoever_is_on_this_machine_may_look(ask: Ask) -> None:
@@ -79,7 +79,7 @@ async def test_a_revoked_key_ends_the_visit(pet: Companion, ask: Ask) -> None:
     made, secret = await key(pet)
     client = ask()
     await client.post("/enter", data={"key": secret})
-    await pet.keys.revoke(made.id, pet.clock())
+    await pet.services.keys.revoke(made.id, pet.clock())
     assert (await client.get("/")).status_code == 401
 
 

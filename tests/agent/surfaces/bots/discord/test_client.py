@@ -383,8 +383,8 @@ async def test_a_record_that_is_away_is_told_to_who_waits_for_an_answer_and_to_n
     def away(*_: Any, **__: Any) -> Any:
         raise StoreUnavailable("/srv/hachi.db: the disk is full")
 
-    monkeypatch.setattr(pet.database, "read", away)
-    monkeypatch.setattr(pet.database, "write", away)
+    monkeypatch.setattr(pet.components.database, "read", away)
+    monkeypatch.setattr(pet.components.database, "write", away)
     await bot.hears("hello everybody", channel=GENERAL)
     await bot.hears(f"{AT} hello", channel=GENERAL)
     await bot.hears("hello", channel=DM)

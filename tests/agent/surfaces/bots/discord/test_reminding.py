@@ -16,7 +16,7 @@ HERE = Place(("discord", str(GUILD), str(GENERAL)))
 async def due(pet: Companion, what: str = "call the dentist", user: str = WHO, place: str = "") -> None:
     """A task that is due now."""
     now = pet.clock()
-    await pet.tasks.put(user, what, now=now - timedelta(days=1), due=now, place=place)
+    await pet.services.tasks.put(user, what, now=now - timedelta(days=1), due=now, place=place)
 
 
 async def test_what_was_asked_for_in_private_is_announced_in_private(

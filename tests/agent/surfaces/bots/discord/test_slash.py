@@ -80,7 +80,7 @@ async def test_remember_forget_context_tasks_and_privacy(
     bot, pet: Companion, platform: DiscordServer
 ) -> None:
     assert "Ana lives in Lyon" in (await ask(platform, "remember", content="Ana lives in Lyon")).text
-    await pet.tasks.put(WHO, "call the dentist", now=pet.clock())
+    await pet.services.tasks.put(WHO, "call the dentist", now=pet.clock())
     tasks = await ask(platform, "tasks")
     assert "call the dentist" in tasks.text
     done = await platform.answered(await platform.press(tasks, "Done 1"))

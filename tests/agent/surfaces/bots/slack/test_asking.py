@@ -216,7 +216,7 @@ async def test_forgetting_everything_asks_first(ask: Any, slack: SlackServer, pe
 
 
 async def test_a_task_is_done_by_its_button(ask: Any, slack: SlackServer, pet: Companion) -> None:
-    await pet.tasks.put(ANA, "call the dentist", now=pet.clock())
+    await pet.services.tasks.put(ANA, "call the dentist", now=pet.clock())
     answer = await ask(slack.command("/tasks", user="UANA"))
     done = await ask(slack.pressed(buttons(answer)[0], user="UANA"))
     assert "Done: call the dentist" in done["text"]
@@ -272,7 +272,7 @@ class TestHome:
     ) -> None:
         await pet.remember("Ana likes <!channel> & tea", user=ANA)
         await pet.remember("Ben likes coffee", user="slack:T1:UBEN")
-        await pet.tasks.put(ANA, "call the dentist", now=pet.clock())
+        await pet.services.tasks.put(ANA, "call the dentist", now=pet.clock())
         await pet.set_context("name", "Ana", user=ANA)
         shown = str(await self.opened(slack))
         assert "Ana likes &lt;!channel&gt; &amp; tea" in shown

@@ -176,9 +176,9 @@ async def test_reminders_reach_people_for_as_long_as_it_runs(
 ) -> None:
     ana, there = "slack:T1:UANA", "place:slack/T1/C1/1.5"
     clock.advance(minutes=5)
-    await pet.tasks.put(ana, "call the dentist", now=clock(), due=clock())
-    await pet.tasks.put(ana, "bring <!channel> cake", now=clock(), due=clock(), place=there)
-    await pet.tasks.put("slack:T2:UANA", "not ours to tell", now=clock(), due=clock())
+    await pet.services.tasks.put(ana, "call the dentist", now=clock(), due=clock())
+    await pet.services.tasks.put(ana, "bring <!channel> cake", now=clock(), due=clock(), place=there)
+    await pet.services.tasks.put("slack:T2:UANA", "not ours to tell", now=clock(), due=clock())
     assert await pet.reminders.run() == 0
     await go_online()
     assert await pet.reminders.run() == 2
@@ -193,7 +193,7 @@ async def test_where_a_channel_is_closed_the_person_is_reminded_in_private(
     bot: Any, slack: SlackServer, pet: Companion, clock: Any
 ) -> None:
     slack.closed = {"C1"}
-    await pet.tasks.put("slack:T1:UANA", "cake", now=clock(), due=clock(), place="place:slack/T1/C1")
+    await pet.services.tasks.put("slack:T1:UANA", "cake", now=clock(), due=clock(), place="place:slack/T1/C1")
     assert await pet.reminders.run() == 1
     assert len(slack.in_channel("DANA")) == 1
 
@@ -202,7 +202,7 @@ async def test_whoever_cannot_be_reached_is_tried_again_later(
     bot: Any, slack: SlackServer, pet: Companion, clock: Any
 ) -> None:
     slack.closed = {"DANA"}
-    await pet.tasks.put("slack:T1:UANA", "cake", now=clock(), due=clock())
+    await pet.services.tasks.put("slack:T1:UANA", "cake", now=clock(), due=clock())
     assert await pet.reminders.run() == 0
     slack.closed = set()
     clock.advance(hours=1)

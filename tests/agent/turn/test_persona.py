@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.archive import LONGEST_PERSONA, read_persona
 from agent.errors import SettingsError
+from agent.turn.persona import MAX_CHARACTERS, read_persona
 from agent.turn.prompt import Scene, build_messages_for_model
 from memory.audience import PRIVATE
 
@@ -109,11 +109,11 @@ def test_a_blank_file_says_nothing(file: Path, content: str) -> None:
 
 
 def test_a_persona_is_a_page_and_no_book(file: Path) -> None:
-    file.write_text("é" * LONGEST_PERSONA.amount, encoding="utf-8")
-    assert len(read_persona(file)) == LONGEST_PERSONA.amount
+    file.write_text("é" * MAX_CHARACTERS, encoding="utf-8")
+    assert len(read_persona(file)) == MAX_CHARACTERS
 
-    file.write_text("é" * (LONGEST_PERSONA.amount + 1), encoding="utf-8")
-    assert "has more than 20000 characters; shorten it" in refused(file)
+    file.write_text("é" * (MAX_CHARACTERS + 1), encoding="utf-8")
+    assert "has more than 20,000 characters; shorten it" in refused(file)
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no file without an end here")

@@ -1,0 +1,73 @@
+"""The documents that the companion looks things up in: everybody's, a place's or one person's."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.errors import BadInput
+from agent.services.arguments import audience_of, owner_of_documents, paths_of, user_named
+from agent.services.erasure import ErasureService
+from agent.types import writable
+from memory.audience import Place
+from memory.documents import (
+    AddedDocument,
+    DocumentLibrary,
+    IngestProgress,
+    IngestResult,
+    UnreadableDocument,
+    document_name,
+)
+from memory.records import Chunk, Document
+
+
+@dataclass(frozen=True)
+class DocumentService:
+    library: DocumentLibrary
+    erasure: ErasureService
+
+    async def add_paths(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        user: str | None = None,
+        place: Place | str | None = None,
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> IngestResult:
+        return await self.library.add(paths_of(paths), owner_of_documents(user, place), progress)
+
+    async def add(
+        self,
+        name: str,
+        content: str | bytes,
+        *,
+        user: str | None = None,
+        place: Place | str | None = None,
+    ) -> AddedDocument:
+        owner = owner_of_documents(user, place)
+        if user is not None:
+            await self.erasure.finished(user_named(user))
+        data = writable(content).encode() if isinstance(content, str) else content
+        try:
+            named = document_name(name)
+        except ValueError as error:
+            raise BadInput(str(error)) from error
+        try:
+            return await self.library.add_document(named, data, owner)
+        except UnreadableDocument as error:
+            raise BadInput(f"{named}: {error}") from error
+
+    async def readable(self, *, user: str, place: Place | str | None = None) -> list[Document]:
+        """By path."""
+        return await self.library.documents(audience_of(user, place))
+
+    async def remove(
+        self, what: str, *, user: str | None = None, place: Place | str | None = None
+    ) -> list[Document]:
+        return await self.library.remove(what, owner_of_documents(user, place))
+
+    async def search(
+        self, query: str, *, user: str | None, place: Place | str | None = None, limit: int = 5
+    ) -> list[Chunk]:
+        if user is None:
+            return []
+        return await self.library.search(query, audience_of(user, place), limit)

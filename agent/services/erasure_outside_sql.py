@@ -1,0 +1,174 @@
+"""What is kept of a person outside the database: traces, the log, lines typed at the prompt, and caches of
+this process.
+
+Lines in files are overwritten with blanks in place: other processes go on appending to the file, and a file
+that they rotate meanwhile is the same file under another name.
+"""
+
+import asyncio
+import functools
+import json
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from agent.tracing.recorder import Recorder
+from agent.tracing.store import Traces, Wanted
+from agent.turn.jobs import read_store_memories
+from memory.case import Case
+from memory.erasure.person import SHORTEST_SOUGHT
+from memory.erasure.receipt import Beside, Gone
+from memory.errors import StoreUnavailable
+from memory.index.embedders import Embedder
+from memory.likeness import Likeness
+from memory.sql.jobs import Work
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript
+
+LOG = "hachi.log*"
+TYPED = "chat_history"
+
+
+@dataclass(frozen=True)
+class ErasureOutsideSql:
+    home: Path
+    traces: Traces
+    recorder: Recorder
+    transcript: Transcript
+    store: MemoryStore
+    embedder: Embedder
+    similar: Likeness
+    clock: Callable[[], datetime]
+
+    def steps(self, places: Collection[str]) -> tuple[Beside, ...]:
+        """Each deletes its kind and returns how much, by kind. `places` are those the person spoke in."""
+
+        async def traces(gone: Gone) -> Mapping[str, int]:
+            """Raises StoreUnavailable where the traces' database cannot be reached, or where traces are
+            written faster than they are deleted: then the erasure has to be run again."""
+            await self.recorder.forget(gone.user, places)
+            erased = await self.traces.erase(gone.user, places)
+            if await self.traces.count(Wanted(user=gone.user, kinds=frozenset())):
+                raise StoreUnavailable(f"traces of {gone.user} came in while it ran; run it again")
+            return {"traces": erased}
+
+        return traces, self._log_lines, self._typed_lines, self._caches
+
+    async def _log_lines(self, gone: Gone) -> Mapping[str, int]:
+        told = _names_or_says(gone.user, gone.facts | gone.said)
+        files = sorted(self.home.glob(LOG))
+        return {"log lines": await asyncio.to_thread(lambda: sum(_blank_lines(path, told) for path in files))}
+
+    async def _typed_lines(self, gone: Gone) -> Mapping[str, int]:
+        return {"typed lines": await asyncio.to_thread(_blank_typed, self.home / TYPED, gone.said)}
+
+    async def _caches(self, _: Gone) -> Mapping[str, int]:
+        self.transcript.forget_known()
+        self.store.forget_aliases()
+        _clear_bounded_caches()
+        if clear := getattr(self.embedder, "clear", None):
+            clear()
+        return {}
+
+    def scrub(
+        self, kind: str, user: str, payload: dict[str, Any], ids: Collection[str]
+    ) -> dict[str, Any] | None:
+        """Another person's waiting job, without the hits from this person and without the memories that only
+        repeat such a hit; None where nothing has to change."""
+        if not any(hit["id"] in ids for hit in payload.get("recalled", ())):
+            return None
+        drafts, origin = read_store_memories(Work("", kind, user, payload, 0))
+        lost = replace(origin, recalled=tuple(hit for hit in origin.recalled if hit.id in ids))
+        echoes = [bool(self.similar.echoed(Case(draft, lost, None, self.clock()))) for draft in drafts]
+        kept = [draft for draft, echo in zip(payload["drafts"], echoes, strict=True) if not echo]
+        recalled = [hit for hit in payload["recalled"] if hit["id"] not in ids]
+        return payload | {"drafts": kept, "recalled": recalled}
+
+
+def _names_or_says(user: str, texts: Collection[str]) -> Callable[[str], bool]:
+    """Whether a line of the log is the person's, names them, or tells what they said."""
+    named = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)")
+    begun: dict[str, list[str]] = {}
+    for spelling in (spelling for text in texts for spelling in _spellings(text)):
+        if len(spelling) >= SHORTEST_SOUGHT:
+            begun.setdefault(spelling[:SHORTEST_SOUGHT], []).append(spelling)
+
+    def told(line: str) -> bool:
+        if named.search(line):
+            return True
+        starts = range(len(line) - SHORTEST_SOUGHT + 1) if begun else ()
+        return any(
+            line.startswith(text, at)
+            for at in starts
+            for text in begun.get(line[at : at + SHORTEST_SOUGHT], ())
+        )
+
+    return told
+
+
+def _spellings(text: str) -> Iterator[str]:
+    """As it is written in a line of text, and in one of JSON."""
+    yield from text.splitlines()[:1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _blank_lines(path: Path, told: Callable[[str], bool]) -> int:
+    blanked = 0
+    for start, line in _lines(path):
+        if told(line.decode("utf-8", "replace")):
+            blanked += _blank(path, start, len(line))
+    return blanked
+
+
+def _blank_typed(path: Path, said: Collection[str]) -> int:
+    """Entries of the prompt's history that were said by the person. An entry is one or more lines that begin
+    with a plus; the file does not say who typed it."""
+    meant = {text.strip() for text in said}
+    entry: list[tuple[int, bytes]] = []
+    blanked = 0
+    for start, line in [*_lines(path), (0, b"")]:
+        if line.startswith(b"+"):
+            entry.append((start, line))
+            continue
+        text = b"\n".join(line[1:] for _, line in entry).decode("utf-8", "replace").strip()
+        if entry and text in meant:
+            blanked += 1
+            for at, typed in entry:
+                _blank(path, at, len(typed))
+        entry = []
+    return blanked
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Each line without its end, and where it begins."""
+    try:
+        with path.open("rb") as file:
+            start = 0
+            for line in file:
+                yield start, line.rstrip(b"\n")
+                start += len(line)
+    except FileNotFoundError:
+        return
+
+
+def _blank(path: Path, start: int, length: int) -> int:
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(b" " * length)
+    return 1
+
+
+_CACHED = type(functools.lru_cache(lambda: None))
+
+
+def _clear_bounded_caches() -> None:
+    """Bounded caches may hold texts of the person; unbounded ones hold what is computed once."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in ("agent", "memory", "tools"):
+            for value in list(vars(module).values()):
+                if isinstance(value, _CACHED) and value.cache_parameters()["maxsize"] is not None:
+                    value.cache_clear()

@@ -1,0 +1,73 @@
+"""What the operator and the schedule do: purging, cleaning up, pruning traces, rebuilding the indexes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agent.tracing.store import Traces
+from memory.documents import DocumentLibrary
+from memory.erasure.cleanup import Leaving, Tidying
+from memory.erasure.removal import Removal
+from memory.index.lazy import LateIndex
+from memory.index.sync import Indexing, Progress
+from memory.records import Memory
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript
+
+
+@dataclass(frozen=True)
+class MaintenanceService:
+    store: MemoryStore
+    transcript: Transcript
+    removal: Removal
+    cleanup: Tidying
+    index: LateIndex
+    sync: Indexing
+    documents: DocumentLibrary
+    documents_index: LateIndex
+    traces: Traces
+    trace_days: float | None
+    clock: Callable[[], datetime]
+
+    async def preview_purge(self) -> list[Leaving]:
+        """What `purge` and `clean_up` would delete now."""
+        return await self.cleanup.preview()
+
+    async def purge(self) -> list[Memory]:
+        """Delete memories that have expired, and return them."""
+        gone = await self.removal.purge()
+        if gone:  # a memory that an expired one had replaced may hold again
+            await self.sync.try_to_catch_up()
+        return gone
+
+    async def clean_up(self) -> list[Leaving]:
+        """Delete what the settings `unused_days` and `max_memories` do not keep, and return it."""
+        return await self.cleanup.tidy()
+
+    async def prune_traces(self, before: datetime | None = None) -> int:
+        """Delete traces from before that time, or else those older than the setting `trace_days`. Returns how
+        many it deleted."""
+        if before is None and self.trace_days is None:
+            return 0
+        return await self.traces.prune(before or self.clock() - timedelta(days=self.trace_days or 0))
+
+    async def reindex(self, progress: Progress | None = None) -> int:
+        """Rebuild both indexes from the database. Returns how many rows they hold."""
+        await self.index.wipe()
+        count = await self.sync.catch_up(progress)
+        if not await self.documents.empty():
+            await self.documents_index.wipe()
+            count += await self.documents.catch_up(progress)
+        return count
+
+    async def rows_to_index(self) -> int:
+        """How many rows `reindex` will read: no index has the empty generation, so all are counted."""
+        return await self.store.count_unindexed("") + await self.transcript.count_unindexed("")
+
+    async def try_to_catch_up(self) -> None:
+        """The same; an index or embedder that cannot be reached is logged, and the rows wait."""
+        await self.sync.try_to_catch_up()
+
+    async def catch_up(self, progress: Progress | None = None) -> int:
+        """Index rows that are not indexed yet, as after a crash or with a new embedder. Returns how many."""
+        return await self.sync.catch_up(progress)

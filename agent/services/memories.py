@@ -1,0 +1,116 @@
+"""Looking up, adding, changing and deleting what is remembered, for the person it belongs to."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from agent.services.arguments import audience_of, place_of, tags_of, user_named
+from agent.services.erasure import ErasureService
+from memory.audience import PRIVATE, Place, user_key
+from memory.case import Origin
+from memory.erasure.removal import Removal
+from memory.errors import NotFound
+from memory.history import History
+from memory.index.sync import Indexing
+from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType, MemoryUpdate
+from memory.remember import Remembering
+from memory.search.recall import Recall
+from memory.sql.memories import MemoryStore, tellers
+from memory.ttl import describe
+
+Where = Place | str | None
+"""A place, its written form, or None for a private conversation."""
+
+
+@dataclass(frozen=True)
+class MemoryService:
+    store: MemoryStore
+    recall: Recall
+    writer: Remembering
+    removal: Removal
+    past: History
+    sync: Indexing
+    erasure: ErasureService
+    clock: Callable[[], datetime]
+
+    async def search(
+        self, query: str, *, user: str, place: Where = None, limit: int = 10, subjects: Sequence[str] = ()
+    ) -> list[Hit]:
+        return await self.recall.search(query, audience_of(user, place), limit=limit, subjects=subjects)
+
+    async def recent(self, *, user: str, place: Where = None, limit: int = 10) -> list[Hit]:
+        """The newest facts and messages."""
+        return await self.recall.recent(audience_of(user, place), limit)
+
+    async def remember(
+        self,
+        content: str,
+        *,
+        user: str,
+        subjects: Sequence[str] = (),
+        ttl: str | None = None,
+        type: MemoryType = "fact",
+        importance: float = DEFAULT_IMPORTANCE,
+        replaces: str | None = None,
+        place: Where = None,
+        said_at: datetime | None = None,
+        everybody: bool = False,
+    ) -> Decision:
+        await self.erasure.finished(user_named(user))
+        draft = Draft(content, tags_of(subjects), ttl, type, importance, replaces)
+        origin = Origin(
+            user_named(user), said_at or self.clock(), place_of(place), source="note", everybody=everybody
+        )
+        [decision] = await self.writer.remember([draft], origin)
+        return decision
+
+    async def newest(self, *, user: str, place: Where = None, limit: int | None = None) -> list[Memory]:
+        return await self.store.newest(audience_of(user, place), self.clock(), limit)
+
+    async def get(self, id: str, *, user: str, place: Where = None) -> Memory:
+        return await self.store.get(id, audience_of(user, place), self.clock())
+
+    async def update(
+        self, id: str, content: str, *, user: str, place: Where = None, **changes: Any
+    ) -> Decision:
+        old = await self.get(id, user=user, place=place)
+        left = old.expires_at and old.expires_at - self.clock()
+        kept: dict[str, Any] = {
+            "subjects": old.subjects,
+            "ttl": describe(left) if left else None,
+            "type": old.type,
+            "importance": old.importance,
+            "place": _told_in(old, user_named(user), place_of(place)),
+        }
+        return await self.remember(content, user=user, replaces=old.id, **kept | changes)
+
+    async def delete(self, id: str, *, user: str, place: Where = None) -> Memory:
+        memory = await self.get(id, user=user, place=place)
+        await self.removal.delete(memory, user_named(user))
+        return memory
+
+    async def make_private(self, id: str, *, user: str, place: Where = None) -> Memory:
+        memory = await self.get(id, user=user, place=place)
+        await self.removal.make_private(memory, user_named(user))
+        await self.sync.try_to_catch_up()
+        return memory
+
+    async def history(self, id: str, *, user: str, place: Where = None) -> list[MemoryUpdate]:
+        return await self.past.of(id, audience_of(user, place))
+
+    async def undo(self, id: str, *, user: str, place: Where = None) -> MemoryUpdate:
+        update = await self.past.undo(id, audience_of(user, place), user_named(user), self.clock())
+        await self.sync.try_to_catch_up()
+        return update
+
+
+def _told_in(memory: Memory, user: str, asked_in: Place) -> Place:
+    """The place in which a correction of the memory counts as said: where the user told it, if it is still
+    known there and nobody else told it. A correction asked for in a place counts there or not at all."""
+    alone = tellers(memory.owners, memory.user_id) == {user_key(user)}
+    where = [Place.parse(memory.place)] if asked_in.private else asked_in.containing()
+    found = next((place for place in where if alone and place.key in memory.owners), PRIVATE)
+    if found.private and not asked_in.private:
+        raise NotFound(f"memory {memory.id!r} is not {user}'s to change here: somebody else told it")
+    return found

@@ -1,0 +1,58 @@
+"""What a person told of themselves, and how they want to be answered."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.errors import BadInput
+from agent.services.arguments import place_of, user_named
+from agent.services.erasure import ErasureService
+from agent.types import Incoming
+from memory.audience import Audience, Place
+from memory.conversations.summaries import Conversations, owner_of
+from memory.people.profile import UserContext, entry_for
+from memory.people.profile_store import UserContexts
+from memory.people.tasks import Tasks
+from memory.search.core_facts import foremost
+from memory.sql.memories import MemoryStore
+
+MODES = ("companion", "study", "work")
+
+
+@dataclass(frozen=True)
+class ProfileService:
+    contexts: UserContexts
+    store: MemoryStore
+    tasks: Tasks
+    conversations: Conversations
+    erasure: ErasureService
+    clock: Callable[[], datetime]
+
+    async def get(self, *, user: str, place: Place | str | None = None) -> UserContext:
+        named, where = user_named(user), place_of(place)
+        facts = await foremost(self.store, named, Audience.of(named, where), self.clock())
+        tasks = await self.tasks.list(named, place=None if where.private else where.key)
+        known = await self.contexts.view(named, where)
+        return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
+
+    async def set(
+        self, field: str, value: str | bool | None, *, user: str, place: Place | str | None = None
+    ) -> UserContext:
+        named, where = user_named(user), place_of(place)
+        await self.erasure.finished(named)
+        text = "" if value is None else str(value)
+        if field.strip().lower() == "mode":
+            await self._set_mode(text.strip().lower(), named, where)
+        else:
+            try:
+                entry = entry_for(field, text, self.clock())
+            except ValueError as error:
+                raise BadInput(str(error)) from error
+            await self.contexts.merge(named, where, [entry])
+        return await self.get(user=named, place=where)
+
+    async def _set_mode(self, mode: str, user: str, place: Place) -> None:
+        if mode and mode not in MODES:
+            raise BadInput(f"there is no mode {mode!r}; use {', '.join(MODES)}, or nothing to unset it")
+        conversation = Incoming("", user, self.clock(), place).conversation_id
+        await self.conversations.set_mode(conversation, owner_of(user, place), mode or None, self.clock())

@@ -1,0 +1,67 @@
+"""The jobs that a turn leaves behind, as the queue stores them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from agent.types import Incoming
+from memory.audience import Place
+from memory.case import Origin
+from memory.conversations.summaries import owner_of
+from memory.records import Draft, Hit
+from memory.sql.jobs import Work
+
+STORE_MEMORIES = "store_memories"
+"""Store the memories[] of an answer."""
+LOOK_BACK = "look_back"
+"""Consolidate a conversation: bring its summary and the speaker's context up to date."""
+
+
+def store_memories_payload(
+    drafts: Sequence[Draft], incoming: Incoming, message_id: str | None, recalled: Sequence[Hit]
+) -> dict[str, Any]:
+    """An answer's memories[], with where they come from."""
+    return {
+        "drafts": [asdict(draft) for draft in drafts],
+        "place": list(incoming.place.path),
+        "said_at": incoming.sent_at.isoformat(),
+        "said": incoming.text,
+        "speaker": incoming.speaker,
+        "message_id": message_id,
+        "recalled": [{"id": hit.id, "kind": hit.kind, "content": hit.content} for hit in recalled],
+    }
+
+
+def read_store_memories(job: Work) -> tuple[list[Draft], Origin]:
+    """The inverse of `store_memories_payload`."""
+    payload = job.payload
+    said_at = datetime.fromisoformat(payload["said_at"])
+    recalled = (
+        Hit(hit["id"], hit["kind"], hit["content"], score=0.0, created_at=said_at)
+        for hit in payload["recalled"]
+    )
+    origin = Origin(
+        user=job.user_id,
+        said_at=said_at,
+        place=Place(tuple(payload["place"])),
+        message_id=payload["message_id"],
+        said=payload["said"],
+        live=True,
+        recalled=tuple(recalled),
+    )
+    drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]
+    return drafts, origin
+
+
+def look_back_payload(incoming: Incoming) -> dict[str, Any]:
+    return {"conversation": incoming.conversation_id, "place": list(incoming.place.path)}
+
+
+def look_back_subject(incoming: Incoming) -> str:
+    """The conversation as its owner heard it; the queue runs jobs about the same subject as one."""
+    return consolidation_subject(incoming.conversation_id, str(incoming.user), incoming.place)
+
+
+def consolidation_subject(conversation: str, user: str, place: Place) -> str:
+    return f"{owner_of(user, place)} {conversation}"

@@ -1,0 +1,461 @@
+"""The only place where parts are put together. `agent/companion.py` opens and closes what is built here.
+
+`open_components` opens what remembers: databases, indexes, and what works on them. It loads nothing slow.
+`build_services` makes what surfaces call. `open_runtime` adds what a turn needs, on first use: the Agents SDK
+takes seconds to import.
+"""
+
+import asyncio
+import importlib
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from agent.background.reminders import Reminders
+from agent.errors import SettingsError
+from agent.services.documents import DocumentService
+from agent.services.erasure import ErasureService
+from agent.services.erasure_outside_sql import ErasureOutsideSql
+from agent.services.export import ExportService
+from agent.services.maintenance import MaintenanceService
+from agent.services.memories import MemoryService
+from agent.services.profiles import ProfileService
+from agent.services.statistics import StatisticsService
+from agent.services.transcripts import TranscriptService
+from agent.settings import Settings
+from agent.tracing.recorder import Recorder
+from agent.tracing.setup import open_recorder
+from agent.tracing.store import Traces
+from agent.turn.persona import read_persona
+from memory.conversations.summaries import Conversations
+from memory.documents import Candidate, DocumentLibrary, FusedReranker, Reranker
+from memory.erasure.cleanup import Limits, Tidying
+from memory.erasure.person import Erasure
+from memory.erasure.removal import Removal
+from memory.errors import IndexUnavailable, StoreUnavailable
+from memory.history import History
+from memory.index import Index, fingerprint_of
+from memory.index.embedders import Embedder, open_embedder
+from memory.index.lazy import LateIndex
+from memory.index.sync import Indexing
+from memory.judging import Doubt
+from memory.likeness import Likeness
+from memory.people.places import Places
+from memory.people.profile_store import UserContexts
+from memory.people.tasks import Tasks
+from memory.remember import Remembering
+from memory.search.recall import Recall
+from memory.sql.deliveries import Deliveries
+from memory.sql.engine import Database
+from memory.sql.jobs import WorkQueue
+from memory.sql.keys import Keys
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript
+
+if TYPE_CHECKING:
+    from agents.models.interface import Model
+
+    from agent.background.worker import Aftercare
+    from agent.models import ChosenModel
+    from agent.turn.turn import House
+
+log = logging.getLogger("hachi")
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Models:
+    """The models of a companion, chosen when they are first needed."""
+
+    def __init__(self, settings: Settings, given: "Model | None", given_upkeep: "Model | None") -> None:
+        """`given` answers instead of the model that the settings name, `given_upkeep` does the upkeep."""
+        self._settings = settings
+        self._given = given
+        self._given_upkeep = given_upkeep
+        self._answering: ChosenModel | None = None
+        self._upkeep: ChosenModel | None = None
+
+    @property
+    def has_upkeep(self) -> bool:
+        """False where only the offline stand-in is there: it does not consolidate or rule on facts."""
+        return self._given_upkeep is not None or self._given is not None or not self._settings.offline
+
+    @property
+    def consolidates(self) -> bool:
+        """Whether a model consolidates conversations. One that the caller brings does so only if asked."""
+        usual = "model" if self._given is None or self._given_upkeep is not None else "plain"
+        return self.has_upkeep and (self._settings.look_back or usual) == "model"
+
+    def choose(self) -> "ChosenModel":
+        """The answering model, opened once more: the caller closes it."""
+        from agent.models import choose_model, given_model
+
+        return given_model(self._given) if self._given else choose_model(self._settings)
+
+    async def answering(self) -> "ChosenModel":
+        await _load("agent.models")
+        if self._answering is None:
+            self._answering = self.choose()
+        return self._answering
+
+    async def upkeep(self) -> "ChosenModel":
+        """The model for work beside the conversation; the answering one unless another is named."""
+        await _load("agent.models")
+        if self._upkeep is None:
+            self._upkeep = self._choose_upkeep() or await self.answering()
+        return self._upkeep
+
+    def _choose_upkeep(self) -> "ChosenModel | None":
+        from agent.models import choose_model, given_model
+
+        if self._given_upkeep is not None:
+            return given_model(self._given_upkeep)
+        if self._settings.upkeep_model and self._given is None:
+            return choose_model(self.upkeep_settings)
+        return None
+
+    @property
+    def upkeep_settings(self) -> Settings:
+        """The settings with the upkeep model as the model."""
+        return self._settings.model_copy(
+            update={"model": self._settings.upkeep_model or self._settings.model}
+        )
+
+    async def close(self) -> None:
+        for model in {id(m): m for m in (self._answering, self._upkeep) if m is not None}.values():
+            await model.close()
+
+
+@dataclass(frozen=True)
+class Components:
+    """Everything that remembers, open."""
+
+    settings: Settings
+    clock: Clock
+    models: Models
+    database: Database
+    embedder: Embedder
+    index: LateIndex
+    documents_index: LateIndex
+    store: MemoryStore
+    transcript: Transcript
+    conversations: Conversations
+    contexts: UserContexts
+    tasks: Tasks
+    queue: WorkQueue
+    traces: Traces
+    recorder: Recorder
+    sync: Indexing
+    recall: Recall
+    similar: Likeness
+    writer: Remembering
+    documents: DocumentLibrary
+    removal: Removal
+
+
+@dataclass(frozen=True)
+class Services:
+    """What surfaces call besides talking."""
+
+    memories: MemoryService
+    documents: DocumentService
+    profiles: ProfileService
+    tasks: Tasks
+    transcripts: TranscriptService
+    exports: ExportService
+    erasure: ErasureService
+    maintenance: MaintenanceService
+    statistics: StatisticsService
+    reminders: Reminders
+    traces: Traces
+    keys: Keys
+    places: Places
+    deliveries: Deliveries
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What a turn needs, and the worker that does what it leaves behind."""
+
+    turn: "House"
+    worker: "Aftercare"
+
+
+@asynccontextmanager
+async def open_components(
+    settings: Settings,
+    clock: Clock,
+    model: "Model | None" = None,
+    upkeep_model: "Model | None" = None,
+    surface: str = "python",
+) -> AsyncIterator[Components]:
+    async with AsyncExitStack() as closing:
+        url = settings.database_url.get_secret_value() if settings.database_url else None
+        database = await Database.open(url, settings.home)
+        closing.push_async_callback(database.close)
+        traces_database = await open_traces_database(settings)
+        if traces_database is not None:
+            closing.push_async_callback(traces_database.close)
+        embedder = await open_embedder(
+            settings.chosen_embedder,
+            api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
+            base_url=settings.openai_base_url,
+            cache_folder=settings.home,
+        )
+        closing.push_async_callback(embedder.close)
+        models = Models(settings, model, upkeep_model)
+        closing.push_async_callback(models.close)
+        components = _components(settings, clock, models, database, traces_database, embedder, surface)
+        closing.push_async_callback(components.index.close)
+        closing.push_async_callback(components.documents_index.close)
+        closing.push_async_callback(_note_uses, components.recall)
+        closing.push_async_callback(components.recorder.close)
+        yield components
+
+
+async def open_traces_database(settings: Settings) -> Database | None:
+    """The database of traces, if they have one of their own."""
+    if settings.traces_url is None:
+        return None
+    return await Database.open(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
+
+
+def _components(
+    settings: Settings,
+    clock: Clock,
+    models: Models,
+    database: Database,
+    traces_database: Database | None,
+    embedder: Embedder,
+    surface: str,
+) -> Components:
+    index = LateIndex(partial(_open_index, settings, embedder, "hachi", "index"))
+    documents_index = LateIndex(partial(_open_index, settings, embedder, "hachi-knowledge", "knowledge"))
+    store, transcript, queue = MemoryStore(database), Transcript(database), WorkQueue(database)
+    conversations = Conversations(database)
+    sync = Indexing(store, transcript, index, embedder, clock, conversations)
+    judge = partial(_judge, models) if settings.judge and models.has_upkeep else None
+    similar = Likeness(database, store, index, embedder, judge)
+    if models.consolidates:  # the consolidation rules on what is said in a turn
+        similar.judged = frozenset({"note"})
+    traces = Traces(traces_database or database, record=database if traces_database else None)
+    return Components(
+        settings=settings,
+        clock=clock,
+        models=models,
+        database=database,
+        embedder=embedder,
+        index=index,
+        documents_index=documents_index,
+        store=store,
+        transcript=transcript,
+        conversations=conversations,
+        contexts=UserContexts(database),
+        tasks=Tasks(database),
+        queue=queue,
+        traces=traces,
+        recorder=open_recorder(settings, traces, clock, surface),
+        sync=sync,
+        recall=Recall(
+            store, transcript, index, embedder, sync, clock, conversations, _days(settings.half_life_days)
+        ),
+        similar=similar,
+        writer=Remembering(database, store, similar, sync, clock, settings.importance_floor),
+        documents=DocumentLibrary(database, documents_index, embedder, clock, _reranker(settings, models)),
+        removal=Removal(database, store, index, queue, clock),
+    )
+
+
+def build_services(c: Components) -> Services:
+    outside = ErasureOutsideSql(
+        c.settings.home, c.traces, c.recorder, c.transcript, c.store, c.embedder, c.similar, c.clock
+    )
+    person = Erasure(
+        c.database,
+        c.queue,
+        c.sync,
+        c.index,
+        c.documents,
+        c.documents_index,
+        c.clock,
+        outside.scrub,
+        embedded=c.settings.qdrant_url is None,
+    )
+    erasure = ErasureService(person, outside, c.transcript, c.traces)
+    limits = Limits(_days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
+    return Services(
+        memories=MemoryService(
+            c.store, c.recall, c.writer, c.removal, History(c.database), c.sync, erasure, c.clock
+        ),
+        documents=DocumentService(c.documents, erasure),
+        profiles=ProfileService(c.contexts, c.store, c.tasks, c.conversations, erasure, c.clock),
+        tasks=c.tasks,
+        transcripts=TranscriptService(c.database, c.transcript, c.sync, erasure, c.clock),
+        exports=ExportService(c.database, c.store, c.documents, c.clock),
+        erasure=erasure,
+        maintenance=MaintenanceService(
+            c.store,
+            c.transcript,
+            c.removal,
+            Tidying(c.database, c.store, c.removal, limits, c.clock),
+            c.index,
+            c.sync,
+            c.documents,
+            c.documents_index,
+            c.traces,
+            c.settings.trace_days,
+            c.clock,
+        ),
+        statistics=StatisticsService(c.database, c.store, c.queue, c.clock),
+        reminders=Reminders(c.database, c.queue, c.transcript, c.contexts, c.clock),
+        traces=c.traces,
+        keys=Keys(c.database),
+        places=Places(c.database),
+        deliveries=Deliveries(c.database),
+    )
+
+
+async def open_runtime(c: Components) -> Runtime:
+    """What a turn needs; and the jobs that an earlier process accepted and did not finish are taken up."""
+    await _load("agent.turn.turn")
+    from agent.background.consolidation import Upkeep
+    from agent.background.worker import Aftercare
+    from agent.models import explain
+    from agent.turn.prompt import Budgets
+    from agent.turn.turn import House
+    from tools.registry import TOOLS
+
+    settings = c.settings
+    consolidation = Upkeep(
+        database=c.database,
+        conversations=c.conversations,
+        contexts=c.contexts,
+        store=c.store,
+        tasks=c.tasks,
+        queue=c.queue,
+        remembering=c.writer,
+        likeness=c.similar,
+        clock=c.clock,
+        model=await c.models.upkeep() if c.models.consolidates else None,
+        judging=settings.judge,
+        mode=settings.mode,
+        summary=settings.summary_budget,
+        context=settings.context_budget,
+        explain=lambda error: explain(error, c.models.upkeep_settings),
+    )
+    worker = Aftercare(c.queue, c.writer, consolidation, c.sync, c.recall, c.index, c.clock, c.recorder)
+    turn = House(
+        settings=settings,
+        clock=c.clock,
+        model=await c.models.answering(),
+        database=c.database,
+        transcript=c.transcript,
+        conversations=c.conversations,
+        contexts=c.contexts,
+        store=c.store,
+        knowledge=c.documents,
+        tasks=c.tasks,
+        queue=c.queue,
+        recall=c.recall,
+        remembering=c.writer,
+        worker=worker,
+        budgets=Budgets(
+            settings.context_budget,
+            settings.summary_budget,
+            settings.history_budget,
+            settings.knowledge_budget,
+        ),
+        recorder=c.recorder,
+        tools=TOOLS,
+        persona=read_persona(settings.persona),
+    )
+    await _take_up_jobs(c)
+    worker.wake()
+    return Runtime(turn, worker)
+
+
+async def _take_up_jobs(c: Components) -> None:
+    try:
+        await c.index.opened()
+    except IndexUnavailable as error:
+        log.warning("%s", error)
+    else:
+        if c.database.sqlite and not c.settings.qdrant_url:
+            # The process that holds the embedded index works alone here: a crash left the claims behind.
+            await c.queue.release(c.clock())
+
+
+async def _load(module: str) -> None:
+    """Import in a thread what takes seconds to import."""
+    await asyncio.to_thread(importlib.import_module, module)
+
+
+async def _judge(models: Models, doubts: Sequence[Doubt]) -> list[bool]:
+    await _load("agent.judge")
+    from agent.judge import ModelJudge
+
+    return await ModelJudge(await models.upkeep())(doubts)
+
+
+async def _open_index(
+    settings: Settings, embedder: Embedder, collection: str, folder: str, anew: bool
+) -> Index:
+    fingerprint = fingerprint_of(embedder.name, embedder.dimension)
+    if settings.qdrant_url:
+        from memory.index.server import ServerIndex
+
+        key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
+        index = await ServerIndex.open(
+            settings.qdrant_url, key, embedder.dimension, fingerprint, collection=collection
+        )
+        if anew:
+            await index.wipe()
+        return index
+    from memory.index.embedded import EdgeIndex
+
+    return await EdgeIndex.open(settings.home / folder, embedder.dimension, fingerprint, anew=anew)
+
+
+def _reranker(settings: Settings, models: Models) -> Reranker:
+    """What puts passages of documents in order. Raises SettingsError."""
+    kind, _, name = settings.reranker.partition(":")
+    if kind == "fastembed" and name:
+        from memory.documents.rerank.crossencoder import CrossEncoderReranker
+
+        return CrossEncoderReranker(name)
+    if settings.reranker == "model":
+        return partial(_rerank_by_model, models)
+    if settings.reranker != "fused":
+        raise SettingsError(
+            f"there is no reranker {settings.reranker!r}; HACHI_RERANKER takes fused, fastembed:NAME, model"
+        )
+    return FusedReranker()
+
+
+async def _rerank_by_model(
+    models: Models, query: str, candidates: Sequence[Candidate], limit: int
+) -> list[tuple[str, float]]:
+    await _load("agent.reranker")
+    from agent.reranker import ModelReranker
+
+    return await ModelReranker(await models.upkeep())(query, candidates, limit)
+
+
+async def _note_uses(recall: Recall) -> None:
+    """Write down which memories were recalled."""
+    try:
+        await recall.note_uses()
+    except StoreUnavailable as error:
+        log.warning("the use of recalled memories is not noted: %s", error)
+
+
+def _days(number: float | None) -> timedelta | None:
+    return timedelta(days=number) if number else None
