@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.asking import ask
 from agent.models import ChosenModel
-from agent.reply.repair import objects_in
+from agent.output.json_repair import object_with
 from memory.judging import Doubt
 from memory.people.profile import one_line
 from prompts import render
@@ -22,12 +22,12 @@ class ModelJudge:
 
     async def __call__(self, doubts: Sequence[Doubt]) -> list[bool]:
         answer = await ask(self._chosen, "judge", render("judge", pairs=written_pairs(doubts)))
-        for found in objects_in(answer, lambda fields: "rulings" in fields):
-            if "rulings" in found.value:
-                replacing = pairs_to_replace(found.value)
-                return [number in replacing for number in range(1, len(doubts) + 1)]
-        log.warning("the judge's answer could not be read; both facts are kept")
-        return [False] * len(doubts)
+        rulings = object_with(answer, "rulings")
+        if rulings is None:
+            log.warning("the judge's answer could not be read; both facts are kept")
+            return [False] * len(doubts)
+        replacing = pairs_to_replace(rulings)
+        return [number in replacing for number in range(1, len(doubts) + 1)]
 
 
 def written_pairs(doubts: Sequence[Doubt]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agent.asking import ask
 from agent.models import ChosenModel
-from agent.reply.repair import objects_in
+from agent.output.json_repair import object_with
 from memory.documents import Candidate
 from prompts import render
 
@@ -43,9 +43,7 @@ def _quoted(text: str) -> str:
 
 
 def _best(answer: str, most: int) -> list[int]:
-    for found in objects_in(answer, lambda fields: "best" in fields):
-        best = found.value.get("best")
-        if isinstance(best, list):
-            numbers = [int(n) for n in best if str(n).isdecimal() and 1 <= int(n) <= most]
-            return list(dict.fromkeys(numbers))
-    raise ValueError("the model's order of passages could not be read")
+    best = (object_with(answer, "best") or {}).get("best")
+    if not isinstance(best, list):
+        raise ValueError("the model's order of passages could not be read")
+    return list(dict.fromkeys(int(n) for n in best if str(n).isdecimal() and 1 <= int(n) <= most))

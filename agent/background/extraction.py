@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from agent.asking import ask
 from agent.judge import pairs_to_replace, written_pairs
 from agent.models import ChosenModel
-from agent.reply.repair import objects_in
+from agent.output.json_repair import object_with
 from agent.turn.budget import Budget, Purse, sentences_that_fit
 from agent.turn.sentences import sentences
 from agent.turn.user_snippet import (
@@ -167,12 +167,12 @@ def _object_in(answer: str) -> dict[str, Any]:
             return whole
     except ValueError:
         pass
-    for found in objects_in(answer, lambda fields: "summary" in fields or "new_facts" in fields):
-        if found.value.cut:
-            raise NotUnderstood("it ends in the middle")
-        if "summary" in found.value or "new_facts" in found.value:
-            return dict(found.value)
-    raise NotUnderstood("it holds no such object")
+    found = object_with(answer, "summary", "new_facts")
+    if found is None:
+        raise NotUnderstood("it holds no such object")
+    if found.cut:
+        raise NotUnderstood("it ends in the middle")
+    return dict(found)
 
 
 def _transcript(exchange: Exchange) -> list[str]:

@@ -19,8 +19,8 @@ from agents.tool_context import ToolContext
 from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEvent
 
 from agent.models import ChosenModel, explain
-from agent.reply import Answer, parse_answer, well_formed
-from agent.reply.stream import MessageStream
+from agent.output.answer import Answer, parse_answer, well_formed
+from agent.output.stream import MessageStream
 from agent.settings import Settings
 from agent.tracing.trace import Usage
 from agent.turn.model_run import Run, tool_calls

@@ -19,7 +19,7 @@ from openai.types.responses import (
 
 from agent.asking import AskedFor
 from agent.models import ChosenModel
-from agent.reply import ANSWER_SCHEMA
+from agent.output.answer import ANSWER_SCHEMA
 from agent.tracing.model_call import recorded_call
 from agent.tracing.trace import Usage
 from agent.types import writable

@@ -17,7 +17,7 @@ from scripted_server import Call, Fail, Refuse, Say, ScriptedServer, answer
 
 from agent import Companion, Incoming
 from agent.models import keep_traces_here
-from agent.reply import FALLBACK
+from agent.output.answer import FALLBACK
 from agent.tracing.trace import Usage
 from agent.turn import loop
 from agent.turn.model_run import SCHEMA

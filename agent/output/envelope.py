@@ -1,4 +1,4 @@
-"""From a value that was read to the answer in it: which object is the envelope.
+"""Finds the answer in a value that was read: which object is ``{"message", "memories"}``.
 
 Models rename its keys, wrap it in another object or in a function call, or encode it twice.
 """
@@ -6,42 +6,23 @@ Models rename its keys, wrap it in another object or in a function call, or enco
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from agent.reply.drafts import ATTRIBUTES, draft_in, first, named, value_in
+from agent.output.memories import ATTRIBUTES, draft_in, first, named, value_in
 
 DEEPEST = 5
-"""How many wrappers are looked through."""
+"""Wrappers that are looked through."""
 
-MESSAGES = (
-    "message",
-    "reply",
-    "response",
-    "answer",
-    "msg",
-    "réponse",
-    "finalanswer",
-    "finalreply",
-    "finalresponse",
+MESSAGES = tuple("message reply response answer msg réponse finalanswer finalreply finalresponse".split())
+MESSAGES += tuple(
+    "nachricht antwort mensaje respuesta mensagem resposta risposta 消息 回复 メッセージ".split()
 )
-_OTHER_MESSAGES = ("text", "content", "output", "say", "utterance", "assistant", "final")
-_MEMORIES = (
-    "memories",
-    "memory",
-    "newmemories",
-    "memoriestostore",
-    "memorylist",
-    "facts",
-    "newfacts",
-    "souvenirs",
-)
-_ASIDES = frozenset(
-    (
-        *("thought", "thoughts", "thinking", "reasoning", "analysis", "plan", "followup"),
-        *("mood", "emotion", "tone", "sentiment", "language", "lang", "id"),
-    )
-)
-_CALL_ARGUMENTS = ("arguments", "parameters", "args", "input", "toolinput")
-CALL_NAMES = ("name", "tool", "toolname", "function", "functionname", "action")
-_REPLYING = ("reply", "respond", "response", "answer", "message", "say", "final", "output")
+_OTHER_MESSAGES = tuple("text content output say utterance assistant final".split())
+_MEMORIES = tuple("memories memory newmemories memoriestostore memorylist facts newfacts".split())
+_MEMORIES += tuple("souvenirs erinnerungen recuerdos memórias ricordi 记忆 記憶".split())
+_ASIDES = frozenset("thought thoughts thinking reasoning analysis plan followup".split())
+_ASIDES |= frozenset("mood emotion tone sentiment language lang id".split())
+_CALL_ARGUMENTS = tuple("arguments parameters args input toolinput".split())
+CALL_NAMES = tuple("name tool toolname function functionname action".split())
+_REPLYING = tuple("reply respond response answer message say final output".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +48,32 @@ def envelope_in(value: object, depth: int = 0) -> Envelope | None:
     return _in_object(value, depth) if isinstance(value, Mapping) else None
 
 
+def is_call(value: Mapping[str, object]) -> bool:
+    """Whether the object calls a tool."""
+    names = named(value).keys()
+    arguments = not names.isdisjoint(CALL_NAMES) and not names.isdisjoint(_CALL_ARGUMENTS)
+    return arguments or "toolcalls" in names or "functioncall" in names
+
+
+def sentences_in(value: object, depth: int = 0) -> Iterator[str]:
+    """The sentences in a value that is no envelope, without what was thought aside."""
+    if isinstance(value, str) and " " in value.strip():
+        yield value
+    elif isinstance(value, list) and depth < DEEPEST:
+        for item in value:
+            yield from sentences_in(item, depth + 1)
+    elif isinstance(value, Mapping) and depth < DEEPEST and not is_call(value):
+        for name, item in named(value).items():
+            if name not in _ASIDES:
+                yield from sentences_in(item, depth + 1)
+
+
 def _in_object(value: Mapping[str, object], depth: int) -> Envelope | None:
     fields = named(value)
-    if (memories_name := _memories_name(fields)) is not None:
-        return _with_memories(fields, memories_name, depth)
+    # Another word than "memories" counts only beside a message.
+    names = _MEMORIES if any(isinstance(fields.get(name), str) for name in MESSAGES) else _MEMORIES[:1]
+    if memories_name := next((name for name in names if name in fields), None):
+        return _with_memories(fields, fields[memories_name], depth)
     if "content" in fields and len(ATTRIBUTES.intersection(fields)) > 1:  # a memory that stands on its own
         return Envelope(None, [value], sure=True)
     if is_call(value):
@@ -80,31 +83,13 @@ def _in_object(value: Mapping[str, object], depth: int) -> Envelope | None:
         return sure
     message = first(fields, MESSAGES)
     if isinstance(message, str):
-        bare = all(name in MESSAGES or name in _ASIDES for name in fields)
-        return Envelope(message, None, sure=False, bare=bare)
+        return Envelope(message, None, sure=False, bare=_ASIDES.union(MESSAGES).issuperset(fields))
     return inner[0] if inner and len(fields) == 1 else None
-
-
-def is_call(value: Mapping[str, object]) -> bool:
-    """Whether the object calls a tool."""
-    fields = named(value)
-    if "toolcalls" in fields or "functioncall" in fields:
-        return True
-    return any(name in fields for name in CALL_NAMES) and any(name in fields for name in _CALL_ARGUMENTS)
-
-
-def sentences_in(value: Mapping[str, object]) -> Iterator[str]:
-    """The sentences among the values of an object that is no envelope, but not what was thought aside."""
-    for name, item in named(value).items():
-        if isinstance(item, str) and " " in item.strip() and name not in _ASIDES:
-            yield item
 
 
 def _in_value(item: object, depth: int) -> Envelope | None:
     """As `envelope_in`; a string is only opened where it names memories."""
-    if isinstance(item, str) and "memories" not in item:
-        return None
-    return envelope_in(item, depth) if isinstance(item, str | list | Mapping) else None
+    return None if isinstance(item, str) and "memories" not in item else envelope_in(item, depth)
 
 
 def _in_list(items: list[object], depth: int) -> Envelope | None:
@@ -115,24 +100,14 @@ def _in_list(items: list[object], depth: int) -> Envelope | None:
     return found[-1] if found else None
 
 
-def _in_call(fields: dict[str, object], depth: int) -> Envelope | None:
+def _in_call(fields: Mapping[str, object], depth: int) -> Envelope | None:
     """An envelope given as a call's arguments: by its memories, or by the name of what is called."""
-    arguments = first(fields, _CALL_ARGUMENTS)
-    inner = envelope_in(arguments, depth + 1) if arguments is not None else None
-    if inner is None or inner.sure:
-        return inner
+    inner = envelope_in(first(fields, _CALL_ARGUMENTS), depth + 1)
     name = str(first(fields, CALL_NAMES)).casefold()
-    return inner if any(word in name for word in _REPLYING) else None
+    return inner if inner and (inner.sure or any(word in name for word in _REPLYING)) else None
 
 
-def _memories_name(fields: dict[str, object]) -> str | None:
-    """The key that holds the memories; another word than ``memories`` only beside a message."""
-    names = _MEMORIES if any(isinstance(fields.get(name), str) for name in MESSAGES) else _MEMORIES[:1]
-    return next((name for name in names if name in fields), None)
-
-
-def _with_memories(fields: dict[str, object], memories_name: str, depth: int) -> Envelope:
-    memories = fields[memories_name]
+def _with_memories(fields: Mapping[str, object], memories: object, depth: int) -> Envelope:
     said = first(fields, MESSAGES)
     said = first(fields, _OTHER_MESSAGES) if said is None else said
     inner = _in_value(said, depth + 1)

@@ -1,10 +1,8 @@
 """The model's final answer: ``{"message": str, "memories": [...]}``, read however it was written.
 
-`parse_answer` reads it in the order of what is most likely: valid JSON goes straight through; otherwise the
-noise around it is taken away (`agent.reply.noise`), the objects in it are read leniently
-(`agent.reply.repair`), and the one that is the envelope is interpreted (`agent.reply.envelope`). An outline
-(`agent.reply.outline`) and plain text are answers too. `MessageStream` in `agent.reply.stream` shows the
-message while it is being written.
+Valid JSON goes straight through. Otherwise the noise around the answer is taken away (`cleaning`), the
+objects in it are read leniently (`json_repair`), and the one that is the envelope is chosen (`envelope`).
+Labelled lines (`labels`) and plain text are answers too.
 """
 
 import re
@@ -14,28 +12,29 @@ from typing import Any, get_args
 
 from pydantic_core import from_json
 
-from agent.reply.drafts import drafts_in
-from agent.reply.envelope import Envelope, envelope_in, is_call, sentences_in
-from agent.reply.noise import (
+from agent.output.cleaning import (
     TURN_ENDS,
     announces,
     first_turn,
     next_turn_begins,
     prose,
-    readable,
     trimmed,
     unfenced,
     without_thoughts,
 )
-from agent.reply.outline import outline_in
-from agent.reply.quotes import unescape
-from agent.reply.repair import CutText, Found, objects_in
+from agent.output.envelope import Envelope, envelope_in, is_call, sentences_in
+from agent.output.json_repair import CutText, Found, objects_in, read_object, unescape
+from agent.output.labels import labelled_fields
+from agent.output.memories import drafts_in
 from memory.records import Draft, MemoryType
+from memory.text import readable
 
 FALLBACK = "Sorry, I lost my words there. Could you say that again?"
 """Shown where nothing readable remains of an answer."""
 FALLBACK_NOTED = "Noted, I will remember that."
 """Shown where an answer holds memories and no words."""
+NEARBY = 400
+"""Characters around an object that tell whether it is the answer or part of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,50 +45,37 @@ class Answer:
     memories: tuple[Draft, ...] = ()
 
 
-ANSWER_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "message": {"type": "string", "description": "What the user sees."},
-        "memories": {
-            "type": "array",
-            "description": "New facts worth keeping about the user and the people around them. Often empty.",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "content": {"type": "string", "description": "One fact, understood on its own."},
-                    "subjects": {
-                        "type": "array",
-                        "items": {"type": "string"},
-                        "description": "Flat lower-case tags: who and what it is about.",
-                    },
-                    "ttl": {
-                        "type": ["string", "null"],
-                        "description": "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever.",
-                    },
-                    "type": {"type": "string", "enum": list(get_args(MemoryType))},
-                    "importance": {"type": "number", "description": "0.0 to 1.0."},
-                },
-                "required": ["content", "subjects", "ttl", "type", "importance"],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["message", "memories"],
-    "additionalProperties": False,
-}
+def _strict_object(**properties: dict[str, Any]) -> dict[str, Any]:
+    shape = {"type": "object", "properties": properties, "required": list(properties)}
+    return {**shape, "additionalProperties": False}
+
+
+_TAGS = "Flat lower-case tags: who and what it is about."
+_TTL = "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever."
+_NEW_FACTS = "New facts worth keeping about the user and the people around them. Often empty."
+_MEMORY = _strict_object(
+    content={"type": "string", "description": "One fact, understood on its own."},
+    subjects={"type": "array", "items": {"type": "string"}, "description": _TAGS},
+    ttl={"type": ["string", "null"], "description": _TTL},
+    type={"type": "string", "enum": list(get_args(MemoryType))},
+    importance={"type": "number", "description": "0.0 to 1.0."},
+)
+ANSWER_SCHEMA = _strict_object(
+    message={"type": "string", "description": "What the user sees."},
+    memories={"type": "array", "description": _NEW_FACTS, "items": _MEMORY},
+)
 """The answer as a JSON schema that OpenAI's strict mode accepts."""
 
-NEARBY = 400
-"""Characters around an object that tell whether it is the answer or part of one."""
-
 _KEY_FIRST = re.compile(
-    r"(?:```\w*\s{0,9})?[\"'“](?:message|reply|response|answer|memories)[\"'”]\s{0,9}:", re.I
+    r"(?:```\w*\s{0,9})?[\"'“](?:message|reply|response|answer|memories)[\"'”]\s{0,9}[:：]", re.I
 )
 _ENCODED_TWICE = re.compile(r"\s*\"?\s*\{\s{0,99}\\+\"\w{1,40}\\+\"\s{0,9}:")
-_OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{]\s*(?:[\[{\"'“”]|\w{1,40}\s*:|\Z)")
+_OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{｛]\s*(?:[\[{\"'“”]|\w{1,40}\s*:|\Z)")
 _SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*")
 _FENCE_OPENS = re.compile(r"```[\w+-]{0,20}\s{0,9}\Z")
 _FENCED = re.compile(r"```[\w+-]*[ \t]*\n(?:.*\n)?[ \t]*```", re.DOTALL)
+_LABEL = r"(?:[#*\"]{0,4} ?memories[*\"]{0,3}\s{0,9}[:：]?[*]{0,2})?\s{0,9}"
+_LIST_FOLLOWS = re.compile(rf"[\s,`]{{0,9}}{_LABEL}(?:```\w*\s{{0,9}})?(?=\[\s{{0,9}}[\"{{])", re.IGNORECASE)
 
 
 def parse_answer(raw: str) -> Answer:
@@ -98,7 +84,7 @@ def parse_answer(raw: str) -> Answer:
 
 
 def well_formed(raw: str) -> Answer | None:
-    """The answer when it is exactly what was asked for, as nearly always."""
+    """The answer when it is exactly what was asked for, as nearly always; otherwise None."""
     try:
         value = from_json(raw)
     except (ValueError, TypeError):
@@ -116,14 +102,14 @@ def well_formed(raw: str) -> Answer | None:
 
 def _repaired(text: str, depth: int) -> Answer:
     text = trimmed(without_thoughts(first_turn(text)))
-    if depth < 3 and (inner := _decoded(text)) is not None:
+    if depth < 3 and (inner := _decoded(_inside_fence(text))) is not None:
         return _repaired(readable(inner), depth + 1)
     if _KEY_FIRST.match(text):
         text = "{" + text.removeprefix("```json").lstrip("`")
     found = list(objects_in(text, lambda value: envelope_in(value) is not None))
     envelope, around = _chosen(text, found)
-    if envelope is None and (outline := outline_in(_inside(around))) is not None:
-        envelope, around = envelope_in(outline), ""
+    if envelope is None and (labelled := labelled_fields(_inside_fence(around))) is not None:
+        envelope, around = envelope_in(labelled), ""
     if envelope is None:
         return Answer(_plain(around, found))
     memories = drafts_in(envelope.memories)
@@ -162,7 +148,11 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
         if candidate.sure or _stands_alone(text, item, candidate):
             envelope = candidate if envelope is None else _joined(envelope, candidate)
             taken.append(item)
-    return envelope, _around(text, taken)
+    around = _around(text, taken)
+    if envelope and envelope.memories is None and (listed := _LIST_FOLLOWS.match(text, taken[-1].end)):
+        below = read_object('{"memories": ' + text[listed.end() :], 0)
+        envelope = Envelope(envelope.message, below.value.get("memories"), sure=True)
+    return envelope, around
 
 
 def _joined(before: Envelope, after: Envelope) -> Envelope:
@@ -175,11 +165,12 @@ def _joined(before: Envelope, after: Envelope) -> Envelope:
 def _stands_alone(text: str, item: Found, candidate: Envelope) -> bool:
     """Whether an object with a message and no memories is the answer, not data that the answer shows."""
     before, after = text[max(0, item.start - NEARBY) : item.start], text[item.end : item.end + NEARBY]
-    said_before, said_after = unfenced(before), unfenced(after)
-    if not said_before and not said_after:
+    if _LIST_FOLLOWS.match(after):
         return True
+    said_before, said_after = unfenced(before), unfenced(after)
     fenced = _FENCE_OPENS.search(before[-40:])
-    return candidate.bare and not (fenced and said_before and said_after)
+    sample = fenced and said_before and said_after
+    return (not said_before and not said_after) or (candidate.bare and not sample)
 
 
 def _around(text: str, taken: list[Found]) -> str:
@@ -190,8 +181,8 @@ def _around(text: str, taken: list[Found]) -> str:
     return unfenced(text[: taken[0].start]) or unfenced("\n".join([*after, text[taken[-1].end :]]))
 
 
-def _inside(text: str) -> str:
-    """The inside of a text that is one fenced block."""
+def _inside_fence(text: str) -> str:
+    """The inside of a text that is one fenced block; any other text as it is."""
     return text.split("\n", 1)[1].rstrip("` \n") if _FENCED.fullmatch(text) else text
 
 
@@ -208,5 +199,8 @@ def _plain(text: str, found: list[Found]) -> str:
         return FALLBACK
     if _OBJECT_STARTS.match(text) is None or (found and _FENCED.fullmatch(text)):
         return text
-    sentences = (trimmed(readable(said)) for item in found for said in sentences_in(item.value))
+    values: list[object] = [item.value for item in found]
+    if text.startswith("["):
+        values = [read_object('{"items": ' + text + "}", 0).value]
+    sentences = (trimmed(readable(said)) for value in values for said in sentences_in(value))
     return max(sentences, key=len, default=FALLBACK)

@@ -1,5 +1,4 @@
 import json
-import os
 import time
 from pathlib import Path
 
@@ -7,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.reply import ANSWER_SCHEMA, FALLBACK, FALLBACK_NOTED, Answer, parse_answer
+from agent.output.answer import ANSWER_SCHEMA, FALLBACK, FALLBACK_NOTED, Answer, parse_answer
+from agent.output.stream import MessageStream
 from memory.records import Draft
 
 TEA = Draft("Drinks green tea", ("tea",), "7d", "preference", 0.6)
@@ -23,94 +23,35 @@ def contents(raw: str) -> list[str]:
     return [draft.content for draft in parse_answer(raw).memories]
 
 
-def only(memory: str) -> Draft:
-    (draft,) = parse_answer('{"message": "Yes.", "memories": [' + memory + "]}").memories
-    return draft
-
-
 @pytest.mark.parametrize(
     "raw",
     [
-        HELLO_JSON,
-        json.dumps(json.loads(HELLO_JSON), indent=4) + "\n",
-        f"```json\n{HELLO_JSON}\n```",
-        f"```ts\n{HELLO_JSON}\n```\n",
-        f"```json\n{HELLO_JSON}",
-        f"Certainly, this is my reply:\n\n{HELLO_JSON}",
-        f"{HELLO_JSON}\n\nTell me if the tone is off.",
         f"{HELLO_JSON} That should do.",
-        f"Let me see.\n```json\n{HELLO_JSON}\n```\nI kept it brief.",
-        "\ufeff\u200b" + HELLO_JSON.replace(": ", ":\u200b ") + "\u2060",
-        f"<think>\nWho is Ada?\n</think>\n\n{HELLO_JSON}",
-        f'<think>Perhaps {{"message": "Who?", "memories": ["Ada is unknown"]}} or not</think>{HELLO_JSON}',
-        f"They greet me, so I greet back.\n</think>\n{HELLO_JSON}",
         f'A draft: {{"message": "Who?", "memories": ["Nobody"]}}\n</think>\n{HELLO_JSON}',
         f"<think>The tag is never closed.\n{HELLO_JSON}",
-        f"[THINK]Ada again[/THINK]{HELLO_JSON}",
-        f"<|channel|>analysis<|message|>Ada<|end|><|channel|>final<|message|>{HELLO_JSON}<|return|>",
-        f"<|im_start|>assistant\n{HELLO_JSON}<|im_end|>",
-        f'{HELLO_JSON}<|im_end|>\n<|im_start|>user\nbye<|im_end|>\n{{"message": "Bye!", "memories": ["L"]}}',
-        f'{HELLO_JSON}\n\nUser: bye\n\nAssistant: {{"message": "Bye!", "memories": ["Left"]}}',
-        f'{{"message": "Who?", "memories": ["Is unknown"]}}\n\nBetter:\n\n{HELLO_JSON}',
-        f'<tool_call>\n{{"name": "note", "arguments": {{"message": "tea"}}}}\n</tool_call>\n{HELLO_JSON}',
         f'{{"name": "note", "arguments": {{"message": "tea"}}}}\n{HELLO_JSON}',
-        f'{{"name": "send_reply", "parameters": {HELLO_JSON}}}',
         f'<tool_call>{{"name": "answer", "arguments": {json.dumps(HELLO_JSON)}}}</tool_call>',
-        f'{{"output": {HELLO_JSON}}}',
-        f'{{"result": {{"data": {HELLO_JSON}}}}}',
-        f"[{HELLO_JSON}]",
-        json.dumps(HELLO_JSON),
         json.dumps(json.dumps(HELLO_JSON)),
         json.dumps(HELLO_JSON)[1:-1],
-        json.dumps({"message": HELLO_JSON, "memories": []}),
-        HELLO_JSON[1:],
         HELLO_JSON[:-1],
         HELLO_JSON[:-2],
         HELLO_JSON[:-3],
-        HELLO_JSON + "}}",
-        HELLO_JSON.replace("}]}", ",},],}"),
-        HELLO_JSON.replace('Ada!",', 'Ada!"},'),
-        HELLO_JSON.replace('Ada!",', 'Ada!"'),
         HELLO_JSON.replace('Ada!",', "Ada!, "),
         HELLO_JSON.replace('["Tea"]', '["Tea"'),
         HELLO_JSON.replace("}]}", "]}"),
-        HELLO_JSON.replace('"', "“"),
-        HELLO_JSON.replace('"', "'"),
         HELLO_JSON.replace('"', "`"),
-        HELLO_JSON.replace('"Hello, Ada!"', '"""Hello, Ada!"""'),
-        HELLO_JSON.replace('"message"', "message")
-        .replace('"memories"', "// list\n memories")
-        .replace("}]", "} /* tea */]"),
-        HELLO_JSON.replace('"message"', '"Message"').replace("ttl", "TTL").replace("content", "Content"),
-        HELLO_JSON.replace('"message"', '"response"')
-        .replace('"memories"', '"new_memories"')
-        .replace("content", "fact"),
         HELLO_JSON.replace("[{", "{").replace("}]", "}"),
-        HELLO_JSON.replace('"memories": [', '"memories": [null, 7, {}, [], "", "none", ').replace(
-            "}]", "}, ...]"
-        ),
-        HELLO_JSON.replace("[{", '{"likes": [{').replace("}]}", "}]}}"),
-        json.dumps({"message": "Hello, Ada!", "memories": f"[{TEA_JSON}]"}),
-        '{"thought": "say hello", "mood": "calm", ' + HELLO_JSON[1:],
+        HELLO_JSON.replace("}]", "}, ...]"),
         '{"message": {"text": "Hello, Ada!"}, "memories": [' + TEA_JSON + "]}",
-        'Hello, Ada!\n\n{"memories": [' + TEA_JSON + "]}",
         'Hello, Ada!\n```json\n{"message": "", "memories": [' + TEA_JSON + "]}\n```",
         '{"memories": [' + TEA_JSON + "]}\n\nHello, Ada!",
         f"Hello, Ada!\n\nmemories: [{TEA_JSON}]",
         f"Hello, Ada!\n\n```json\n{TEA_JSON}\n```",
-        '{"message": "Hello, Ada!"}\n{"memories": [' + TEA_JSON + "]}",
         '{"memories": [' + TEA_JSON + ']}\n{"message": "Hello, Ada!"}',
     ],
 )
 def test_an_envelope_is_found_however_it_is_written(raw):
     assert parse_answer(raw) == HELLO
-
-
-def test_python_writes_its_own_kind_of_json():
-    raw = repr(
-        {"message": 'It\'s "fine"', "memories": [{"content": "Mum's car is red", "ttl": None, "sure": True}]}
-    )
-    assert parse_answer(raw) == Answer('It\'s "fine"', (Draft("Mum's car is red"),))
 
 
 @pytest.mark.parametrize(
@@ -151,14 +92,6 @@ def test_escapes_are_read_and_unknown_ones_left():
 end', 'memories': []}"""
     assert parse_answer(raw).message == "A\tb 'c' A é 🍦 🍦 \\q end"
     assert parse_answer('{"message": "over \\UFFFFFFFF\\u12').message == "over \\UFFFFFFFF"
-
-
-def test_inside_a_fenced_envelope_a_fenced_sample_is_shown():
-    sample = 'Send:\n\n```json\n{"message": "open"}\n```\n\nDone.'
-    assert (
-        parse_answer("```json\n" + json.dumps({"message": sample, "memories": []}) + "\n```").message
-        == sample
-    )
 
 
 @pytest.mark.parametrize(
@@ -283,79 +216,41 @@ def test_lists_of_one_name_are_one_list():
     ]
 
 
-def test_the_same_content_is_remembered_once():
-    assert contents('{"message": "a", "memories": ["Has a cat", {"content": "has a  CAT"}]}') == ["Has a cat"]
+FIELDS = {
+    "importance": {
+        ("0.8", '"0.8"', '"0,8"'): 0.8,
+        ("8", "1.7"): 1.0,
+        ("-1", '"high"', "null", "NaN", "Infinity", "1e999", "true", "[]", "9" * 500): 0.5,
+    },
+    "ttl": {
+        ('"7d"',): "7d",
+        ("null", '""', '"none"', "true", "[1]"): None,
+        ("86400",): "86400",
+        ("-3",): "-3",
+        ('{"days": 7}',): "7 days",
+    },
+    "subjects": {
+        ('["Cat", "cat ", "#Home"]', '"Cat, home"', '[["Cat"], ["home", 4, null]]'): ("cat", "home"),
+        ("null", '[" ", "none"]', '{"a": 1}'): (),
+    },
+    "type": {('"Insight"',): "insight", ('"preferences"',): "preference", ('"rumour"', "3"): "fact"},
+    "replaces": {('"m-17"',): "m-17", ("null",): None},
+}
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("field", "written", "read"),
     [
-        ("0.8", 0.8),
-        ('"0.8"', 0.8),
-        ('"0,8"', 0.8),
-        ("8", 1.0),
-        ("1.7", 1.0),
-        ("-1", 0.5),
-        ('"high"', 0.5),
-        ("null", 0.5),
-        ("NaN", 0.5),
-        ("Infinity", 0.5),
-        ("1e999", 0.5),
-        ("true", 0.5),
-        ("[]", 0.5),
-        ("9" * 500, 0.5),
+        (field, one, read)
+        for field, values in FIELDS.items()
+        for written, read in values.items()
+        for one in written
     ],
 )
-def test_importance_is_a_number_from_nought_to_one(written, read):
-    assert only('{"content": "Has a cat", "importance": ' + written + "}").importance == read
-
-
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        ('"7d"', "7d"),
-        ("null", None),
-        ('""', None),
-        ('"none"', None),
-        ("0", "0"),
-        ("-3", "-3"),
-        ("86400", "86400"),
-        ('"tomorrow"', "tomorrow"),
-        ('{"days": 7}', "7 days"),
-        ("true", None),
-        ("[1]", None),
-    ],
-)
-def test_ttl_stays_text(written, read):
-    assert only('{"content": "Has a cat", "ttl": ' + written + "}").ttl == read
-
-
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        ('["Cat", "cat ", "#Home"]', ("cat", "home")),
-        ('"Cat, home"', ("cat", "home")),
-        ("null", ()),
-        ('[["Cat"], ["home", 4, null]]', ("cat", "home")),
-        ('[" ", "none"]', ()),
-        ('{"a": 1}', ()),
-    ],
-)
-def test_subjects_are_flat_lower_case_tags(written, read):
-    assert only('{"content": "Has a cat", "subjects": ' + written + "}").subjects == read
-
-
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [('"Insight"', "insight"), ('"preferences"', "preference"), ('"rumour"', "fact"), ("3", "fact")],
-)
-def test_a_type_is_one_of_three(written, read):
-    assert only('{"content": "Has a cat", "type": ' + written + "}").type == read
-
-
-def test_a_memory_may_name_the_one_it_corrects():
-    assert only('{"content": "Has a cat", "replaces": "m-17"}').replaces == "m-17"
-    assert only('{"content": "Has a cat", "replaces": null}').replaces is None
+def test_each_field_of_a_memory_is_read_in_every_way_it_is_written(field, written, read):
+    raw = '{"message": "Yes.", "memories": [{"content": "Has a cat", "' + field + '": ' + written + "}]}"
+    (draft,) = parse_answer(raw).memories
+    assert getattr(draft, field) == read
 
 
 @pytest.mark.parametrize(
@@ -376,7 +271,7 @@ def test_junk_is_not_remembered(junk):
     assert contents('{"message": "a", "memories": ' + junk + "}") == []
 
 
-def test_an_outline_is_an_answer_too():
+def test_labelled_lines_are_an_answer_too():
     raw = """message: Did it rain?
 memories:
   - content: "Camped: in Wales"
@@ -415,7 +310,7 @@ memories:
         ("message: Hi\nmemories:\n- [a, b]\n- {content: Likes tea}\nnoise", "Hi", ["[a, b]", "Likes tea"]),
     ],
 )
-def test_outlines_come_in_several_styles(raw, message, kept):
+def test_labelled_lines_come_in_several_styles(raw, message, kept):
     assert parse_answer(raw).message == message
     assert contents(raw) == kept
 
@@ -536,27 +431,19 @@ def test_the_schema_is_strict():
     assert memory["type"]["enum"] == ["fact", "preference", "insight"]
 
 
-def recorded_outputs() -> list[dict]:
-    folder = os.environ.get("HACHI_DATA")
-    if not folder:
-        pytest.skip("HACHI_DATA does not name the folder that holds model_outputs_dev.jsonl")
-    lines = (Path(folder) / "model_outputs_dev.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+OUTPUTS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[2] / "data" / "model_outputs.jsonl").read_text("utf-8").splitlines()
+]
 
 
-def test_recorded_outputs_of_models_give_what_the_user_must_see_and_keep():
-    wrong = []
-    for case in recorded_outputs():
-        answer = parse_answer(case["raw"])
-        kept = [draft.content for draft in answer.memories]
-        right = (
-            case["expect_message"] in (None, answer.message)
-            and all(part in answer.message for part in case["expect_message_contains"])
-            and not any(part in answer.message for part in case["expect_message_excludes"])
-            and kept == case["expect_memories"]
-            and not set(kept) & set(case["forbid_memories"])
-            and answer.message.strip()
-        )
-        if not right:
-            wrong.append((case["id"], answer))
-    assert wrong == []
+@pytest.mark.parametrize("case", OUTPUTS, ids=[case["id"] for case in OUTPUTS])
+def test_recorded_outputs_of_models_give_what_the_user_must_see_and_keep(case):
+    answer = parse_answer(case["raw"])
+    assert answer.message == case["message"]
+    assert [draft.content for draft in answer.memories] == case["memories"]
+    if case["id"] != "draft-then-correction":  # the draft was shown before its correction came
+        stream = MessageStream()
+        shown = "".join(map(stream.feed, case["raw"]))
+        assert answer.message.startswith(shown)
+        assert stream.close() == answer

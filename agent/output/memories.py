@@ -4,76 +4,45 @@ Models rename keys, write one memory where a list belongs, or a bare sentence wh
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import get_args
 
-from pydantic_core import from_json
-
-from agent.reply.noise import readable, trimmed
-from agent.reply.repair import CutText, Fields, objects_in
+from agent.output.cleaning import trimmed
+from agent.output.json_repair import CutText, Fields, objects_in
 from memory.records import DEFAULT_IMPORTANCE, Draft, MemoryType
+from memory.text import readable
 
 DEEPEST = 5
-"""How many lists and groups are looked through."""
+"""Lists and groups inside each other that are looked through."""
 MOST_SUBJECTS = 64
-MOST_MEMORIES = 5000
-"""More than any answer has room for; what comes after is not read."""
 
-_CONTENTS = (
-    "content",
-    "fact",
-    "text",
-    "memory",
-    "statement",
-    "description",
-    "summary",
-    "note",
-    "insight",
-    "preference",
-)
-_SUBJECTS = ("subjects", "subject", "tags", "topics", "entities", "keywords", "about")
-_TTLS = ("ttl", "timetolive", "expiresin", "expires", "expiry", "duration", "lifetime", "validfor")
-_TYPES = ("type", "kind", "category", "memorytype")
-_IMPORTANCES = ("importance", "priority", "weight", "salience")
-_REPLACES = ("replaces", "replace", "supersedes", "replacesid")
+_CONTENTS = tuple("content fact text memory statement description summary note insight preference".split())
+_SUBJECTS = tuple("subjects subject tags topics entities keywords about".split())
+_TTLS = tuple("ttl timetolive expiresin expires expiry duration lifetime validfor".split())
+_TYPES = tuple("type kind category memorytype".split())
+_IMPORTANCES = tuple("importance priority weight salience".split())
+_REPLACES = tuple("replaces replace supersedes replacesid".split())
 ATTRIBUTES = frozenset((*_SUBJECTS, *_TTLS, *_TYPES, *_IMPORTANCES))
-
-_NOTHING = frozenset(
-    (
-        "none",
-        "null",
-        "nil",
-        "nan",
-        "n/a",
-        "na",
-        "undefined",
-        "nothing",
-        "empty",
-        "no memories",
-        "no new memories",
-    )
-)
+_VALUE_STARTS = re.compile(r"\{|\[\s*[\[{\"']")
+_NOTHING = frozenset("none null nil ~ nan n/a na undefined nothing empty".split())
+_NOTHING |= {"no memories", "no new memories"}
 
 
 def drafts_in(value: object) -> tuple[Draft, ...]:
     """The memories in what was written as `memories`, each content once, in order. Junk is passed over."""
     drafts: dict[str, Draft] = {}
-    for entry in islice(_entries(value, 0), MOST_MEMORIES):
-        draft = draft_in(entry)
-        if draft is not None:
+    for entry in _entries(value, 0):
+        if draft := draft_in(entry):
             drafts.setdefault(" ".join(draft.content.casefold().split()), draft)
     return tuple(drafts.values())
 
 
-def named(value: Mapping[str, object]) -> dict[str, object]:
+def named(value: Mapping[str, object]) -> Fields:
     """The fields by name, in lower case and without punctuation; lists of one name are one list."""
-    fields: dict[str, object] = {}
+    fields = Fields()
     for key, item in value.items():
-        name = name_of(key)
-        before = fields.get(name)
-        both_lists = isinstance(before, list) and isinstance(item, list)
-        fields[name] = [*before, *item] if both_lists else item if before is None else before  # type: ignore[misc]
+        fields.put(name_of(key), list(item) if isinstance(item, list) else item)
     return fields
 
 
@@ -88,13 +57,11 @@ def first(fields: Mapping[str, object], names: tuple[str, ...]) -> object:
 def value_in(text: str) -> object:
     """The object or list that a string holds, if it holds one; an envelope encoded twice."""
     inside = text.strip()
-    if not inside.startswith(("{", "[")) or isinstance(text, CutText):
+    if _VALUE_STARTS.match(inside) is None or isinstance(text, CutText):
         return None
-    try:
-        value: object = from_json(inside)
-    except ValueError:
-        value = next((found.value for found in objects_in(inside, lambda _: True)), None)
-    return value
+    wrapped = next(objects_in('{"value": ' + inside + "}"), None)
+    value = wrapped.value.get("value") if wrapped else None
+    return value if isinstance(value, list | Fields) and value else None
 
 
 def _entries(value: object, depth: int) -> Iterator[object]:
@@ -128,12 +95,9 @@ def draft_in(entry: object) -> Draft | None:
     if not isinstance(entry, Mapping):
         return None
     fields = named(entry)
-    content = _content(first(fields, _CONTENTS))
-    ttl = first(fields, _TTLS)
-    if isinstance(entry, Fields) and entry.cut:
-        unfinished = isinstance(ttl, CutText) or not any(name in fields for name in _TTLS)
-        content = None if unfinished else content
-    if content is None:
+    content, ttl = _content(first(fields, _CONTENTS)), first(fields, _TTLS)
+    cut = isinstance(entry, Fields) and entry.cut
+    if content is None or (cut and (isinstance(ttl, CutText) or fields.keys().isdisjoint(_TTLS))):
         return None
     return Draft(
         content=content,
@@ -141,7 +105,7 @@ def draft_in(entry: object) -> Draft | None:
         ttl=_ttl(ttl),
         type=_type(first(fields, _TYPES)),
         importance=_importance(first(fields, _IMPORTANCES)),
-        replaces=_identifier(first(fields, _REPLACES)),
+        replaces=_word(first(fields, _REPLACES)),
     )
 
 
@@ -155,12 +119,13 @@ def _content(value: object) -> str | None:
 
 def _subjects(value: object) -> tuple[str, ...]:
     """Flat tags in lower case, each once."""
-    words = value.split(",") if isinstance(value, str) else list(_strings(value, 0))
+    words = value.split(",") if isinstance(value, str) else _strings(value)
     tags = (trimmed(readable(word)).strip("#").casefold() for word in words)
     return tuple(dict.fromkeys(tag for tag in tags if tag and tag not in _NOTHING))[:MOST_SUBJECTS]
 
 
-def _strings(value: object, depth: int) -> Iterator[str]:
+def _strings(value: object, depth: int = 0) -> Iterator[str]:
+    """The strings of a list and the lists inside it, without one that was cut."""
     if isinstance(value, str) and not isinstance(value, CutText):
         yield value
     elif isinstance(value, list) and depth < DEEPEST:
@@ -171,10 +136,10 @@ def _strings(value: object, depth: int) -> Iterator[str]:
 def _ttl(value: object) -> str | None:
     if isinstance(value, Mapping):  # {"days": 7}
         value = " ".join(f"{count} {unit}" for unit, count in value.items() if isinstance(count, int))
-    return _identifier(value)
+    return _word(value)
 
 
-def _identifier(value: object) -> str | None:
+def _word(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = trimmed(readable(str(value)))
@@ -187,7 +152,7 @@ def _type(value: object) -> MemoryType:
 
 
 def _importance(value: object) -> float:
-    """Within 0 to 1; the usual importance where there is no number, or one below 0, which says nothing."""
+    """Between 0 and 1; the default where there is no number, or a negative one, which says nothing."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return DEFAULT_IMPORTANCE
     try:

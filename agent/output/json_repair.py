@@ -1,0 +1,318 @@
+"""Reads JSON that a model wrote badly: one pass, bounded depth, never an error.
+
+Understood besides JSON: single, curly, backtick and full-width quotes and punctuation, Python and JavaScript
+literals, comments, bare keys, missing or extra commas and closers, raw newlines and unescaped quotes in
+strings, a text that stops anywhere. An object or string that the text never finished is marked as cut, and a
+key that appears twice loses none of its lists.
+
+The json-repair library was tried as the tokenizer. It does not say what was cut or where an object ends,
+drops one of two equal keys, and ends strings at quotes that belong to the sentence.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from memory.text import without_surrogates
+
+DEEPEST = 60
+"""Levels of nesting; no answer needs more."""
+
+_BLANK = r"[\s\u200b-\u200f\u2060\ufeff]"
+# Comments are bounded where the pattern is tried at many places: no text may make it quadratic.
+_GAP = rf"(?:{_BLANK}|//[^\n]{{0,80}}\n|/\*[^*]{{0,80}}\*/)*+"
+_QUOTED_KEY = (
+    r"""(?:"[^"\n]{1,60}+"|'[^'\n]{1,60}+'|`[^`\n]{1,60}+`"""
+    r"""|[“”„＂][^“”"＂\n]{1,60}+[”“"＂]|[‘’][^‘’'\n]{1,60}+[’‘']|「[^」\n]{1,60}+」)"""
+)
+_BARE_KEY = r"[A-Za-z_]\w{0,40}+"
+_COLON = rf"{_BLANK}*+[:：]"
+_OBJECT = re.compile(rf"[{{｛]{_GAP}(?:{_QUOTED_KEY}|{_BARE_KEY}){_COLON}")
+READ_KEY = re.compile(rf"(?:({_QUOTED_KEY})|({_BARE_KEY})){_BLANK}*+(?:[:：]|=>|=)")
+_OUR_KEY = (
+    rf"""(?i:["'“”＂](?:message|memories|content|subjects|ttl|type|importance|replaces)["'”“＂]{_COLON})"""
+)
+NEXT_KEY = re.compile(_OUR_KEY)
+
+# What may follow the quote that closes a string. A bare key counts only before a value that shows itself.
+_ANY_KEY = rf"""(?:{_QUOTED_KEY}{_COLON}|{_BARE_KEY}{_COLON}{_BLANK}*+(?:["'“\[{{\d]|null|None|true|false))"""
+_CUT_KEY = rf"""["'“‘]?\w{{0,40}}+["'”’]?{_BLANK}*+\Z"""
+_NEXT_FIELD = (
+    rf"{_GAP}\Z",
+    rf"{_GAP}[,，]{_GAP}(?:[}}｝\]］]|{_CUT_KEY}|{_ANY_KEY}|\{{{_GAP}{_QUOTED_KEY}{_COLON})",
+    rf"{_GAP}{_OUR_KEY}",
+    rf"[^\S\n]*+\n{_BLANK}*+{_QUOTED_KEY}{_COLON}",
+    rf"{_GAP}[\]］]{_GAP}(?:[,，}}｝\]］]|\Z)",
+    rf"{_GAP}[}}｝]{_GAP}(?:[,，}}｝\]］)<{{`]|\Z)",
+    r"\s*+\}[^\S\n]*+\n",
+)
+_AFTER_FIELD = re.compile("|".join(_NEXT_FIELD))
+# After the outermost object prose may follow, but not on a line where more quotes say otherwise.
+_AFTER_OUTERMOST = re.compile("|".join((*_NEXT_FIELD, rf'{_GAP}[}}｝](?![^"\n]{{0,80}}")')))
+_AFTER_ANY = re.compile("|".join((*_NEXT_FIELD, rf"{_GAP}[}}｝]")))
+_AFTER_ITEM = re.compile(
+    rf"{_GAP}(?:\Z|[\])］】])"
+    rf"""|{_GAP}[,，、]{_GAP}(?:["'“‘`＂「{{｛\[\])］]|\Z|(?:null|None|-?\d+){_GAP}[,\])])"""
+    rf"|{_GAP}[}}｝]{_GAP}(?:[,，}}｝\]］]|\Z)"
+    rf"""|[^\S\n]*+\n{_BLANK}*+["'“＂]"""
+)
+
+CLOSERS = {'"': '"', "'": "'", "`": "`", "「": "」", "«": "»", "＂": '＂"'}
+CLOSERS |= dict.fromkeys("“”„", '”“"') | dict.fromkeys("‘’‚", "’'")
+_STOPS = {
+    opener: re.compile(rf"\\.|[{closers}]|\{{\s*+(?=[\"'])|\}}", re.DOTALL)
+    for opener, closers in CLOSERS.items()
+}
+_ASCII = dict(zip("｛｝［］【】（）：，；", "{}[][]():,;", strict=True))
+
+_BETWEEN = re.compile(rf"(?:{_BLANK}|[,;，；、]|//[^\n]*|/\*(?:.*?\*/|.*\Z)|\#[^\n]*)*+", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?(?=[\s,，}｝\])］】]|\Z)")
+_BARE_END = re.compile(
+    rf"""[}}｝\])］\n]|[,，]{_BLANK}*+(?:["'“]?\w{{1,40}}+["'”]?{_COLON}|[}}｝\]])|\s//|\s/\*"""
+)
+_BARE_ITEM_END = re.compile(r"[,，}｝\])］】\n]")
+_LITERALS: dict[str, object] = dict.fromkeys(
+    ("null", "none", "undefined", "nil", "nan", "infinity", "-infinity")
+)
+_LITERALS |= {"true": True, "false": False}
+
+_ESCAPE = re.compile(
+    r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|u[0-9a-fA-F]{0,3}\Z|\Z|(.))", re.DOTALL
+)
+_PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "", "\n": ""}
+_PLAIN_ESCAPES |= {mark: mark for mark in "\"'`\\/“”‘’"}
+
+
+class Fields(dict[str, object]):
+    """An object as read. `cut` tells whether the text ended before the object did."""
+
+    cut = False
+
+    def put(self, name: str, value: object) -> None:
+        """Set a field; a name that was there already keeps both values, in one list."""
+        before = self.get(name)
+        if before is not None and value is None:
+            return
+        if isinstance(before, list):
+            before.extend(value if isinstance(value, list) else [value])
+        elif isinstance(before, dict) and isinstance(value, dict):
+            self[name] = [before, value]
+        else:
+            self[name] = value
+
+
+class CutText(str):
+    """A string, or a bare word, in the middle of which the text ended."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object in a text and its position."""
+
+    value: Fields
+    start: int
+    end: int
+
+
+def object_with(text: str, *keys: str) -> Fields | None:
+    """The first object in `text` that has one of `keys`, or None."""
+
+    def wanted(fields: Fields) -> bool:
+        return not fields.keys().isdisjoint(keys)
+
+    return next((found.value for found in objects_in(text, wanted) if wanted(found.value)), None)
+
+
+def objects_in(text: str, wanted: Callable[[Fields], bool] = bool) -> Iterator[Found]:
+    """The objects that stand in `text` one after the other, whatever is written between them.
+
+    An object that never ends hides what follows it, so it counts only if it is `wanted`. The work is bounded:
+    reading stops after several times the length of the text, or a thousand objects.
+    """
+    position, allowance = 0, 3 * len(text) + 10_000
+    for _ in range(1000):
+        opening = _OBJECT.search(text, position)
+        if opening is None or allowance < 0:
+            return
+        found = read_object(text, opening.start())
+        allowance -= found.end - found.start
+        if found.value.cut and not wanted(found.value):
+            position = found.start + 1
+        else:
+            yield found
+            position = found.end
+
+
+def read_object(text: str, start: int) -> Found:
+    """The object whose brace is at `start`; an empty one, cut, where it nests too deeply."""
+    reader = _Reader(text, start)
+    try:
+        value = reader.object()
+    except _TooDeep:
+        value = Fields()
+        value.cut = True
+    return Found(value, start, reader.at)
+
+
+def unescape(raw: str) -> str:
+    """The text of a string's inside, surrogates included. Unknown escapes stay; half a one is dropped."""
+    return _ESCAPE.sub(_unescaped, raw) if "\\" in raw else raw
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    short, long, byte, mark = match.groups()
+    if digits := short or long or byte:
+        code = int(digits, 16)
+        return chr(code) if code <= 0x10FFFF else match[0]
+    return "" if mark is None else _PLAIN_ESCAPES.get(mark, match[0])
+
+
+def closes_field(text: str, at: int) -> bool:
+    """Whether the unescaped quote at `at` ends a string of the outermost object, judged by what follows it.
+
+    A quote inside a sentence is followed by more sentence; a closing one by the end, a closer, or a key.
+    """
+    return _AFTER_OUTERMOST.match(text, at + 1) is not None
+
+
+class _TooDeep(Exception):
+    pass
+
+
+class _Reader:
+    """Reads one object from its brace on. `at` is where reading stopped."""
+
+    def __init__(self, text: str, start: int) -> None:
+        self.text = text
+        self.at = start
+        self._open: list[Fields | list[object]] = []
+
+    def object(self) -> Fields:
+        fields = Fields()
+        self._enter(fields)
+        while mark := self._mark():
+            if mark in "])" and any(isinstance(container, list) for container in self._open):
+                break  # closes a list around this object
+            if mark == "}":
+                self.at += 1
+                if len(self._open) > 1 or not self._continues():
+                    break
+            elif key := READ_KEY.match(self.text, self.at):
+                self.at = key.end()
+                self._field(fields, key[2] or key[1][1:-1].strip())
+            elif mark == "{" and len(self._open) > 1 and isinstance(self._open[-2], list):
+                break  # the next item; the closing brace was forgotten
+            elif mark in CLOSERS:
+                self._string(mark)
+            else:
+                self.at += 1
+        else:
+            fields.cut = True
+        self._open.pop()
+        return fields
+
+    def _list(self, items: list[object]) -> list[object]:
+        inside_object = isinstance(self._open[-1], Fields)
+        self._enter(items)
+        while (mark := self._mark()) and mark != "}":
+            if mark in "])":
+                self.at += 1
+                break
+            if inside_object and mark in CLOSERS and NEXT_KEY.match(self.text, self.at):
+                break  # the list was never closed: this is the next key of its object
+            items.append(self._value(mark))
+        self._open.pop()
+        return items
+
+    def _enter(self, container: Fields | list[object]) -> None:
+        self._open.append(container)
+        self.at += 1
+        if len(self._open) > DEEPEST:
+            raise _TooDeep
+
+    def _mark(self) -> str:
+        """The next character that means something, full-width punctuation as ASCII; empty at the end."""
+        self.at = self._past_gap()
+        mark = self.text[self.at : self.at + 1]
+        return _ASCII.get(mark, mark)
+
+    def _past_gap(self) -> int:
+        gap = _BETWEEN.match(self.text, self.at)
+        return gap.end() if gap else self.at
+
+    def _continues(self) -> bool:
+        """Whether another of our keys follows the outermost closer, which then came too early."""
+        end = self._past_gap()
+        return "," in self.text[self.at : end] and NEXT_KEY.match(self.text, end) is not None
+
+    def _field(self, fields: Fields, name: str) -> None:
+        mark = self._mark()
+        before = fields.get(name)
+        if not mark or mark in "}])":
+            return
+        if mark == "[" and isinstance(before, list):
+            self._list(before)
+        else:
+            fields.put(name, self._value(mark))
+
+    def _value(self, mark: str) -> object:
+        if mark == "{":
+            return self.object()
+        if mark in "[(":
+            return self._list([])
+        return self._string(mark) if mark in CLOSERS else self._bare()
+
+    def _string(self, mark: str) -> str:
+        text, start = self.text, self.at + 1
+        if text.startswith(mark * 3, self.at) and (end := text.find(mark * 3, start + 2)) > 0:
+            self.at = end + 3
+            return without_surrogates(unescape(text[start + 2 : end]))
+        ended = self._end_of_string(mark, start) or self._end_of_string(mark, start, lax=True)
+        end, self.at = ended or (len(text), len(text))
+        inside = without_surrogates(unescape(text[start:end]))
+        return inside if ended else CutText(inside)
+
+    def _end_of_string(self, mark: str, start: int, lax: bool = False) -> tuple[int, int] | None:
+        """Where the string's text ends and where to read on; None when nothing closes it.
+
+        Quotes inside a ``{"…`` that the sentence itself opened belong to the sentence, unless `lax`.
+        """
+        text, inner = self.text, 0
+        in_list = isinstance(self._open[-1], list)
+        follows = _AFTER_OUTERMOST if len(self._open) == 1 else _AFTER_FIELD
+        follows = _AFTER_ITEM if in_list else _AFTER_ANY if lax else follows
+        for stop in _STOPS[mark].finditer(text, start):
+            at, found = stop.start(), stop[0]
+            if found[0] == "{":
+                inner += not lax
+            elif found == "}":
+                inner = max(0, inner - 1)
+            elif found[0] != "\\" and inner == 0:
+                if follows.match(text, at + 1):
+                    return at, at + 1
+                if not in_list and (end := _end_before_key(text, start, at)):
+                    return end, at
+        return None
+
+    def _bare(self) -> object:
+        if number := _NUMBER.match(self.text, self.at):
+            self.at = number.end()
+            return int(number[0]) if number[0].isdecimal() and len(number[0]) < 16 else float(number[0])
+        ends = _BARE_ITEM_END if isinstance(self._open[-1], list) else _BARE_END
+        end = ends.search(self.text, self.at + 1)
+        stop = end.start() if end else len(self.text)
+        word = self.text[self.at : stop].strip()
+        self.at = stop
+        literal = _LITERALS.get(word.lower(), word)
+        return CutText(word) if end is None and isinstance(literal, str) else literal
+
+
+def _end_before_key(text: str, start: int, at: int) -> int | None:
+    """Where a string ended whose closing quote was forgotten, if one of our keys opens at `at`."""
+    if NEXT_KEY.match(text, at) is None:
+        return None
+    before = text[max(start, at - 20) : at]
+    kept = before.rstrip().removesuffix(",").rstrip()
+    return at - len(before) + len(kept) if "," in before[len(kept) :] else None

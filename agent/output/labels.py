@@ -1,0 +1,65 @@
+"""An answer in labelled lines instead of JSON: ``message: …``, ``**Memories:**``, ``- content: …``."""
+
+import re
+
+from agent.output.json_repair import Fields, read_object, unescape
+
+_MESSAGE = re.compile(
+    r"[\s#>*_-]{0,9}(message|reply|response|answer)(?:[*_ \t]{0,4}[:：][*_]{0,3}[ \t]*|[*_]{0,3}[ \t]*\n)",
+    re.I,
+)
+_MEMORIES = re.compile(
+    r"^(?:[ \t#>*_]{0,9}[\"']?memories[\"']?[*_ \t]{0,4}[:：][*_]{0,3}|[#*_]{1,6} ?memories[*_]{0,3}[ \t]*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ITEM = re.compile(r"^([ \t]*)[-*•][ \t]+", re.MULTILINE)
+_LIST_BELOW = re.compile(r"(\w{1,40}:)[ \t]*\n((?:[ \t]*[-*•][ \t]+.*(?:\n|\Z))+)")
+_EMPTY_FIELD = re.compile(r"^[ \t]*\w{1,40}:[ \t]*$", re.MULTILINE)
+_FIELD = re.compile(r"^[ \t]*[\"']?(\w{1,40})[\"']?[ \t]*:(?=\s)", re.MULTILINE)
+_HAS_KEY = re.compile(r"\{|[\"']?[A-Za-z_]\w{0,30}[\"']?[ \t]*:(?:[ \t]|$)", re.MULTILINE)
+_FENCE = re.compile(r"```[\w+-]{0,20}\Z")
+_BLOCK = re.compile(r"[|>][+-]?[ \t]*\n")
+
+
+def labelled_fields(text: str) -> Fields | None:
+    """The labelled parts as the fields of an object; None where the text has no such labels."""
+    label, memories = _MESSAGE.match(text), _MEMORIES.search(text)
+    start = label.end() if label else 0
+    if memories is None:
+        known = label is not None and label[1].lower() == "message" and label[0].strip()[-1] in ":：*_"
+        return Fields(message=_message(text[start:])) if known else None
+    items = _items(text[memories.end() :])
+    if label is None and not (isinstance(items, list) and any(isinstance(item, Fields) for item in items)):
+        return None  # the reply has a heading of that name
+    return Fields(message=_message(text[start : memories.start()]), memories=items)
+
+
+def _message(text: str) -> str:
+    if block := _BLOCK.match(text):
+        lines = [line.strip() for line in text[block.end() :].strip("\n").split("\n")]
+        return (" " if text.startswith(">") else "\n").join(lines).strip()
+    text = _FENCE.sub("", text.strip()).strip()
+    quoted = len(text) > 1 and text[0] in "\"'" and text[-1] == text[0]
+    return unescape(text[1:-1]) if quoted else text
+
+
+def _items(text: str) -> object:
+    """The memories under their label: a list in brackets, or an item a dash."""
+    inline = text.strip().removeprefix("```json").strip("`")
+    if inline.strip().startswith(("[", "{")):
+        return read_object('{"memories": ' + inline + "}", 0).value.get("memories")
+    dashes = list(_ITEM.finditer(text))
+    outermost = [dash for dash in dashes if len(dash[1]) <= len(dashes[0][1])]
+    ends = [dash.start() for dash in outermost[1:]] + [len(text)]
+    items = [_item(text[dash.end() : end]) for dash, end in zip(outermost, ends, strict=False)]
+    if len(items) > 1 and isinstance(items[0], Fields) and isinstance(items[-1], Fields):
+        items[-1].cut = not text.endswith("\n") and len(items[-1]) < len(items[0])
+    return items
+
+
+def _item(text: str) -> str | Fields:
+    if _HAS_KEY.match(text) is None:
+        return text.strip().split("\n")[0].strip("\"' ")
+    text = _LIST_BELOW.sub(lambda list_: list_[1] + " [" + _ITEM.sub(", ", list_[2]) + "]\n", text)
+    text = _FIELD.sub(r'"\1":', _EMPTY_FIELD.sub("", text)).strip()
+    return read_object(text if text.startswith("{") else "{" + text + "\n}", 0).value

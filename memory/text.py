@@ -1,0 +1,41 @@
+"""Text made fit to be stored or shown: the one place where surrogates and control characters are handled."""
+
+import re
+import unicodedata
+
+# "\r\n", an ANSI escape sequence, or one character that no text needs. Tabs and newlines stay.
+_CONTROLS = re.compile(
+    r"\r\n?|\x1b\[[0-?]{0,32}[ -/]{0,4}[@-~]"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029]"
+)
+
+
+def storable(text: str) -> str:
+    """The text without NUL, which PostgreSQL refuses, and without lone surrogates, which UTF-8 cannot encode.
+
+    Surrogate pairs become the character they stand for, a lone one becomes U+FFFD.
+    """
+    text = text.replace("\x00", "")
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def without_surrogates(text: str) -> str:
+    """Like `storable`, but lone surrogates are dropped and NUL stays."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+
+
+def readable(text: str) -> str:
+    """The text as a person can be shown it, on several lines: no control characters, no surrogates."""
+    return _CONTROLS.sub(
+        lambda found: "\n" if found[0][0] in "\r\u2028\u2029" else "", without_surrogates(text)
+    )
+
+
+def one_line(text: str) -> str:
+    """The text in NFC on a single line, without control characters and surrogates."""
+    shown = "".join(c for c in without_surrogates(text) if c.isspace() or unicodedata.category(c) != "Cc")
+    return unicodedata.normalize("NFC", " ".join(shown.split()))
