@@ -43,7 +43,8 @@ def _quoted(text: str) -> str:
 
 
 def _best(answer: str, most: int) -> list[int]:
-    best = (object_with(answer, "best") or {}).get("best")
+    found = object_with(answer, "best")
+    best = found["best"] if found else None
     if not isinstance(best, list):
         raise ValueError("the model's order of passages could not be read")
     return list(dict.fromkeys(int(n) for n in best if str(n).isdecimal() and 1 <= int(n) <= most))

@@ -149,7 +149,7 @@ def read_object(text: str, start: int) -> Found:
     """The object whose brace is at `start`; an empty one, cut, where it nests too deeply."""
     reader = _Reader(text, start)
     try:
-        value = reader.object()
+        value = reader.read()
     except _TooDeep:
         value = Fields()
         value.cut = True
@@ -189,7 +189,7 @@ class _Reader:
         self.at = start
         self._open: list[Fields | list[object]] = []
 
-    def object(self) -> Fields:
+    def read(self) -> Fields:
         fields = Fields()
         self._enter(fields)
         while mark := self._mark():
@@ -259,7 +259,7 @@ class _Reader:
 
     def _value(self, mark: str) -> object:
         if mark == "{":
-            return self.object()
+            return self.read()
         if mark in "[(":
             return self._list([])
         return self._string(mark) if mark in CLOSERS else self._bare()

@@ -68,8 +68,8 @@ class MessageStream:
         self._shown: list[str] = []
         self._tail = ""
         """What was fed and is not decided yet; short."""
-        self._step: Callable[[], str | None] | None = self._before
-        """Reads from the tail and returns what to show, or None to wait for more; None when all is held."""
+        self._step: Callable[[], str | None] = self._before
+        """Reads from the tail and returns what to show, or None to wait for more."""
         self._quote = ""
         self._half = ""
         """The first half of a character."""
@@ -83,11 +83,11 @@ class MessageStream:
     def feed(self, delta: str) -> str:
         """The newly visible text, often none."""
         self._raw.append(delta)
-        if self._step is None:
+        if self._step == self._hold:
             return ""
         self._tail += delta
         known = len(self._shown)
-        while self._step and self._tail and (piece := self._step()) is not None:
+        while self._tail and (piece := self._step()) is not None:
             self._shown.append(self._show(piece))
         if len(self._tail) > PATIENCE:
             self._hold()
@@ -97,8 +97,10 @@ class MessageStream:
         """The whole answer, from everything that was fed."""
         return parse_answer("".join(self._raw))
 
-    def _hold(self) -> None:
-        self._step, self._tail = None, ""
+    def _hold(self) -> str | None:
+        """Show nothing more: the rest comes with the answer."""
+        self._step, self._tail = self._hold, ""
+        return None
 
     def _go(self, step: Callable[[], str | None], behind: int = 0) -> str:
         self._step, self._tail = step, self._tail[behind:]
