@@ -246,7 +246,7 @@ def _components(
     similar = Likeness(database, store, index, embedder, judge)
     if models.consolidates:  # the consolidation rules on what is said in a turn
         similar.judged = frozenset({"note"})
-    traces = Traces(traces_database or database, record=database if traces_database else None)
+    traces = Traces(traces_database or database, database if traces_database else None)
     return Components(
         settings=settings,
         clock=clock,

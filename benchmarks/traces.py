@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from agent.tracing.redact import Redaction
-from agent.tracing.render.overview import shown
-from agent.tracing.serialization import Subject, Writing
-from agent.tracing.store import Traces, Wanted
+from agent.tracing.render.overview import overview_lines
+from agent.tracing.serialization import Serializer, Subject
+from agent.tracing.store import TraceFilter, Traces
 from agent.tracing.trace import TURN, Summary
 from memory.spans import Recording, Span
 from memory.sql.engine import Database
@@ -69,7 +69,7 @@ async def measured(home: Path, how_many: int, times: int) -> dict[str, float]:
     database = await Database.open(None, home)
     try:
         traces = Traces(database)
-        there = await traces.count(Wanted(kinds=frozenset()))
+        there = await traces.count(TraceFilter(kinds=frozenset()))
         if there < how_many:
             await fill(traces, there, how_many)
         return {name: await _median(ask, times) for name, ask in questions(traces).items()}
@@ -81,11 +81,11 @@ def questions(traces: Traces) -> dict[str, Callable[[], Awaitable[Any]]]:
     now = datetime.now(UTC)
 
     def listed(limit: int = 20, **wanted: Any) -> Callable[[], Awaitable[Any]]:
-        return lambda: traces.list(Wanted(**wanted), now, limit)
+        return lambda: traces.list(TraceFilter(**wanted), now, limit)
 
     async def show(id: str) -> None:
         trace = await traces.get(id, now)
-        shown(trace, await traces.after(trace.id, now))
+        overview_lines(trace, await traces.after(trace.id, now))
 
     return {
         "the newest 20": listed(),
@@ -101,7 +101,7 @@ def questions(traces: Traces) -> dict[str, Callable[[], Awaitable[Any]]]:
         "show last": lambda: show("last"),
         "show by the beginning of an id": lambda: show(id_of(7)[6:14]),
         "show by a whole id": lambda: show(id_of(7)),
-        "how many": lambda: traces.count(Wanted()),
+        "how many": lambda: traces.count(TraceFilter()),
     }
 
 
@@ -137,18 +137,18 @@ def id_of(number: int) -> str:
 
 
 async def fill(traces: Traces, begin: int, how_many: int) -> None:
-    writing = Writing("redacted", Redaction(), {"versions": {}, "tools": _TOOLS}, "cli", "elsewhere:1")
+    serializer = Serializer("redacted", Redaction(), {"versions": {}, "tools": _TOOLS}, "cli", "elsewhere:1")
     now = datetime.now(UTC)
     for first in range(begin, how_many, LOT):
         numbers = range(first, min(first + LOT, how_many))
         moments = [now - timedelta(seconds=20 * (how_many - number)) for number in numbers]
-        lot = [made_up(writing, number, at) for number, at in zip(numbers, moments, strict=True)]
+        lot = [made_up(serializer, number, at) for number, at in zip(numbers, moments, strict=True)]
         await traces.write(lot, now)
         if sys.stderr.isatty():
             print(f"\r{first + LOT:,} traces are made", end="", file=sys.stderr)
 
 
-def made_up(writing: Writing, number: int, at: datetime) -> tuple[Summary, bytes]:
+def made_up(serializer: Serializer, number: int, at: datetime) -> tuple[Summary, bytes]:
     """A turn with a search and two calls; one in fifty fails, one in twenty has a tool that does."""
     chance = random.Random(number)
 
@@ -179,7 +179,7 @@ def made_up(writing: Writing, number: int, at: datetime) -> tuple[Summary, bytes
     said = Subject(
         TURN, at, f"person {number % PEOPLE}", place, f"c{number % PEOPLE}", "some-model", words(8), words(12)
     )
-    return writing.written(recorded, said)
+    return serializer.serialize(recorded, said)
 
 
 _TOOLS = {

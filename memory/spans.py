@@ -1,8 +1,7 @@
-"""What happens in a turn, as a tree of spans, for whoever looks at it afterwards.
+"""What happens in a turn, as a tree of spans.
 
-`recording` opens the tree; whatever runs inside it opens spans of its own where it stands. Where nobody
-records, `span` costs a look at a context variable and nothing is kept. What becomes of the tree is decided
-above: see `agent/tracing`.
+`recording` opens the tree; code that runs inside it adds spans where it stands. Outside a recording `span`
+costs one look at a context variable and keeps nothing. `agent/tracing` stores and shows the trees.
 """
 
 import time
@@ -21,14 +20,15 @@ class Span:
     """One thing that happened. It grows while it is recorded."""
 
     kind: str
-    """turn, scene, call, tool, search, documents, decision, answer; of work afterwards, the kind of work."""
+    """turn, scene (the context for the model), call, tool, search, documents, decision, answer; of a
+    background job, the kind of job."""
     name: str = ""
     at: float = 0.0
     """Seconds from the beginning of the recording."""
     took: float | None = None
-    """Seconds; None while it goes on, and where it was cut off."""
+    """Seconds; None while it runs, and if it was cut off."""
     error: str | None = None
-    """What it ended with, in one line."""
+    """The exception it ended with, in one line."""
     data: dict[str, Any] = field(default_factory=dict)
     spans: list["Span"] = field(default_factory=list)
 
@@ -41,7 +41,7 @@ class Recording:
         self.root = root
         self.open = True
         self.changes = 0
-        """Grows with every span that opens or ends."""
+        """Grows with every span that begins or ends."""
         self._began = time.perf_counter()
         self._ids = 0
 
@@ -55,11 +55,10 @@ class Recording:
         return copy
 
     def next_id(self) -> str:
+        """A UUID that follows from this recording's id and the number of ids made before."""
         self._ids += 1
         made = blake2b(f"{self.id} {self._ids}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        return (
-            f"{made[:8]}-{made[8:12]}-8{made[13:16]}-a{made[17:20]}-{made[20:]}"  # a UUID of one's own making
-        )
+        return f"{made[:8]}-{made[8:12]}-8{made[13:16]}-a{made[17:20]}-{made[20:]}"
 
 
 def _copied(span: Span) -> Span:
@@ -67,47 +66,53 @@ def _copied(span: Span) -> Span:
     return Span(span.kind, span.name, span.at, span.took, span.error, dict(span.data), inner)
 
 
-_here: ContextVar[tuple[Recording, Span] | None] = ContextVar("hachi_span", default=None)
+_current: ContextVar[tuple[Recording, Span] | None] = ContextVar("hachi_span", default=None)
+
+
+def _open_here() -> tuple[Recording, Span] | None:
+    """The recording around the caller and the innermost span, unless the recording has ended."""
+    around = _current.get()
+    return around if around is not None and around[0].open else None
 
 
 @contextmanager
 def recording(recorded: Recording) -> Iterator[Recording]:
-    """Everything inside the block is recorded; what it leaves running is not, once the block has ended."""
-    token = _here.set((recorded, recorded.root))
+    """Record everything inside the block; tasks that outlive the block are not recorded any more."""
+    token = _current.set((recorded, recorded.root))
     try:
         with _timed(recorded, recorded.root):
             yield recorded
     finally:
         recorded.open = False
-        _here.reset(token)
+        _current.reset(token)
 
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Nothing inside the block belongs to what is being recorded around it."""
-    token = _here.set(None)
+    """Keep what happens inside the block out of the recording around it."""
+    token = _current.set(None)
     try:
         yield
     finally:
-        _here.reset(token)
+        _current.reset(token)
 
 
 @contextmanager
 def span(kind: str, name: str = "", **data: Any) -> Iterator[Span | None]:
-    """One span around the block; None where nobody records. What the block raises is noted, and goes on."""
-    around = _here.get()
-    if around is None or not around[0].open:
+    """One span around the block; None outside a recording. Exceptions are noted and raised."""
+    around = _open_here()
+    if around is None:
         yield None
         return
     recorded, parent = around
     here = Span(kind, name, recorded.elapsed(), data=data)
     parent.spans.append(here)
-    token = _here.set((recorded, here))
+    token = _current.set((recorded, here))
     try:
         with _timed(recorded, here):
             yield here
     finally:
-        _here.reset(token)
+        _current.reset(token)
 
 
 @contextmanager
@@ -123,9 +128,9 @@ def _timed(recorded: Recording, here: Span) -> Iterator[None]:
         recorded.changes += 1
 
 
-class Begun:
-    """A span that is ended by hand: for where a block cannot be, as in what yields to others meanwhile. What
-    happens between is not below it."""
+class OpenSpan:
+    """A span that is ended by hand, for generators, which yield to others meanwhile. What happens before its
+    end is not nested in it."""
 
     def __init__(self, recorded: Recording, span: Span) -> None:
         self._recorded = recorded
@@ -138,50 +143,46 @@ class Begun:
     def end(self, error: BaseException | None = None) -> None:
         if error is not None:
             self.span.error = in_one_line(error)
-        self.span.took = self._recorded.elapsed() - self.span.at
+        self.span.took = self.elapsed()
         self._recorded.changes += 1
 
 
-def begin(kind: str, name: str = "", **data: Any) -> Begun | None:
-    """A span that begins here and ends with `end`; None where nobody records."""
-    around = _here.get()
-    if around is None or not around[0].open:
+def begin(kind: str, name: str = "", **data: Any) -> OpenSpan | None:
+    """A span that lasts until its `end` is called; None outside a recording."""
+    around = _open_here()
+    if around is None:
         return None
     recorded, parent = around
     here = Span(kind, name, recorded.elapsed(), data=data)
     parent.spans.append(here)
     recorded.changes += 1
-    return Begun(recorded, here)
+    return OpenSpan(recorded, here)
 
 
 def note(**data: Any) -> None:
-    """Add to the span that is open, where there is one."""
-    around = _here.get()
-    if around is not None and around[0].open:
+    """Add data to the innermost span, if there is one."""
+    if around := _open_here():
         around[1].data.update(data)
 
 
 def recorded_id() -> str | None:
-    """The id of what is being recorded."""
-    around = _here.get()
+    """The id of the recording around the caller, even one that has ended."""
+    around = _current.get()
     return around[0].id if around is not None else None
 
 
 def new_id() -> str:
-    """An id for something new. In a recording it follows from the recording's own id, so that the same turn
-    taken again, for a replay, makes the same ids."""
-    around = _here.get()
-    if around is not None and around[0].open:
-        return around[0].next_id()
-    return str(uuid4())
+    """A UUID. Inside a recording it follows from the recording's id, so that a replay makes the same ids."""
+    around = _open_here()
+    return around[0].next_id() if around else str(uuid4())
 
 
 def in_one_line(error: BaseException) -> str:
     try:
-        said = str(error)
-    except Exception as broken:  # of somebody's own error: looking at it is not to take its place
-        said = f"({type(broken).__name__})"
-    return " ".join(f"{type(error).__name__}: {said}".split())
+        text = str(error)
+    except Exception as broken:  # the exception's own __str__ failed
+        text = f"({type(broken).__name__})"
+    return " ".join(f"{type(error).__name__}: {text}".split())
 
 
 def traceback_of(error: BaseException) -> str:

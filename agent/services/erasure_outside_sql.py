@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.tracing.recorder import Recorder
-from agent.tracing.store import Traces, Wanted
+from agent.tracing.store import TraceFilter, Traces
 from agent.turn.jobs import read_store_memories
 from memory.case import Case
 from memory.erasure.person import SHORTEST_SOUGHT
@@ -52,7 +52,7 @@ class ErasureOutsideSql:
             written faster than they are deleted: then the erasure has to be run again."""
             await self.recorder.forget(gone.user, places)
             erased = await self.traces.erase(gone.user, places)
-            if await self.traces.count(Wanted(user=gone.user, kinds=frozenset())):
+            if await self.traces.count(TraceFilter(user=gone.user, kinds=frozenset())):
                 raise StoreUnavailable(f"traces of {gone.user} came in while it ran; run it again")
             return {"traces": erased}
 

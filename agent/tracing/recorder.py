@@ -1,7 +1,7 @@
-"""From the running turn to the record: in the background, bounded, and never in the turn's way.
+"""From the running turn to the database: in the background, bounded, and never in the turn's way.
 
-A turn that takes longer than a moment is written while it goes on, and again as it goes on longer, so that
-one that hangs or is killed can be seen. Most are written once, some at a time, when they have ended.
+A turn that takes longer than a moment is written while it runs, and again as it goes on, so that one that
+hangs or is killed can be seen. Most are written once, after they have ended, several in a transaction.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import uuid4
 
 from agent.errors import ModelError
-from agent.tracing.serialization import Subject, Writing
+from agent.tracing.serialization import Serializer, Subject
 from agent.tracing.store import Traces
 from agent.tracing.trace import TURN, Summary
 from agent.types import Incoming, Reply
@@ -28,29 +28,25 @@ from memory.sql.jobs import Work
 log = logging.getLogger("hachi.traces")
 
 PAUSE = 0.2
-"""Seconds in which what ends is gathered and written together."""
-GOES_ON = 2.0
-"""Seconds after which what still goes on is written anew, where something has happened in it; then twice as
-many, and so on."""
-MOST_WAITING = 1_000
-"""Traces that wait to be written; beyond these the oldest are let go."""
-LOT = 50
-"""Traces in one transaction: a turn that wants to write waits for no more."""
-WRITING = 10.0
-"""Seconds that one lot may take."""
-AWAY = 5.0
-"""Seconds after which a store that was out of reach is tried again; what has ended waits meanwhile."""
-PATIENCE = 2.0
-"""Seconds that whoever wants everything written waits for it; then it goes on without them."""
-
-Written = tuple[Summary, bytes]
-CLOSING = 10.0
+"""Seconds during which traces that end are collected, to be written together."""
+REWRITE_AFTER = 2.0
+"""Seconds after which a running trace is written again if something has happened in it; doubles each time."""
+MAX_WAITING = 1_000
+"""Traces that wait to be written; beyond these the oldest are dropped."""
+BATCH = 50
+"""Traces in one transaction, so that a turn that wants to write does not wait long."""
+WRITE_TIMEOUT = 10.0
+"""Seconds that one batch may take."""
+RETRY_AFTER = 5.0
+"""Seconds after which a database that could not be reached is tried again."""
+FLUSH_TIMEOUT = 2.0
+"""Seconds that `flush` waits."""
+CLOSE_TIMEOUT = 10.0
 """Seconds that a listener may take to send what it still has."""
 
 
 class Listener(Protocol):
-    """Who else is told of each trace that has ended, as it is written: not on the loop, and with nobody
-    waiting. What it raises is logged."""
+    """Is told of each trace that has ended, in a thread. What it raises is logged."""
 
     def __call__(self, summary: Summary, body: bytes) -> None: ...
 
@@ -58,47 +54,51 @@ class Listener(Protocol):
         """Send what is left; called once."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Recorded:
-    """One recording, and how far it is written."""
+    """One recording, and how much of it is written."""
 
     recording: Recording
     subject: Subject
     due: float
-    """When it is to be written next, while it goes on; on the clock of `time.monotonic`."""
+    """When to write it next while it runs, by `time.monotonic`."""
     pause: float
-    """Seconds until it is looked at again after that."""
+    """Seconds until it is written again after that."""
     changes: int = -1
-    """How much of it was written last."""
-    known: bool = False
-    """It is in the record."""
+    """`Recording.changes` when it was written last."""
+    stored: bool = False
 
     def worth_keeping(self) -> bool:
-        """Every turn is, and work in which something happened."""
+        """Every turn is; a background job only if something happened in it."""
         root = self.recording.root
         return self.subject.kind == TURN or bool(root.spans or root.error)
 
-    def is_of(self, user: str, places: Collection[str]) -> bool:
+    def belongs_to(self, user: str, places: Collection[str]) -> bool:
         inside = any(f"{self.subject.place}/".startswith(f"{place}/") for place in places)
         return self.subject.user == user or (bool(self.subject.place) and inside)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A trace as it is to be written."""
+_Due = tuple[_Recorded, Recording, Subject, bool]
+"""What is to be serialized: its source, the recording and subject or copies of them, and whether it ended."""
 
-    written: Written
-    of: _Recorded
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Serialized:
+    """A trace that is ready to be written."""
+
+    summary: Summary
+    body: bytes
+    source: _Recorded
     ended: bool
 
 
 class Recorder:
-    """Opens with the first turn and is closed with the companion."""
+    """Starts with the first turn and is closed with the companion."""
 
     def __init__(
         self,
         traces: Traces,
-        writing: Writing,
+        serializer: Serializer,
         clock: Callable[[], datetime],
         listeners: Sequence[Listener] = (),
         *,
@@ -106,26 +106,25 @@ class Recorder:
     ) -> None:
         self._on = on
         self._traces = traces
-        self._writing = writing
+        self._serializer = serializer
         self._clock = clock
         self._listeners = listeners
-        self._going_on: dict[str, _Recorded] = {}
+        self._running: dict[str, _Recorded] = {}
         self._ended: deque[_Recorded] = deque()
-        self._ready: deque[_Ready] = deque()
-        """What has ended and could not be written yet."""
+        self._waiting: deque[_Serialized] = deque()
+        self._dropped = 0
         self._woken = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
-        self._flushing: set[asyncio.Task[None]] = set()
-        self._one_at_a_time = asyncio.Lock()
-        self._let_go = 0
+        self._flushes: set[asyncio.Task[None]] = set()
+        self._lock = asyncio.Lock()
         self._closing = False
-        self._away_until = 0.0
+        self._retry_at = 0.0
         self.last: Recording | None = None
-        """What ended last, for who asks at once."""
+        """What ended last, for callers that ask at once."""
 
     @contextmanager
-    def turn(self, incoming: Incoming, model: str, id: str | None = None) -> Iterator["Turning"]:
-        """A turn. Whatever it raises is noted and goes on."""
+    def turn(self, incoming: Incoming, model: str, id: str | None = None) -> Iterator["TurnRecording"]:
+        """Record a turn. Its exceptions are noted and raised; a ModelError gets the trace's id."""
         subject = Subject(
             kind=TURN,
             started_at=self._clock(),
@@ -135,36 +134,29 @@ class Recorder:
             model=model,
             said=incoming.text,
         )
-        heard = {
-            "text": incoming.text,
-            "author": incoming.author,
-            "conversation": incoming.conversation,
-            "sent_at": incoming.sent_at,
-            "instructions": incoming.instructions,
-            "earlier": incoming.earlier,
-        }
-        root = Span(TURN, data={"incoming": heard})
+        given = ("text", "author", "conversation", "sent_at", "instructions", "earlier")
+        root = Span(TURN, data={"incoming": {name: getattr(incoming, name) for name in given}})
         recorded = Recording(id or f"trace_{uuid4().hex}", root)
         with self._recorded(recorded, subject):
             try:
-                yield Turning(recorded, subject)
+                yield TurnRecording(recorded, subject)
             except ModelError as error:
                 error.trace_id = recorded.id
                 log.error("%s: %s", recorded.id, error)
                 raise
 
     @contextmanager
-    def work(self, piece: Work) -> Iterator[None]:
-        """A piece of work after a turn; nothing is kept of one in which nothing happened."""
+    def work(self, job: Work) -> Iterator[None]:
+        """Record a background job; nothing is kept of one in which nothing happened."""
         subject = Subject(
-            kind=piece.kind,
+            kind=job.kind,
             started_at=self._clock(),
-            user=piece.user_id,
-            place=key_of(Place(tuple(piece.payload.get("place", ())))),
-            conversation=piece.payload.get("conversation", ""),
-            turn_id=piece.payload.get("trace"),
+            user=job.user_id,
+            place=key_of(Place(tuple(job.payload.get("place", ())))),
+            conversation=job.payload.get("conversation", ""),
+            turn_id=job.payload.get("trace"),
         )
-        root = Span(piece.kind, data={"tries": piece.attempts})
+        root = Span(job.kind, data={"tries": job.attempts})
         with self._recorded(Recording(f"trace_{uuid4().hex}", root), subject):
             yield
 
@@ -174,33 +166,32 @@ class Recorder:
             with unrecorded():
                 yield
             return
-        one = _Recorded(recorded, subject, due=time.monotonic() + PAUSE / 2, pause=GOES_ON)
-        self._going_on[recorded.id] = one
+        one = _Recorded(recorded, subject, due=time.monotonic() + PAUSE / 2, pause=REWRITE_AFTER)
+        self._running[recorded.id] = one
         self._wake()
         try:
             with recording(recorded):
                 yield
         finally:
-            wanted = self._going_on.pop(recorded.id, None) is not None
-            if wanted and one.worth_keeping():
+            forgotten = self._running.pop(recorded.id, None) is None
+            if not forgotten and one.worth_keeping():
                 self._ended.append(one)
                 self.last = recorded
-            self._keep_bounds()
+            self._drop_oldest()
             self._woken.set()
 
-    def _keep_bounds(self) -> None:
-        while len(self._ended) + len(self._ready) > MOST_WAITING:
-            (self._ready or self._ended).popleft()
-            self._let_go += 1
+    def _drop_oldest(self) -> None:
+        while len(self._ended) + len(self._waiting) > MAX_WAITING:
+            (self._waiting or self._ended).popleft()
+            self._dropped += 1
 
     def _wake(self) -> None:
         self._woken.set()
         if self._writer is None or self._writer.done():
-            self._writer = asyncio.create_task(self._write_on(), name="hachi traces")
+            self._writer = asyncio.create_task(self._write_while_needed(), name="hachi traces")
 
-    async def _write_on(self) -> None:
-        """While anything goes on or waits."""
-        while not self._closing and (self._ended or self._going_on or self._ready):
+    async def _write_while_needed(self) -> None:
+        while not self._closing and (self._ended or self._running or self._waiting):
             self._woken.clear()
             await asyncio.sleep(PAUSE)
             await self._flush()
@@ -210,158 +201,140 @@ class Recorder:
                         await self._woken.wait()
 
     def _until_due(self) -> float:
-        """Seconds until there is something to do, be it that nothing wakes us."""
-        dues = [one.due for one in self._going_on.values()]
-        if self._ready:
-            dues.append(self._away_until)
+        """Seconds until there is something to write."""
+        dues = [one.due for one in self._running.values()]
+        if self._waiting:
+            dues.append(self._retry_at)
         return max(0.0, min(dues, default=time.monotonic()) - time.monotonic())
 
     async def flush(self) -> None:
-        """Have everything written that has ended, and what goes on as far as it has come. Returns after
-        `PATIENCE` in any case, and raises nothing: what could not be written yet is tried again."""
-        await asyncio.wait([self._flushed()], timeout=PATIENCE)
-
-    def _flushed(self) -> asyncio.Task[None]:
-        """On its own: whoever waits for it may go away."""
-        task = asyncio.create_task(self._flush())
-        self._flushing.add(task)
-        task.add_done_callback(self._flushing.discard)
-        return task
+        """Write what has ended, and what is running as far as it is. Returns after `FLUSH_TIMEOUT` at the
+        latest and raises nothing: what could not be written yet is tried again."""
+        task = asyncio.create_task(self._flush())  # of its own, as the caller may be cancelled
+        self._flushes.add(task)
+        task.add_done_callback(self._flushes.discard)
+        await asyncio.wait([task], timeout=FLUSH_TIMEOUT)
 
     async def _flush(self, *, last: bool = False) -> None:
-        async with self._one_at_a_time:
-            ended = list(self._ended)
+        async with self._lock:
+            due: list[_Due] = [(one, one.recording, one.subject, True) for one in self._ended]
             self._ended.clear()
-            live = self._live()
-            if ended or live:
-                self._ready += await asyncio.to_thread(self._rendered, ended, live)
-            if last or time.monotonic() >= self._away_until:
-                await self._write_ready()
-            self._keep_bounds()
-            if self._let_go:
-                log.warning("%d traces came faster than they could be written, and are gone", self._let_go)
-                self._let_go = 0
+            due += self._copies_of_running()
+            if due:
+                self._waiting.extend(await asyncio.to_thread(self._serialize, due))
+            if last or time.monotonic() >= self._retry_at:
+                await self._write_waiting()
+            self._drop_oldest()
+            if self._dropped:
+                log.warning("%d traces came faster than they could be written and are dropped", self._dropped)
+                self._dropped = 0
 
-    async def _write_ready(self) -> None:
-        """Some at a time. What has ended stays where it is until it is written."""
-        while self._ready:
-            lot = list(self._ready)[:LOT]
-            why: Exception | None = None
-            try:
-                await self._write(lot)
-            except (StoreUnavailable, TimeoutError) as error:
-                why = error
-            except Exception:
-                await self._one_by_one(lot)
-            for ready in lot:
-                if self._ready and self._ready[0] is ready:
-                    self._ready.popleft()
-            if why is not None:
-                self._away(why, lot)
-                return
-            self._away_until = 0.0
-
-    async def _write(self, lot: Sequence[_Ready]) -> None:
-        known = {ready.written[0].id for ready in lot if ready.of.known}
-        async with asyncio.timeout(WRITING):
-            made_by = self._writing.maker, self._writing.made_by
-            await self._traces.write([ready.written for ready in lot], self._clock(), known, made_by)
-        for ready in lot:
-            ready.of.known = True
-
-    async def _one_by_one(self, lot: Sequence[_Ready]) -> None:
-        """Where one of them cannot be written, the others can."""
-        for ready in lot:
-            try:
-                await self._write([ready])
-            except Exception as error:
-                log.warning("the trace %s could not be written: %s", ready.written[0].id, error)
-
-    def _away(self, why: Exception, lot: Sequence[_Ready]) -> None:
-        """Those that have ended are kept for the next try; the others are rendered anew then."""
-        if not self._away_until:
-            log.warning("traces cannot be written now: %s", str(why) or f"no answer within {WRITING:g} s")
-        self._away_until = time.monotonic() + AWAY
-        kept = [ready for ready in (*lot, *self._ready) if ready.ended]
-        self._ready.clear()
-        self._ready.extend(kept)
-
-    def _live(self) -> list[tuple[_Recorded, Recording, Subject]]:
-        """Copies of what goes on, where it is time and something has happened since it was written last."""
-        copies, now = [], time.monotonic()
-        for one in self._going_on.values():
+    def _copies_of_running(self) -> list[_Due]:
+        """The running traces that are due and have changed since they were written last."""
+        copies: list[_Due] = []
+        now = time.monotonic()
+        for one in self._running.values():
             if one.due > now:
                 continue
             one.due = now + one.pause
             if one.changes != one.recording.changes and one.worth_keeping():
                 one.changes = one.recording.changes
                 one.pause *= 2
-                copies.append((one, one.recording.as_it_is(), replace(one.subject)))
+                copies.append((one, one.recording.as_it_is(), replace(one.subject), False))
         return copies
 
-    def _rendered(
-        self, ended: Sequence[_Recorded], live: Sequence[tuple[_Recorded, Recording, Subject]]
-    ) -> list[_Ready]:
-        """In a thread, so that turns go on meanwhile. What has ended comes first, as it began first."""
+    def _serialize(self, due: Sequence[_Due]) -> list[_Serialized]:
+        """Runs in a thread."""
         found = []
-        for one in ended:
-            if written := self._render(one.recording, one.subject):
-                found.append(_Ready(written, one, ended=True))
-                self._tell(*written)
-        for one, recorded, subject in live:
-            if written := self._render(recorded, subject):
-                found.append(_Ready(written, one, ended=False))
+        for source, recorded, subject, ended in due:
+            try:
+                summary, body = self._serializer.serialize(recorded, subject)
+            except Exception as error:
+                log.warning("the trace %s could not be written: %r", recorded.id, error)
+                continue
+            found.append(_Serialized(summary, body, source, ended))
+            if ended:
+                self._notify(summary, body)
         return found
 
-    def _render(self, recorded: Recording, subject: Subject) -> Written | None:
-        try:
-            return self._writing.written(recorded, subject)
-        except Exception as error:
-            log.warning("the trace %s could not be written: %r", recorded.id, error)
-            return None
-
-    def _tell(self, summary: Summary, body: bytes) -> None:
+    def _notify(self, summary: Summary, body: bytes) -> None:
         for listener in self._listeners:
             try:
                 listener(summary, body)
             except Exception as error:
                 log.warning("a trace could not be sent on: %s", error)
 
+    async def _write_waiting(self) -> None:
+        """Batch by batch. A trace that has ended waits until it is written."""
+        while self._waiting:
+            batch = list(self._waiting)[:BATCH]
+            try:
+                await self._write(batch)
+            except (StoreUnavailable, TimeoutError) as error:
+                self._retry_later(error)
+                return
+            except Exception:
+                await self._write_one_by_one(batch)
+            written = set(batch)
+            self._waiting = deque(one for one in self._waiting if one not in written)
+            self._retry_at = 0.0
+
+    async def _write(self, batch: Sequence[_Serialized]) -> None:
+        stored = {one.summary.id for one in batch if one.source.stored}
+        made_by = self._serializer.made_by_key, self._serializer.made_by
+        async with asyncio.timeout(WRITE_TIMEOUT):
+            traces = [(one.summary, one.body) for one in batch]
+            await self._traces.write(traces, self._clock(), stored, made_by)
+        for one in batch:
+            one.source.stored = True
+
+    async def _write_one_by_one(self, batch: Sequence[_Serialized]) -> None:
+        """If one of them cannot be written, the others can."""
+        for one in batch:
+            try:
+                await self._write([one])
+            except Exception as error:
+                log.warning("the trace %s could not be written: %s", one.summary.id, error)
+
+    def _retry_later(self, error: Exception) -> None:
+        """Traces that have ended are kept; running ones are serialized again anyway."""
+        if not self._retry_at:
+            reason = str(error) or f"no answer within {WRITE_TIMEOUT:g} s"
+            log.warning("traces cannot be written now: %s", reason)
+        self._retry_at = time.monotonic() + RETRY_AFTER
+        self._waiting = deque(one for one in self._waiting if one.ended)
+
     async def forget(self, user: str, places: Collection[str] = ()) -> None:
-        """Let go of what is being recorded of a person who is erased, and in the places where they spoke,
-        written or not."""
-        for id, one in list(self._going_on.items()):
-            if one.is_of(user, places):
-                del self._going_on[id]
-        async with self._one_at_a_time:  # what was just being written is in the record then, and found there
-            ended = [one for one in self._ended if not one.is_of(user, places)]
-            self._ended.clear()
-            self._ended.extend(ended)
-            ready = [one for one in self._ready if not one.of.is_of(user, places)]
-            self._ready.clear()
-            self._ready.extend(ready)
-        if self.last is not None and self.last.id not in self._going_on:
+        """Drop what is recorded, written or not, of a person who is erased and of the places where they
+        spoke."""
+        for id, one in list(self._running.items()):
+            if one.belongs_to(user, places):
+                del self._running[id]
+        async with self._lock:  # what was just being written is in the database then, and erased there
+            self._ended = deque(one for one in self._ended if not one.belongs_to(user, places))
+            self._waiting = deque(one for one in self._waiting if not one.source.belongs_to(user, places))
+        if self.last is not None and self.last.id not in self._running:
             self.last = None
 
     async def close(self) -> None:
-        """Everything that has ended is written, if it can be."""
+        """Write everything that has ended, if possible, and close the listeners."""
         self._closing = True
-        await asyncio.gather(*self._flushing, return_exceptions=True)
+        await asyncio.gather(*self._flushes, return_exceptions=True)
         await self._flush(last=True)
-        if self._ready:
-            log.warning("%d traces could not be written, and are gone", len(self._ready))
+        if self._waiting:
+            log.warning("%d traces could not be written and are dropped", len(self._waiting))
         if self._writer is not None:
             self._writer.cancel()
             with suppress(asyncio.CancelledError):
                 await self._writer
         for listener in self._listeners:
             try:
-                await asyncio.wait_for(asyncio.to_thread(listener.close), CLOSING)
+                await asyncio.wait_for(asyncio.to_thread(listener.close), CLOSE_TIMEOUT)
             except Exception as error:
                 log.warning("the last traces could not be sent on: %s", error or type(error).__name__)
 
 
-class Turning:
+class TurnRecording:
     """A turn that is being recorded."""
 
     def __init__(self, recorded: Recording, subject: Subject) -> None:
@@ -374,10 +347,8 @@ class Turning:
 
     def answered(self, reply: Reply) -> None:
         self._subject.reply = reply.message
-        self._note(reply={"message": reply.message, "message_id": reply.message_id, "calls": reply.calls})
-
-    def _note(self, **data: Any) -> None:
-        self._recorded.root.data.update(data)
+        told = {"message": reply.message, "message_id": reply.message_id, "calls": reply.calls}
+        self._recorded.root.data["reply"] = told
 
 
 def key_of(place: Place) -> str:

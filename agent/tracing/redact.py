@@ -27,24 +27,24 @@ SECRETS = {
     "-----BEGIN ": r"[A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*KEY-----|\Z)",
     "://": r"[^\s/:@]*:[^\s/@]+@",  # name and password in a URL
 }
-"""How each begins, letter for letter, and what follows. A text without the beginning is left alone, which
-makes looking for them cheap."""
+"""The literal beginning of each kind of secret, and a pattern for the rest. Texts without the beginning are
+skipped, which makes the search cheap."""
 
 
 class Redaction:
     def __init__(
         self, patterns: Sequence[str] = (), *, secrets: bool = True, values: Sequence[str] = ()
     ) -> None:
-        """`patterns` are regular expressions; `secrets` says whether those of `SECRETS` go too; `values` go
-        letter for letter. Raises re.error where a pattern cannot be read."""
-        self._known = [(spelt, re.compile(re.escape(spelt))) for spelt in _spellings(values)]
+        """`patterns` are regular expressions; `secrets` turns on those of `SECRETS`; `values` are taken out
+        literally. Raises re.error for a pattern that is not valid."""
+        self._known = [(spelling, re.compile(re.escape(spelling))) for spelling in _spellings(values)]
         if secrets:
-            self._known += [(part, _pattern(part, rest)) for part, rest in SECRETS.items()]
+            self._known += [(prefix, _pattern(prefix, rest)) for prefix, rest in SECRETS.items()]
         self._more = [re.compile(pattern) for pattern in patterns]
 
     def suspects(self, text: str) -> list[re.Pattern[str]]:
         """The patterns that may match somewhere in a text, or in JSON of it."""
-        found = [pattern for part, pattern in self._known if part in text and pattern.search(text)]
+        found = [pattern for prefix, pattern in self._known if prefix in text and pattern.search(text)]
         return [*found, *self._more]
 
     def text(self, text: str) -> str:
@@ -52,7 +52,7 @@ class Redaction:
 
 
 def redacted(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:
-    """The same value, of dicts, lists and plain values, with what matches taken out of every text."""
+    """The same plain value, with every match in any text replaced by `REDACTED`."""
     if isinstance(value, str):
         for pattern in patterns:
             value = pattern.sub(REDACTED, value)
@@ -64,18 +64,19 @@ def redacted(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:
     return value
 
 
-def _pattern(part: str, rest: str) -> re.Pattern[str]:
-    """With its beginning first, which is quick to look for. A word does not begin in the middle of another;
-    but in JSON, and in JSON inside JSON, a line that begins there has the letter n before it."""
-    begin = re.escape(part)
-    if not part[0].isalpha() or part[-1] == " ":
+def _pattern(prefix: str, rest: str) -> re.Pattern[str]:
+    """Starts with the prefix, which is quick to search for. A secret does not begin inside a word; but in
+    JSON, and in JSON inside JSON, a line that begins with one has an escape such as ``\\n`` before it."""
+    begin = re.escape(prefix)
+    if not prefix[0].isalpha() or prefix[-1] == " ":
         return re.compile(begin + rest)
     escaped = rf"(?<=\\[bfnrt]{begin})|(?<=\\u[0-9a-f]{{4}}{begin})"
     return re.compile(rf"{begin}(?:(?<![A-Za-z0-9_-]{begin})|{escaped}){rest}")
 
 
 def _spellings(values: Sequence[str]) -> list[str]:
-    """Each as it is, and as JSON writes it once and twice; the longest first, as it may hold another."""
+    """Each value as it is, and as JSON writes it once and twice; the longest first, as it may contain
+    another."""
     found: set[str] = set()
     for value in values:
         for _ in range(3):

@@ -1,7 +1,6 @@
-"""The recorder of a companion, as its settings ask for it."""
+"""The recorder that the settings ask for."""
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -17,30 +16,30 @@ from agent.errors import SettingsError
 from agent.settings import Settings
 from agent.tracing.recorder import Listener, Recorder
 from agent.tracing.redact import Redaction
-from agent.tracing.serialization import Writing
-from agent.tracing.store import Traces, process
+from agent.tracing.serialization import Serializer
+from agent.tracing.store import Traces, this_process
 from prompts import read
 from tools.registry import TOOLS
 
 SHORTEST_SECRET = 8
-"""Characters: what is shorter is part of too many words to be taken out wherever it stands."""
+"""Characters; shorter values occur in too many words to be taken out everywhere."""
 
 
 def open_recorder(
     settings: Settings, traces: Traces, clock: Callable[[], datetime], surface: str
 ) -> Recorder:
-    writing = Writing(
+    """Raises SettingsError if a collector is named and its library is not installed."""
+    serializer = Serializer(
         content=settings.trace_content,
         redaction=redaction_of(settings),
         made_by=made_by(),
         surface=surface,
-        process=process(),
+        process=this_process(),
     )
-    return Recorder(traces, writing, clock, _listeners(settings), on=settings.traces)
+    return Recorder(traces, serializer, clock, _listeners(settings), on=settings.traces)
 
 
 def _listeners(settings: Settings) -> list[Listener]:
-    """Raises SettingsError where what is asked for is not installed."""
     if not settings.traces or settings.otlp_endpoint is None:
         return []
     try:
@@ -51,17 +50,17 @@ def _listeners(settings: Settings) -> list[Listener]:
 
 
 def redaction_of(settings: Settings) -> Redaction:
-    """The settings' own secrets go in any case: a server may say a key back that it does not know."""
-    given = (settings.trace_redact or "").splitlines()
+    """The settings' own secrets are always taken out: a server may repeat a key in an error."""
+    patterns = [line.strip() for line in (settings.trace_redact or "").splitlines()]
     return Redaction(
-        [line.strip() for line in given if line.strip()],
+        [pattern for pattern in patterns if pattern],
         secrets=settings.trace_content != "full",
         values=[value for value in _own_secrets(settings) if len(value) >= SHORTEST_SECRET],
     )
 
 
 def _own_secrets(settings: Settings) -> Iterator[str]:
-    """Each as it is; of a URL also the password alone, as it is written there and as it is meant."""
+    """Every secret setting; of a URL the password too, as written there and decoded."""
     for value in vars(settings).values():
         if isinstance(value, SecretStr):
             secret = value.get_secret_value()
@@ -73,19 +72,16 @@ def _own_secrets(settings: Settings) -> Iterator[str]:
 
 @cache
 def made_by() -> dict[str, Any]:
-    """What could make the same turn end otherwise: versions, prompts, tools."""
+    """What could change how a turn ends: versions, prompts, tools."""
+    names = sorted(
+        file.name.removesuffix(".md") for file in files("prompts").iterdir() if file.name[-3:] == ".md"
+    )
     return {
         "versions": {name: version(name) for name in ("hachi", "openai-agents", "openai", "qdrant-edge-py")},
-        "prompts": {name: digest(read(name)) for name in prompt_names()},
+        "prompts": {name: _digest(read(name)) for name in names},
         "tools": {tool.name: {"description": tool.description, "parameters": tool.schema} for tool in TOOLS},
     }
 
 
-def prompt_names() -> list[str]:
-    names = [file.name for file in files("prompts").iterdir()]
-    return sorted(name.removesuffix(".md") for name in names if name.endswith(".md"))
-
-
-def digest(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

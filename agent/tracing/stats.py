@@ -1,4 +1,4 @@
-"""What turns and the work after them cost: by tool and by model, how often, how long, how many tokens."""
+"""What turns and background jobs cost: calls, errors, times and tokens, by tool and by model."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from agent.errors import BadInput
-from agent.tracing.render.overview import usage_of, went_wrong
-from agent.tracing.store import Traces, Wanted
-from agent.tracing.trace import TURN, Trace, Usage
+from agent.tracing.store import TraceFilter, Traces
+from agent.tracing.trace import TURN, Trace, Usage, call_usage, tool_failed
 from memory.errors import NotFound
 from memory.spans import Span
 
@@ -18,12 +17,12 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of a million tokens, in whatever money."""
+    """Of a million tokens, in any currency."""
 
     input: float
     output: float
     cached: float | None = None
-    """Of input that the server had cached; as other input where nobody says."""
+    """Of cached input; None means the price of other input."""
 
     def of(self, usage: Usage) -> float:
         cached = self.input if self.cached is None else self.cached
@@ -32,7 +31,7 @@ class Price:
 
 
 @dataclass(slots=True)
-class Taken:
+class Tally:
     """How often something was done, and how long each took."""
 
     calls: int = 0
@@ -40,9 +39,9 @@ class Taken:
     seconds: list[float] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
 
-    def add(self, span: Span, *, wrong: bool, usage: Usage | None = None) -> None:
+    def add(self, span: Span, *, failed: bool, usage: Usage | None = None) -> None:
         self.calls += 1
-        self.errors += wrong
+        self.errors += failed
         if span.took is not None:
             self.seconds.append(span.took)
         if usage is not None:
@@ -50,70 +49,66 @@ class Taken:
             self.usage = Usage(had.input + usage.input, had.output + usage.output, had.cached + usage.cached)
 
     def json(self) -> dict[str, Any]:
-        return {
-            "calls": self.calls,
-            "errors": self.errors,
-            "p50": percentile(self.seconds, 50),
-            "p95": percentile(self.seconds, 95),
-        }
+        p50, p95 = (percentile(self.seconds, percent) for percent in (50, 95))
+        return {"calls": self.calls, "errors": self.errors, "p50": p50, "p95": p95}
 
 
 @dataclass(slots=True)
-class Figures:
-    """Summed up trace by trace."""
+class Stats:
+    """Added up trace by trace."""
 
     statuses: Counter[str] = field(default_factory=Counter)
     """Of turns."""
-    turns: Taken = field(default_factory=Taken)
-    work: dict[str, Taken] = field(default_factory=dict)
-    """What was done after turns, by its kind."""
-    tools: dict[str, Taken] = field(default_factory=dict)
-    models: dict[str, Taken] = field(default_factory=dict)
+    turns: Tally = field(default_factory=Tally)
+    work: dict[str, Tally] = field(default_factory=dict)
+    """Background jobs by kind."""
+    tools: dict[str, Tally] = field(default_factory=dict)
+    models: dict[str, Tally] = field(default_factory=dict)
 
     def add(self, trace: Trace) -> None:
         failed = trace.summary.status in ("error", "killed")
         if trace.summary.kind == TURN:
             self.statuses[trace.summary.status] += 1
-            self.turns.add(trace.root, wrong=failed)
+            self.turns.add(trace.root, failed=failed)
         else:
-            self.work.setdefault(trace.summary.kind, Taken()).add(trace.root, wrong=failed)
+            self.work.setdefault(trace.summary.kind, Tally()).add(trace.root, failed=failed)
         for span in trace.spans("tool"):
-            self.tools.setdefault(span.name, Taken()).add(span, wrong=went_wrong(span))
+            self.tools.setdefault(span.name, Tally()).add(span, failed=tool_failed(span))
         for span in trace.spans("call"):
-            taken = self.models.setdefault(span.name, Taken())
-            taken.add(span, wrong=span.error is not None, usage=usage_of(span))
+            tally = self.models.setdefault(span.name, Tally())
+            tally.add(span, failed=span.error is not None, usage=call_usage(span))
 
     def json(self, prices: Mapping[str, Price]) -> dict[str, Any]:
         return {
             "turns": self.turns.json() | {"statuses": dict(self.statuses.most_common())},
-            "work": {name: taken.json() for name, taken in sorted(self.work.items())},
-            "tools": {name: taken.json() for name, taken in _busiest(self.tools)},
+            "work": {name: tally.json() for name, tally in sorted(self.work.items())},
+            "tools": {name: tally.json() for name, tally in busiest(self.tools)},
             "models": {
-                name: taken.json()
+                name: tally.json()
                 | {
-                    "input": taken.usage.input,
-                    "output": taken.usage.output,
-                    "cached": taken.usage.cached,
-                    "cost": prices[name].of(taken.usage) if name in prices else None,
+                    "input": tally.usage.input,
+                    "output": tally.usage.output,
+                    "cached": tally.usage.cached,
+                    "cost": prices[name].of(tally.usage) if name in prices else None,
                 }
-                for name, taken in _busiest(self.models)
+                for name, tally in busiest(self.models)
             },
         }
 
 
-def _busiest(taken: Mapping[str, Taken]) -> list[tuple[str, Taken]]:
-    return sorted(taken.items(), key=lambda pair: (-pair[1].calls, pair[0]))
+def busiest(tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
+    return sorted(tallies.items(), key=lambda pair: (-pair[1].calls, pair[0]))
 
 
 def percentile(seconds: Sequence[float], percent: int) -> float | None:
-    """The least of them that so many percent do not exceed; None where there is none."""
+    """The smallest value that `percent` of them do not exceed; None if there is none."""
     ordered = sorted(seconds)
     return ordered[-(-len(ordered) * percent // 100) - 1] if ordered else None
 
 
-async def figures(traces: Traces, wanted: Wanted, now: datetime) -> Figures:
-    """Reads every trace that is wanted, whole. What goes away meanwhile, or cannot be read, is left out."""
-    found = Figures()
+async def stats_of(traces: Traces, wanted: TraceFilter, now: datetime) -> Stats:
+    """Reads every trace that fits, whole. Traces that are deleted meanwhile or cannot be read are skipped."""
+    found = Stats()
     async for summary in traces.each(wanted, now):
         try:
             found.add(await traces.get(summary.id, now))

@@ -1,19 +1,18 @@
-"""A trace as it is kept and read: what it is about, and its tree of spans."""
+"""A trace as it is stored and read: a summary, and a tree of spans."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Literal
 
 from memory.spans import Span
 
 Status = Literal["ok", "tool_error", "malformed", "error", "running", "killed"]
-"""How it ended. `error`: the turn failed. `tool_error`: a tool did, and it was answered all the same.
-`malformed`: the answer was not the JSON that was asked for, and was read leniently. `running`: it has not
-ended; `killed`: it never will."""
+"""`error`: the turn failed. `tool_error`: a tool failed, and the turn was answered all the same. `malformed`:
+the answer was not the JSON that was asked for. `running`: not ended yet. `killed`: its process died."""
 
 TURN = "turn"
-"""The kind of trace that a turn leaves; the others bear the name of the work that was done after it."""
+"""The kind of a turn's trace; other traces are named after the background job they belong to."""
 
 SHORT = 8
 """Characters of an id that people are shown."""
@@ -30,17 +29,17 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A trace in one line of a list."""
+    """One row of the list of traces."""
 
     id: str
     """``trace_`` and 32 hexadecimal digits."""
     kind: str
     turn_id: str | None
-    """Of work afterwards: the turn that it belongs to."""
+    """Of a background job: the trace of its turn."""
     status: Status
     started_at: datetime
     took: float | None
-    """Seconds; None where it did not end."""
+    """Seconds; None if it did not end."""
     user: str | None
     place: str
     """Its key; empty in private."""
@@ -48,12 +47,12 @@ class Summary:
     surface: str
     model: str
     said: str
-    """The beginning of what was said; empty where no content is kept."""
+    """The beginning of the message; empty if no content is recorded."""
     reply: str
     error: str | None
     calls: int
     tools: tuple[str, ...]
-    """Their names in the order they were called, with a ``!`` after one that failed."""
+    """Names in the order of the calls, with a ``!`` after each that failed."""
     usage: Usage
     message_id: str | None = None
     process: str = ""
@@ -70,20 +69,28 @@ class Trace:
     summary: Summary
     root: Span
     made_by: Mapping[str, Any]
-    """`versions`; by name the hash of every prompt (`prompts`), and every tool's description and parameters
-    (`tools`)."""
+    """`versions`; the hash of every prompt by name (`prompts`); every tool's description and parameters by
+    name (`tools`)."""
     redacted: bool
-    """Whether something was taken out before it was written."""
+    """Whether something was taken out before the trace was written."""
 
     @property
     def id(self) -> str:
         return self.summary.id
 
     def spans(self, *kinds: str) -> Iterator[Span]:
-        """In the order in which they began, at whatever depth; all of them where no kind is named."""
+        """All spans of these kinds, at any depth, in the order in which they began; no kind means all."""
         for span in descend(self.root):
             if not kinds or span.kind in kinds:
                 yield span
+
+
+@dataclass(frozen=True, slots=True)
+class TraceWithJobs:
+    """A trace, and those of the background jobs that followed it."""
+
+    trace: Trace
+    jobs: Sequence[Trace] = ()
 
 
 def descend(span: Span) -> Iterator[Span]:
@@ -93,7 +100,7 @@ def descend(span: Span) -> Iterator[Span]:
 
 
 def span_json(span: Span) -> dict[str, Any]:
-    """As plain values, what is empty left out."""
+    """Plain values, without what is empty."""
     whole = {field.name: getattr(span, field.name) for field in fields(Span)}
     whole["spans"] = [span_json(inner) for inner in span.spans]
     whole["at"] = round(span.at, 6)
@@ -113,5 +120,34 @@ def span_from(value: Mapping[str, Any]) -> Span:
     )
 
 
-LONGEST_TURN = timedelta(minutes=15)
-"""What has not ended by then, and was not heard of since, never will."""
+def read_data(span: Span, *path: str) -> Any:
+    """The value at this path in a span's data; None if there is none. Data may come from any version."""
+    value: Any = span.data
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(value: Any) -> list[Mapping[str, Any]]:
+    """The mappings in a list; none if it is no list."""
+    items = value if isinstance(value, list | tuple) else ()
+    return [item for item in items if isinstance(item, Mapping)]
+
+
+def scored_ids(found: Any) -> list[tuple[str, float]]:
+    """What a search found: (id, score), best first."""
+    pairs = [pair for pair in found or () if isinstance(pair, Sequence) and len(pair) == 2]
+    return [(str(id), float(score)) for id, score in pairs if isinstance(score, int | float)]
+
+
+def call_usage(call: Span) -> Usage:
+    counted = as_mapping(call.data.get("usage"))
+    return Usage(*(int(counted.get(name) or 0) for name in ("input", "output", "cached")))
+
+
+def tool_failed(span: Span) -> bool:
+    return span.error is not None or span.data.get("ok") is False

@@ -8,8 +8,8 @@ import pytest
 from scripted_server import Call, Hang, ScriptedServer
 
 from agent import Companion, Settings
-from agent.tracing.render.overview import SCREEN, shown
-from agent.tracing.store import Wanted
+from agent.tracing.render.overview import SCREEN, overview_lines
+from agent.tracing.store import TraceFilter
 
 TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"
 
@@ -29,10 +29,10 @@ async def test_killed_while_the_model_thinks(home: Path, server: ScriptedServer)
         finally:
             process.kill()
             await process.communicate()
-        [summary] = await pet.traces.list(Wanted(failed=True), pet.clock())
+        [summary] = await pet.traces.list(TraceFilter(failed=True), pet.clock())
         assert (summary.status, summary.said) == ("killed", "Story 0")
         trace = await pet.traces.get("last", pet.clock())
-        lines = list(map(str, shown(trace)))
+        lines = list(map(str, overview_lines(trace)))
 
     assert len(lines) <= SCREEN
     text = "\n".join(lines)
@@ -43,5 +43,5 @@ async def test_killed_while_the_model_thinks(home: Path, server: ScriptedServer)
 
 async def _waits_again(pet: Companion) -> bool:
     """Whether the record shows that the second call has begun."""
-    running = await pet.traces.list(Wanted(), pet.clock())
+    running = await pet.traces.list(TraceFilter(), pet.clock())
     return bool(running and running[0].status == "running" and running[0].calls == 2)

@@ -10,7 +10,7 @@ from agents.testing import assistant_message, function_call
 
 from agent import Companion
 from agent.replay.replay import replay
-from agent.tracing.store import Wanted
+from agent.tracing.store import TraceFilter
 
 TURNS = 200
 TOPICS = ("garden", "sister", "piano", "boat", "school", "dog", "knee", "Lisbon")
@@ -75,7 +75,7 @@ async def test_two_hundred_turns_are_the_same_again(
         await pet.settle()
 
     traces = [
-        await pet.traces.get(one.id, clock()) for one in await pet.traces.list(Wanted(), clock(), TURNS)
+        await pet.traces.get(one.id, clock()) for one in await pet.traces.list(TraceFilter(), clock(), TURNS)
     ]
     changed = {}
     for trace in traces:

@@ -81,20 +81,20 @@ async def show(
     from agent.surfaces.cli.traces_lines import print_lines
 
     async with session.traces() as traces:
-        told = await traces_export.told_of(traces, id)
+        found = await traces.get_with_jobs(id, datetime.now(UTC))
     if json:
         from agent.tracing.export import trace_json
         from agent.tracing.render.text import json_text
 
-        print(json_text(trace_json(told), indent=2))
+        print(json_text(trace_json(found), indent=2))
     elif full:
-        from agent.tracing.render.full import shown_whole
+        from agent.tracing.render.full import full_lines
 
-        print_lines(shown_whole(told.trace, told.after))
+        print_lines(full_lines(found.trace, found.jobs))
     else:
-        from agent.tracing.render.overview import shown
+        from agent.tracing.render.overview import overview_lines
 
-        print_lines(shown(told.trace, told.after))
+        print_lines(overview_lines(found.trace, found.jobs))
 
 
 @group.command()

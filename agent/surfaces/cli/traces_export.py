@@ -4,7 +4,7 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,20 +12,6 @@ from agent.surfaces.cli.options import Json
 from agent.surfaces.cli.session import Session, running, say
 from agent.surfaces.cli.shown import print_json
 from agent.surfaces.cli.traces_options import TraceIds, since
-
-if TYPE_CHECKING:
-    from agent.tracing.export import Told
-    from agent.tracing.store import Traces
-
-
-async def told_of(traces: "Traces", id: str) -> "Told":
-    """A trace with what was done after it. Raises NotFound, and BadInput where the id is of several."""
-    from agent.tracing.export import Told
-    from agent.tracing.trace import TURN
-
-    now = datetime.now(UTC)
-    trace = await traces.get(id, now)
-    return Told(trace, await traces.after(trace.id, now) if trace.summary.kind == TURN else ())
 
 
 @running
@@ -42,13 +28,13 @@ async def export(
     from agent.tracing.export import exported
 
     async with session.traces() as traces:
-        told = [await told_of(traces, id) for id in ids]
-    text = exported(told, format)
+        found = [await traces.get_with_jobs(id, datetime.now(UTC)) for id in ids]
+    text = exported(found, format)
     if output is None or str(output) == "-":
         sys.stdout.write(text)
         return
     _write(output, text)
-    say(f"{len(told)} {'trace is' if len(told) == 1 else 'traces are'} in {output}")
+    say(f"{len(found)} {'trace is' if len(found) == 1 else 'traces are'} in {output}")
 
 
 def _write(path: Path, text: str) -> None:
@@ -76,11 +62,11 @@ async def prune(
     """Delete old traces, everybody's. They go by themselves after HACHI_TRACE_DAYS."""
     session: Session = context.obj
     from agent.tracing.render.text import count, when
-    from agent.tracing.store import Wanted
+    from agent.tracing.store import TraceFilter
 
-    kept = Wanted(since=older, kinds=frozenset())
+    kept = TraceFilter(since=older, kinds=frozenset())
     async with session.traces() as traces:
-        old = await traces.count(Wanted(kinds=frozenset())) - await traces.count(kept)
+        old = await traces.count(TraceFilter(kinds=frozenset())) - await traces.count(kept)
         if not dry_run and not yes and old and sys.stdin is not None and sys.stdin.isatty():
             print(f"{count(old, 'trace')} from before {when(older)}")
             if not typer.confirm("Delete them for good?"):

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from agent.surfaces.cli.shown import WIDE
-from agent.tracing.render.full import fitting
 from agent.tracing.render.text import clipped, duration, one_line, quoted, tokens, where, width
 from agent.tracing.render.tree import Line, Tone
 from agent.tracing.trace import TURN, Summary
@@ -33,7 +32,7 @@ def print_lines(lines: Iterable[Line]) -> None:
     """Cut to the width of the screen; whole where nobody looks."""
     at_terminal = sys.stdout.isatty()
     for line in lines:
-        shown = fitting(line, columns()) if at_terminal else line
+        shown = line.fitting(columns()) if at_terminal else line
         print(f"{shown.branch}{coloured(shown.text, shown.tone)}".rstrip())
 
 

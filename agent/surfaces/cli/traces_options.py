@@ -10,7 +10,7 @@ from agent.surfaces.cli.options import clean, moment, person
 from memory.audience import Place
 
 if TYPE_CHECKING:
-    from agent.tracing.store import Wanted
+    from agent.tracing.store import TraceFilter
 
 _UNITS = {
     "ms": timedelta(milliseconds=1),
@@ -114,11 +114,11 @@ def wanted(
     since: datetime | None = None,
     slower: float | None = None,
     all: bool = False,
-) -> "Wanted":
-    from agent.tracing.store import Wanted
+) -> "TraceFilter":
+    from agent.tracing.store import TraceFilter
     from agent.tracing.trace import TURN
 
-    return Wanted(
+    return TraceFilter(
         user=user,
         place=place,
         tool=tool,

@@ -105,10 +105,10 @@ def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[
 
 
 async def _traces(pet: "Companion", ids: Sequence[str], newest: int | None) -> "list[Trace]":
-    from agent.tracing.store import Wanted
+    from agent.tracing.store import TraceFilter
 
     if newest is not None:
-        found = await pet.traces.list(Wanted(), pet.clock(), newest)
+        found = await pet.traces.list(TraceFilter(), pet.clock(), newest)
         ids = [one.id for one in found if one.status not in ("running", "killed") and one.said]
     return [await pet.traces.get(id, pet.clock()) for id in ids]
 

@@ -12,7 +12,7 @@ from agent.surfaces.cli.traces_options import InPlace, OfUser, Since, wanted
 from agent.surfaces.cli.traces_options import since as read_since
 
 if TYPE_CHECKING:
-    from agent.tracing.stats import Figures, Price, Taken
+    from agent.tracing.stats import Price, Stats, Tally
 
 USUAL = "7d"
 """How far back, unless somebody says: every trace is read whole."""
@@ -44,13 +44,13 @@ async def stats(
 ) -> None:
     """Count turns, tool calls and model calls of the last 7 days, or since then; those after turns too."""
     session: Session = context.obj
-    from agent.tracing.stats import Price, figures
+    from agent.tracing.stats import Price, stats_of
 
     prices = {model: Price(*amounts) for model, amounts in map(_price, price or ())}
     begin = since or read_since(USUAL)
     asked = wanted(user=user, place=place, since=begin, all=True)
     async with session.traces() as traces:
-        found = await figures(traces, asked, datetime.now(UTC))
+        found = await stats_of(traces, asked, datetime.now(UTC))
     if json:
         from agent.tracing.render.text import json_text
 
@@ -61,9 +61,9 @@ async def stats(
         say(f"no call of {model!r} is recorded, so that its price was not needed")
 
 
-def _print(found: "Figures", prices: "dict[str, Price]") -> None:
-    from agent.tracing.render.full import aligned
+def _print(found: "Stats", prices: "dict[str, Price]") -> None:
     from agent.tracing.render.text import one_line
+    from agent.tracing.render.tree import aligned
 
     told = ", ".join(f"{number} {status}" for status, number in found.statuses.most_common())
     rows = [["TURNS", *_HEADS], [told or "all", *_cells(found.turns)]]
@@ -86,13 +86,13 @@ def _print(found: "Figures", prices: "dict[str, Price]") -> None:
 _HEADS = ["CALLS", "ERRORS", "P50", "P95"]
 
 
-def _part(title: str, taken: "list[tuple[str, Taken]]") -> list[list[str]]:
+def _part(title: str, taken: "list[tuple[str, Tally]]") -> list[list[str]]:
     if not taken:
         return []
     return [[""] * 5, [title, *_HEADS], *([name, *_cells(one)] for name, one in taken)]
 
 
-def _cells(taken: "Taken") -> list[str]:
+def _cells(taken: "Tally") -> list[str]:
     from agent.tracing.render.text import duration
 
     told: dict[str, Any] = taken.json()

@@ -22,7 +22,7 @@ from agent.surfaces.cli.traces_options import (
 )
 
 if TYPE_CHECKING:
-    from agent.tracing.store import Traces, Wanted
+    from agent.tracing.store import TraceFilter, Traces
     from agent.tracing.trace import Summary
 
 PAUSE = 0.5
@@ -51,7 +51,7 @@ def tail(
 
 
 @running
-async def _tail(session: Session, asked: "Wanted", limit: int, json: bool) -> None:
+async def _tail(session: Session, asked: "TraceFilter", limit: int, json: bool) -> None:
     from agent.surfaces.cli.traces_lines import heads, one_row
     from agent.tracing.export import summary_json
     from agent.tracing.render.text import json_text
@@ -65,7 +65,7 @@ async def _tail(session: Session, asked: "Wanted", limit: int, json: bool) -> No
 
 
 async def followed(
-    traces: "Traces", asked: "Wanted", before: int, pause: float = PAUSE
+    traces: "Traces", asked: "TraceFilter", before: int, pause: float = PAUSE
 ) -> "AsyncIterator[Summary]":
     """So many of before, then each as it is first heard of, and again when it has become something else."""
     newest = await traces.list(asked, datetime.now(UTC), NEWEST)

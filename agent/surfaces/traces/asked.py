@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from agent.errors import BadInput
-from agent.tracing.store import Wanted
+from agent.tracing.store import TraceFilter
 from memory.audience import Place
 
 FIELDS = ("text", "user", "place", "tool", "failed", "slower", "since", "kind", "before")
@@ -24,7 +24,7 @@ class Asked:
 
     fields: Mapping[str, str]
     """What is not empty."""
-    wanted: Wanted
+    wanted: TraceFilter
 
     @property
     def before(self) -> str | None:
@@ -53,7 +53,7 @@ def asked(query: Mapping[str, str], now: datetime) -> Asked:
     for name, value in fields.items():
         if len(value) > LONGEST:
             raise BadInput(f"{name} has more than {LONGEST} characters")
-    wanted = Wanted(
+    wanted = TraceFilter(
         user=fields.get("user"),
         place=_place(fields["place"]) if "place" in fields else None,
         tool=fields.get("tool"),

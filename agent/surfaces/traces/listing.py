@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 from agent.errors import FAULTS, BadInput
 from agent.surfaces.traces.asked import Asked, asked
 from agent.surfaces.traces.rendering import page, render
-from agent.tracing.store import Traces, Wanted
+from agent.tracing.store import TraceFilter, Traces
 from agent.tracing.trace import Summary
 
 PAGE = 50
@@ -36,7 +36,7 @@ async def newest(request: Request) -> HTMLResponse:
         found, older = await _listed(request.app.state.traces, query, now)
     except BadInput as error:
         kept = {name: value[:300] for name, value in request.query_params.items() if name != "before"}
-        query, found, older, wrong, status = Asked(kept, Wanted()), [], None, str(error), 400
+        query, found, older, wrong, status = Asked(kept, TraceFilter()), [], None, str(error), 400
     return page(
         request, "list.html", status=status, query=query, found=found, older=older, wrong=wrong, now=now
     )

@@ -15,7 +15,7 @@ from agent.surfaces.traces.rendering import page
 from agent.surfaces.traces.visible import in_json, pointed, visible
 from agent.surfaces.traces.waterfall import span_at, tree
 from agent.tracing.store import Traces
-from agent.tracing.trace import TURN, Trace, span_json
+from agent.tracing.trace import TURN, Trace, TraceWithJobs, span_json
 from memory.errors import NotFound
 
 FIRST = "0.0"
@@ -73,19 +73,19 @@ async def value(request: Request, id: str) -> Response:
 @router.get("/traces/{id}/json")
 async def as_json(request: Request, id: str) -> Response:
     """As `hachi traces export` writes it."""
-    from agent.tracing.export import Told, trace_json
+    from agent.tracing.export import trace_json
 
     trace, *after = await _trees(request, id)
-    return Response(in_json(trace_json(Told(trace, after))), media_type="application/json")
+    return Response(in_json(trace_json(TraceWithJobs(trace, after))), media_type="application/json")
 
 
 @router.get("/traces/{id}/markdown")
 async def as_markdown(request: Request, id: str) -> Response:
     """As `hachi traces export --format md` writes it."""
-    from agent.tracing.export import Told, markdown
+    from agent.tracing.export import markdown
 
     trace, *after = await _trees(request, id)
-    text = visible(markdown(Told(trace, after)))
+    text = visible(markdown(TraceWithJobs(trace, after)))
     return Response(text.encode(), media_type="text/plain; charset=utf-8")
 
 

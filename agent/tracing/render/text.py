@@ -1,4 +1,4 @@
-"""What was recorded, put so that it harms no terminal and no page: anybody may have said it."""
+"""Recorded text, made safe for terminals and pages: anybody may have written it."""
 
 import json
 import re
@@ -10,18 +10,17 @@ from agent.tracing.trace import Usage
 from memory.audience import Place
 
 _HARMFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # what drives a terminal
-    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # what turns text around or hides
-    "\ud800-\udfff"  # halves of characters, which nothing can write
-    "\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters
+    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # change the direction, or hide
+    "\ud800-\udfff"  # halves of surrogate pairs, which cannot be encoded
+    "\U000e0000-\U000e007f]"  # tags, which nobody sees
 )
-WIDEST = 400
-"""Characters of a text that a line is made from."""
+MAX_LINE = 400
+"""Columns of a text on one line."""
 
 
 def harmless(text: str) -> str:
-    """The same text, with what would do something instead of being read written out: ``\\x1b``, ``\\u202e``.
-    Lines stay lines."""
+    """The text with harmful characters written out: ``\\x1b``, ``\\u202e``. Line breaks stay."""
     return _HARMFUL.sub(_written_out, text.replace("\r\n", "\n"))
 
 
@@ -32,14 +31,14 @@ def _written_out(found: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code > 0xFF else f"\\x{code:02x}"
 
 
-def one_line(text: Any, longest: int = WIDEST) -> str:
-    """A text of any length as one harmless line of so many columns at most."""
+def one_line(text: Any, longest: int = MAX_LINE) -> str:
+    """A text of any length as one harmless line of at most so many columns."""
     beginning = str(text)[: 4 * longest]
     return clipped(harmless(" ".join(beginning.split())), longest)
 
 
 def clipped(text: str, columns: int) -> str:
-    """What fits; a character of Chinese or a picture takes two columns."""
+    """What fits; Chinese characters and emoji take two columns."""
     if len(text) * 2 <= columns or width(text) <= columns:
         return text
     taken = 1  # the dots
@@ -51,7 +50,7 @@ def clipped(text: str, columns: int) -> str:
 
 
 def width(text: str) -> int:
-    """In columns of a terminal."""
+    """Columns of a terminal that the text takes."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
@@ -61,12 +60,12 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def quoted(text: Any, longest: int = WIDEST) -> str:
+def quoted(text: Any, longest: int = MAX_LINE) -> str:
     return f'"{one_line(text, longest)}"'
 
 
 def duration(seconds: float | None) -> str:
-    """``41 ms``, ``1.9 s``, ``3 min 20 s``; nothing where it has not ended."""
+    """``41 ms``, ``1.9 s``, ``3 min 20 s``; empty for None."""
     if seconds is None:
         return ""
     if seconds < 0.9995:
@@ -77,12 +76,12 @@ def duration(seconds: float | None) -> str:
 
 
 def tokens(usage: Usage) -> str:
-    """``240→18``; nothing where the server did not count."""
+    """``240→18``; empty if the server did not count."""
     return f"{usage.input}→{usage.output}" if usage.input or usage.output else ""
 
 
 def when(moment: datetime) -> str:
-    """By the clock of this place."""
+    """In local time."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -95,20 +94,37 @@ def count(number: int, one: str, several: str | None = None) -> str:
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """JSON that can be printed anywhere: what harms is escaped, and reads as it was."""
-    written = json.dumps(value, ensure_ascii=False, indent=indent, default=_plain)
-    return _HARMFUL.sub(_escaped, written)
+    """JSON that can be printed anywhere: harmful characters are escaped."""
+    return _HARMFUL.sub(_escaped, json.dumps(value, ensure_ascii=False, indent=indent, default=_plain))
 
 
 def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code > 0xFFFF:
-        high, low = divmod(code - 0x10000, 0x400)
-        return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
-    return f"\\u{code:04x}"
+    return json.dumps(found[0])[1:-1]
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return sorted(value) if isinstance(value, frozenset | set) else str(value)
+
+
+def as_lines(value: Any) -> list[str]:
+    """A text line by line; anything else, and text that is JSON, as indented JSON."""
+    parsed = parsed_json(value)
+    if isinstance(parsed, dict | list) or not isinstance(value, str):
+        value = json.dumps(parsed, ensure_ascii=False, indent=2, default=_plain)
+    return text_lines(value)
+
+
+def text_lines(text: str) -> list[str]:
+    return harmless(text).expandtabs(4).splitlines() or [""]
+
+
+def parsed_json(value: Any) -> Any:
+    """What a text of JSON holds; None if it is not JSON. A value that is no text is returned as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None

@@ -1,18 +1,19 @@
-"""A tree of things to tell, and how it is drawn in plain lines."""
+"""A tree of text lines: what every rendering of a trace is made from."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agent.tracing.render.text import clipped, width
 from memory.spans import Span
 
 Tone = Literal["plain", "strong", "good", "bad", "warning", "faint"]
-"""What a line is like, for whoever can colour it."""
+"""How a line may be coloured."""
 
 
 @dataclass(slots=True)
 class Node:
-    """One thing, with what belongs to it. All texts are harmless."""
+    """One line, and what belongs below it. All texts are harmless."""
 
     text: str
     tone: Tone = "plain"
@@ -20,7 +21,7 @@ class Node:
     block: Sequence[str] = ()
     """Lines below it that are shown as they are."""
     span: Span | None = None
-    """What it tells of, for whoever shows when it happened."""
+    """The span it stands for, for renderings that show times."""
 
     def add(self, text: str, tone: Tone = "plain", block: Sequence[str] = ()) -> "Node":
         self.nodes.append(Node(text, tone, block=block))
@@ -30,16 +31,20 @@ class Node:
 @dataclass(frozen=True, slots=True)
 class Line:
     branch: str
-    """What leads to it: ``│  ├─ ``."""
+    """The lines of the tree before the text: ``│  ├─ ``."""
     text: str
     tone: Tone = "plain"
 
     def __str__(self) -> str:
         return f"{self.branch}{self.text}".rstrip()
 
+    def fitting(self, columns: int) -> "Line":
+        """Cut to the width of a terminal."""
+        return Line(self.branch, clipped(self.text, max(10, columns - width(self.branch))), self.tone)
+
 
 def drawn(node: Node) -> Iterator[Line]:
-    """The node's own line, then what is below it."""
+    """The node and everything below it."""
     yield Line("", node.text, node.tone)
     yield from _below(node, "")
 
@@ -51,3 +56,12 @@ def _below(node: Node, before: str) -> Iterator[Line]:
         last = place == len(node.nodes)
         yield Line(f"{before}{'└─ ' if last else '├─ '}", inner.text, inner.tone)
         yield from _below(inner, f"{before}{'   ' if last else '│  '}")
+
+
+def aligned(rows: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
+    """Rows of cells as lines, column under column."""
+    widths = [max(width(row[at]) for row in rows) for at in range(len(rows[0]))]
+    return [
+        gap.join(cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -15,7 +15,7 @@ from agents.testing import assistant_message
 from agent import Companion
 from agent.surfaces.cli.log import events
 from agent.tracing import recorder
-from agent.tracing.store import Wanted
+from agent.tracing.store import TraceFilter
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import Incoming
 from memory.audience import Audience, Place
@@ -168,7 +168,7 @@ def holding(folder: Path, word: bytes) -> list[Path]:
 
 async def said_by(pet: Companion) -> list[str | None]:
     await pet.components.recorder.flush()
-    return [one.user for one in await pet.traces.list(Wanted(kinds=frozenset()), pet.clock(), 100)]
+    return [one.user for one in await pet.traces.list(TraceFilter(kinds=frozenset()), pet.clock(), 100)]
 
 
 async def test_traces_of_a_person_and_of_the_places_where_they_spoke_go(
@@ -213,7 +213,7 @@ async def test_what_is_being_recorded_of_them_goes_too(
     await pet.settle()
 
     assert receipt.verified
-    traces = await pet.traces.list(Wanted(), pet.clock())
+    traces = await pet.traces.list(TraceFilter(), pet.clock())
     assert [(one.user, one.said) for one in traces] == [("ben", "I ski as well")]
 
 
@@ -232,7 +232,7 @@ async def test_a_turn_in_another_process_does_not_bring_its_trace_back(open_pet:
     await turn
     await pet.settle()
 
-    assert await other.traces.count(Wanted()) == 0
+    assert await other.traces.count(TraceFilter()) == 0
 
 
 async def test_an_erasure_says_so_where_the_traces_are_out_of_reach(
@@ -263,7 +263,7 @@ async def test_old_traces_go_by_themselves(open_pet: OpenPet, clock: Any) -> Non
     clock.advance(days=1.5)
 
     assert await pet.prune_traces() == 1
-    assert [one.said for one in await pet.traces.list(Wanted(), clock())] == ["hello again"]
+    assert [one.said for one in await pet.traces.list(TraceFilter(), clock())] == ["hello again"]
 
 
 # Work of others.

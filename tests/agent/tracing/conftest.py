@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from agent import Companion
-from agent.tracing.store import Wanted
+from agent.tracing.store import TraceFilter
 from agent.tracing.trace import Trace
 from memory.spans import Span
 
-EVERY = Wanted(kinds=frozenset())
+EVERY = TraceFilter(kinds=frozenset())
 
 Looked = Callable[..., Awaitable[Trace]]
 

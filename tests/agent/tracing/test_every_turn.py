@@ -13,7 +13,7 @@ from scripted_server import Call, Fail, Hang, Raw, Refuse, Say, ScriptedServer, 
 
 from agent import Companion
 from agent.errors import BadInput, ModelError
-from agent.tracing.store import Wanted
+from agent.tracing.store import TraceFilter
 from agent.tracing.trace import Trace
 from memory.errors import StoreUnavailable
 from memory.spans import recorded_id
@@ -369,4 +369,4 @@ async def test_a_look_back_in_which_nothing_happened_leaves_no_trace(open_pet: A
     pet = await open_pet(look_back="off")
     await pet.respond("hello", user="ana")
     await pet.settle()
-    assert await pet.traces.count(Wanted(kinds=frozenset())) == 1
+    assert await pet.traces.count(TraceFilter(kinds=frozenset())) == 1

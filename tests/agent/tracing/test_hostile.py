@@ -12,13 +12,13 @@ import pytest
 from agent.surfaces.cli.traces_diff import difference_lines
 from agent.surfaces.cli.traces_lines import cells
 from agent.tracing.compare import differences
-from agent.tracing.export import Told, exported, summary_json, trace_json
+from agent.tracing.export import exported, summary_json, trace_json
 from agent.tracing.redact import Redaction
-from agent.tracing.render.full import shown_whole
-from agent.tracing.render.overview import SCREEN, shown
+from agent.tracing.render.full import full_lines
+from agent.tracing.render.overview import SCREEN, overview_lines
 from agent.tracing.render.text import clipped, harmless, json_text, one_line, width
-from agent.tracing.serialization import Subject, Writing, read_trace
-from agent.tracing.trace import Trace
+from agent.tracing.serialization import Serializer, Subject, read_trace
+from agent.tracing.trace import Trace, TraceWithJobs
 from memory.spans import Recording, Span
 
 EVIL = "<script>alert(1)</script>\x1b[2J\x1b]0;owned\x07\u202etxt.exe\u2066\ud83d\x9b31m``` ```` \r\n\tEND"
@@ -55,7 +55,7 @@ def hostile(said: str = EVIL) -> Trace:
     recorded = Recording("trace_" + "ab" * 16, root)
     recorded.open = False
     about = Subject("turn", NOW, said, "place:%3Cb%3E%1B", said, said, said, said)
-    trace = read_trace(*Writing("full", Redaction(), {}, "cli", said).written(recorded, about))
+    trace = read_trace(*Serializer("full", Redaction(), {}, "cli", said).serialize(recorded, about))
     return replace(trace, made_by={"versions": {"hachi": said}, "prompts": {said: said}})
 
 
@@ -74,13 +74,13 @@ class Tags(html.parser.HTMLParser):
 
 
 def test_on_a_terminal_nothing_is_done(evil: Trace) -> None:
-    for lines in (shown(evil, [evil]), shown_whole(evil, [evil])):
+    for lines in (overview_lines(evil, [evil]), full_lines(evil, [evil])):
         for line in lines:
             assert not HARMFUL.search(str(line))
             assert "\n" not in str(line)
-    assert len(shown(evil)) <= SCREEN
-    assert max(width(str(line)) for line in shown(evil)) < 400
-    assert any(r"\x1b[2J" in str(line) and r"\u202e" in str(line) for line in shown(evil))
+    assert len(overview_lines(evil)) <= SCREEN
+    assert max(width(str(line)) for line in overview_lines(evil)) < 400
+    assert any(r"\x1b[2J" in str(line) and r"\u202e" in str(line) for line in overview_lines(evil))
     assert not any(HARMFUL.search(cell) or "\n" in cell for cell in cells(evil.summary, NOW))
 
 
@@ -92,7 +92,7 @@ def test_a_difference_is_told_harmlessly(evil: Trace) -> None:
 
 
 def test_json_can_be_printed_and_reads_as_it_was(evil: Trace) -> None:
-    text = json_text(trace_json(Told(evil, [evil])))
+    text = json_text(trace_json(TraceWithJobs(evil, [evil])))
     assert not HARMFUL.search(text)
     read = json.loads(text)
     assert read["root"]["data"]["incoming"]["text"] == EVIL
@@ -101,7 +101,7 @@ def test_json_can_be_printed_and_reads_as_it_was(evil: Trace) -> None:
 
 
 def test_a_page_has_no_tag_but_its_own_and_may_load_nothing(evil: Trace) -> None:
-    page = exported([Told(evil, [evil]), Told(evil)], "html")
+    page = exported([TraceWithJobs(evil, [evil]), TraceWithJobs(evil)], "html")
     tags = Tags()
     tags.feed(page)
     ours = "html head meta title style body article h1 p ul li details summary span i pre"
@@ -116,14 +116,14 @@ def test_a_page_has_no_tag_but_its_own_and_may_load_nothing(evil: Trace) -> None
 
 
 def test_a_fence_of_markdown_is_longer_than_any_inside(evil: Trace) -> None:
-    text = exported([Told(evil)], "md")
+    text = exported([TraceWithJobs(evil)], "md")
     fences = [line for line in text.splitlines() if re.fullmatch(r"`{3,}(text)?", line)]
     assert [len(fence.removesuffix("text")) for fence in fences] == [5] * 4
     assert not HARMFUL.search(text)
 
 
 def test_otlp_is_plain_unicode(evil: Trace) -> None:
-    text = exported([Told(evil)], "otlp")
+    text = exported([TraceWithJobs(evil)], "otlp")
     assert not HARMFUL.search(text)
     json.dumps(json.loads(text), ensure_ascii=False).encode()  # raises where half a character is left
 

@@ -12,7 +12,7 @@ from scripted_server import Call, Hang, ScriptedServer, answer
 from agent import Companion
 from agent.tracing import recorder
 from agent.tracing.recorder import Recorder
-from agent.tracing.store import Wanted
+from agent.tracing.store import TraceFilter
 from agent.tracing.trace import Trace
 from agent.types import Incoming
 from memory.errors import StoreUnavailable
@@ -24,7 +24,7 @@ PetAt = Callable[..., Awaitable[Companion]]
 Looked = Callable[..., Awaitable[Trace]]
 Rows = Callable[..., list[dict[str, Any]]]
 
-EVERY = Wanted(kinds=frozenset())
+EVERY = TraceFilter(kinds=frozenset())
 
 
 async def recorder_of(pet: Companion) -> Recorder:
@@ -64,7 +64,7 @@ async def test_what_could_not_be_written_is_written_once_the_store_is_back(
     open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     pet = await open_pet()
-    monkeypatch.setattr(recorder, "AWAY", 0.05)
+    monkeypatch.setattr(recorder, "RETRY_AFTER", 0.05)
     real = pet.traces.write
     away(pet, monkeypatch, StoreUnavailable("the server has gone"))
     ids = {await turn(pet) for _ in range(3)}
@@ -84,8 +84,8 @@ async def test_nobody_waits_long_for_a_store_that_does_not_answer(
     open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pet = await open_pet()
-    monkeypatch.setattr(recorder, "PATIENCE", 0.1)
-    monkeypatch.setattr(recorder, "WRITING", 0.3)
+    monkeypatch.setattr(recorder, "FLUSH_TIMEOUT", 0.1)
+    monkeypatch.setattr(recorder, "WRITE_TIMEOUT", 0.3)
 
     async def stuck(*_: Any, **__: Any) -> int:
         return await asyncio.Event().wait() and 0
@@ -220,7 +220,7 @@ async def test_a_thousand_turns_at_once_are_all_written(open_pet: OpenPet) -> No
 async def test_beyond_its_bounds_the_oldest_go_and_the_log_says_how_many(
     open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(recorder, "MOST_WAITING", 10)
+    monkeypatch.setattr(recorder, "MAX_WAITING", 10)
     pet = await open_pet()
     ids = [await turn(pet) for _ in range(25)]
     await (await recorder_of(pet)).close()
@@ -259,7 +259,7 @@ async def test_a_turn_that_goes_on_is_written_ever_more_seldom(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder, "PAUSE", 0.01)
-    monkeypatch.setattr(recorder, "GOES_ON", 0.05)
+    monkeypatch.setattr(recorder, "REWRITE_AFTER", 0.05)
     pet = await pet_at(first_way)
     real, writes = pet.traces.write, []
 

@@ -9,16 +9,16 @@ import pytest
 
 from agent.errors import BadInput
 from agent.tracing.redact import Redaction
-from agent.tracing.serialization import Subject, Writing
-from agent.tracing.store import Traces, Wanted, process
+from agent.tracing.serialization import Serializer, Subject
+from agent.tracing.store import TraceFilter, Traces, this_process
 from agent.tracing.trace import Summary
 from memory.errors import NotFound
 from memory.spans import Recording, Span
 from memory.sql.engine import Database
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-EVERY = Wanted(kinds=frozenset())
-WRITING = Writing("full", Redaction(), {"tools": {"remember": {"description": "…"}}}, "python", process())
+EVERY = TraceFilter(kinds=frozenset())
+SERIALIZER = Serializer("full", Redaction(), {"tools": {"remember": {}}}, "python", this_process())
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -47,7 +47,7 @@ def made(number: int, *, ended: bool = True, root: Span | None = None, **about: 
     recorded.open = not ended
     if ended and recorded.root.took is None:
         recorded.root.took = 1.0
-    return WRITING.written(recorded, Subject(**usual | about))
+    return SERIALIZER.serialize(recorded, Subject(**usual | about))
 
 
 def tool(name: str, *, ok: bool = True) -> Span:
@@ -55,33 +55,33 @@ def tool(name: str, *, ok: bool = True) -> Span:
 
 
 async def ids(traces: Traces, **wanted: Any) -> list[int]:
-    return [int(one.id[6:], 16) for one in await traces.list(Wanted(**wanted), NOW)]
+    return [int(one.id[6:], 16) for one in await traces.list(TraceFilter(**wanted), NOW)]
 
 
 async def test_what_is_written_is_read_again(traces: Traces) -> None:
     root = Span("turn", data={"incoming": {"text": "half \ud83d, 茶"}}, spans=[Span("scene", at=0.25)])
     summary, body = made(1, root=root)
-    await traces.write([(summary, body)], NOW, made_by=(WRITING.maker, WRITING.made_by))
+    await traces.write([(summary, body)], NOW, made_by=(SERIALIZER.made_by_key, SERIALIZER.made_by))
 
     trace = await Traces(traces._database).get(id_of(1), NOW)
 
     assert trace.summary == summary
     assert trace.root == root
-    assert trace.made_by == WRITING.made_by
+    assert trace.made_by == SERIALIZER.made_by
 
 
 async def test_written_anew_it_is_one_and_keeps_its_place(traces: Traces) -> None:
     await traces.write([made(1, ended=False)], NOW)
     await traces.write([made(2)], NOW)
-    await traces.write([made(1)], NOW, known={id_of(1)})
-    found = await traces.list(Wanted(), NOW)
+    await traces.write([made(1)], NOW, stored={id_of(1)})
+    found = await traces.list(TraceFilter(), NOW)
     assert [(one.id, one.status) for one in found] == [(id_of(2), "ok"), (id_of(1), "ok")]
 
 
 async def test_what_was_taken_away_meanwhile_is_not_written_anew(traces: Traces) -> None:
     await traces.write([made(1, ended=False), made(2, ended=False)], NOW)
     await traces.prune(NOW + timedelta(seconds=1))
-    assert await traces.write([made(1), made(3)], NOW, known={id_of(1)}) == 1
+    assert await traces.write([made(1), made(3)], NOW, stored={id_of(1)}) == 1
     assert await ids(traces) == [3]
 
 
@@ -110,15 +110,15 @@ async def test_a_list_is_of_what_is_wanted(traces: Traces) -> None:
     assert await ids(traces, text="%") == [3]
     assert await ids(traces, since=NOW - timedelta(hours=1)) == [6, 3, 2, 1]
     assert await ids(traces, slower=5.0) == [3]
-    assert await traces.count(Wanted(user="ben", failed=True)) == 2
+    assert await traces.count(TraceFilter(user="ben", failed=True)) == 2
 
 
 async def test_a_list_goes_on_below_the_last(traces: Traces) -> None:
     await traces.write([made(number) for number in range(1, 8)], NOW)
-    first = await traces.list(Wanted(), NOW, 3)
-    rest = await traces.list(Wanted(), NOW, 3, before=first[-1].id)
+    first = await traces.list(TraceFilter(), NOW, 3)
+    rest = await traces.list(TraceFilter(), NOW, 3, before=first[-1].id)
     assert [one.id for one in (*first, *rest)] == [id_of(number) for number in (7, 6, 5, 4, 3, 2)]
-    assert len([one async for one in traces.each(Wanted(), NOW)]) == 7
+    assert len([one async for one in traces.each(TraceFilter(), NOW)]) == 7
 
 
 async def test_one_is_found_by_the_beginning_of_its_id(traces: Traces) -> None:
@@ -141,15 +141,17 @@ async def test_of_no_traces_the_last_is_none(traces: Traces) -> None:
 
 
 async def test_one_whose_process_is_gone_was_killed(traces: Traces) -> None:
-    host = process().rpartition(":")[0]
+    host = this_process().rpartition(":")[0]
     alive = made(1, ended=False)[0]
-    for number, where in enumerate((f"{host}:999999999-1", f"{host}:1-1", "elsewhere:1-1", process()), 2):
-        writing = Writing("full", Redaction(), {}, "python", where)
+    for number, where in enumerate(
+        (f"{host}:999999999-1", f"{host}:1-1", "elsewhere:1-1", this_process()), 2
+    ):
+        serializer = Serializer("full", Redaction(), {}, "python", where)
         recorded = Recording(id_of(number), Span("turn"))
-        await traces.write([writing.written(recorded, Subject("turn", NOW, "ana"))], NOW)
+        await traces.write([serializer.serialize(recorded, Subject("turn", NOW, "ana"))], NOW)
     assert alive.status == "running"
 
-    found = {one.id: one.status for one in await traces.list(Wanted(), NOW)}
+    found = {one.id: one.status for one in await traces.list(TraceFilter(), NOW)}
     assert found == {
         id_of(2): "killed",
         id_of(3): "killed",  # its number is another's now
@@ -157,8 +159,8 @@ async def test_one_whose_process_is_gone_was_killed(traces: Traces) -> None:
         id_of(5): "running",
     }
     later = NOW + timedelta(minutes=16)
-    assert {one.status for one in await traces.list(Wanted(), later)} == {"killed"}
-    assert id_of(5) not in {one.id for one in await traces.list(Wanted(failed=True), NOW)}
+    assert {one.status for one in await traces.list(TraceFilter(), later)} == {"killed"}
+    assert id_of(5) not in {one.id for one in await traces.list(TraceFilter(failed=True), NOW)}
 
 
 async def test_pruning_takes_what_began_before(traces: Traces) -> None:

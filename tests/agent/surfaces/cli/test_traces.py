@@ -278,8 +278,8 @@ async def test_a_turn_that_goes_on_is_told_again_when_it_ends(tmp_path):
     from datetime import UTC, datetime
 
     from agent.tracing.redact import Redaction
-    from agent.tracing.serialization import Subject, Writing
-    from agent.tracing.store import Traces, Wanted, process
+    from agent.tracing.serialization import Serializer, Subject
+    from agent.tracing.store import TraceFilter, Traces, this_process
     from memory.spans import Recording, Span
     from memory.sql.engine import Database
 
@@ -291,12 +291,12 @@ async def test_a_turn_that_goes_on_is_told_again_when_it_ends(tmp_path):
     async def write(number, ended, pid):
         recorded = Recording(f"trace_{number:032x}", Span("turn"))
         recorded.open = not ended
-        by = Writing("full", Redaction(), {}, "cli", pid)
-        await traces.write([by.written(recorded, Subject("turn", now, None, said=str(number)))], now)
+        by = Serializer("full", Redaction(), {}, "cli", pid)
+        await traces.write([by.serialize(recorded, Subject("turn", now, None, said=str(number)))], now)
 
-    here, killed = process(), f"{process().rpartition(':')[0]}:{gone.pid}-0"
+    here, killed = this_process(), f"{this_process().rpartition(':')[0]}:{gone.pid}-0"
     await write(1, True, here)
-    following = traces_tail.followed(traces, Wanted(), 1, pause=0.01)
+    following = traces_tail.followed(traces, TraceFilter(), 1, pause=0.01)
     heard = []
     try:
         async with asyncio.timeout(20):

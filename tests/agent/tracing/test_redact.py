@@ -15,7 +15,7 @@ from agent import Companion
 from agent.errors import ModelError
 from agent.settings import Settings
 from agent.tracing.redact import REDACTED, SECRETS, Redaction
-from agent.tracing.serialization import Subject, Writing, read_trace
+from agent.tracing.serialization import Serializer, Subject, read_trace
 from agent.tracing.setup import redaction_of
 from agent.tracing.trace import Trace
 from memory.spans import Recording, Span
@@ -175,12 +175,12 @@ async def test_a_turn_without_secrets_is_written_as_it_was(
 
 def test_a_secret_at_the_edge_of_what_a_row_shows_does_not_show_in_part() -> None:
     said = "x" * 190 + f" sk-proj-{LONG}"
-    summary, _ = writing("redacted").written(ended(Span("turn")), subject(said=said))
+    summary, _ = writing("redacted").serialize(ended(Span("turn")), subject(said=said))
     assert summary.said == ("x" * 190 + f" {REDACTED}")[:200]
 
 
-def writing(content: Any) -> Writing:
-    return Writing(content, Redaction(), {"tools": {"remember": {}}}, "python", "host:1")
+def writing(content: Any) -> Serializer:
+    return Serializer(content, Redaction(), {"tools": {"remember": {}}}, "python", "host:1")
 
 
 def subject(**given: Any) -> Subject:
@@ -223,7 +223,7 @@ def test_without_content_no_word_of_what_was_said_is_written(said: list[str], na
     tool.spans.append(search)
     root = Span("turn", data={name: said[4]}, spans=[tool], error=f"ModelError: {said[5]}")
 
-    summary, body = writing("none").written(ended(root), subject(said=said[0], reply=said[1]))
+    summary, body = writing("none").serialize(ended(root), subject(said=said[0], reply=said[1]))
 
     whole = f"{summary} {zlib.decompress(body).decode()}"
     assert not [word for word in said if word in whole]

@@ -8,8 +8,8 @@ from scripted_server import Call, Fail, Hang, Say, ScriptedServer, answer
 
 from agent import Companion
 from agent.errors import ModelError
-from agent.tracing.render.full import shown_whole
-from agent.tracing.render.overview import SCREEN, shown
+from agent.tracing.render.full import full_lines
+from agent.tracing.render.overview import SCREEN, overview_lines
 from agent.tracing.render.text import when
 from agent.tracing.trace import Trace
 
@@ -21,7 +21,7 @@ async def on_screen(pet: Companion, last: Looked) -> str:
     """What `show last` prints."""
     await pet.settle()
     trace = await last(pet)
-    lines = shown(trace, await pet.traces.after(trace.id, pet.clock()))
+    lines = overview_lines(trace, await pet.traces.after(trace.id, pet.clock()))
     assert len(lines) <= SCREEN
     return "\n".join(map(str, lines))
 
@@ -79,7 +79,7 @@ async def test_a_model_that_does_not_answer_in_time(
     text = await on_screen(pet, last)
     assert "error" in text.splitlines()[0]
     assert text.count("✗ call") == 2
-    assert "⚠ 1 call failed and was made again" in text
+    assert "⚠ 1 call failed and was retried" in text
     assert f"✗ the turn failed: ModelUnavailable: {raised.value}" in text
     assert "reply" not in text
 
@@ -137,7 +137,7 @@ async def test_with_no_content_it_is_told_what_was_done(
     await pet.respond("my secret question", user="ana")
 
     text = await on_screen(pet, last)
-    whole = "\n".join(map(str, shown_whole(await last(pet))))
+    whole = "\n".join(map(str, full_lines(await last(pet))))
     for words in ("secret", "cats", "Hidden"):
         assert words not in text + whole
     assert "call 2  tiny  10→5 tokens" in text
@@ -152,7 +152,7 @@ async def test_all_of_it_shows_what_the_model_got_and_gave(
 
     await pet.respond("what do I love?", user="ana")
 
-    text = "\n".join(map(str, shown_whole(await last(pet))))
+    text = "\n".join(map(str, full_lines(await last(pet))))
     assert "system message, rules" in text
     for line in server.asked[1].system.splitlines():
         assert line in text
@@ -173,7 +173,7 @@ async def test_candidates_are_a_table_that_says_why_each_was_left_out(
 
     await pet.respond("tell me", user="ana")
 
-    lines = [str(line) for line in shown_whole(await last(pet))]
+    lines = [str(line) for line in full_lines(await last(pet))]
     [head] = [line for line in lines if "score" in line and "lanes" in line]
     table = lines[lines.index(head) + 1 :]
     assert "✓" in table[0]

@@ -1,6 +1,9 @@
-"""Traces sent on to a collector: one that listens on 127.0.0.1 and reads what it is sent."""
+"""Traces as OpenTelemetry spans, sent to a collector on 127.0.0.1 or written as OTLP/JSON."""
 
+import base64
 import gzip
+import json
+import socket
 import subprocess
 import sys
 import threading
@@ -11,13 +14,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+from opentelemetry.proto.trace.v1 import trace_pb2
 from scripted_server import Call, Fail, ScriptedServer, answer
 
 from agent import Companion, Settings
 from agent.errors import ModelError, SettingsError
-from agent.tracing.store import Wanted
+from agent.tracing.opentelemetry import (
+    attributes_of,
+    error_type,
+    operation_of,
+    otlp_json,
+    pseudonym,
+    span_name,
+)
+from agent.tracing.store import TraceFilter
+from memory.spans import Span
 
 PetAt = Callable[..., Awaitable[Companion]]
 
@@ -31,7 +44,7 @@ class Collector(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
-        self.spans: list[Span] = []
+        self.spans: list[trace_pb2.Span] = []
         self.resources: list[dict[str, str]] = []
         self.whole = b""
 
@@ -39,7 +52,7 @@ class Collector(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
-    def named(self, name: str) -> list[Span]:
+    def named(self, name: str) -> list[trace_pb2.Span]:
         return [span for span in self.spans if span.name == name]
 
 
@@ -76,7 +89,7 @@ def collector() -> Iterator[Collector]:
         thread.join()
 
 
-def attributes(span: Span) -> dict[str, Any]:
+def attributes(span: trace_pb2.Span) -> dict[str, Any]:
     return {one.key: getattr(one.value, str(one.value.WhichOneof("value"))) for one in span.attributes}
 
 
@@ -102,7 +115,7 @@ async def test_a_turn_arrives_as_spans_with_the_conventions_names(
     assert attributes(root)["hachi.trace.id"] == reply.trace_id
     first, second = collector.named("chat tiny")
     assert {first.parent_span_id, second.parent_span_id} == {root.span_id}
-    assert first.kind == Span.SpanKind.SPAN_KIND_CLIENT
+    assert first.kind == trace_pb2.Span.SPAN_KIND_CLIENT
     told = attributes(first)
     assert told["gen_ai.operation.name"] == "chat"
     assert (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"]) == (10, 5)
@@ -117,7 +130,7 @@ async def test_a_turn_arrives_as_spans_with_the_conventions_names(
     for span in collector.spans:
         assert span.trace_id == root.trace_id
         assert began <= span.start_time_unix_nano <= span.end_time_unix_nano <= root.end_time_unix_nano
-        assert span.status.code == Status.STATUS_CODE_UNSET
+        assert span.status.code == trace_pb2.Status.STATUS_CODE_UNSET
     trace = await pet.traces.get(reply.trace_id, pet.clock())
     [recorded] = trace.spans("tool")
     took = (tool.end_time_unix_nano - tool.start_time_unix_nano) / 1e9
@@ -140,7 +153,7 @@ async def test_a_fault_is_told_with_its_kind(
 
     [root] = collector.named("invoke_agent hachi")
     [tool] = collector.named("execute_tool search_memories")
-    assert root.status.code == tool.status.code == Status.STATUS_CODE_ERROR
+    assert root.status.code == tool.status.code == trace_pb2.Status.STATUS_CODE_ERROR
     assert attributes(root)["error.type"] == "ModelRejected"
     assert "ModelRejected" in root.status.message
     assert attributes(tool)["error.type"] == "tool_error"
@@ -218,7 +231,7 @@ async def test_a_collector_that_is_away_keeps_nobody_waiting(
     for _ in range(3):
         assert (await pet.respond("hello", user="ana")).message == "Hi."
     await pet.settle()
-    assert await pet.traces.count(Wanted()) == 3
+    assert await pet.traces.count(TraceFilter()) == 3
     await sent(pet)
     assert time.monotonic() - began < 8
 
@@ -226,8 +239,6 @@ async def test_a_collector_that_is_away_keeps_nobody_waiting(
 async def test_a_collector_that_does_not_answer_keeps_nobody_waiting(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import socket
-
     monkeypatch.setattr("agent.tracing.opentelemetry.SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         pet = await pet_at(first_way, otlp_endpoint=f"http://127.0.0.1:{deaf.getsockname()[1]}")
@@ -269,3 +280,114 @@ def test_nothing_of_it_is_imported_where_nobody_asks(home: Path) -> None:
         [sys.executable, "-c", look], env=environment, capture_output=True, text=True, check=True, cwd=root
     )
     assert ran.stdout.strip() == "[]"
+
+
+async def test_the_json_is_what_a_collector_reads(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way, look_back="off")
+    server.script(Call("nothing"), answer("Tea.", {"content": "Ana likes tea"}))
+    reply = await pet.respond("what do I drink?", user="ana", place="acme/general", settle=True)
+    await (await pet.house()).recorder.flush()
+    whole = await pet.traces.get_with_jobs(reply.trace_id, pet.clock())
+
+    value = json.loads(json.dumps(otlp_json([whole.trace, *whole.jobs])))
+    assert [span["traceId"] for span in _json_spans(value)][:1] == [whole.trace.id.removeprefix("trace_")]
+    for span in _json_spans(value):  # hexadecimal in OTLP's JSON, base64 in protobuf's
+        for place in (span, *span.get("links", ())):
+            for name in {"traceId", "spanId", "parentSpanId"} & place.keys():
+                place[name] = base64.b64encode(bytes.fromhex(place[name])).decode()
+    read = ParseDict(value, ExportTraceServiceRequest())  # raises where a field is unknown
+    [scope] = read.resource_spans[0].scope_spans
+    root, *others = scope.spans
+    assert len(scope.spans) == sum(len(list(trace.spans())) for trace in (whole.trace, *whole.jobs))
+    assert root.name == "invoke_agent hachi"
+    told = attributes(root)
+    assert told["hachi.place"] == "place:acme/general"
+    assert told["hachi.status"] == "tool_error"
+    assert told["gen_ai.usage.input_tokens"] == 20
+    assert told["enduser.pseudo.id"] == pseudonym("ana") != pseudonym("ben")
+    assert "ana" not in pseudonym("ana")
+    failed = [span.name for span in scope.spans if span.status.code == trace_pb2.Status.STATUS_CODE_ERROR]
+    assert failed == ["execute_tool nothing"]
+    [stored] = [span for span in others if span.name == "store_memories"]
+    assert stored.links[0].span_id == root.span_id
+
+
+def _json_spans(value: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = value["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("span", "name"),
+    [
+        (Span("turn"), "invoke_agent hachi"),
+        (Span("call", "gpt-5-mini"), "chat gpt-5-mini"),
+        (Span("tool", "remember"), "execute_tool remember"),
+        (Span("search"), "search_memory memories"),
+        (Span("documents"), "retrieval documents"),
+        (Span("look_back"), "look_back"),
+        (Span("decision"), "upsert_memory memories"),
+        (Span("answer"), "answer"),
+        (Span("new"), "new"),
+    ],
+)
+def test_every_kind_of_span_has_a_name_and_attributes_even_without_data(span: Span, name: str) -> None:
+    assert span_name(span) == name
+    found = attributes_of(span)
+    assert found["gen_ai.operation.name"]
+    assert all(isinstance(value, str | int | float | bool | list) for value in found.values())
+
+
+@pytest.mark.parametrize(
+    ("actions", "operation"),
+    [
+        (["add", "add"], "create_memory"),
+        (["replace", "merge"], "update_memory"),
+        (["add", "replace"], "upsert_memory"),
+        (["ignore"], "upsert_memory"),
+    ],
+)
+def test_a_decision_is_named_by_what_was_decided(actions: list[str], operation: str) -> None:
+    decisions = [{"action": action, "id": "m1", "content": "tea"} for action in actions]
+    assert operation_of(Span("decision", data={"decisions": decisions})) == operation
+
+
+def test_a_call_has_its_model_tokens_and_texts() -> None:
+    asked = [
+        {"role": "user", "content": "cats?"},
+        {"type": "function_call", "call_id": "c1", "name": "search_memories", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "none"},
+    ]
+    said = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]}]
+    request = {"system": "Be kind.", "input": asked, "settings": {"temperature": 0.2, "extra_args": {}}}
+    usage = {"input": 120, "output": 9, "cached": 100}
+    found = attributes_of(
+        Span("call", "gpt", data={"request": request, "output": said, "usage": usage, "first": 0.5})
+    )
+    assert found["gen_ai.request.model"] == "gpt"
+    assert found["gen_ai.usage.cache_read.input_tokens"] == 100
+    assert found["gen_ai.request.temperature"] == 0.2
+    assert found["gen_ai.response.time_to_first_chunk"] == 0.5
+    system, messages, [answered] = (
+        json.loads(found[f"gen_ai.{name}"])
+        for name in ("system_instructions", "input.messages", "output.messages")
+    )
+    assert system == [{"type": "text", "content": "Be kind."}]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
+    assert answered["parts"] == [{"type": "text", "content": "Yes."}]
+
+
+def test_what_was_found_is_listed_with_its_score() -> None:
+    candidates = [{"id": "m1", "content": "Ana skis"}, {"id": "m2", "content": "no", "left_out": "far"}]
+    span = Span("search", data={"query": "ski", "candidates": candidates, "found": [["m1", 0.5]]})
+    found = attributes_of(span)
+    assert json.loads(found["gen_ai.memory.records"]) == [{"id": "m1", "score": 0.5, "content": "Ana skis"}]
+    assert found["gen_ai.memory.record.count"] == 1
+
+
+def test_an_error_has_the_name_of_its_exception() -> None:
+    assert error_type(Span("call", error="TimeoutError: no word")) == "TimeoutError"
+    assert error_type(Span("tool", data={"ok": False})) == "tool_error"
+    assert error_type(Span("tool", data={"ok": True})) is None

@@ -9,18 +9,18 @@ from scripted_server import Call, Fail, ScriptedServer, answer
 
 from agent import Companion
 from agent.errors import ModelError
-from agent.tracing.stats import Price, figures, percentile
-from agent.tracing.store import Wanted
+from agent.tracing.stats import Price, percentile, stats_of
+from agent.tracing.store import TraceFilter
 from agent.tracing.trace import Usage
 
 PetAt = Callable[..., Awaitable[Companion]]
-EVERY = Wanted(kinds=frozenset())
+EVERY = TraceFilter(kinds=frozenset())
 
 
 async def test_tools_and_models_are_counted_with_their_errors(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, rows: Any
 ) -> None:
-    pet = await pet_at(first_way, model_retries=0)
+    pet = await pet_at(first_way, model_retries=0, look_back="off")
     search = Call("search_memories", {"query": "tea"})
     server.script([search, Call("nothing")], answer("Tea."), Fail(500))
     await pet.respond("tea?", user="ana")
@@ -28,7 +28,7 @@ async def test_tools_and_models_are_counted_with_their_errors(
         await pet.respond("coffee?", user="ana")
     await pet.components.recorder.flush()
 
-    found = (await figures(pet.traces, EVERY, pet.clock())).json({"tiny": Price(1.0, 2.0)})
+    found = (await stats_of(pet.traces, EVERY, pet.clock())).json({"tiny": Price(1.0, 2.0)})
 
     assert found["turns"]["calls"] == 2
     assert found["turns"]["statuses"] == {"tool_error": 1, "error": 1}
@@ -37,8 +37,8 @@ async def test_tools_and_models_are_counted_with_their_errors(
     model = found["models"]["tiny"]
     assert (model["calls"], model["errors"], model["input"], model["output"]) == (3, 1, 20, 10)
     assert model["cost"] == pytest.approx((20 * 1.0 + 10 * 2.0) / 1_000_000)
-    later = Wanted(since=pet.clock() + timedelta(hours=1), kinds=frozenset())
-    assert (await figures(pet.traces, later, pet.clock())).turns.calls == 0
+    later = TraceFilter(since=pet.clock() + timedelta(hours=1), kinds=frozenset())
+    assert (await stats_of(pet.traces, later, pet.clock())).turns.calls == 0
 
 
 async def test_a_trace_that_cannot_be_read_is_left_out(
@@ -50,7 +50,7 @@ async def test_a_trace_that_cannot_be_read_is_left_out(
         await pet.respond(text, user="ana")
     await pet.components.recorder.flush()
     rows("UPDATE trace_bodies SET body = x'00' WHERE trace_id IN (SELECT id FROM traces WHERE said = 'one')")
-    assert (await figures(pet.traces, Wanted(), pet.clock())).turns.calls == 1
+    assert (await stats_of(pet.traces, TraceFilter(), pet.clock())).turns.calls == 1
 
 
 def test_a_percentile_is_one_of_the_values() -> None:

@@ -1,0 +1,178 @@
+"""Each kind of span as a node: what happened, how it ended and how long it took, in a line or a few."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agent.tracing.render.text import count, duration, json_text, one_line, parsed_json, quoted, tokens
+from agent.tracing.render.tree import Node
+from agent.tracing.trace import as_mapping, call_usage, mappings, read_data, scored_ids, tool_failed
+from memory.spans import Span
+
+TEXT = 90
+"""Columns of a text within a line."""
+
+
+def span_node(span: Span, hits: int = 0) -> Node:
+    """A span without those inside it. `hits` limits how many results of a search are shown."""
+    node = _NODES.get(span.kind, _other_node)(span, hits)
+    node.span = span
+    if span.error and span.kind != "tool":
+        node.text, node.tone = f"✗ {node.text}  {one_line(span.error, TEXT)}", "bad"
+    return node
+
+
+def call_node(span: Span, number: int) -> Node:
+    usage, first = call_usage(span), span.data.get("first")
+    cached = f" ({usage.cached} cached)" if usage.cached else ""
+    counted = f"{tokens(usage)} tokens{cached}" if tokens(usage) else ""
+    streamed = f"first word after {duration(first)}" if first is not None else ""
+    text = joined(f"call {number}", one_line(span.name, 40), counted, took(span), streamed)
+    if span.error:
+        return Node(f"✗ {text}  {one_line(span.error, TEXT)}", "bad", span=span)
+    return Node(text, "warning" if span.took is None else "plain", span=span)
+
+
+def took(span: Span) -> str:
+    return duration(span.took) or "not ended"
+
+
+def joined(*parts: str) -> str:
+    return "  ".join(part for part in parts if part)
+
+
+def _other_node(span: Span, _hits: int) -> Node:
+    return Node(joined(one_line(f"{span.kind} {span.name}".strip(), 60), took(span)))
+
+
+def _context_node(span: Span, _hits: int) -> Node:
+    """What was looked up before the model was asked."""
+    context = as_mapping(span.data.get("scene"))
+    known = as_mapping(context.get("known"))
+    listed = {
+        "fact": known.get("long_term_facts"),
+        "open task": known.get("open_tasks"),
+        "message": context.get("history"),
+    }
+    parts = [count(len(items), one) for one, items in listed.items() if items]
+    parts += [name for name in ("summary", "knowledge") if context.get(name)]
+    text = f"scene: {', '.join(parts)}" if parts else "scene"
+    return Node(joined(text, took(span)), "faint")
+
+
+def _tool_node(span: Span, _hits: int) -> Node:
+    """The call as the model wrote it, and what it was answered."""
+    called = f"{one_line(span.name, 40)}({_arguments(span.data.get('arguments'))})"
+    if not tool_failed(span):
+        node = Node(joined(called, took(span)))
+        if (result := span.data.get("result")) is not None:
+            node.add(f"→ {_gist(result)}", "faint")
+        return node
+    node = Node(joined(f"✗ {called}", took(span)), "bad")
+    result = span.data.get("result")
+    parsed = parsed_json(result)
+    told = parsed.get("error") if isinstance(parsed, Mapping) else result
+    node.add(f"error: {one_line(span.error or told or 'it did not work', 2 * TEXT)}", "bad")
+    if raised := _raised(span.data.get("traceback")):
+        node.add(raised, "faint")
+    return node
+
+
+def _arguments(written: Any) -> str:
+    """``query="cats", limit=3``; as the model wrote them if they are no object."""
+    value = parsed_json(written)
+    if not isinstance(value, Mapping):
+        return one_line(written or "", TEXT)
+    return one_line(", ".join(f"{name}={json_text(part)[:TEXT]}" for name, part in value.items()), TEXT)
+
+
+def _gist(result: Any) -> str:
+    """A result in a few words: ``memories: 3, note: "nothing more"``."""
+    value = parsed_json(result)
+    if not isinstance(value, Mapping):
+        return one_line(result, TEXT)
+    return one_line(", ".join(f"{name}: {_short(part)}" for name, part in value.items() if part), TEXT)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return str(len(value))
+    return quoted(value, 40) if isinstance(value, str) else one_line(json_text(value), 40)
+
+
+def _raised(traceback: Any) -> str:
+    """``StoreUnavailable, raised in memory/index/embedded.py:120``"""
+    if not isinstance(traceback, str) or not traceback.strip():
+        return ""
+    name = traceback.strip().splitlines()[-1].partition(":")[0].rpartition(".")[2]
+    files = re.findall(r'File "([^"\n]*)", line (\d+)', traceback[-20_000:])
+    if not files:
+        return one_line(name, TEXT)
+    path, line = files[-1]
+    short = "/".join(path.replace("\\", "/").split("/")[-3:])
+    return one_line(f"{name}, raised in {short}:{line}", TEXT)
+
+
+def _search_node(span: Span, hits: int) -> Node:
+    """How much was found, how much was left out and why, and the best results."""
+    found, candidates = scored_ids(span.data.get("found")), mappings(span.data.get("candidates"))
+    query, audience = span.data.get("query"), span.data.get("audience") or ()
+    reasons = Counter(str(one["left_out"]) for one in candidates if one.get("left_out"))
+    result = f"{len(found)} found" if "found" in span.data else ""
+    if reasons:
+        told = ", ".join(f"{number} × {reason}" for reason, number in reasons.most_common())
+        result += f", {reasons.total()} left out ({told})"
+    text = joined(
+        f"{span.kind} {quoted(query, 50) if query else one_line(span.name, 40)}".strip(),
+        one_line(f"reads {', '.join(map(str, audience))}", 50) if audience else "",
+        one_line(result, 2 * TEXT),
+        took(span),
+    )
+    node = Node(text)
+    contents = {one.get("id"): one.get("content") for one in candidates}
+    for id, score in found[:hits]:
+        content = contents.get(id)
+        node.add(f"{score:.2f}  {quoted(content, TEXT) if content else one_line(id, 8)}", "faint")
+    if hits and len(found) > hits:
+        node.add(f"… {len(found) - hits} more", "faint")
+    return node
+
+
+def _decision_node(span: Span, _hits: int) -> Node:
+    made = [_decision(one) for one in mappings(span.data.get("decisions"))]
+    if len(made) == 1:
+        return Node(joined(made[0], took(span)))
+    node = Node(joined(count(len(made), "decision") if made else "decision", took(span)))
+    node.nodes = [Node(text) for text in made]
+    return node
+
+
+def _decision(one: Mapping[str, Any]) -> str:
+    """``replace 1f2e3d4c "Ana lives in Lyon" (says that it changed)``"""
+    parts = [str(one.get("action", "?")), str(one.get("id") or "")[:8], quoted(one.get("content", ""), TEXT)]
+    text = " ".join(one_line(part) for part in parts if part)
+    return f"{text} ({one_line(one['reason'], TEXT)})" if one.get("reason") else text
+
+
+def _exchange_node(span: Span, _hits: int) -> Node:
+    """What was extracted from a part of the conversation."""
+    text = f"looked back at {count(len(span.data.get('messages') or ()), 'message')}"
+    if span.data.get("well_formed") is False:
+        return Node(f"{text}; what the model found could not be read", "warning")
+    updates = as_mapping(read_data(span, "findings", "updates"))
+    names = {"new_facts": "new fact", "new_preferences": "new preference"}
+    new = [count(len(updates[name]), one) for name, one in names.items() if updates.get(name)]
+    if tasks := updates.get("task_updates"):
+        new.append(count(len(tasks), "change of a task", "changes of tasks"))
+    return Node(f"{text}; {', '.join(new) if new else 'nothing new'}", "faint")
+
+
+_NODES: Mapping[str, Callable[[Span, int], Node]] = {
+    "scene": _context_node,
+    "tool": _tool_node,
+    "search": _search_node,
+    "documents": _search_node,
+    "decision": _decision_node,
+    "exchange": _exchange_node,
+}

@@ -1,0 +1,57 @@
+"""Traces as files: JSON, Markdown, HTML. OTLP is tested in test_opentelemetry.py."""
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from scripted_server import Call, ScriptedServer, answer
+
+from agent import Companion
+from agent.errors import BadInput
+from agent.tracing.export import exported
+from agent.tracing.trace import Trace, TraceWithJobs
+
+PetAt = Callable[..., Awaitable[Companion]]
+
+
+async def test_every_format_holds_the_turn_and_its_jobs(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Callable[..., Awaitable[Trace]]
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(
+        Call("search_memories", {"query": "tea"}),
+        Call("nothing"),
+        answer("Tea.", {"content": "Ana likes tea"}),
+    )
+    await pet.respond("what do I drink?", user="ana", place="acme/general", author="Ana")
+    await pet.settle()
+    whole = await pet.traces.get_with_jobs((await last(pet)).id, pet.clock())
+
+    [read] = json.loads(exported([whole], "json"))
+    assert read["id"] == whole.trace.id
+    assert read["place"] == "acme/general"
+    assert read["tools"] == [{"name": "search_memories", "ok": True}, {"name": "nothing", "ok": False}]
+    assert read["made_by"]["versions"]["hachi"]
+    assert [span["kind"] for span in read["root"]["spans"]][:2] == ["scene", "call"]
+    assert "store_memories" in [one["kind"] for one in read["afterwards"]]
+
+    short, _, full = exported([whole], "md").partition("## Everything")
+    assert 'ana: "what do I drink?"' in short
+    assert "system message" not in short
+    assert "system message, rules" in full
+
+    page = exported([whole, whole], "html")
+    assert page.count("<article") == 2
+    assert page.count("<!doctype html>") == 1
+    assert "<title>2 traces</title>" in page
+    assert "what do I drink?" in page
+    assert 'class="bar"' in page
+
+
+def test_otlp_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "agent.tracing.opentelemetry", None)
+    nothing: list[TraceWithJobs] = []
+    with pytest.raises(BadInput, match=r"pip install 'hachi\[otel\]'"):
+        exported(nothing, "otlp")
