@@ -288,7 +288,7 @@ async def test_the_json_is_what_a_collector_reads(
     pet = await pet_at(first_way, look_back="off")
     server.script(Call("nothing"), answer("Tea.", {"content": "Ana likes tea"}))
     reply = await pet.respond("what do I drink?", user="ana", place="acme/general", settle=True)
-    await (await pet.house()).recorder.flush()
+    await pet.components.recorder.flush()
     whole = await pet.traces.get_with_jobs(reply.trace_id, pet.clock())
 
     value = json.loads(json.dumps(otlp_json([whole.trace, *whole.jobs])))
