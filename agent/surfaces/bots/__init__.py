@@ -1,1 +1,1 @@
-"""What bots share, whatever the platform."""
+"""The chat bots: what Discord and Slack share, and a folder for each."""

@@ -1,20 +1,29 @@
-"""What a command answers, as data: a platform makes lines and buttons of it."""
+"""What a command answers, as data. Each platform turns it into text and buttons."""
 
 from dataclasses import dataclass
 from typing import Literal
 
+from memory.audience import PRIVATE, Place
+
 UNDO, DELETE, MORE, DONE, ERASE, KEEP = "undo", "delete", "more", "done", "erase", "keep"
 EDIT, MAKE_PRIVATE = "edit", "private"
-"""What buttons do. `EDIT` asks for the new words first: see `Commands.words_of`."""
+"""Actions of buttons. `EDIT` needs the new text first: the platform asks for it and calls `Commands.edit`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The person who uses a command or a button, and the place they use it in."""
+
+    user: str
+    place: Place = PRIVATE
 
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """Pressed, it comes back as `Commands.press(asker, action, value)`."""
+    """When somebody presses it, the platform calls `Commands.press(asker, action, value)`."""
 
     label: str
     action: str
-    """One word, of lower-case letters and dashes."""
     value: str = ""
     """At most 60 characters."""
     style: Literal["plain", "danger"] = "plain"
@@ -22,35 +31,31 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of a list: the label, the text, the note."""
+    """One line of a list: label, text, note."""
 
     text: str
-    """Often what people said, word for word: a platform shows it as text, whatever is in it."""
+    """Often what people wrote. A platform escapes its markup."""
     note: str = ""
-    """What is to be told about it, such as until when it is kept."""
+    """A remark about the text, such as until when it is kept."""
     buttons: tuple[Button, ...] = ()
     label: str = ""
-    """What it is, where the items are of several kinds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptUpdate:
+    """A receipt that no longer holds: the platform replaces its `text` with the `outcome`."""
+
+    text: str
+    outcome: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """For the eyes of the person who asked only."""
+    """Shown only to the person who asked."""
 
     text: str
     items: tuple[Item, ...] = ()
     note: str = ""
-    """What follows the items."""
+    """Follows the items."""
     buttons: tuple[Button, ...] = ()
-    settled: "Settled | None" = None
-    """Of which receipt nothing is left to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """A receipt no longer holds: whoever shows it shows this instead."""
-
-    text: str
-    """What it said is remembered."""
-    became: str
-    """What became of it, in a few words."""
+    update: ReceiptUpdate | None = None

@@ -1,43 +1,50 @@
-"""The commands of a bot, whatever the platform: what is remembered, for the person it belongs to.
+"""The commands and buttons with which people see, correct and delete what is remembered of them.
 
-Each answer is for the eyes of who asked only, and yet within what may be read where they ask: in a channel
-nothing is shown that was said in private.
+An answer is shown only to the person who asked, and has only what may be read in the place they asked in.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from agent.surfaces.bots.answers import (
-    DELETE,
-    DONE,
     ERASE,
     KEEP,
-    MAKE_PRIVATE,
     MORE,
-    UNDO,
     Answer,
+    Asker,
     Button,
     Item,
-    Settled,
+    ReceiptUpdate,
 )
-from agent.surfaces.bots.faults import told
-from agent.surfaces.bots.items import memory_item, receipt_item, short, task_item
-from agent.surfaces.bots.receipts import Receipt, receipts_of
-from agent.surfaces.bots.tracing import last_trace
-from agent.surfaces.bots.wording import context_items, erasure_answer, privacy_items
-from memory.audience import PRIVATE, Place
+from agent.surfaces.bots.errors import describe_error
+from agent.surfaces.bots.items import (
+    Receipt,
+    context_items,
+    erasure_answer,
+    memory_item,
+    privacy_items,
+    receipt_item,
+    receipts_of,
+    shorten,
+    task_item,
+    trace_answer,
+)
+from agent.tracing.store import TraceFilter
+from memory.audience import Place
 from memory.errors import NotFound
-from memory.people.places import Listening
+from memory.people.places import LISTENING, Listening
 
 if TYPE_CHECKING:
     from agent.companion import Companion
 
 PAGE = 8
-"""Memories that are shown at a time."""
+"""Memories in one list."""
 NOT_THEIRS = "That is not there any more, or somebody else said it too."
-_HEARS: dict[Listening, str] = {
+NOT_ALLOWED = "Only those who manage this channel can set that; you may not."
+LISTEN_USAGE = f"Say `/listen` and one of: {', '.join(LISTENING)}."
+_LISTENING: dict[Listening, str] = {
     "mentions": "Here I answer who mentions me or replies to me. Nothing else is read or kept.",
     "everything": "Here I answer everything that is written, and remember it for this channel.",
     "nothing": "Here I answer nobody.",
@@ -45,215 +52,239 @@ _HEARS: dict[Listening, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
-    """Who asks, and where."""
+class Argument:
+    name: str
+    description: str
+    required: bool = False
 
-    user: str
-    place: Place = PRIVATE
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    name: str
+    description: str
+    argument: Argument | None = None
+
+
+COMMANDS = (
+    Command("memories", "What I remember here, newest first.", Argument("query", "Only what bears on this")),
+    Command("remember", "Have me remember something.", Argument("content", "One fact, as a sentence", True)),
+    Command("forget", "Have me forget one thing.", Argument("what", "Words of it, or its id", True)),
+    Command("forget-me", "Take away everything I keep of you, everywhere."),
+    Command("privacy", "What I keep, who may read it, and where it goes."),
+    Command("tasks", "Your open tasks."),
+    Command("context", "What I know of you here."),
+    Command("trace", "What I did about your last message here."),
+)
+"""The commands of `Commands.run`."""
+LISTEN = Command("listen", "What I listen to in this channel.", Argument("to", "Unset: say how it stands"))
 
 
 class Commands:
-    """Every method answers; none raises."""
+    """Every method returns an answer, for errors too. None raises."""
 
     def __init__(self, pet: "Companion") -> None:
         self._pet = pet
         self._places = pet.services.places
+        self._handlers: dict[str, Callable[[Asker, str], Awaitable[Answer]]] = {
+            "memories": self._memories,
+            "remember": self._remember,
+            "forget": self._forget,
+            "forget-me": self._forget_me,
+            "privacy": self._privacy,
+            "tasks": self._tasks,
+            "context": self._context,
+            "trace": self._trace,
+        }
 
-    async def memories(self, asker: Asker, query: str = "", skip: int = 0) -> Answer:
-        """/memories: the newest, or those that bear on the query; with a button to take each away."""
-        return await _answered(self._memories(asker, query.strip(), skip))
+    async def run(self, name: str, asker: Asker, text: str = "") -> Answer:
+        """Run one of `COMMANDS`. `text` is its argument."""
+        return await _answered(self._handlers[name](asker, text.strip()))
 
-    async def remember(self, asker: Asker, content: str) -> Answer:
-        """/remember: one fact, kept for good."""
-        return await _answered(self._remember(asker, content))
+    async def listen(self, asker: Asker, choice: str, may_set: Callable[[], Awaitable[bool]]) -> Answer:
+        """Tell what is listened to in the place, or set it. `may_set` asks the platform whether they may."""
+        return await _answered(self._listen(asker, choice.strip().lower(), may_set))
 
-    async def forget(self, asker: Asker, what: str) -> Answer:
-        """/forget: one memory by its id; otherwise those the words can mean, to choose from."""
-        return await _answered(self._forget(asker, what.strip()))
+    async def press(self, asker: Asker, action: str, value: str = "") -> Answer:
+        """Do what a button is for."""
+        return await _answered(self._press(asker, action, value))
 
-    async def forget_me(self, asker: Asker) -> Answer:
-        """/forget-me: asks whether everything is meant."""
+    async def text_to_edit(self, asker: Asker, id: str) -> str | Answer:
+        """The text of a memory that the asker may edit; an answer if they may not."""
+        try:
+            memory = await self._pet.memory(id, **_scope(asker))
+        except NotFound:
+            return Answer(NOT_THEIRS)
+        except Exception as error:
+            return Answer(describe_error(error))
+        return memory.content if asker.user == memory.user_id else Answer(NOT_THEIRS)
+
+    async def edit(self, asker: Asker, id: str, content: str) -> Answer:
+        """Replace the text of a memory."""
+        return await _answered(self._edit(asker, id, content))
+
+    async def receipt_items(self, receipts: tuple[Receipt, ...], asker: Asker) -> tuple[Item, ...]:
+        """``X until Friday``, each with buttons to undo, to edit and, in a channel, to make it private."""
+        try:
+            zone: tzinfo | None = await self._zone(asker)
+        except Exception as error:
+            describe_error(error)
+            zone = None
+        return tuple(receipt_item(receipt, asker.place, self._pet.clock(), zone) for receipt in receipts)
+
+    async def _memories(self, asker: Asker, query: str, skip: int = 0) -> Answer:
+        more = False
+        if query:
+            hits = await self._pet.search_memories(query, limit=PAGE * 2, **_scope(asker))
+            found = [hit.memory for hit in hits if hit.memory is not None][:PAGE]
+        else:
+            newest = await self._pet.memories(limit=skip + PAGE + 1, **_scope(asker))
+            found, more = newest[skip : skip + PAGE], len(newest) > skip + PAGE
+        if not found:
+            return Answer("I remember nothing of that here." if query else "I remember nothing here yet.")
+        zone, now = await self._zone(asker), self._pet.clock()
+        return Answer(
+            "This is what I remember" + (" of that:" if query else ":"),
+            tuple(memory_item(memory, asker.user, now, zone) for memory in found),
+            note="" if asker.place.private else "What you told me in private I show in our direct messages.",
+            buttons=(Button("More", MORE, str(skip + PAGE)),) if more else (),
+        )
+
+    async def _remember(self, asker: Asker, content: str) -> Answer:
+        decision = await self._pet.remember(content, **_scope(asker))
+        await self._pet.services.maintenance.try_to_catch_up()
+        if not (receipts := receipts_of([decision])):
+            return Answer(f"Nothing new to remember: {decision.reason}.")
+        here = "between us" if asker.place.private else "for everybody in this channel to ask me about"
+        return Answer(f"Remembered, {here}:", await self.receipt_items(receipts, asker))
+
+    async def _forget(self, asker: Asker, what: str) -> Answer:
+        """Forget a memory by its id. Anything else lists the memories it can mean, to choose from."""
+        if len(what) >= 8 and " " not in what:
+            try:
+                memory = await self._pet.memory(what, **_scope(asker))
+            except NotFound:
+                pass
+            else:
+                return await self._delete(asker, memory.id)
+        found = await self._memories(asker, what)
+        return Answer("Which one shall I forget?", found.items, found.note) if found.items else found
+
+    async def _forget_me(self, asker: Asker, _: str) -> Answer:
         return Answer(
             "This takes away everything I keep of you, everywhere: memories, messages, summaries, tasks and "
             "what I know of you. It cannot be undone.",
             buttons=(Button("Forget me", ERASE, style="danger"), Button("Keep it", KEEP)),
         )
 
-    async def privacy(self, asker: Asker) -> Answer:
-        """/privacy: what is kept, who may read it, where it goes."""
+    async def _privacy(self, asker: Asker, _: str) -> Answer:
         return Answer("Your privacy:", privacy_items(self._pet.settings))
 
-    async def tasks(self, asker: Asker) -> Answer:
-        """/tasks: the open ones, with a button to finish each."""
-        return await _answered(self._tasks(asker))
-
-    async def context(self, asker: Asker) -> Answer:
-        """/context: what is known of the person as a whole."""
-        return await _answered(self._context(asker))
-
-    async def trace(self, asker: Asker) -> Answer:
-        """/trace: what was done about the person's last message here."""
-        return await _answered(last_trace(self._pet, asker))
-
-    async def listen(self, asker: Asker, listening: Listening | None) -> Answer:
-        """/listen: set or tell what is listened to here. Who may set it is the platform's to say."""
-        return await _answered(self._listen(asker, listening))
-
-    async def press(self, asker: Asker, action: str, value: str = "") -> Answer:
-        """A button was pressed."""
-        return await _answered(self._press(asker, action, value))
-
-    async def words_of(self, asker: Asker, id: str) -> str | Answer:
-        """What a memory says, for its teller to change; an answer where that is not for them to do."""
-        try:
-            memory = await self._pet.memory(id, user=asker.user, place=asker.place)
-        except NotFound:
-            return Answer(NOT_THEIRS)
-        except Exception as error:
-            return Answer(told(error))
-        return memory.content if asker.user == memory.user_id else Answer(NOT_THEIRS)
-
-    async def edit(self, asker: Asker, id: str, content: str) -> Answer:
-        """A memory is to say this instead."""
-        return await _answered(self._edit(asker, id, content))
-
-    async def receipt_items(self, receipts: tuple[Receipt, ...], asker: Asker) -> tuple[Item, ...]:
-        """``remembered X until Friday``, each with buttons to take it back, to change it and, in a channel,
-        to take it from there. Raises nothing."""
-        try:
-            zone = await self._zone(asker)
-        except Exception as error:
-            told(error)
-            zone = None
-        return tuple(receipt_item(receipt, asker.place, self._pet.clock(), zone) for receipt in receipts)
-
-    async def _memories(self, asker: Asker, query: str, skip: int) -> Answer:
-        if query:
-            hits = await self._pet.search_memories(query, user=asker.user, place=asker.place, limit=PAGE * 2)
-            found = [hit.memory for hit in hits if hit.memory is not None][:PAGE]
-            more = False
-        else:
-            all_of_it = await self._pet.memories(user=asker.user, place=asker.place, limit=skip + PAGE + 1)
-            found, more = all_of_it[skip : skip + PAGE], len(all_of_it) > skip + PAGE
-        if not found:
-            return Answer("I remember nothing of that here." if query else "I remember nothing here yet.")
-        zone = await self._zone(asker)
-        return Answer(
-            "This is what I remember" + (" of that:" if query else ":"),
-            tuple(memory_item(memory, asker.user, self._pet.clock(), zone) for memory in found),
-            note="" if asker.place.private else "What you told me in private I show in our direct messages.",
-            buttons=(Button("More", MORE, str(skip + PAGE)),) if more else (),
-        )
-
-    async def _remember(self, asker: Asker, content: str) -> Answer:
-        decision = await self._pet.remember(content, user=asker.user, place=asker.place)
-        await self._pet.services.maintenance.try_to_catch_up()
-        receipts = receipts_of([decision])
-        if not receipts:
-            return Answer(f"Nothing new to remember: {decision.reason}.")
-        here = "between us" if asker.place.private else "for everybody in this channel to ask me about"
-        return Answer(f"Remembered, {here}:", await self.receipt_items(receipts, asker))
-
-    async def _forget(self, asker: Asker, what: str) -> Answer:
-        if len(what) >= 8 and " " not in what:
-            try:
-                memory = await self._pet.memory(what, user=asker.user, place=asker.place)
-            except NotFound:
-                pass
-            else:
-                return await self._press(asker, DELETE, memory.id)
-        found = await self._memories(asker, what, 0)
-        if not found.items:
-            return found
-        return Answer("Which one shall I forget?", found.items, found.note)
-
-    async def _tasks(self, asker: Asker) -> Answer:
-        open_ = await self._pet.services.tasks.list(asker.user, place=_key(asker.place))
-        if not open_:
+    async def _tasks(self, asker: Asker, _: str) -> Answer:
+        tasks = await self._pet.services.tasks.list(asker.user, place=_key(asker.place) or None)
+        if not tasks:
             return Answer("No task is open here.")
         zone = await self._zone(asker)
-        return Answer("Your open tasks:", tuple(task_item(task, zone) for task in open_[:PAGE]))
+        return Answer("Your open tasks:", tuple(task_item(task, zone) for task in tasks[:PAGE]))
 
-    async def _context(self, asker: Asker) -> Answer:
-        known = await self._pet.context(user=asker.user, place=asker.place)
-        items = context_items(known)
-        return (
-            Answer("What I know of you here:", items) if items else Answer("I know nothing of you here yet.")
+    async def _context(self, asker: Asker, _: str) -> Answer:
+        items = tuple(context_items(await self._pet.context(**_scope(asker))))
+        return Answer("What I know of you here:" if items else "I know nothing of you here yet.", items)
+
+    async def _trace(self, asker: Asker, _: str) -> Answer:
+        """The asker's own last turn in this place."""
+        place = _key(asker.place)
+        found = await self._pet.traces.list(
+            TraceFilter(user=asker.user, place=place), self._pet.clock(), limit=10
         )
+        last = next((trace for trace in found if trace.place == place and trace.said), None)
+        if last is None:
+            return Answer("I have recorded nothing of what you said here.")
+        return trace_answer(await self._pet.traces.get(last.id, self._pet.clock()), last.short)
 
-    async def _listen(self, asker: Asker, listening: Listening | None) -> Answer:
+    async def _listen(self, asker: Asker, choice: str, may_set: Callable[[], Awaitable[bool]]) -> Answer:
+        listening = next((known for known in LISTENING if known == choice), None)
+        if choice and listening is None:
+            return Answer(LISTEN_USAGE)
         if asker.place.private:
             return Answer("In direct messages I answer everything.")
-        if listening is not None:
+        if listening:
+            if not await may_set():
+                return Answer(NOT_ALLOWED)
             await self._places.set(asker.place, listening, asker.user, self._pet.clock())
-        return Answer(_HEARS[await self._places.listening(asker.place)])
+        return Answer(_LISTENING[await self._places.listening(asker.place)])
 
     async def _press(self, asker: Asker, action: str, value: str) -> Answer:
-        if action in (DELETE, UNDO, MAKE_PRIVATE):
-            try:
-                return await self._take(asker, action, value)
-            except NotFound:
-                return Answer(NOT_THEIRS)
-        if action == DONE:
-            return await self._finish(asker, value)
-        if action == MORE:
-            return await self._memories(asker, "", int(value) if value.isdecimal() else 0)
-        if action == ERASE:
-            return erasure_answer(await self._pet.erase(user=asker.user))
-        return Answer("All right, nothing was changed.")
+        match action:
+            case "delete":
+                return await self._delete(asker, value)
+            case "undo":
+                return await self._undo(asker, value)
+            case "private":
+                return await self._make_private(asker, value)
+            case "done":
+                return await self._finish_task(asker, value)
+            case "more":
+                return await self._memories(asker, "", int(value) if value.isdecimal() else 0)
+            case "erase":
+                return erasure_answer(await self._pet.erase(user=asker.user))
+            case _:
+                return Answer("All right, nothing was changed.")
 
-    async def _take(self, asker: Asker, action: str, id: str) -> Answer:
-        """Away, back, or out of the channel. Raises NotFound where it is not theirs to take."""
-        who: Any = {"user": asker.user, "place": asker.place}
-        if action == UNDO:
-            memory = await self._pet.memory(id, **who)  # what was replaced since is not taken back by this
-            step = await self._pet.undo(memory.id, **who)
-            settled = Settled(short(step.old_content), "taken back")
-            return Answer(f"Taken back. I hold on to: {short(step.new_content or '')}", settled=settled)
-        if action == MAKE_PRIVATE:
-            text = short((await self._pet.make_private(id, **who)).content)
-            still = "What you wrote in the channel stands there as before."
-            return Answer(f"Between us now: {text}", note=still, settled=Settled(text, "made private"))
-        gone = await self._pet.delete_memory(id, **who)
-        settled = Settled(short(gone.content), "forgotten")
+    async def _delete(self, asker: Asker, id: str) -> Answer:
+        deleted = await self._pet.delete_memory(id, **_scope(asker))
+        update = ReceiptUpdate(shorten(deleted.content), "forgotten")
         try:
-            await self._pet.memory(gone.id, **who)
+            await self._pet.memory(deleted.id, **_scope(asker))
         except NotFound:
-            return Answer(f"Forgotten: {settled.text}", settled=settled)
-        return Answer(f"Forgotten as yours; somebody else said it here too: {settled.text}", settled=settled)
+            return Answer(f"Forgotten: {update.text}", update=update)
+        return Answer(f"Forgotten as yours; somebody else said it here too: {update.text}", update=update)
+
+    async def _undo(self, asker: Asker, id: str) -> Answer:
+        memory = await self._pet.memory(id, **_scope(asker))  # NotFound if it was replaced since
+        step = await self._pet.undo(memory.id, **_scope(asker))
+        update = ReceiptUpdate(shorten(step.old_content), "taken back")
+        return Answer(f"Taken back. I hold on to: {shorten(step.new_content or '')}", update=update)
+
+    async def _make_private(self, asker: Asker, id: str) -> Answer:
+        text = shorten((await self._pet.make_private(id, **_scope(asker))).content)
+        note = "What you wrote in the channel stands there as before."
+        return Answer(f"Between us now: {text}", note=note, update=ReceiptUpdate(text, "made private"))
 
     async def _edit(self, asker: Asker, id: str, content: str) -> Answer:
-        who: Any = {"user": asker.user, "place": asker.place}
-        try:
-            old = await self._pet.memory(id, **who)
-            decision = await self._pet.update_memory(old.id, content, **who)
-        except NotFound:
-            return Answer(NOT_THEIRS)
+        old = await self._pet.memory(id, **_scope(asker))
+        decision = await self._pet.update_memory(old.id, content, **_scope(asker))
         await self._pet.services.maintenance.try_to_catch_up()
-        receipts = receipts_of([decision])
-        if not receipts:
+        if not (receipts := receipts_of([decision])):
             return Answer(f"Nothing was changed: {decision.reason}.")
         items = await self.receipt_items(receipts, asker)
-        return Answer("Changed to:", items, settled=Settled(short(old.content), "changed"))
+        return Answer("Changed to:", items, update=ReceiptUpdate(shorten(old.content), "changed"))
 
-    async def _finish(self, asker: Asker, id: str) -> Answer:
-        now, here = self._pet.clock(), _key(asker.place) or ""
+    async def _finish_task(self, asker: Asker, id: str) -> Answer:
+        now, place = self._pet.clock(), _key(asker.place)
         try:
-            change = await self._pet.services.tasks.update(asker.user, "", "done", id=id, now=now, place=here)
+            change = await self._pet.services.tasks.update(
+                asker.user, "", "done", id=id, now=now, place=place
+            )
         except NotFound:
             return Answer("That task is not open any more.")
-        return Answer(f"Done: {short(change.task.description)}")
+        return Answer(f"Done: {shorten(change.task.description)}")
 
     async def _zone(self, asker: Asker) -> tzinfo:
-        return (await self._pet.context(user=asker.user, place=asker.place)).zone
+        return (await self._pet.context(**_scope(asker))).zone
 
 
-async def _answered(doing: Awaitable[Answer]) -> Answer:
+async def _answered(running: Awaitable[Answer]) -> Answer:
     try:
-        return await doing
+        return await running
+    except NotFound:
+        return Answer(NOT_THEIRS)
     except Exception as error:
-        return Answer(told(error))
+        return Answer(describe_error(error))
 
 
-def _key(place: Place) -> str | None:
-    return None if place.private else place.key
+def _scope(asker: Asker) -> dict[str, Any]:
+    return {"user": asker.user, "place": asker.place}
+
+
+def _key(place: Place) -> str:
+    return "" if place.private else place.key

@@ -1,42 +1,168 @@
-"""What is remembered and what is to do, as lines with buttons."""
+"""Turns records into the lines of an answer: memories, receipts, tasks, a profile, an erasure, a trace."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
+from typing import Any, Literal
 
-from agent.surfaces.bots.answers import DELETE, DONE, EDIT, MAKE_PRIVATE, Button, Item
-from agent.surfaces.bots.receipts import Receipt, until
+from agent.settings import Settings
+from agent.surfaces.bots.answers import DELETE, DONE, EDIT, MAKE_PRIVATE, Answer, Button, Item
+from agent.tracing.render.overview import overview, warnings
+from agent.tracing.render.tree import Node
+from agent.tracing.trace import Trace
 from memory.audience import Place, user_key
-from memory.records import Memory, Task
+from memory.erasure.person import Erased
+from memory.people.profile import UserContext
+from memory.records import Decision, Memory, Task
 from memory.sql.memories import tellers
 from memory.zones import in_zone
 
-LONGEST_LINE = 300
+MAX_LINE = 300
 """Characters of a memory or task in a list."""
+MAX_FACTS = 7
+MAX_TRACE_LINES = 12
+MAX_TRACE_DEPTH = 3
 
 
-def short(text: str) -> str:
-    """On one line, cut where it gets long."""
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Tells a person what a turn remembered, with a way to take it back."""
+
+    content: str
+    id: str
+    expires_at: datetime | None
+    undo: Literal["delete", "undo"]
+    """The action that takes it back: delete a new memory, or restore what it replaced."""
+
+
+def receipts_of(decisions: Sequence[Decision]) -> tuple[Receipt, ...]:
+    """One receipt for each memory that was added or replaced another, from its last decision."""
+    found = {
+        decision.id: Receipt(
+            decision.content,
+            decision.id,
+            decision.expires_at,
+            "undo" if decision.action == "replace" else "delete",
+        )
+        for decision in decisions
+        if decision.id is not None and decision.action in ("add", "replace")
+    }
+    return tuple(found.values())
+
+
+def shorten(text: str) -> str:
+    """On one line of at most `MAX_LINE` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 2]} …"
+    return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 2]} …"
+
+
+def expiry(expires_at: datetime | None, now: datetime, zone: tzinfo | None) -> str:
+    """``until Friday``, by the clock of the zone; empty for what does not expire."""
+    if expires_at is None:
+        return ""
+    then, today = expires_at.astimezone(zone), now.astimezone(zone)
+    days = (then.date() - today.date()).days
+    if days <= 0:
+        return f"until {then:%H:%M}"
+    if days == 1:
+        return f"until tomorrow, {then:%H:%M}"
+    if days < 7:
+        return f"until {then:%A}"
+    date = f"{then.day} {then:%B}"
+    return f"until {date}" if then.year == today.year else f"until {date} {then.year}"
 
 
 def memory_item(memory: Memory, user: str, now: datetime, zone: tzinfo) -> Item:
-    """Somebody else's is theirs to take away."""
-    theirs = user_key(user) in tellers(memory.owners, memory.user_id)
-    buttons = (Button("Forget", DELETE, memory.id),) if theirs else ()
-    said = f"{in_zone(memory.created_at, zone):%Y-%m-%d}"
-    return Item(short(memory.content), f"{said}{until(memory.expires_at, now, zone)}", buttons)
+    """With a button to forget it if the user is one of those who said it."""
+    own = user_key(user) in tellers(memory.owners, memory.user_id)
+    buttons = (Button("Forget", DELETE, memory.id),) if own else ()
+    created = f"{in_zone(memory.created_at, zone):%Y-%m-%d}"
+    return Item(shorten(memory.content), f"{created} {expiry(memory.expires_at, now, zone)}".strip(), buttons)
 
 
 def receipt_item(receipt: Receipt, place: Place, now: datetime, zone: tzinfo | None) -> Item:
-    note = until(receipt.expires_at, now, zone).strip()
     buttons = [Button("Undo", receipt.undo, receipt.id), Button("Edit", EDIT, receipt.id)]
     if not place.private:
         buttons.append(Button("Make private", MAKE_PRIVATE, receipt.id))
-    return Item(short(receipt.content), note, tuple(buttons))
+    return Item(shorten(receipt.content), expiry(receipt.expires_at, now, zone), tuple(buttons))
 
 
 def task_item(task: Task, zone: tzinfo) -> Item:
     due = f"due {in_zone(task.due, zone):%Y-%m-%d %H:%M}" if task.due else ""
     state = "in progress" if task.status == "in_progress" else ""
     note = ", ".join(filter(None, (state, due)))
-    return Item(short(task.description), note, (Button("Done", DONE, task.id),))
+    return Item(shorten(task.description), note, (Button("Done", DONE, task.id),))
+
+
+def context_items(known: UserContext) -> Iterator[Item]:
+    """What is known of a person, a line each. Fields without a value are left out."""
+    for part in (known.profile, known.preferences):
+        for name, value in part:
+            if text := _text(value):
+                yield Item(text, label=name.replace("_", " "))
+    if known.conversation_themes:
+        yield Item(_text(known.conversation_themes), label="themes")
+    if known.memory_summary:
+        yield Item(known.memory_summary, label="in short")
+    if known.open_tasks:
+        yield Item("; ".join(task.description for task in known.open_tasks[:MAX_FACTS]), label="open tasks")
+    for fact in known.long_term_facts[:MAX_FACTS]:
+        yield Item(fact.content, label="fact")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "; ".join(value) if isinstance(value, tuple) else str(value or "")
+
+
+def privacy_items(settings: Settings) -> tuple[Item, ...]:
+    """What is kept, who may read it, where it is sent."""
+    if settings.offline:
+        where = "Nothing of it leaves the machine I run on."
+    else:
+        at = "" if settings.openai_base_url else " at OpenAI"
+        where = f"To answer, I send what I need of it to the model {settings.chosen_model}{at}."
+    return (
+        Item(
+            "What you write to me and what I answer; facts I take from it, each with how long it holds; a "
+            "summary of each conversation; your tasks. What is not written to me I do not keep.",
+            label="What I keep",
+        ),
+        Item(
+            "What you tell me in private comes up only in private with you. What you tell me in a channel "
+            "comes up in that channel, and in private with you.",
+            label="Who may read it",
+        ),
+        Item(where, label="Where it goes"),
+        Item(
+            "/memories shows what I remember and takes it away, /context and /tasks show the rest, and "
+            "/forget-me takes away everything, everywhere.",
+            label="What you can do",
+        ),
+    )
+
+
+def erasure_answer(erased: Erased) -> Answer:
+    """What was removed, and what is left with the reason."""
+    removed = tuple(Item(str(count), label=kind) for kind, count in erased.removed.items())
+    left = tuple(Item(f"{part.count}, {part.why}", label=f"left: {part.kind}") for part in erased.left)
+    if not erased.verified:
+        return Answer("Not everything is gone yet; ask again, or tell whoever runs me.", removed + left)
+    text = "Everything I kept of you is gone." if removed else "I kept nothing of you."
+    return Answer(text, removed + left)
+
+
+def trace_answer(trace: Trace, short_id: str) -> Answer:
+    """The upper levels of the trace's tree, and its warnings."""
+    lines = [*_lines(overview(trace, hits=0)), *warnings(trace)]
+    more = f"{len(lines) - MAX_TRACE_LINES} more lines; " if len(lines) > MAX_TRACE_LINES else ""
+    items = tuple(Item(line) for line in lines[:MAX_TRACE_LINES])
+    return Answer("This is what I did:", items, note=f"{more}trace {short_id}")
+
+
+def _lines(node: Node, depth: int = 0) -> Iterator[str]:
+    if depth < MAX_TRACE_DEPTH:
+        yield f"{'· ' * depth}{node.text}"
+        for inner in node.nodes:
+            yield from _lines(inner, depth + 1)

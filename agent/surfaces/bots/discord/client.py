@@ -1,4 +1,4 @@
-"""Hachi on Discord: what is written there becomes turns, and commands answers."""
+"""The Discord client: messages become turns, commands and buttons get answers."""
 
 import asyncio
 import logging
@@ -10,18 +10,20 @@ import discord
 
 from agent.errors import FAULTS
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.discord.attachments import read_files
-from agent.surfaces.bots.discord.places import place_of, user_name
-from agent.surfaces.bots.discord.reminding import remind
-from agent.surfaces.bots.discord.rendering import HachiButton
-from agent.surfaces.bots.discord.slash import build_tree, press
-from agent.surfaces.bots.discord.stage import DiscordStage
-from agent.surfaces.bots.discord.triggers import KINDS, addressed, from_machine, readable, wanted
-from agent.surfaces.bots.faults import told
-from agent.surfaces.bots.people import display_name
-from agent.surfaces.bots.turns import Said, Turns
+from agent.surfaces.bots.conversations import Conversations, IncomingMessage, should_answer
+from agent.surfaces.bots.discord.buttons import HachiButton
+from agent.surfaces.bots.discord.interactions import build_tree, press
+from agent.surfaces.bots.discord.messages import (
+    is_addressed,
+    is_from_person,
+    is_to_others,
+    place_of,
+    user_name,
+)
+from agent.surfaces.bots.discord.reminders import reminder_sender
+from agent.surfaces.bots.discord.replies import API_ERRORS, DiscordPlatform
+from agent.surfaces.bots.errors import describe_error
 from memory.audience import Place
-from memory.people.places import Listening
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -35,12 +37,11 @@ PERMISSIONS = discord.Permissions(
     send_messages_in_threads=True,
     read_message_history=True,
 )
-"""What the bot asks for when it is invited."""
+"""Requested when the bot is invited."""
 
 
 def intents() -> discord.Intents:
-    """What Discord is asked to tell. The content of messages is a privileged one: it is switched on in the
-    developer portal."""
+    """The events that Discord sends. Message content is privileged: the developer portal switches it on."""
     return discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
 
 
@@ -49,7 +50,7 @@ class HachiClient(discord.Client):
         """`options` are those of `discord.Client`."""
         super().__init__(
             intents=intents(),
-            allowed_mentions=discord.AllowedMentions.none(),  # whatever a model or a memory says
+            allowed_mentions=discord.AllowedMentions.none(),  # no text of a model or a memory pings anybody
             member_cache_flags=discord.MemberCacheFlags.none(),
             max_messages=None,
             **options,
@@ -59,100 +60,76 @@ class HachiClient(discord.Client):
         self.commands = Commands(pet)
         self.tree = build_tree(self, self.commands)
         self.pressed = partial(press, self.commands)
-        self.turns = Turns(pet, DiscordStage(self.commands))
+        self.conversations = Conversations(pet, DiscordPlatform(self, self.commands))
         self._places = pet.services.places
         self._deliveries = pet.services.deliveries
-        self._inbox: asyncio.Queue[discord.Message] = asyncio.Queue()
-        self._reading: asyncio.Task[None] | None = None
-        self._unreachable: Callable[[], None] = lambda: None
+        self._order = asyncio.Lock()
+        self._unregister: Callable[[], None] = lambda: None
 
     async def setup_hook(self) -> None:
         self.add_dynamic_items(HachiButton)
-        self._reading = asyncio.create_task(self._read(), name="hachi discord inbox")
         try:
             await self.tree.sync()
-        except (discord.DiscordException, OSError) as error:
-            log.error("the commands are as they were, Discord does not take them: %s", error)
+        except API_ERRORS as error:
+            log.error("the commands are unchanged, Discord does not take them: %s", error)
 
     async def on_ready(self) -> None:
         if not self.online.is_set():
             self.online.set()
-            self._unreachable = self.pet.reminders.register(f"{SOURCE}:", partial(remind, self, self._places))
+            send = reminder_sender(self, self._places).send
+            self._unregister = self.pet.reminders.register(f"{SOURCE}:", send)
         log.info("on Discord as %s, in %d servers", self.user, len(self.guilds))
 
     async def on_message(self, message: discord.Message) -> None:
-        self._inbox.put_nowait(message)  # one after the other, so that they stay in order
+        """discord.py runs a task for each message. The lock keeps them in order."""
+        async with self._order:
+            try:
+                await self._receive(message)
+            except FAULTS as error:
+                await self._apologize(message, error)
 
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
-        log.exception("an event of Discord's (%s) broke something", event_method)
-
-    async def settle(self) -> None:
-        """Until all that has come so far has been answered."""
-        await self._inbox.join()
-        await self.turns.settle()
+        log.exception("cannot handle Discord's event %s", event_method)
 
     async def leave(self) -> None:
-        """Hear no more, finish what is being answered, and close."""
-        self._unreachable()
-        if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.gather(self._reading, return_exceptions=True)
-        await self.turns.stop()
+        """Take no more messages, finish the replies in progress, and close."""
+        self._unregister()
+        await self.conversations.stop()
         await self.close()
 
-    async def _read(self) -> None:
-        while True:
-            message = await self._inbox.get()
-            try:
-                await self._hear(message)
-            except FAULTS as error:
-                await self._apologise(message, error)
-            except Exception:
-                log.exception("message %s is not read", message.id)
-            finally:
-                self._inbox.task_done()
-
-    async def _hear(self, message: discord.Message) -> None:
-        if from_machine(message) or message.type not in KINDS:
+    async def _receive(self, message: discord.Message) -> None:
+        if not is_from_person(message):
             return
         place = await self._place(message)
-        if place is None or not wanted(message, self.user, await self._listening(place)):
+        if place is None or not await self._should_answer(message, place):
             return
-        if not await self._deliveries.first(SOURCE, str(message.id), self.pet.clock()):
-            return
-        self.turns.hear(
-            Said(
-                user=user_name(message.author.id),
-                author=display_name(message.author.display_name, message.author.name),
-                text=readable(message, self.user),
-                place=place,
-                attached=partial(read_files, message.attachments) if message.attachments else None,
-                where=message,
-            )
-        )
+        if await self._deliveries.first(SOURCE, str(message.id), self.pet.clock()):
+            self.conversations.add(IncomingMessage(user_name(message.author.id), place, source=message))
+
+    async def _should_answer(self, message: discord.Message, place: Place) -> bool:
+        addressed = is_addressed(message, self.user)
+        try:
+            listening = await self._places.listening(place)
+        except FAULTS as error:
+            log.warning("cannot read what is listened to: %s", error)
+            return addressed
+        return should_answer(listening, addressed=addressed, to_others=is_to_others(message))
 
     async def _place(self, message: discord.Message) -> Place | None:
-        """A thread that Discord has not told of is asked for: where it lies decides who may read it."""
+        """Fetches a thread that Discord has not sent, since its channel decides who may read it."""
         channel: Any = message.channel
         if isinstance(channel, discord.PartialMessageable) and channel.guild_id is not None:
             try:
                 channel = await self.fetch_channel(channel.id)
             except discord.DiscordException as error:
-                log.warning("message %s is not read, its channel is not known: %s", message.id, error)
+                log.warning("message %s is not read, its channel is unknown: %s", message.id, error)
         return place_of(channel)
 
-    async def _listening(self, place: Place) -> Listening:
-        try:
-            return await self._places.listening(place)
-        except FAULTS as error:
-            log.warning("what is listened to is not known: %s", error)
-            return "everything" if place.private else "mentions"
-
-    async def _apologise(self, message: discord.Message, error: Exception) -> None:
-        """Somebody waits for an answer, and there will be none."""
-        text = told(error)
-        if isinstance(message.channel, discord.DMChannel) or addressed(message, self.user):
+    async def _apologize(self, message: discord.Message, error: Exception) -> None:
+        """Somebody who waits for an answer learns that there will be none."""
+        text = describe_error(error)
+        if is_addressed(message, self.user):
             try:
                 await message.channel.send(text)
-            except (discord.DiscordException, OSError) as fault:
-                log.warning("message %s is not answered: %s", message.id, fault)
+            except API_ERRORS as failure:
+                log.warning("message %s is not answered: %s", message.id, failure)

@@ -1,4 +1,4 @@
-"""Running the bot until it is told to stop; and what Discord's refusals mean."""
+"""Runs the Discord bot until it is stopped."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import discord
 
 from agent.errors import HachiError, SettingsError
 from agent.surfaces.bots.discord.client import PERMISSIONS, HachiClient
-from agent.surfaces.bots.stopping import stopping
+from agent.surfaces.bots.running import stop_on_signals
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -23,25 +23,21 @@ NO_CONTENT = (
 
 
 async def run(pet: "Companion", token: str, say: Callable[[str], None] = print, **options: Any) -> None:
-    """Until SIGTERM or Ctrl-C; `say` is told how to invite the bot; `options` are those of discord.Client.
-    Raises SettingsError where Discord will not have it as it is, HachiError where it cannot be reached."""
-    await (
-        pet.runtime()
-    )  # what is needed to think is loaded before anybody writes, and faults of settings told
+    """Until SIGTERM or Ctrl-C. `say` receives the link that invites the bot; `options` are those of
+    discord.Client. Raises SettingsError if Discord refuses the bot, HachiError if it cannot be reached."""
+    await pet.runtime()  # loads what a turn needs, and raises wrong settings before anybody writes
     client = HachiClient(pet, **options)
-    stop = asyncio.Event()
-    with stopping(stop):
+    with stop_on_signals() as stop:
         online = asyncio.create_task(_online(client, token))
-        told = asyncio.create_task(_tell(client, say))
+        announcing = asyncio.create_task(_announce(client, say))
         stopped = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait([online, stopped], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (told, stopped):
-                task.cancel()
             await client.leave()
-            online.cancel()
-            await asyncio.gather(told, stopped, online, return_exceptions=True)
+            for task in (announcing, stopped, online):
+                task.cancel()
+            await asyncio.gather(announcing, stopped, online, return_exceptions=True)
     if not online.cancelled() and (error := online.exception()):
         raise error
 
@@ -61,7 +57,7 @@ async def _online(client: HachiClient, token: str) -> None:
         raise HachiError(f"Discord cannot be reached ({error})") from error
 
 
-async def _tell(client: HachiClient, say: Callable[[str], None]) -> None:
+async def _announce(client: HachiClient, say: Callable[[str], None]) -> None:
     await client.online.wait()
     link = discord.utils.oauth_url(
         int(client.application_id or 0), permissions=PERMISSIONS, scopes=("bot", "applications.commands")

@@ -1,67 +1,36 @@
-"""Hachi on Slack: what is written there becomes turns, and commands, buttons and the App Home answers.
+"""The Slack bot on Bolt: messages become turns; commands, buttons and the App Home get answers.
 
-Bolt acknowledges an event before its listener runs; what must not be lost is done in the middleware before
-that, so that Slack sends the event again where it fails. Bolt does not tell what comes twice; we do.
+Bolt acknowledges an event before its listener runs, so messages are received in a middleware: if that fails,
+Slack sends the event again. Bolt does not recognise an event that comes twice; `Deliveries` does.
 """
 
-import asyncio
-import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
 
 from slack_bolt.async_app import AsyncApp
-from slack_sdk.http_retry.builtin_async_handlers import (
-    AsyncConnectionErrorRetryHandler,
-    AsyncRateLimitErrorRetryHandler,
-)
-from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.slack.asking import Asking
-from agent.surfaces.bots.slack.events import Written, conversation_of, written_in
-from agent.surfaces.bots.slack.files import read_files
-from agent.surfaces.bots.slack.markup import mentioned, plain
-from agent.surfaces.bots.slack.people import People
-from agent.surfaces.bots.slack.screen import Stage, Where
-from agent.surfaces.bots.turns import GRACE, Said, Turns
+from agent.surfaces.bots.conversations import Conversations, IncomingMessage, should_answer
+from agent.surfaces.bots.slack.client import build_client, sdk_logger
+from agent.surfaces.bots.slack.interactions import Interactions
+from agent.surfaces.bots.slack.messages import SlackMessage, parse_event
+from agent.surfaces.bots.slack.replies import SlackPlatform
 from memory.audience import Audience
 from memory.people.places import Listening
 
 if TYPE_CHECKING:
     from agent.companion import Companion
 
-log = logging.getLogger("hachi.slack")
-
 SOURCE = "slack"
-RETRIES = 3
-"""How often a call is made again that was one too many, each time after as long as Slack says."""
-_EVERYTHING = re.compile("")
-
-Next = Callable[[], Awaitable[Any]]
+_ANY = re.compile("")
 
 
-def build_app(pet: "Companion", settings: Settings) -> AsyncApp:
-    """Bolt's app, for Socket Mode and for HTTP. Its bot is `HachiOnSlack`."""
-    return HachiOnSlack(pet, settings).app
+class SlackBot:
+    """`app` is Bolt's, for Socket Mode and for HTTP."""
 
-
-def build_client(settings: Settings) -> AsyncWebClient:
-    """The client of Slack's API, with the bot's token."""
-    token = settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else None
-    base_url = settings.slack_api_url or AsyncWebClient.BASE_URL
-    client = AsyncWebClient(token=token, base_url=f"{base_url.rstrip('/')}/", logger=_sdk_log())
-    client.retry_handlers = [
-        AsyncConnectionErrorRetryHandler(),
-        AsyncRateLimitErrorRetryHandler(max_retry_count=RETRIES),
-    ]
-    return client
-
-
-class HachiOnSlack:
     def __init__(self, pet: "Companion", settings: Settings) -> None:
         self.pet = pet
         self.settings = settings
@@ -69,110 +38,53 @@ class HachiOnSlack:
         secret = settings.slack_signing_secret
         self.app = AsyncApp(
             name="hachi",
-            token=self.client.token,  # given a client, Bolt complains of SLACK_BOT_TOKEN in the environment
-            logger=_sdk_log(),
+            token=self.client.token,  # given a client, Bolt warns of SLACK_BOT_TOKEN in the environment
+            logger=sdk_logger(),
             signing_secret=secret.get_secret_value() if secret else "",
         )
         self.app.client.base_url = self.client.base_url
         self.app.client.retry_handlers = self.client.retry_handlers
         commands = Commands(pet)
-        self.turns = Turns(pet, Stage(self.client, commands))
-        self._people = People(self.client)
-        self._places = pet.services.places
+        self.places = pet.services.places
+        self.conversations = Conversations(pet, SlackPlatform(self.client, commands))
         self._deliveries = pet.services.deliveries
-        self._orders: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._hearing: set[asyncio.Task[Any] | None] = set()
-        self.app.event("app_mention", middleware=[self._take])(self._hear)
-        self.app.event("message", middleware=[self._take])(self._hear)
-        Asking(commands, self.client).add_to(self.app)
-        self.app.event(_EVERYTHING)(
-            _nothing
-        )  # what nobody listens to would go unacknowledged, and come again
+        self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
+        self.app.event("message", middleware=[self._receive])(_acknowledge)
+        Interactions(commands, self.client).register(self.app)
+        self.app.event(_ANY)(_acknowledge)  # without a listener Bolt acknowledges nothing, and Slack repeats
 
-    async def settle(self) -> None:
-        """Until all that was acknowledged has been answered."""
-        while self._hearing:
-            await asyncio.wait([task for task in self._hearing if task])
-        await self.turns.settle()
+    async def _receive(self, event: dict[str, Any], context: Any, next: Callable[[], Awaitable[Any]]) -> None:
+        message = parse_event(event, context.team_id or context.enterprise_id, context.bot_user_id)
+        if message is not None:
+            listening = await self.places.listening(message.place)
+            if await self._should_answer(message, listening) and await self._is_first(message):
+                self._queue(message, listening)
+        await next()
 
-    async def stop(self) -> None:
-        """Hear no more, and finish what is being answered. What was acknowledged comes from nowhere again: it
-        is heard before, if it is not long in coming."""
-        if self._hearing:
-            await asyncio.wait([task for task in self._hearing if task], timeout=GRACE)
-        await self.turns.stop()
+    async def _should_answer(self, message: SlackMessage, listening: Listening) -> bool:
+        addressed = message.private or message.mention
+        if not addressed and not message.to_others and listening == "mentions":
+            addressed = message.follows_bot or await self._speaks_in_thread(message)
+        return should_answer(listening, addressed=addressed, to_others=message.to_others)
 
-    async def _take(self, event: dict[str, Any], context: Any, next: Next) -> None:
-        """Before the event is acknowledged: is it ours to answer, and nobody has taken it yet? Both events
-        that tell of one message, and those that Slack sends again, bear the same id."""
-        written = written_in(event, context.team_id or context.enterprise_id, context.bot_user_id)
-        if written is None or (listening := await self._wanted(written)) is None:
-            return
-        if await self._deliveries.first(SOURCE, written.id, self.pet.clock()):
-            context["written"], context["listening"] = written, listening
-            await next()
-
-    async def _wanted(self, written: Written) -> Listening | None:
-        """What is listened to there; None where the message is not to be answered."""
-        listening = await self._places.listening(written.place)
-        if listening == "nothing":
-            return None
-        if written.private or written.mention:
-            return listening
-        if written.to_another:
-            return None
-        if listening == "everything" or written.follows_bot or await self._speaks_in(written):
-            return listening
-        return None
-
-    async def _speaks_in(self, written: Written) -> bool:
-        """Whether the bot has spoken in this thread already."""
-        if written.conversation is None:
+    async def _speaks_in_thread(self, message: SlackMessage) -> bool:
+        if message.conversation is None:
             return False
-        audience = Audience.of(written.speaker, written.place)
-        return bool(await self.pet.components.transcript.last(written.conversation, audience, 1))
+        audience = Audience.of(message.author, message.place)
+        return bool(await self.pet.components.transcript.last(message.conversation, audience, 1))
 
-    async def _hear(self, context: Mapping[str, Any]) -> None:
-        written: Written = context["written"]
-        order = self._orders.setdefault(written.channel, asyncio.Lock())
-        task = asyncio.current_task()
-        self._hearing.add(task)
-        try:
-            async with order:  # names may have to be asked for; what comes first is heard first all the same
-                names = await self._people.names([written.user, *mentioned(written.text)])
-                self.turns.hear(self._said(written, names, context["listening"], context["bot_user_id"]))
-        finally:
-            self._hearing.discard(task)
+    async def _is_first(self, message: SlackMessage) -> bool:
+        """Both events of a mention, and repeated ones, have the same id."""
+        return await self._deliveries.first(SOURCE, message.id, self.pet.clock())
 
-    def _said(self, written: Written, names: Mapping[str, str], listening: Listening, bot: str) -> Said:
-        """A mention in a channel is answered in a thread that begins with it: to both it is one conversation,
-        and what is learned from it belongs to the channel."""
-        thread, conversation = written.thread, written.conversation
-        if not (written.private or thread or listening == "everything"):
-            thread = written.ts
-            conversation = conversation_of(written.place, thread)
-        text = re.sub(
-            rf"^(?:\s*<@{bot}(?:\|[^>]*)?>[\s,:]*)+|(?:\s*<@{bot}(?:\|[^>]*)?>)+\s*$", "", written.text
-        )
-        empty = "" if written.files else f"@{names.get(bot, 'Hachi')}"
-        return Said(
-            user=written.speaker,
-            author=names[written.user],
-            text=plain(text, names) or empty,
-            place=written.place,
-            conversation=conversation,
-            attached=partial(read_files, self.client, written.files) if written.files else None,
-            where=Where(written.team, written.channel, written.user, written.ts, thread),
+    def _queue(self, message: SlackMessage, listening: Listening) -> None:
+        """The answer to a mention starts a thread, unless everything in the channel is answered."""
+        if not (message.private or message.thread or listening == "everything"):
+            message = replace(message, thread=message.ts)
+        self.conversations.add(
+            IncomingMessage(message.author, message.place, message.conversation, source=message)
         )
 
 
-def _sdk_log() -> logging.Logger:
-    """Where the libraries log. They look at a logger's own level, and without one they make up lines for
-    debugging of all that goes through."""
-    logger = logging.getLogger("hachi.slack.sdk")
-    logger.setLevel(max(log.getEffectiveLevel(), logging.INFO))
-    return logger
-
-
-async def _nothing() -> None:
-    """Acknowledged, and that is all."""
+async def _acknowledge() -> None:
+    """Bolt acknowledges the event before it calls this."""

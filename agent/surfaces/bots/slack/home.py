@@ -1,57 +1,46 @@
-"""The App Home: what is remembered of a person, for their eyes only, with buttons to take it away."""
+"""The App Home: what is remembered of a person, with buttons to take it away. Only they see it."""
 
 import logging
-from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.surfaces.bots.answers import Answer
-from agent.surfaces.bots.commands import Asker, Commands
-from agent.surfaces.bots.slack.blocks import (
-    MOST_IN_HOME,
-    answer_blocks,
-    confirmed,
-    context,
-    header,
-    section,
-)
-from agent.surfaces.bots.slack.markup import escaped
-from agent.surfaces.bots.slack.people import FAULTS
+from agent.surfaces.bots.answers import Answer, Asker
+from agent.surfaces.bots.commands import Commands
+from agent.surfaces.bots.slack.blocks import Block, answer_blocks, confirmed, context, header, section
+from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.markup import escape
 
 log = logging.getLogger("hachi.slack")
 
-MOST_IN_PART = 30
-"""Blocks of each part of the page."""
+MAX_BLOCKS = 100
+MAX_PART = 30
+"""Blocks of each part."""
 
 
 async def publish_home(
-    client: AsyncWebClient, commands: Commands, person: str, user: str, *, told: str = "", skip: int = 0
+    client: AsyncWebClient, commands: Commands, asker: Asker, user: str, *, message: str = "", skip: int = 0
 ) -> None:
-    """Show the page of `person`, who is `user` to Slack, from the memory after `skip` others on; `told` is
-    said at its top. That it cannot be shown is logged."""
-    view = {"type": "home", "blocks": await _blocks(commands, Asker(person), told, skip)}
+    """Show the page to `user`, with the message on top and the memories after the first `skip`."""
+    blocks = await _blocks(commands, asker, message, skip)
     try:
-        await client.views_publish(user_id=user, view=view)
-    except FAULTS as error:
-        log.warning("the App Home of %s is not shown: %s", user, error)
+        await client.views_publish(user_id=user, view={"type": "home", "blocks": blocks})
+    except API_ERRORS as error:
+        log.warning("cannot show the App Home of %s: %s", user, error)
 
 
-async def _blocks(commands: Commands, asker: Asker, told: str, skip: int) -> list[dict[str, Any]]:
-    memories = await commands.memories(asker, skip=skip)
-    tasks, known = await commands.tasks(asker), await commands.context(asker)
-    forget_me = await commands.forget_me(asker)
+async def _blocks(commands: Commands, asker: Asker, message: str, skip: int) -> list[Block]:
+    forget_me = await commands.run("forget-me", asker)
     return [
-        *([section(escaped(told)), {"type": "divider"}] if told else []),
-        *_part("What I remember", memories),
-        *_part("Tasks", tasks),
-        *_part("What I know of you", known),
-        header("Your privacy"),
-        *answer_blocks(await commands.privacy(asker), MOST_IN_PART)[1:],
+        *([section(escape(message)), {"type": "divider"}] if message else []),
+        *_part("What I remember", await commands.press(asker, "more", str(skip))),
+        *_part("Tasks", await commands.run("tasks", asker)),
+        *_part("What I know of you", await commands.run("context", asker)),
+        *_part("Your privacy", await commands.run("privacy", asker)),
         context("Only you see this page."),
         confirmed(forget_me.buttons[0], forget_me.text),
-    ][:MOST_IN_HOME]
+    ][:MAX_BLOCKS]
 
 
-def _part(title: str, answer: Answer) -> list[dict[str, Any]]:
-    blocks = answer_blocks(answer, MOST_IN_PART)
+def _part(title: str, answer: Answer) -> list[Block]:
+    blocks = answer_blocks(answer, MAX_PART)
     return [header(title), *(blocks[1:] if answer.items else blocks)]

@@ -1,6 +1,5 @@
-"""Running the bot until it is told to stop; and what Slack's refusals mean."""
+"""Runs the Slack bot until it is stopped, in Socket Mode or behind HTTP."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
@@ -11,19 +10,19 @@ from slack_sdk.errors import SlackApiError
 
 from agent.errors import HachiError, SettingsError
 from agent.settings import Settings
-from agent.surfaces.bots.slack.app import HachiOnSlack
-from agent.surfaces.bots.slack.events import user_name
-from agent.surfaces.bots.slack.people import FAULTS
-from agent.surfaces.bots.slack.reminding import Reminding
-from agent.surfaces.bots.stopping import stopping
+from agent.surfaces.bots.running import stop_on_signals
+from agent.surfaces.bots.slack.app import SlackBot
+from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.messages import user_name
+from agent.surfaces.bots.slack.reminders import reminder_sender
 
 if TYPE_CHECKING:
     from agent.companion import Companion
 
 PATH = "/slack/events"
-"""Where events, commands and buttons come in by HTTP."""
-PING_EVERY = 5.0
-"""Seconds; a connection that is gone is noticed after as long, and made anew."""
+"""Takes events, commands and buttons by HTTP."""
+PING_SECONDS = 5.0
+"""A lost connection is noticed and opened again after as long."""
 APPS = "https://api.slack.com/apps"
 NO_BOT_TOKEN = "set SLACK_BOT_TOKEN to the bot's token (xoxb-…); docs/slack.md shows where it comes from"
 NO_APP_TOKEN = (
@@ -31,21 +30,13 @@ NO_APP_TOKEN = (
 )
 NO_SECRET = "set SLACK_SIGNING_SECRET to the app's signing secret; docs/slack.md shows where it comes from"
 _REFUSED = frozenset(
-    (
-        "invalid_auth",
-        "not_authed",
-        "account_inactive",
-        "token_revoked",
-        "token_expired",
-        "not_allowed_token_type",
-        "missing_scope",
-        "no_permission",
-    )
+    "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type "
+    "missing_scope no_permission".split()
 )
 
 
 def check(settings: Settings, *, http: bool) -> None:
-    """Raises SettingsError where a token is missing."""
+    """Raises SettingsError if a token is missing."""
     if settings.slack_bot_token is None:
         raise SettingsError(NO_BOT_TOKEN)
     if http and settings.slack_signing_secret is None:
@@ -57,27 +48,26 @@ def check(settings: Settings, *, http: bool) -> None:
 async def run(
     pet: "Companion", settings: Settings, say: Callable[[str], None], http: tuple[str, int] | None = None
 ) -> None:
-    """Until SIGTERM or Ctrl-C: in Socket Mode, or by HTTP at this address and port. Raises SettingsError
-    where Slack will not have it as it is, HachiError where Slack cannot be reached."""
+    """Until SIGTERM or Ctrl-C; by HTTP at this address and port, or else in Socket Mode. Raises SettingsError
+    if Slack refuses a token, HachiError if it cannot be reached."""
     check(settings, http=http is not None)
-    bot = HachiOnSlack(pet, settings)
-    stop = asyncio.Event()
-    with stopping(stop):
+    bot = SlackBot(pet, settings)
+    with stop_on_signals() as stop:
         try:
             async with listening(bot, http) as where:
                 say(f"{where}; Ctrl-C stops")
                 await stop.wait()
         finally:
-            await bot.stop()
+            await bot.conversations.stop()
 
 
 @asynccontextmanager
-async def listening(bot: HachiOnSlack, http: tuple[str, int] | None = None) -> AsyncIterator[str]:
-    """Events come in for as long as the block lasts; gives what to tell of it."""
+async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> AsyncIterator[str]:
+    """Events come in inside the block. Yields a line that says how."""
     try:
         me = await bot.client.auth_test()
-    except FAULTS as error:
-        raise _meant(error, "SLACK_BOT_TOKEN", "the bot's token from OAuth & Permissions") from error
+    except API_ERRORS as error:
+        raise _explain(error, "SLACK_BOT_TOKEN", "the bot's token from OAuth & Permissions") from error
     name = f"on Slack in {me.get('team')} as {me.get('user')}"
     async with AsyncExitStack() as leaving:
         if http is not None:
@@ -86,22 +76,23 @@ async def listening(bot: HachiOnSlack, http: tuple[str, int] | None = None) -> A
         else:
             await leaving.enter_async_context(_by_socket(bot))
             where = f"{name}, in Socket Mode"
-        theirs = user_name(str(me.get("team_id")), "")  # of this workspace; others have bots of their own
-        leaving.callback(bot.pet.reminders.register(theirs, Reminding(bot.client).send))
+        team = str(me.get("team_id"))
+        send = reminder_sender(bot.client, bot.places, team).send
+        leaving.callback(bot.pet.reminders.register(user_name(team, ""), send))
         yield where
 
 
 @asynccontextmanager
-async def _by_socket(bot: HachiOnSlack) -> AsyncIterator[None]:
+async def _by_socket(bot: SlackBot) -> AsyncIterator[None]:
     token = bot.settings.slack_app_token
     secret = token.get_secret_value() if token else ""
-    handler = AsyncSocketModeHandler(bot.app, secret, ping_interval=PING_EVERY)
+    handler = AsyncSocketModeHandler(bot.app, secret, ping_interval=PING_SECONDS)
     try:
         try:
             handler.client.wss_uri = await handler.client.issue_new_wss_url()
-        except FAULTS as error:
+        except API_ERRORS as error:
             what = "an app-level token with connections:write from Basic Information"
-            raise _meant(error, "SLACK_APP_TOKEN", what) from error
+            raise _explain(error, "SLACK_APP_TOKEN", what) from error
         await handler.connect_async()  # type: ignore[no-untyped-call]
         yield
     finally:
@@ -109,7 +100,7 @@ async def _by_socket(bot: HachiOnSlack) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _by_http(bot: HachiOnSlack, host: str, port: int) -> AsyncIterator[str]:
+async def _by_http(bot: SlackBot, host: str, port: int) -> AsyncIterator[str]:
     runner = web.AppRunner(bot.app.web_app(PATH))
     await runner.setup()
     try:
@@ -120,8 +111,8 @@ async def _by_http(bot: HachiOnSlack, host: str, port: int) -> AsyncIterator[str
         await runner.cleanup()
 
 
-def _meant(error: Exception, variable: str, what: str) -> HachiError:
-    said = error.response.get("error") if isinstance(error, SlackApiError) else None
-    if said in _REFUSED:
-        return SettingsError(f"Slack refuses {variable} ({said}); copy {what} at {APPS}")
-    return HachiError(f"Slack cannot be reached ({said or error or type(error).__name__})")
+def _explain(error: Exception, variable: str, what: str) -> HachiError:
+    code = error.response.get("error") if isinstance(error, SlackApiError) else None
+    if code in _REFUSED:
+        return SettingsError(f"Slack refuses {variable} ({code}); copy {what} at {APPS}")
+    return HachiError(f"Slack cannot be reached ({code or error or type(error).__name__})")

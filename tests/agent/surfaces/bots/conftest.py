@@ -1,8 +1,6 @@
-"""A companion whose model is scripted, and a stage of our own: what a platform does, in memory."""
+"""A companion with a scripted model, and a small chat platform in memory."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,8 +8,8 @@ import pytest
 from scripted_server import ScriptedServer
 
 from agent import Companion
-from agent.surfaces.bots.receipts import Receipt
-from agent.surfaces.bots.turns import Said, Turns
+from agent.surfaces.bots.conversations import Content, Conversations, IncomingMessage
+from agent.surfaces.bots.items import Receipt
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -29,27 +27,18 @@ async def pet(open_pet: OpenPet, server: ScriptedServer) -> Companion:
 
 
 class Time:
-    """A clock that sleeping moves on. Sleeping takes no time; or, while it is held, until it is let go."""
+    """A clock that sleeping moves on, without waiting."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
-        self.going = asyncio.Event()
-        self.going.set()
 
     def monotonic(self) -> float:
         return self.now
 
-    async def sleep(self, seconds: float) -> None:
-        await self.going.wait()
-        self.now += seconds
-        await asyncio.sleep(0)
-
 
 @dataclass
-class Shown:
-    """One reply, as it appeared."""
-
-    to: Said
+class FakeReply:
+    message: IncomingMessage
     texts: list[str] = field(default_factory=list)
     final: str | None = None
     receipts: tuple[Receipt, ...] = ()
@@ -58,32 +47,34 @@ class Shown:
     async def show(self, text: str) -> None:
         self.texts.append(text)
 
-    async def end(self, text: str, receipts: Sequence[Receipt]) -> None:
+    async def finish(self, text: str, receipts: Sequence[Receipt]) -> None:
         if self.away:
             raise ConnectionError("the platform is away")
         self.final, self.receipts = text, tuple(receipts)
 
 
-class Channel:
-    """A stage that remembers what was shown on it."""
+class FakePlatform:
+    """Messages carry their `Content` as `source`."""
+
+    busy_seconds = 60.0
 
     def __init__(self) -> None:
-        self.replies: list[Shown] = []
-        self.busy_now = 0
-        self.was_busy = 0
+        self.replies: list[FakeReply] = []
+        self.busy: list[bool] = []
         self.away = False
 
-    @asynccontextmanager
-    async def busy(self, said: Said) -> AsyncIterator[None]:
-        self.busy_now += 1
-        self.was_busy += 1
-        try:
-            yield
-        finally:
-            self.busy_now -= 1
+    async def read(self, message: IncomingMessage) -> Content:
+        content: Content = message.source
+        return content
 
-    def screen(self, said: Said) -> Shown:
-        self.replies.append(Shown(said, away=self.away))
+    async def show_busy(self, message: IncomingMessage) -> None:
+        self.busy.append(True)
+
+    async def hide_busy(self, message: IncomingMessage) -> None:
+        self.busy.append(False)
+
+    def reply_to(self, message: IncomingMessage) -> FakeReply:
+        self.replies.append(FakeReply(message, away=self.away))
         return self.replies[-1]
 
     @property
@@ -97,21 +88,26 @@ def time() -> Time:
 
 
 @pytest.fixture
-def channel() -> Channel:
-    return Channel()
+def platform() -> FakePlatform:
+    return FakePlatform()
 
 
 @pytest.fixture
-async def turns(pet: Companion, channel: Channel, time: Time) -> AsyncIterator[Turns]:
-    made = new_turns(pet, channel, time)
-    yield made
-    await made.stop(0)
+async def conversations_with(
+    pet: Companion, platform: FakePlatform, time: Time
+) -> AsyncIterator[Callable[..., Conversations]]:
+    made: list[Conversations] = []
 
+    def make(**options: Any) -> Conversations:
+        fast: dict[str, Any] = {"burst_seconds": 0.01, "edit_seconds": 0.01, "monotonic": time.monotonic}
+        made.append(Conversations(pet, platform, **fast | options))
+        return made[-1]
 
-def new_turns(pet: Companion, channel: Channel, time: Time, **given: Any) -> Turns:
-    return Turns(pet, channel, sleep=time.sleep, monotonic=time.monotonic, **given)
+    yield make
+    for conversations in made:
+        await conversations.stop(0)
 
 
 @pytest.fixture
-def turns_with(pet: Companion, channel: Channel, time: Time) -> Callable[..., Turns]:
-    return lambda **given: new_turns(pet, channel, time, **given)
+def conversations(conversations_with: Callable[..., Conversations]) -> Conversations:
+    return conversations_with()

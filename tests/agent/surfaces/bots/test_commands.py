@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from agent import Companion
-from agent.surfaces.bots.answers import Answer, Button, Settled
-from agent.surfaces.bots.commands import PAGE, Asker, Commands
-from agent.surfaces.bots.items import short
-from agent.surfaces.bots.receipts import Receipt, receipts_of
+from agent.surfaces.bots.answers import Answer, Asker, Button, ReceiptUpdate
+from agent.surfaces.bots.commands import PAGE, Commands
+from agent.surfaces.bots.items import Receipt, receipts_of
 from memory.audience import Place
 
 ANA, BEN = "chat:1", "chat:2"
@@ -44,12 +43,14 @@ async def press(commands: Commands, asker: Asker, answer: Answer, label: str, at
     return await commands.press(asker, pressed.action, pressed.value)
 
 
-async def test_what_is_remembered_is_listed_newest_first(pet: Companion, commands: Commands) -> None:
-    assert "nothing" in (await commands.memories(IN_PRIVATE)).text
+async def test_what_is_remembered_is_listed_newest_first(
+    pet: Companion, commands: Commands, clock: Any
+) -> None:
+    assert "nothing" in (await commands.run("memories", IN_PRIVATE)).text
     await pet.remember("Ana lives in Lyon", user=ANA)
-    pet.clock.advance(minutes=1)  # type: ignore[attr-defined]
+    clock.advance(minutes=1)
     await pet.remember("Ana has the flu", user=ANA, ttl="2d")
-    answer = await commands.memories(IN_PRIVATE)
+    answer = await commands.run("memories", IN_PRIVATE)
     assert texts(answer) == ["Ana has the flu", "Ana lives in Lyon"]
     assert [item.note for item in answer.items] == ["2026-11-21 until Monday", "2026-11-21"]
 
@@ -57,13 +58,13 @@ async def test_what_is_remembered_is_listed_newest_first(pet: Companion, command
 async def test_a_query_finds_what_bears_on_it(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana's sister Lucie is allergic to nuts", user=ANA)
     await pet.remember("Ana plays the cello", user=ANA)
-    assert "Lucie" in texts(await commands.memories(IN_PRIVATE, "who is allergic to nuts?"))[0]
-    assert "nothing of that" in (await commands.memories(Asker(BEN), "nuts")).text
+    assert "Lucie" in texts(await commands.run("memories", IN_PRIVATE, "who is allergic to nuts?"))[0]
+    assert "nothing of that" in (await commands.run("memories", Asker(BEN), "nuts")).text
 
 
 async def test_a_memory_is_taken_away_with_its_button(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana lives in Lyon", user=ANA)
-    answer = await commands.memories(IN_PRIVATE)
+    answer = await commands.run("memories", IN_PRIVATE)
     assert (await press(commands, IN_PRIVATE, answer, "Forget")).text == "Forgotten: Ana lives in Lyon"
     assert await pet.memories(user=ANA) == []
     assert "not there any more" in (await press(commands, IN_PRIVATE, answer, "Forget")).text
@@ -72,7 +73,7 @@ async def test_a_memory_is_taken_away_with_its_button(pet: Companion, commands: 
 async def test_long_lists_come_in_pages(pet: Companion, commands: Commands) -> None:
     for number in range(PAGE + 2):
         await pet.remember(f"Ana's locker {number} has the code {number * 1111}", user=ANA)
-    answer = await commands.memories(IN_PRIVATE)
+    answer = await commands.run("memories", IN_PRIVATE)
     assert len(answer.items) == PAGE
     more = await press(commands, IN_PRIVATE, answer, "More")
     assert len(more.items) == 2
@@ -88,20 +89,20 @@ async def test_in_a_channel_nothing_is_shown_that_was_said_in_private(
     await pet.remember("Ana likes tea", user=ANA, place=GENERAL)
     await pet.services.tasks.put(ANA, "write the application", now=pet.clock())
     await pet.set_context("role", "nurse", user=ANA)
-    assert texts(await commands.memories(IN_GENERAL)) == ["Ana likes tea"]
-    assert "nothing of that" in (await commands.memories(IN_GENERAL, "job")).text or texts(
-        await commands.memories(IN_GENERAL, "job")
+    assert texts(await commands.run("memories", IN_GENERAL)) == ["Ana likes tea"]
+    assert "nothing of that" in (await commands.run("memories", IN_GENERAL, "job")).text or texts(
+        await commands.run("memories", IN_GENERAL, "job")
     ) == ["Ana likes tea"]
-    assert "No task" in (await commands.tasks(IN_GENERAL)).text
-    assert "nurse" not in str(await commands.context(IN_GENERAL))
-    assert "application" not in str(await commands.context(IN_GENERAL))
+    assert "No task" in (await commands.run("tasks", IN_GENERAL)).text
+    assert "nurse" not in str(await commands.run("context", IN_GENERAL))
+    assert "application" not in str(await commands.run("context", IN_GENERAL))
 
 
 async def test_others_see_what_was_said_in_the_channel_and_cannot_take_it_away(
     pet: Companion, commands: Commands
 ) -> None:
     decision = await pet.remember("Ana likes tea", user=ANA, place=GENERAL)
-    [item] = (await commands.memories(Asker(BEN, GENERAL))).items
+    [item] = (await commands.run("memories", Asker(BEN, GENERAL))).items
     assert (item.text, item.buttons) == ("Ana likes tea", ())
     forged = await commands.press(Asker(BEN, GENERAL), "delete", str(decision.id))
     assert "not there any more" in forged.text
@@ -109,10 +110,10 @@ async def test_others_see_what_was_said_in_the_channel_and_cannot_take_it_away(
 
 
 async def test_remember_keeps_a_fact_and_can_be_taken_back(pet: Companion, commands: Commands) -> None:
-    answer = await commands.remember(IN_PRIVATE, "Ana lives in Lyon")
+    answer = await commands.run("remember", IN_PRIVATE, "Ana lives in Lyon")
     assert texts(answer) == ["Ana lives in Lyon"]
     assert "between us" in answer.text
-    again = await commands.remember(IN_PRIVATE, "ana lives in LYON!")
+    again = await commands.run("remember", IN_PRIVATE, "ana lives in LYON!")
     assert "known word for word" in again.text
     assert "Forgotten" in (await press(commands, IN_PRIVATE, answer, "Undo")).text
     assert await pet.memories(user=ANA) == []
@@ -122,68 +123,68 @@ async def test_taking_back_what_replaced_something_brings_that_back_here_and_in_
     pet: Companion, commands: Commands
 ) -> None:
     await pet.remember("Ana lives in Paris", user=ANA, place=GENERAL)
-    answer = await commands.remember(IN_GENERAL, "Ana moved to Lyon")
+    answer = await commands.run("remember", IN_GENERAL, "Ana moved to Lyon")
     assert "channel" in answer.text
     undone = await press(commands, IN_GENERAL, answer, "Undo")
     assert undone.text == "Taken back. I hold on to: Ana lives in Paris"
-    assert texts(await commands.memories(IN_GENERAL)) == ["Ana lives in Paris"]
-    assert texts(await commands.memories(IN_PRIVATE)) == ["Ana lives in Paris"]
+    assert texts(await commands.run("memories", IN_GENERAL)) == ["Ana lives in Paris"]
+    assert texts(await commands.run("memories", IN_PRIVATE)) == ["Ana lives in Paris"]
     assert "not there any more" in (await press(commands, IN_GENERAL, answer, "Undo")).text
 
 
 async def test_taking_back_in_private(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana lives in Paris", user=ANA)
-    answer = await commands.remember(IN_PRIVATE, "Ana moved to Lyon")
+    answer = await commands.run("remember", IN_PRIVATE, "Ana moved to Lyon")
     await press(commands, IN_PRIVATE, answer, "Undo")
-    assert texts(await commands.memories(IN_PRIVATE)) == ["Ana lives in Paris"]
+    assert texts(await commands.run("memories", IN_PRIVATE)) == ["Ana lives in Paris"]
 
 
 async def test_a_fact_told_in_a_channel_is_made_private(pet: Companion, commands: Commands) -> None:
-    answer = await commands.remember(IN_GENERAL, "Ana lives in Lyon")
+    answer = await commands.run("remember", IN_GENERAL, "Ana lives in Lyon")
     done = await press(commands, IN_GENERAL, answer, "Make private")
     assert done.text == "Between us now: Ana lives in Lyon"
     assert "stands there" in done.note
-    assert done.settled == Settled("Ana lives in Lyon", "made private")
-    assert texts(await commands.memories(IN_PRIVATE)) == ["Ana lives in Lyon"]
-    assert texts(await commands.memories(Asker(BEN, GENERAL))) == []
+    assert done.update == ReceiptUpdate("Ana lives in Lyon", "made private")
+    assert texts(await commands.run("memories", IN_PRIVATE)) == ["Ana lives in Lyon"]
+    assert texts(await commands.run("memories", Asker(BEN, GENERAL))) == []
     again = await press(commands, IN_GENERAL, answer, "Make private")
-    assert ("not there any more" in again.text, again.settled) == (True, None)
+    assert ("not there any more" in again.text, again.update) == (True, None)
 
 
 async def test_a_fact_is_said_differently_and_that_is_taken_back(pet: Companion, commands: Commands) -> None:
-    answer = await commands.remember(IN_GENERAL, "Ana lives in Lyon")
+    answer = await commands.run("remember", IN_GENERAL, "Ana lives in Lyon")
     id = button(answer, "Edit").value
-    assert await commands.words_of(IN_GENERAL, id) == "Ana lives in Lyon"
+    assert await commands.text_to_edit(IN_GENERAL, id) == "Ana lives in Lyon"
     changed = await commands.edit(IN_GENERAL, id, "Ana lives in Lille")
     assert (changed.text, texts(changed)) == ("Changed to:", ["Ana lives in Lille"])
-    assert changed.settled == Settled("Ana lives in Lyon", "changed")
-    assert texts(await commands.memories(Asker(BEN, GENERAL))) == ["Ana lives in Lille"]
+    assert changed.update == ReceiptUpdate("Ana lives in Lyon", "changed")
+    assert texts(await commands.run("memories", Asker(BEN, GENERAL))) == ["Ana lives in Lille"]
     await press(commands, IN_GENERAL, changed, "Undo")
-    assert texts(await commands.memories(Asker(BEN, GENERAL))) == ["Ana lives in Lyon"]
+    assert texts(await commands.run("memories", Asker(BEN, GENERAL))) == ["Ana lives in Lyon"]
 
 
 @pytest.mark.parametrize("content", ["", " ", "Ana lives in Lyon", "x" * 2_001])
 async def test_words_that_say_nothing_new_change_nothing(
     pet: Companion, commands: Commands, content: str
 ) -> None:
-    answer = await commands.remember(IN_GENERAL, "Ana lives in Lyon")
+    answer = await commands.run("remember", IN_GENERAL, "Ana lives in Lyon")
     told = await commands.edit(IN_GENERAL, button(answer, "Edit").value, content)
-    assert (told.text.startswith("Nothing was changed: "), told.settled) == (True, None)
-    assert texts(await commands.memories(IN_GENERAL)) == ["Ana lives in Lyon"]
+    assert (told.text.startswith("Nothing was changed: "), told.update) == (True, None)
+    assert texts(await commands.run("memories", IN_GENERAL)) == ["Ana lives in Lyon"]
 
 
 async def test_nobody_else_is_shown_the_words_or_changes_them(pet: Companion, commands: Commands) -> None:
-    public = button(await commands.remember(IN_GENERAL, "Ana lives in Lyon"), "Edit").value
-    private = button(await commands.remember(IN_PRIVATE, "Ana looks for another job"), "Edit").value
+    public = button(await commands.run("remember", IN_GENERAL, "Ana lives in Lyon"), "Edit").value
+    private = button(await commands.run("remember", IN_PRIVATE, "Ana looks for another job"), "Edit").value
     for asker in (Asker(BEN), Asker(BEN, GENERAL)):
         for id in (public, private):
-            words = await commands.words_of(asker, id)
+            words = await commands.text_to_edit(asker, id)
             assert isinstance(words, Answer)
             assert "job" not in words.text
             told = await commands.edit(asker, id, "Ana is a spy")
             assert "not there any more" in told.text
-    assert isinstance(await commands.words_of(IN_GENERAL, private), Answer)
-    assert texts(await commands.memories(IN_GENERAL)) == ["Ana lives in Lyon"]
+    assert isinstance(await commands.text_to_edit(IN_GENERAL, private), Answer)
+    assert texts(await commands.run("memories", IN_GENERAL)) == ["Ana lives in Lyon"]
 
 
 async def test_what_somebody_else_said_too_is_forgotten_as_theirs_alone(
@@ -193,34 +194,34 @@ async def test_what_somebody_else_said_too_is_forgotten_as_theirs_alone(
         told = await pet.remember("The office is in Lyon", user=user, place=GENERAL)
     answer = await commands.press(IN_GENERAL, "delete", str(told.id))
     assert answer.text == "Forgotten as yours; somebody else said it here too: The office is in Lyon"
-    assert texts(await commands.memories(IN_GENERAL)) == ["The office is in Lyon"]
-    assert texts(await commands.memories(IN_PRIVATE)) == []
+    assert texts(await commands.run("memories", IN_GENERAL)) == ["The office is in Lyon"]
+    assert texts(await commands.run("memories", IN_PRIVATE)) == []
 
 
 async def test_what_was_replaced_since_is_not_taken_back_by_an_old_button(
-    pet: Companion, commands: Commands
+    pet: Companion, commands: Commands, clock: Any
 ) -> None:
     await pet.remember("Ana lives in Paris", user=ANA, place=GENERAL)
-    answer = await commands.remember(IN_GENERAL, "Ana lives in Lyon")
-    pet.clock.advance(minutes=1)  # type: ignore[attr-defined]
-    await commands.remember(IN_GENERAL, "Ana lives in Rome")
+    answer = await commands.run("remember", IN_GENERAL, "Ana lives in Lyon")
+    clock.advance(minutes=1)
+    await commands.run("remember", IN_GENERAL, "Ana lives in Rome")
     assert "not there any more" in (await press(commands, IN_GENERAL, answer, "Undo")).text
-    assert texts(await commands.memories(IN_GENERAL)) == ["Ana lives in Rome"]
+    assert texts(await commands.run("memories", IN_GENERAL)) == ["Ana lives in Rome"]
 
 
 async def test_forget_takes_an_id_or_lets_one_choose(pet: Companion, commands: Commands) -> None:
     kept = await pet.remember("Ana lives in Lyon", user=ANA)
     await pet.remember("Ana plays the cello", user=ANA)
-    assert (await commands.forget(IN_PRIVATE, str(kept.id)[:8])).text == "Forgotten: Ana lives in Lyon"
-    choice = await commands.forget(IN_PRIVATE, "the cello")
+    assert (await commands.run("forget", IN_PRIVATE, str(kept.id)[:8])).text == "Forgotten: Ana lives in Lyon"
+    choice = await commands.run("forget", IN_PRIVATE, "the cello")
     assert choice.text == "Which one shall I forget?"
     assert "Forgotten" in (await press(commands, IN_PRIVATE, choice, "Forget")).text
-    assert "nothing" in (await commands.forget(IN_PRIVATE, "something-else")).text
+    assert "nothing" in (await commands.run("forget", IN_PRIVATE, "something-else")).text
 
 
 async def test_forget_me_asks_first(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana lives in Lyon", user=ANA)
-    asked = await commands.forget_me(IN_PRIVATE)
+    asked = await commands.run("forget-me", IN_PRIVATE)
     assert "cannot be undone" in asked.text
     assert "nothing was changed" in (await press(commands, IN_PRIVATE, asked, "Keep it")).text
     assert len(await pet.memories(user=ANA)) == 1
@@ -230,7 +231,7 @@ async def test_forget_me_takes_everything_away(pet: Companion, commands: Command
     await pet.remember("Ana lives in Lyon", user=ANA)
     await pet.services.tasks.put(ANA, "call Lucie", now=pet.clock())
     await pet.remember("Ben lives in Nice", user=BEN)
-    asked = await commands.forget_me(IN_PRIVATE)
+    asked = await commands.run("forget-me", IN_PRIVATE)
     assert "is gone" in (await press(commands, IN_PRIVATE, asked, "Forget me")).text
     assert await pet.memories(user=ANA) == []
     assert await pet.services.tasks.list(ANA) == []
@@ -241,11 +242,11 @@ async def test_tasks_are_finished_with_their_button(pet: Companion, commands: Co
     due = datetime(2026, 11, 23, 8, tzinfo=UTC)
     await pet.set_context("timezone", "Europe/Paris", user=ANA)
     await pet.services.tasks.put(ANA, "call the dentist", "in_progress", now=pet.clock(), due=due)
-    answer = await commands.tasks(IN_PRIVATE)
+    answer = await commands.run("tasks", IN_PRIVATE)
     assert texts(answer) == ["call the dentist"]
     assert answer.items[0].note == "in progress, due 2026-11-23 09:00"
     assert (await press(commands, IN_PRIVATE, answer, "Done")).text == "Done: call the dentist"
-    assert "No task" in (await commands.tasks(IN_PRIVATE)).text
+    assert "No task" in (await commands.run("tasks", IN_PRIVATE)).text
 
 
 async def test_a_task_of_somebody_else_is_not_finished(pet: Companion, commands: Commands) -> None:
@@ -257,61 +258,68 @@ async def test_a_task_of_somebody_else_is_not_finished(pet: Companion, commands:
 async def test_the_trace_is_of_ones_own_last_message_in_this_place(
     pet: Companion, commands: Commands
 ) -> None:
-    assert "recorded nothing" in (await commands.trace(IN_PRIVATE)).text
+    assert "recorded nothing" in (await commands.run("trace", IN_PRIVATE)).text
     await pet.respond("I broke my shoulder", user=ANA)
     await pet.respond("I love jasmine tea", user=BEN, place=GENERAL)
     await pet.settle()
 
-    answer = await commands.trace(IN_PRIVATE)
+    answer = await commands.run("trace", IN_PRIVATE)
 
     assert "I broke my shoulder" in texts(answer)[0]
     assert any("remember(" in line for line in texts(answer))
     assert answer.note.startswith("trace ")
-    assert "recorded nothing" in (await commands.trace(Asker(ANA, GENERAL))).text, (
+    assert "recorded nothing" in (await commands.run("trace", Asker(ANA, GENERAL))).text, (
         "what is private stays there"
     )
-    assert "jasmine tea" in texts(await commands.trace(Asker(BEN, GENERAL)))[0]
+    assert "jasmine tea" in texts(await commands.run("trace", Asker(BEN, GENERAL)))[0]
 
 
 async def test_context_shows_what_is_known(pet: Companion, commands: Commands) -> None:
-    assert "nothing" in (await commands.context(IN_PRIVATE)).text
+    assert "nothing" in (await commands.run("context", IN_PRIVATE)).text
     await pet.set_context("role", "nurse", user=ANA)
     await pet.set_context("goals", "learn the cello", user=ANA)
     await pet.set_context("prefers_bullets", "yes", user=ANA)
     await pet.services.tasks.put(ANA, "call Lucie", now=pet.clock())
     await pet.remember("Ana lives in Lyon", user=ANA, importance=0.9)
-    shown = {(item.label, item.text) for item in (await commands.context(IN_PRIVATE)).items}
+    shown = {(item.label, item.text) for item in (await commands.run("context", IN_PRIVATE)).items}
     assert {("role", "nurse"), ("goals", "learn the cello"), ("open tasks", "call Lucie")} <= shown
     assert {("prefers bullets", "yes"), ("fact", "Ana lives in Lyon")} <= shown
 
 
-async def test_listening_is_set_for_a_channel(commands: Commands) -> None:
-    assert "who mentions me" in (await commands.listen(IN_GENERAL, None)).text
-    assert "everything that is written" in (await commands.listen(IN_GENERAL, "everything")).text
-    assert "everything that is written" in (await commands.listen(IN_GENERAL, None)).text
-    assert "direct messages" in (await commands.listen(IN_PRIVATE, "nothing")).text
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_who_manages_a_channel_sets_what_is_listened_to(commands: Commands, allowed: bool) -> None:
+    async def may_set() -> bool:
+        return allowed
+
+    assert "who mentions me" in (await commands.listen(IN_GENERAL, "", may_set)).text
+    changed = await commands.listen(IN_GENERAL, " Everything", may_set)
+    assert ("everything that is written" if allowed else "you may not") in changed.text
+    shown = await commands.listen(IN_GENERAL, "", may_set)
+    assert ("everything that is written" if allowed else "who mentions me") in shown.text
+    assert "one of: mentions, everything" in (await commands.listen(IN_GENERAL, "loudly", may_set)).text
+    assert "direct messages" in (await commands.listen(IN_PRIVATE, "nothing", may_set)).text
 
 
 async def test_privacy_says_where_it_goes(
     commands: Commands, open_pet: Callable[..., Awaitable[Companion]], tmp_path: Any
 ) -> None:
-    assert "Nothing of it leaves" in str(await commands.privacy(IN_PRIVATE))
+    assert "Nothing of it leaves" in str(await commands.run("privacy", IN_PRIVATE))
     at_openai = await open_pet(home=tmp_path / "two", openai_api_key="sk-test", embedder="bundled")
-    assert "gpt-5-mini at OpenAI" in str(await Commands(at_openai).privacy(IN_PRIVATE))
+    assert "gpt-5-mini at OpenAI" in str(await Commands(at_openai).run("privacy", IN_PRIVATE))
     elsewhere = await open_pet(
         home=tmp_path / "three", openai_base_url="http://127.0.0.1:9/v1", model="small"
     )
-    assert "the model small." in str(await Commands(elsewhere).privacy(IN_PRIVATE))
+    assert "the model small." in str(await Commands(elsewhere).run("privacy", IN_PRIVATE))
 
 
 async def test_a_fault_is_told_and_not_raised(pet: Companion, commands: Commands) -> None:
     await pet.components.database.close()
     (pet.settings.home / "hachi.db").write_bytes(b"this is no database, and never was one")
-    answer = await commands.memories(IN_PRIVATE)
+    answer = await commands.run("memories", IN_PRIVATE)
     assert "reach my memory" in answer.text
     assert "trace_" in answer.text
     assert "hachi.db" not in answer.text
-    assert "reach my memory" in str(await commands.words_of(IN_PRIVATE, "0" * 36))
+    assert "reach my memory" in str(await commands.text_to_edit(IN_PRIVATE, "0" * 36))
     receipt = Receipt("Ana lives in Lyon", "0" * 36, None, "delete")
     [item] = await commands.receipt_items((receipt,), IN_PRIVATE)
     assert (item.text, item.note) == ("Ana lives in Lyon", "")
@@ -329,8 +337,3 @@ async def test_receipts_say_until_when(pet: Companion, commands: Commands) -> No
         ("Undo", decision.id),
         ("Edit", decision.id),
     ]
-
-
-def test_long_texts_are_cut_on_one_line() -> None:
-    assert short("a\n b") == "a b"
-    assert len(short("word " * 100)) == 300

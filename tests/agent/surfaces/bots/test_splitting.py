@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.surfaces.bots.splitting import SHORTEST, closed, split, units
+from agent.surfaces.bots.splitting import MIN_LIMIT, close_code_block, split, utf16_length
 
 WORDS = (
     "Lucie",
@@ -29,7 +29,7 @@ code = st.lists(st.sampled_from(["x = 1\n", "    if y:\n", "\n", "z" * 150 + "\n
 mixed = st.lists(
     st.one_of(prose, code.map(lambda lines: f"\n```py\n{lines}```\n"), st.just("`a`")), max_size=6
 ).map("".join)
-limits = st.integers(SHORTEST, 400)
+limits = st.integers(MIN_LIMIT, 400)
 
 
 def letters(text: str) -> str:
@@ -40,7 +40,7 @@ def letters(text: str) -> str:
 def test_nothing_is_lost_and_everything_fits(text: str, limit: int) -> None:
     parts = split(text, limit)
     assert letters("".join(parts)) == letters(text)
-    assert all(units(part) <= limit for part in parts)
+    assert all(utf16_length(part) <= limit for part in parts)
     assert all(part.strip() for part in parts)
 
 
@@ -53,7 +53,7 @@ def test_even_the_space_between_parts_is_kept(text: str, limit: int) -> None:
 def test_every_part_closes_the_code_that_it_opens(text: str, limit: int) -> None:
     parts = split(text, limit)
     assert all(part.count("```") % 2 == 0 for part in parts)
-    assert all(units(part) <= limit for part in parts)
+    assert all(utf16_length(part) <= limit for part in parts)
     assert letters("".join(parts)).replace("```py", "").replace("```", "") == letters(text).replace(
         "```py", ""
     ).replace("```", "")
@@ -64,7 +64,7 @@ def test_every_part_closes_the_code_that_it_opens(text: str, limit: int) -> None
 def test_no_line_of_code_leaves_its_block(text: str, limit: int) -> None:
     inside = [line for part in split(text, limit) for line in "".join(part.split("```")[1::2]).splitlines()]
     kept = "".join(line for line in inside if line != "py")
-    blocks = closed(text).split("```")[1::2]
+    blocks = close_code_block(text).split("```")[1::2]
     assert kept == "".join(line for block in blocks for line in block.splitlines() if line != "py")
 
 
@@ -138,8 +138,8 @@ def test_a_closing_fence_stays_with_its_block() -> None:
 
 
 def test_letters_beyond_the_first_plane_count_double() -> None:
-    assert units("a👍") == 3
-    assert [units(part) for part in split("👍" * 75, 100)] == [100, 50]
+    assert utf16_length("a👍") == 3
+    assert [utf16_length(part) for part in split("👍" * 75, 100)] == [100, 50]
 
 
 def test_a_short_text_is_one_part_and_an_empty_one_none() -> None:
@@ -154,10 +154,10 @@ def test_a_limit_without_room_for_a_block_is_refused() -> None:
 
 
 def test_a_block_that_is_still_being_written_is_closed() -> None:
-    assert closed("see\n```py\nx = 1") == "see\n```py\nx = 1\n```"
-    assert closed("see\n```py\nx = 1\n") == "see\n```py\nx = 1\n```"
-    assert closed("see ```x```") == "see ```x```"
-    assert closed("see `x") == "see `x"
+    assert close_code_block("see\n```py\nx = 1") == "see\n```py\nx = 1\n```"
+    assert close_code_block("see\n```py\nx = 1\n") == "see\n```py\nx = 1\n```"
+    assert close_code_block("see ```x```") == "see ```x```"
+    assert close_code_block("see `x") == "see `x"
 
 
 def test_a_fence_of_more_marks_holds_one_of_fewer() -> None:

@@ -53,7 +53,7 @@ class Bot:
         """Somebody writes, and all that is to be answered is."""
         sent = await self.platform.say(text, **given)
         await self.reached(sent)
-        await self.client.settle()
+        await self.client.conversations.settle()
 
     async def reached(self, id: int) -> None:
         """Until discord.py has passed the message on."""
@@ -73,10 +73,12 @@ class Watched(HachiClient):
         """Without the five seconds that discord.py waits before it begins another session."""
 
     async def on_message(self, message: discord.Message) -> None:
-        await super().on_message(message)
-        async with self._news:
-            self._came.add(message.id)
-            self._news.notify_all()
+        try:
+            await super().on_message(message)
+        finally:
+            async with self._news:
+                self._came.add(message.id)
+                self._news.notify_all()
 
     async def passed(self, id: int) -> None:
         async with self._news:
@@ -93,7 +95,7 @@ async def go_online(platform: DiscordServer, pet: Companion) -> AsyncIterator[Go
 
     async def go(companion: Companion = pet) -> Bot:
         client = Watched(companion, guild_ready_timeout=0.05)
-        client.turns._gather = client.turns._every = 0.02
+        client.conversations.burst_seconds = client.conversations.edit_seconds = 0.02
         running = asyncio.create_task(client.start(TOKEN))
         ready = asyncio.create_task(client.online.wait())
         await asyncio.wait([running, ready], return_when=asyncio.FIRST_COMPLETED, timeout=10)

@@ -23,7 +23,7 @@ from discord_server import (
 from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 
 from agent import Companion
-from agent.surfaces.bots.turns import TOO_MANY
+from agent.surfaces.bots.conversations import TOO_MANY
 from memory.audience import Place
 from memory.errors import StoreUnavailable
 
@@ -46,7 +46,7 @@ async def test_in_a_channel_whoever_mentions_it_is_answered_with_a_reply_that_pi
     server.script(answer("Hello Ana!"))
     sent = await platform.say(f"{AT} hello", channel=GENERAL)
     await bot.reached(sent)
-    await bot.client.settle()
+    await bot.client.conversations.settle()
     [reply] = platform.posted(GENERAL)
     assert reply.text == "Hello Ana!"
     assert int(reply.body["message_reference"]["message_id"]) == sent
@@ -179,7 +179,7 @@ async def test_machines_are_not_answered(bot, platform: DiscordServer, server: S
 async def test_a_loop_with_a_machine_that_passes_for_a_person_ends(
     bot, platform: DiscordServer, server: ScriptedServer
 ) -> None:
-    bot.client.turns._most = 3
+    bot.client.conversations.turns_per_minute = 3
     server.script(*(answer("Indeed.") for _ in range(3)))
     for _ in range(8):
         last = platform.posted(GENERAL)[-1:]
@@ -196,7 +196,7 @@ async def test_a_message_that_comes_twice_is_answered_once_also_after_a_restart(
     for _ in range(2):
         await platform.send("MESSAGE_CREATE", message)
     await bot.reached(int(message["id"]))
-    await bot.client.settle()
+    await bot.client.conversations.settle()
     await bot.client.leave()
     again = await go_online()
     await platform.send("MESSAGE_CREATE", message)
@@ -213,7 +213,7 @@ async def test_what_was_missed_while_the_connection_was_down_is_answered(
     await platform.drop()
     missed = await platform.say("second")
     await bot.reached(missed)
-    await bot.client.settle()
+    await bot.client.conversations.settle()
     assert platform.shown(DM) == ["one", "two"]
     assert len(platform.resumed) == 1
     await platform.ask_to_reconnect()
@@ -240,17 +240,17 @@ async def test_a_burst_keeps_its_order_and_is_one_turn(
     bot, platform: DiscordServer, server: ScriptedServer
 ) -> None:
     server.script(answer("Congratulations!"))
-    bot.client.turns._gather = 5.0
+    bot.client.conversations.burst_seconds = 5.0
     for text in ("guess what", "I got the job"):
         await platform.say(text)
     await bot.reached(await platform.say("in Lyon!"))
-    bot.client.turns._gather = 0.02
+    bot.client.conversations.burst_seconds = 0.02
     await platform.say("(said somewhere else)", by=BEN, channel=OTHER_DM)
     server.script(answer("?"))
     await platform.until(lambda: "Congratulations!" in platform.shown(DM))
     asked = next(asked for asked in server.asked if "guess what" in asked.text)
     assert asked.conversation[-1][1].endswith("guess what\nI got the job\nin Lyon!")
-    await bot.client.settle()
+    await bot.client.conversations.settle()
 
 
 async def test_a_reply_is_shown_while_it_is_written(
@@ -262,7 +262,7 @@ async def test_a_reply_is_shown_while_it_is_written(
     [shown] = platform.posted(DM)
     assert len(shown.texts) == 2
     assert all(text.startswith("```py\n") and text.endswith("\n```") for text in shown.texts)
-    await bot.client.turns.stop(0)
+    await bot.client.conversations.stop(0)
 
 
 async def test_a_long_reply_comes_in_parts_that_discord_takes(
@@ -313,7 +313,7 @@ async def test_a_message_that_was_posted_before_the_connection_broke_is_taken_up
     await platform.until(lambda: "how are you" in "".join(platform.shown(DM)))
     [posted] = platform.posted(DM)
     assert len(posted.texts) == 2
-    await bot.client.turns.stop(0)
+    await bot.client.conversations.stop(0)
 
 
 async def test_what_was_shown_of_a_reply_that_failed_gives_way_to_what_went_wrong(
@@ -331,7 +331,7 @@ async def test_what_was_shown_of_a_reply_that_failed_gives_way_to_what_went_wron
         last.deleted |= method == "DELETE"
 
     platform.faults.append(taken_away)
-    await bot.client.settle()
+    await bot.client.conversations.settle()
     [text] = platform.shown(DM)
     assert text.startswith("I can't think right now")
     assert [code for code, _ in platform.refused] == [10008]

@@ -6,47 +6,48 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.surfaces.bots.answers import Answer, Button, Item
-from agent.surfaces.bots.discord.rendering import LIMIT, receipt_lines, shown, text_of, view_of
-from agent.surfaces.bots.splitting import units
+from agent.surfaces.bots.discord.buttons import answer_view
+from agent.surfaces.bots.discord.rendering import LIMIT, answer_text, escape, receipt_lines
+from agent.surfaces.bots.splitting import utf16_length
 
 LETTERS = st.text(max_size=400)
 
 
 @given(LETTERS, st.lists(st.builds(Item, LETTERS, LETTERS, label=LETTERS), max_size=12))
 def test_an_answer_is_never_longer_than_discord_takes(text: str, items: list[Item]) -> None:
-    assert units(text_of(Answer(text, tuple(items), note="that is all"))) <= LIMIT
+    assert utf16_length(answer_text(Answer(text, tuple(items), note="that is all"))) <= LIMIT
 
 
 def test_items_are_numbered_where_they_have_buttons() -> None:
     forget = Button("Forget", "delete", "1")
-    assert text_of(Answer("I know:", (Item("a", "yesterday", (forget,)), Item("b")))) == (
+    assert answer_text(Answer("I know:", (Item("a", "yesterday", (forget,)), Item("b")))) == (
         "I know:\n1. a (yesterday)\n2. b"
     )
-    assert text_of(Answer("You are:", (Item("nurse", label="role"),))) == "You are:\n- **role:** nurse"
+    assert answer_text(Answer("You are:", (Item("nurse", label="role"),))) == "You are:\n- **role:** nurse"
 
 
 def test_no_more_buttons_than_discord_takes() -> None:
     items = tuple(Item("x", buttons=(Button("Forget", "delete", str(number)),)) for number in range(30))
-    view = view_of(Answer("many", items), 7)
+    view = answer_view(Answer("many", items), 7)
     assert view is not None
     assert len(view.children) == 25
-    assert view_of(Answer("none", (Item("x"),)), 7) is None
+    assert answer_view(Answer("none", (Item("x"),)), 7) is None
 
 
 @given(LETTERS)
 def test_what_people_said_does_nothing(text: str) -> None:
     """No link is hidden, no mention, no heading, no code is opened."""
-    said = shown(f"[here](http://a.example) <@123> `{text}`")
+    said = escape(f"[here](http://a.example) <@123> `{text}`")
     assert re.search(r"(?<!\\)\]", said) is None
     assert re.search(r"(?<!\\)<@", said) is None
     assert re.search(r"(?<!\\)`", said) is None
 
 
 def test_names_and_addresses_stay_whole() -> None:
-    assert shown("see https://a.example/my_page?x=1#y of snake_case") == (
+    assert escape("see https://a.example/my_page?x=1#y of snake_case") == (
         "see https://a.example/my_page?x=1#y of snake_case"
     )
-    assert shown("# big _slanted_ - not") == "\\# big \\_slanted\\_ - not"
+    assert escape("# big _slanted_ - not") == "\\# big \\_slanted\\_ - not"
 
 
 def test_receipts_are_small_print() -> None:

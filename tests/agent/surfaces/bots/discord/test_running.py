@@ -94,11 +94,11 @@ async def test_a_message_that_breaks_something_is_logged_and_the_next_is_answere
 ) -> None:
     server.script(answer("Hello!"))
     with monkeypatch.context() as patch:
-        patch.setattr(bot.client.turns, "hear", lambda said: 1 / 0)
+        patch.setattr(bot.client.conversations, "add", lambda message: 1 / 0)
         await bot.hears("hello")
     await bot.hears("hello?")
     assert platform.shown(DM) == ["Hello!"]
-    assert "is not read" in caplog.text
+    assert "cannot handle" in caplog.text
 
 
 async def test_an_event_that_breaks_something_is_logged(

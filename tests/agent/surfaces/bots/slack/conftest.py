@@ -1,6 +1,5 @@
 """A real slack-bolt before a Slack of our own, with a companion whose model is scripted."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from scripted_server import ScriptedServer
 from slack_server import APP_TOKEN, BOT_TOKEN, SECRET, SlackServer
 
 from agent import Companion, Settings
-from agent.surfaces.bots.slack.app import HachiOnSlack
+from agent.surfaces.bots.slack.app import SlackBot
 from agent.surfaces.bots.slack.running import listening
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -52,16 +51,11 @@ def settings(slack: SlackServer) -> Settings:
     )
 
 
-async def quickly(seconds: float) -> None:
-    """Time passes fifty times as fast."""
-    await asyncio.sleep(seconds / 50)
-
-
 @dataclass
 class Bot:
     """The bot on its Slack, and the Slack it is on."""
 
-    hachi: HachiOnSlack
+    hachi: SlackBot
     slack: SlackServer
     where: str
     """What was told of how events come in."""
@@ -69,7 +63,7 @@ class Bot:
     async def hears(self, *payloads: dict[str, Any]) -> None:
         """What Slack tells comes in by Socket Mode, and all that is to be answered is."""
         await self.slack.deliver(*payloads)
-        await self.hachi.settle()
+        await self.hachi.conversations.settle()
 
 
 GoOnline = Callable[..., Awaitable[Bot]]
@@ -82,10 +76,10 @@ async def go_online(slack: SlackServer, settings: Settings, pet: Companion) -> A
     async with AsyncExitStack() as leaving:
 
         async def go(companion: Companion = pet, *, http: bool = False) -> Bot:
-            hachi = HachiOnSlack(companion, settings)
-            hachi.turns._gather, hachi.turns._sleep = 0.5, quickly
+            hachi = SlackBot(companion, settings)
+            hachi.conversations.burst_seconds = hachi.conversations.edit_seconds = 0.02
             where = await leaving.enter_async_context(listening(hachi, ("127.0.0.1", 0) if http else None))
-            leaving.push_async_callback(hachi.stop)
+            leaving.push_async_callback(hachi.conversations.stop)
             return Bot(hachi, slack, where)
 
         yield go

@@ -1,6 +1,5 @@
 """What happens on Slack, as people see it. slack-bolt is the real one, the model scripted."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +8,7 @@ from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 from slack_server import BOT, BOT_ID, SlackServer
 
 from agent import Companion
-from agent.surfaces.bots.turns import TOO_MANY
+from agent.surfaces.bots.conversations import TOO_MANY
 from memory.audience import Place
 
 DM, GENERAL = "D1", "C1"
@@ -140,7 +139,7 @@ async def test_two_bots_in_a_thread_do_not_talk_for_ever(
 async def test_a_loop_with_a_machine_that_passes_for_a_person_ends(
     bot: Any, slack: SlackServer, server: ScriptedServer
 ) -> None:
-    bot.hachi.turns._most = 3
+    bot.hachi.conversations.turns_per_minute = 3
     server.script(*(answer("Indeed.") for _ in range(3)))
     for _ in range(8):
         await bot.hears(*slack.mentions("UPARROT", "indeed?", channel=GENERAL, thread_ts="1.5"))
@@ -267,15 +266,6 @@ async def test_nothing_in_a_reply_wakes_anybody(bot: Any, slack: SlackServer, se
     assert slack.called("chat.postMessage")[0]["unfurl_links"] is False
 
 
-async def test_a_burst_of_one_person_is_one_turn(
-    bot: Any, slack: SlackServer, server: ScriptedServer
-) -> None:
-    server.script(answer("All three."))
-    await bot.hears(*(slack.says("UANA", text, channel=DM) for text in ("one", "two", "three")))
-    assert server.asked[0].conversation[-1] == ("user", "one\ntwo\nthree")
-    assert len(slack.in_channel(DM)) == 1
-
-
 async def test_a_long_answer_comes_in_several_messages_and_no_code_is_broken(
     bot: Any, slack: SlackServer, server: ScriptedServer
 ) -> None:
@@ -298,7 +288,7 @@ async def test_where_there_are_no_streams_the_message_is_edited(
     assert message.text == "It will rain, and then it will not."
     assert not message.streamed
     await bot.hears(*slack.mentions("UANA", "sure?", channel=GENERAL, thread_ts="1.5"))
-    assert bot.hachi.turns._stage.streams is False
+    assert bot.hachi.conversations._platform.has_streams is False
 
 
 async def test_too_many_calls_are_made_again_when_slack_says(
@@ -352,7 +342,7 @@ async def test_whoever_slack_does_not_tell_of_goes_by_their_id(
 async def test_where_everything_is_listened_to_the_talk_stays_out_of_threads(
     bot: Any, slack: SlackServer, server: ScriptedServer, pet: Companion
 ) -> None:
-    await bot.hachi._places.set(Place(("slack", "T1", GENERAL)), "everything", "slack:T1:UANA", pet.clock())
+    await bot.hachi.places.set(Place(("slack", "T1", GENERAL)), "everything", "slack:T1:UANA", pet.clock())
     server.script(answer("Sunny."), answer("Tomorrow too."))
     await bot.hears(slack.says("UANA", "the weather?", channel=GENERAL))
     await bot.hears(*slack.mentions("UBEN", "and tomorrow?", channel=GENERAL))
@@ -370,7 +360,7 @@ async def test_where_everything_is_listened_to_the_talk_stays_out_of_threads(
 async def test_where_nothing_is_listened_to_mentions_are_not_answered(
     bot: Any, slack: SlackServer, server: ScriptedServer, pet: Companion
 ) -> None:
-    await bot.hachi._places.set(Place(("slack", "T1", GENERAL)), "nothing", "slack:T1:UANA", pet.clock())
+    await bot.hachi.places.set(Place(("slack", "T1", GENERAL)), "nothing", "slack:T1:UANA", pet.clock())
     await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
     assert server.asked == []
 
@@ -387,28 +377,7 @@ async def test_an_event_is_acknowledged_while_the_model_still_thinks(
     await slack.deliver(slack.says("UANA", "hello", channel=DM))
     await slack.until(lambda: server.asked)
     assert slack.in_channel(DM) == []
-    await bot.hachi.turns.stop(grace=0)
-
-
-async def test_what_was_acknowledged_is_answered_though_the_bot_is_told_to_stop(
-    bot: Any, slack: SlackServer, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked, told = asyncio.Event(), asyncio.Event()
-
-    async def slowly(_: Any) -> dict[str, str]:
-        asked.set()
-        await told.wait()
-        return {"UANA": "Ana"}
-
-    monkeypatch.setattr(bot.hachi._people, "names", slowly)
-    server.script(answer("Hello!"))
-    await slack.deliver(slack.says("UANA", "hello", channel=DM))
-    await asked.wait()
-    stopping = asyncio.create_task(bot.hachi.stop())
-    await asyncio.sleep(0)
-    told.set()
-    await stopping
-    assert [message.text for message in slack.in_channel(DM)] == ["Hello!"]
+    await bot.hachi.conversations.stop(grace=0)
 
 
 async def test_a_message_that_cannot_be_noted_is_left_for_slack_to_send_again(

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from slack_server import _fits
 
 from agent.surfaces.bots.answers import Answer, Button, Item
-from agent.surfaces.bots.slack.blocks import MOST_BLOCKS, answer_blocks, cut, item_blocks, plain_answer
-from agent.surfaces.bots.slack.markup import escaped, plain
+from agent.surfaces.bots.slack.blocks import MAX_BLOCKS, answer_blocks, answer_text, item_blocks, shorten
+from agent.surfaces.bots.slack.markup import escape, plain_text
 
 BUTTONS = st.builds(Button, st.text(min_size=1), st.sampled_from(["delete", "undo"]), st.text(max_size=60))
 TEXT = st.text(st.sampled_from("<&> ab\n🐕"), max_size=200).map(lambda text: text * 20)
@@ -19,16 +19,16 @@ ANSWERS = st.builds(
 @given(ANSWERS)
 def test_slack_takes_whatever_is_answered(answer: Answer) -> None:
     blocks = answer_blocks(answer)
-    assert len(blocks) <= MOST_BLOCKS
-    _fits({"text": plain_answer(answer), "blocks": blocks})
+    assert len(blocks) <= MAX_BLOCKS
+    _fits({"text": answer_text(answer), "blocks": blocks})
 
 
 @given(TEXT, st.integers(8, 60))
-def test_what_is_cut_is_still_escaped(text: str, limit: int) -> None:
-    short = cut(escaped(text), limit)
+def test_what_is_cut_is_still_escape(text: str, limit: int) -> None:
+    short = shorten(escape(text), limit)
     assert len(short) <= limit
-    assert text.startswith(plain(short.removesuffix(" …"), {}).strip()) or text.strip().startswith(
-        plain(short.removesuffix(" …"), {})
+    assert text.startswith(plain_text(short.removesuffix(" …"), {}).strip()) or text.strip().startswith(
+        plain_text(short.removesuffix(" …"), {})
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from agent.surfaces.bots.slack.asking import COMMANDS
+from agent.surfaces.bots.commands import COMMANDS, LISTEN
 
 ROOT = Path(__file__).resolve().parents[5]
 BOT = ROOT / "agent/surfaces/bots/slack"
@@ -49,7 +49,9 @@ def manifest() -> dict[str, Any]:
 
 def test_every_command_is_there_with_a_description(manifest: dict[str, Any]) -> None:
     commands = manifest["features"]["slash_commands"]
-    assert sorted(command["command"] for command in commands) == sorted(COMMANDS)
+    assert sorted(command["command"] for command in commands) == sorted(
+        f"/{command.name}" for command in (*COMMANDS, LISTEN)
+    )
     assert all(0 < len(command["description"]) <= 2_000 for command in commands)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.surfaces.bots.slack.markup import escaped, markdown, mentioned, plain
+from agent.surfaces.bots.slack.markup import escape, escape_markdown, mentioned_users, plain_text
 
 TEXT = st.text(st.sampled_from("<>&!@#|:/ \nhtps*`ab;é中🐕"))
 
@@ -25,30 +25,30 @@ TEXT = st.text(st.sampled_from("<>&!@#|:/ \nhtps*`ab;é中🐕"))
     ],
 )
 def test_what_people_wrote_reads_as_they_saw_it(written: str, read: str) -> None:
-    assert plain(written, {"UANA": "Ana"}) == read
+    assert plain_text(written, {"UANA": "Ana"}) == read
 
 
 def test_people_who_are_mentioned_are_found_in_order() -> None:
-    assert mentioned("<@UBEN> <@WANA|ana> <#C1> @UEVE") == ["UBEN", "WANA"]
+    assert mentioned_users("<@UBEN> <@WANA|ana> <#C1> @UEVE") == ["UBEN", "WANA"]
 
 
 def test_quotations_and_addresses_stay_what_they_are() -> None:
-    assert markdown("> as Ben said\n2 > 1 & http://a.test/?b&c <x>") == (
+    assert escape_markdown("> as Ben said\n2 > 1 & http://a.test/?b&c <x>") == (
         "> as Ben said\n2 &gt; 1 &amp; http://a.test/?b&c &lt;x&gt;"
     )
 
 
 @given(TEXT)
 def test_what_is_escaped_reads_as_it_was(text: str) -> None:
-    assert plain(escaped(text), {}) == text.strip()
+    assert plain_text(escape(text), {}) == text.strip()
 
 
 @given(TEXT)
 def test_nothing_that_slack_would_act_on_is_left(text: str) -> None:
-    assert "<" not in escaped(text)
-    assert "<" not in markdown(text)
+    assert "<" not in escape(text)
+    assert "<" not in escape_markdown(text)
 
 
 @given(TEXT, TEXT)
 def test_the_start_of_a_text_is_the_start_of_what_is_posted(start: str, rest: str) -> None:
-    assert markdown(start + rest).startswith(markdown(start))
+    assert escape_markdown(start + rest).startswith(escape_markdown(start))

@@ -13,7 +13,6 @@ from slack_server import SlackServer, buttons_of
 from agent import Companion, Settings
 from agent.errors import HachiError, SettingsError
 from agent.surfaces.bots.slack import running
-from agent.surfaces.bots.slack.app import build_app
 from agent.surfaces.bots.slack.running import run
 
 DM = "D1"
@@ -21,7 +20,7 @@ DM = "D1"
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "PING_EVERY", 0.2)
+    monkeypatch.setattr(running, "PING_SECONDS", 0.2)
 
 
 @pytest.mark.parametrize("politely", [True, False], ids=["with notice", "without"])
@@ -45,7 +44,7 @@ async def test_what_was_not_acknowledged_in_time_comes_again_and_is_answered_onc
     await slack.hang_up(politely=True)
     await slack.until(lambda: slack.connections == 2)
     await slack.deliver(message, retry_attempt=2, retry_reason="timeout")
-    await bot.hachi.settle()
+    await bot.hachi.conversations.settle()
     assert [message.text for message in slack.in_channel(DM)] == ["Hello!"]
 
 
@@ -66,7 +65,7 @@ class TestHttp:
         assert await slack.post(address, message) == 200
         again = {"X-Slack-Retry-Num": "1", "X-Slack-Retry-Reason": "http_timeout"}
         assert await slack.post(address, message, **again) == 200
-        await bot.hachi.settle()
+        await bot.hachi.conversations.settle()
         assert [message.text for message in slack.in_channel(DM)] == ["Hello!"]
 
     @pytest.mark.parametrize(
@@ -77,7 +76,7 @@ class TestHttp:
     ) -> None:
         assert await slack.post(address, slack.says("UANA", "hello", channel=DM), **forged) == 401
         assert await slack.post(address, slack.command("/forget-me", user="UANA"), **forged) == 401
-        await bot.hachi.settle()
+        await bot.hachi.conversations.settle()
         assert server.asked == []
 
     async def test_what_is_not_signed_at_all_is_refused(self, address: str) -> None:
@@ -120,7 +119,7 @@ class TestHttp:
         server.script(Hang())
         assert await slack.post(address, slack.says("UANA", "hello", channel=DM)) == 200
         assert slack.in_channel(DM) == []
-        await bot.hachi.turns.stop(grace=0)
+        await bot.hachi.conversations.stop(grace=0)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +206,3 @@ async def test_whoever_cannot_be_reached_is_tried_again_later(
     slack.closed = set()
     clock.advance(hours=1)
     assert await pet.reminders.run() == 1
-
-
-def test_the_app_is_bolts(pet: Companion, settings: Settings) -> None:
-    assert type(build_app(pet, settings)).__name__ == "AsyncApp"

@@ -1,0 +1,263 @@
+"""From messages in a chat to replies: a queue for each conversation, on any platform.
+
+The turns of a conversation run one after the other, in order. Messages that one person writes in a burst
+make one turn.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agent.surfaces.bots.attachments import Attachment, read_attachments
+from agent.surfaces.bots.errors import describe_error
+from agent.surfaces.bots.items import Receipt, receipts_of
+from agent.surfaces.bots.live_text import EDIT_SECONDS, LiveText
+from memory.audience import Place
+from memory.people.places import Listening
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
+
+log = logging.getLogger("hachi.bots")
+
+BURST_SECONDS = 0.7
+"""How long a turn waits for more of the same person."""
+TURNS_PER_MINUTE = 20
+"""In one conversation. More is hardly people."""
+MAX_WAITING = 50
+"""Messages that wait in one conversation. Further ones are dropped."""
+STOP_SECONDS = 5.0
+"""That turns in progress get when the bot stops."""
+BUSY_TIMEOUT = 5.0
+"""Seconds that showing a typing indicator or a status may take."""
+TOO_MANY = "That is more than I can keep up with here. Please give me a minute."
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMessage:
+    """A message that is to be answered. It is read when its turn comes."""
+
+    user: str
+    """The author's id across platforms: ``discord:1234``."""
+    place: Place
+    conversation: str | None = None
+    """Unset: the user's private conversation, or that of the place."""
+    source: Any = None
+    """What the platform needs to read and answer the message."""
+
+    @property
+    def queue(self) -> str:
+        if self.conversation is not None:
+            return self.conversation
+        return f"dm:{self.user}" if self.place.private else self.place.key
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    author: str
+    """The author's name, as other people see it."""
+    text: str
+    attachments: Sequence[Attachment] = ()
+
+
+class ReplyView(Protocol):
+    """The messages in which one reply appears."""
+
+    async def show(self, text: str) -> None:
+        """Show the whole text so far. May raise."""
+
+    async def finish(self, text: str, receipts: Sequence[Receipt]) -> None:
+        """Show the final text and what was remembered. May raise, and is called again then."""
+
+
+class Platform(Protocol):
+    """What a chat platform does for a turn."""
+
+    busy_seconds: float
+    """How long `show_busy` lasts before it has to be repeated."""
+
+    async def read(self, message: IncomingMessage) -> Content: ...
+
+    async def show_busy(self, message: IncomingMessage) -> None:
+        """Show a typing indicator or a status. May raise."""
+
+    async def hide_busy(self, message: IncomingMessage) -> None:
+        """May raise."""
+
+    def reply_to(self, message: IncomingMessage) -> ReplyView: ...
+
+
+def should_answer(listening: Listening, *, addressed: bool, to_others: bool) -> bool:
+    """`addressed`: it mentions the bot, replies to it or is private. `to_others`: it names somebody else."""
+    return listening != "nothing" and (addressed or (listening == "everything" and not to_others))
+
+
+@dataclass(slots=True)
+class _Conversation:
+    waiting: deque[IncomingMessage] = field(default_factory=deque)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    turns: deque[float] = field(default_factory=deque)
+    """When turns of the last minute began."""
+    warned: bool = False
+    worker: "asyncio.Task[None] | None" = None
+
+    @property
+    def running(self) -> bool:
+        return self.worker is not None and not self.worker.done()
+
+
+class Conversations:
+    def __init__(
+        self,
+        pet: "Companion",
+        platform: Platform,
+        *,
+        burst_seconds: float = BURST_SECONDS,
+        edit_seconds: float = EDIT_SECONDS,
+        turns_per_minute: int = TURNS_PER_MINUTE,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pet = pet
+        self._platform = platform
+        self._monotonic = monotonic
+        self.burst_seconds = burst_seconds
+        self.edit_seconds = edit_seconds
+        self.turns_per_minute = turns_per_minute
+        self._conversations: dict[str, _Conversation] = {}
+        self._stopped = False
+
+    def add(self, message: IncomingMessage) -> bool:
+        """Queue a message. False if it will not be answered: too many wait, or the bot is stopping."""
+        conversation = self._conversations.setdefault(message.queue, _Conversation())
+        if self._stopped or len(conversation.waiting) >= MAX_WAITING:
+            return False
+        conversation.waiting.append(message)
+        conversation.arrived.set()
+        if not conversation.running:
+            work = self._work(conversation)
+            conversation.worker = asyncio.create_task(work, name=f"hachi conversation {message.queue}")
+        return True
+
+    async def settle(self) -> None:
+        """Wait until all queued messages are answered."""
+        while workers := self._workers():
+            await asyncio.wait(workers)
+
+    async def stop(self, grace: float = STOP_SECONDS) -> None:
+        """Take no more messages, and cancel what is not answered after `grace` seconds."""
+        self._stopped = True
+        if workers := self._workers():
+            _, late = await asyncio.wait(workers, timeout=grace)
+            for worker in late:
+                worker.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _workers(self) -> "list[asyncio.Task[None]]":
+        return [known.worker for known in self._conversations.values() if known.worker and known.running]
+
+    async def _work(self, conversation: _Conversation) -> None:
+        while conversation.waiting:
+            try:
+                await self._next_turn(conversation)
+            except Exception as error:
+                log.exception("a turn is lost: %s", error)
+        self._drop_idle()
+
+    async def _next_turn(self, conversation: _Conversation) -> None:
+        first = conversation.waiting.popleft()
+        if self._too_many(conversation):
+            if not conversation.warned:
+                conversation.warned = True
+                await self._platform.reply_to(first).finish(TOO_MANY, ())
+            return
+        conversation.warned = False
+        conversation.turns.append(self._monotonic())
+        async with self._busy(first):
+            await self._answer(await self._burst(conversation, first))
+
+    def _too_many(self, conversation: _Conversation) -> bool:
+        while conversation.turns and conversation.turns[0] <= self._monotonic() - 60:
+            conversation.turns.popleft()
+        return len(conversation.turns) >= self.turns_per_minute
+
+    async def _burst(self, conversation: _Conversation, first: IncomingMessage) -> list[IncomingMessage]:
+        """The message and what the same person adds before they pause or somebody else writes."""
+        burst, waiting = [first], conversation.waiting
+        while True:
+            while waiting and waiting[0].user == first.user:
+                burst.append(waiting.popleft())
+            conversation.arrived.clear()
+            if waiting or len(burst) >= MAX_WAITING:
+                return burst
+            try:
+                await asyncio.wait_for(conversation.arrived.wait(), self.burst_seconds)
+            except TimeoutError:
+                return burst
+
+    @asynccontextmanager
+    async def _busy(self, message: IncomingMessage) -> AsyncIterator[None]:
+        showing = asyncio.create_task(self._show_busy(message), name="hachi busy")
+        try:
+            yield
+        finally:
+            showing.cancel()
+            await asyncio.gather(showing, return_exceptions=True)
+            with suppress(Exception):
+                async with asyncio.timeout(BUSY_TIMEOUT):
+                    await self._platform.hide_busy(message)
+
+    async def _show_busy(self, message: IncomingMessage) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(BUSY_TIMEOUT):
+                    await self._platform.show_busy(message)
+            except Exception as error:
+                log.info("cannot show a typing indicator: %s", error)
+            await asyncio.sleep(self._platform.busy_seconds)
+
+    async def _answer(self, burst: list[IncomingMessage]) -> None:
+        message = burst[-1]
+        view = self._platform.reply_to(message)
+        async with LiveText(view.show, interval=self.edit_seconds) as live:
+            text, receipts = await self._run_turn(burst, live)
+            if not await live.finish(lambda: view.finish(text, receipts)):
+                log.error("a reply in %s could not be shown; the transcript has it", message.queue)
+
+    async def _run_turn(
+        self, burst: list[IncomingMessage], live: LiveText
+    ) -> tuple[str, tuple[Receipt, ...]]:
+        """The reply and its receipts. If the turn fails, the reply says so."""
+        message = burst[-1]
+        try:
+            contents = [await self._platform.read(part) for part in burst]
+            async with self._pet.stream(
+                "\n".join(filter(None, [await _with_attachments(content) for content in contents])),
+                user=message.user,
+                place=message.place,
+                conversation=message.conversation,
+                author=contents[-1].author,
+                settle=True,
+            ) as stream:
+                async for piece in stream:
+                    live.add(piece)
+                reply = stream.reply
+            return reply.message.strip() or "…", receipts_of(reply.memories)
+        except Exception as error:
+            return describe_error(error), ()
+
+    def _drop_idle(self) -> None:
+        """Forget conversations without a turn in the last minute."""
+        now, current = self._monotonic(), asyncio.current_task()
+        for name, known in list(self._conversations.items()):
+            busy = known.waiting or (known.running and known.worker is not current)
+            if not busy and (not known.turns or known.turns[-1] <= now - 60):
+                del self._conversations[name]
+
+
+async def _with_attachments(content: Content) -> str:
+    return "\n\n".join(filter(None, (content.text, await read_attachments(content.attachments))))

@@ -1,0 +1,151 @@
+"""Slash commands, buttons and the modal on Discord. The answers are ephemeral."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import discord
+from discord import app_commands
+
+from agent.surfaces.bots.answers import EDIT, ERASE, KEEP, MORE, Answer, Asker, ReceiptUpdate
+from agent.surfaces.bots.commands import COMMANDS, LISTEN, Command, Commands
+from agent.surfaces.bots.discord.buttons import EditModal, HachiButton, answer_view, view_without
+from agent.surfaces.bots.discord.messages import place_of, user_name
+from agent.surfaces.bots.discord.rendering import answer_text, update_receipt
+from agent.surfaces.bots.errors import describe_error
+from memory.people.places import Listening
+
+log = logging.getLogger("hachi.discord")
+
+NOWHERE = Answer("I can tell you that in a server's channel, or in our direct messages.")
+NOT_YOURS = Answer("That button is for somebody else. Use /memories for your own.")
+_REPLACES = (MORE, ERASE, KEEP)
+"""Actions whose answer replaces the message with the button."""
+TEXT = app_commands.Range[str, 1, 1000]
+
+
+class Tree(app_commands.CommandTree):
+    async def on_error(
+        self, interaction: discord.Interaction, error: app_commands.AppCommandError, /
+    ) -> None:
+        text = describe_error(getattr(error, "original", error))
+        try:
+            await _send(interaction, Answer(text))
+        except (discord.DiscordException, OSError) as failure:
+            log.warning("a command is not answered: %s", failure)
+
+
+def build_tree(client: discord.Client, commands: Commands) -> app_commands.CommandTree:
+    """All commands, in servers and direct messages."""
+    tree = Tree(
+        client,
+        allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=True, private_channel=False),
+        allowed_installs=app_commands.AppInstallationType(guild=True, user=False),
+    )
+    for command in COMMANDS:
+        callback = _callback(command, partial(commands.run, command.name))
+        tree.command(name=command.name, description=command.description)(callback)
+
+    @tree.command(name=LISTEN.name, description=LISTEN.description)
+    @app_commands.describe(to=LISTEN.argument.description if LISTEN.argument else "")
+    @app_commands.allowed_contexts(guilds=True, dms=False, private_channels=False)
+    async def listen(interaction: discord.Interaction, to: Listening | None = None) -> None:
+        async def may_set() -> bool:
+            return interaction.permissions.manage_channels
+
+        await _respond(interaction, lambda asker: commands.listen(asker, to or "", may_set))
+
+    return tree
+
+
+def _callback(command: Command, run: Callable[..., Awaitable[Answer]]) -> Any:
+    """discord.py reads the options of a command from the signature of its callback."""
+
+    async def without(interaction: discord.Interaction) -> None:
+        await _respond(interaction, run)
+
+    async def optional(interaction: discord.Interaction, text: TEXT | None = None) -> None:
+        await _respond(interaction, lambda asker: run(asker, text or ""))
+
+    async def required(interaction: discord.Interaction, text: TEXT) -> None:
+        await _respond(interaction, lambda asker: run(asker, text))
+
+    if command.argument is None:
+        return without
+    callback: Any = required if command.argument.required else optional
+    described = app_commands.describe(text=command.argument.description)(callback)
+    return app_commands.rename(text=command.argument.name)(described)
+
+
+async def _respond(interaction: discord.Interaction, run: Callable[[Asker], Awaitable[Answer]]) -> None:
+    """Discord waits 3 s for an answer, and 15 minutes once it is deferred."""
+    await interaction.response.defer(ephemeral=True, thinking=True)
+    asker = _asker(interaction)
+    await _send(interaction, await run(asker) if asker else NOWHERE)
+
+
+def _asker(interaction: discord.Interaction) -> Asker | None:
+    """None outside of servers and direct messages with the bot."""
+    place = place_of(interaction.channel)
+    if place is None or (place.private and interaction.guild_id is not None):
+        return None
+    return Asker(user_name(interaction.user.id), place)
+
+
+async def _send(interaction: discord.Interaction, answer: Answer) -> None:
+    await interaction.followup.send(
+        answer_text(answer),
+        ephemeral=True,
+        view=answer_view(answer, interaction.user.id) or discord.utils.MISSING,
+        allowed_mentions=discord.AllowedMentions.none(),
+        suppress_embeds=True,
+    )
+
+
+async def press(commands: Commands, button: HachiButton, interaction: discord.Interaction) -> None:
+    """Everybody in a channel sees the buttons below a reply; they work for one person."""
+    asker = _asker(interaction)
+    if asker is None or button.user != interaction.user.id:
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        await _send(interaction, NOT_YOURS if asker else NOWHERE)
+    elif button.action == EDIT:
+        await _ask_for_text(commands, asker, button.value, interaction)
+    else:
+        await interaction.response.defer()
+        answer = await commands.press(asker, button.action, button.value)
+        if button.action in _REPLACES:
+            view = answer_view(answer, interaction.user.id)
+            await interaction.edit_original_response(content=answer_text(answer), view=view)
+        else:
+            await _retire(interaction, button.value, answer.update)
+            await _send(interaction, answer)
+
+
+async def _ask_for_text(commands: Commands, asker: Asker, id: str, interaction: discord.Interaction) -> None:
+    """Discord takes a modal only as the first answer, within 3 s."""
+    text = await commands.text_to_edit(asker, id)
+    if isinstance(text, Answer):
+        await interaction.response.defer(ephemeral=True, thinking=True)
+        await _send(interaction, text)
+        return
+
+    async def submit(submitted: discord.Interaction, content: str) -> None:
+        await submitted.response.defer()
+        answer = await commands.edit(asker, id, content)
+        if answer.update:
+            await _retire(submitted, id, answer.update)
+        await _send(submitted, answer)
+
+    await interaction.response.send_modal(EditModal(text, submit))
+
+
+async def _retire(interaction: discord.Interaction, value: str, update: ReceiptUpdate | None) -> None:
+    """Remove the buttons of a memory or task from the message, and its text from a receipt."""
+    message = interaction.message
+    if message is None:
+        return
+    changed: dict[str, Any] = {"view": view_without(message, value)}
+    if update and (text := update_receipt(message.content, update)) != message.content:
+        changed["content"] = text
+    await interaction.edit_original_response(**changed)

@@ -1,0 +1,105 @@
+"""Discord's messages, people and channels as Hachi's."""
+
+import re
+from typing import Any
+
+import discord
+
+from agent.surfaces.bots.attachments import Attachment, display_name
+from agent.surfaces.bots.conversations import Content
+from memory.audience import PRIVATE, Place
+
+ROOT = Place(("discord",))
+"""Contains every place on Discord."""
+_KINDS = (discord.MessageType.default, discord.MessageType.reply)
+"""Other kinds are notices: somebody joined, a message was pinned."""
+_TOKEN = re.compile(r"<(?:@!?(?P<user>\d+)|@&(?P<role>\d+)|#(?P<channel>\d+)|a?:(?P<emoji>\w+):\d+)>")
+
+
+def user_name(id: int) -> str:
+    return f"discord:{id}"
+
+
+def user_id(name: str) -> int | None:
+    """The Discord id of one of Hachi's users; None for users of other platforms."""
+    platform, _, id = name.partition(":")
+    return int(id) if platform == "discord" and id.isdecimal() else None
+
+
+def place_of(channel: Any) -> Place | None:
+    """A direct message is private; a thread is a place within its channel. None if the place is unknown: a
+    message of an unknown server must not count as private."""
+    if isinstance(channel, discord.DMChannel):
+        return PRIVATE
+    guild = getattr(channel, "guild", None)
+    if guild is None or isinstance(channel, discord.PartialMessageable):
+        return None
+    if isinstance(channel, discord.Thread):
+        return Place(("discord", str(guild.id), str(channel.parent_id), str(channel.id)))
+    return Place(("discord", str(guild.id), str(channel.id)))
+
+
+def channel_id(place: Place) -> int | None:
+    """The id of the channel or thread; None if the place is none."""
+    ours = len(place.path) in (3, 4) and place.path[0] == "discord" and place.path[-1].isdecimal()
+    return int(place.path[-1]) if ours else None
+
+
+def is_from_person(message: discord.Message) -> bool:
+    return message.type in _KINDS and not message.author.bot and message.webhook_id is None
+
+
+def is_addressed(message: discord.Message, me: Any) -> bool:
+    """Whether it is private, mentions the bot or the bot's own role, or replies to the bot."""
+    role = message.guild.self_role if message.guild else None
+    return (
+        isinstance(message.channel, discord.DMChannel)
+        or me.id in message.raw_mentions
+        or (role is not None and role.id in message.raw_role_mentions)
+        or _replied_to(message) == me.id
+    )
+
+
+def is_to_others(message: discord.Message) -> bool:
+    """Whether it mentions or replies to somebody."""
+    return bool(message.raw_mentions) or _replied_to(message) is not None
+
+
+def _replied_to(message: discord.Message) -> int | None:
+    replied = message.reference.resolved if message.reference else None
+    return replied.author.id if isinstance(replied, discord.Message) else None
+
+
+def content_of(message: discord.Message, me: Any) -> Content:
+    attachments = [
+        Attachment(file.filename, file.content_type or "", file.size, file.read)
+        for file in message.attachments
+    ]
+    author = display_name(message.author.display_name, message.author.name)
+    return Content(author, readable_text(message, me), attachments)
+
+
+def readable_text(message: discord.Message, me: Any) -> str:
+    """The text with names instead of ids, and without a mention of the bot at its start or end. If nothing
+    else is left, that mention."""
+    role = message.guild.self_role if message.guild else None
+    own = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
+    text = re.sub(rf"^(?:\s*(?:{own})[\s,:]*)+|(?:\s*(?:{own}))+\s*$", "", message.content)
+    text = _TOKEN.sub(lambda found: _readable(found, message, me), text).strip()
+    return text or ("" if message.attachments else f"@{me.name}")
+
+
+def _readable(found: re.Match[str], message: discord.Message, me: Any) -> str:
+    guild = message.guild
+    if found["emoji"]:
+        return f":{found['emoji']}:"
+    if found["user"]:
+        id = int(found["user"])
+        people = [me, *message.mentions, *([guild.get_member(id)] if guild else [])]
+        name = next((one.display_name for one in people if one is not None and one.id == id), None)
+        return f"@{display_name(name, 'somebody')}"
+    if found["role"]:
+        role = guild.get_role(int(found["role"])) if guild else None
+        return f"@{display_name(role.name if role else None, 'a role')}"
+    channel = guild.get_channel_or_thread(int(found["channel"])) if guild else None
+    return f"#{display_name(channel.name if channel else None, 'a channel')}"

@@ -1,0 +1,164 @@
+"""Showing a reply while it is generated: edits at a steady pace, in as many messages as it takes."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from agent.surfaces.bots.splitting import split, utf16_length
+
+log = logging.getLogger("hachi.bots")
+
+EDIT_SECONDS = 1.0
+"""From one edit to the next."""
+ATTEMPTS = 4
+"""To show the final text. The wait doubles after each."""
+
+Handle = TypeVar("Handle")
+"""What the platform calls a message."""
+
+
+class LiveText:
+    """Shows the newest text at most once per interval, in its own task, so that a slow platform does not
+    slow the turn down:
+
+    async with LiveText(show) as live:
+        live.add("Hel")
+        live.add("lo")
+        await live.finish(show_final)
+    """
+
+    def __init__(
+        self,
+        show: Callable[[str], Awaitable[None]],
+        *,
+        interval: float = EDIT_SECONDS,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`show` receives the whole text so far. Its errors are logged; the next call shows more."""
+        self._show = show
+        self._interval = interval
+        self._sleep = sleep
+        self._monotonic = monotonic
+        self._text = ""
+        self._final: Callable[[], Awaitable[None]] | None = None
+        self._changed = asyncio.Event()
+        self._last_attempt: float | None = None
+        self._task: asyncio.Task[bool] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run(), name="hachi live text")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def add(self, piece: str) -> None:
+        self._text += piece
+        if self._text.strip():
+            self._changed.set()
+
+    async def finish(self, show: Callable[[], Awaitable[None]]) -> bool:
+        """Call `show` as the last thing shown, up to `ATTEMPTS` times. False if every attempt failed."""
+        assert self._task is not None, "use it in an `async with` block"
+        self._final = show
+        self._changed.set()
+        return await self._task
+
+    async def _run(self) -> bool:
+        while True:
+            await self._changed.wait()
+            if self._last_attempt is not None:
+                left = self._last_attempt + self._interval - self._monotonic()
+                if left > 0:
+                    await self._sleep(left)
+            self._changed.clear()
+            if self._final is not None:
+                return await self._show_final(self._final)
+            await self._attempt(lambda: self._show(self._text))
+
+    async def _show_final(self, show: Callable[[], Awaitable[None]]) -> bool:
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                await self._sleep(self._interval * 2 ** (attempt - 1))
+            if await self._attempt(show):
+                return True
+        return False
+
+    async def _attempt(self, show: Callable[[], Awaitable[None]]) -> bool:
+        self._last_attempt = self._monotonic()
+        try:
+            await show()
+        except Exception as error:
+            log.warning("cannot show the reply: %s: %s", type(error).__name__, error)
+            return False
+        return True
+
+
+class MessageGone(Exception):
+    """Raised by `edit` and `remove` if somebody deleted the message."""
+
+
+@dataclass(slots=True)
+class _Part(Generic[Handle]):
+    handle: Handle
+    text: str
+
+
+class PostedText(Generic[Handle]):
+    """A changing text in one or more messages. Only messages whose text changed are edited."""
+
+    def __init__(
+        self,
+        limit: int,
+        post: Callable[[str], Awaitable[Handle]],
+        edit: Callable[[Handle, str], Awaitable[None]],
+        remove: Callable[[Handle], Awaitable[None]],
+    ) -> None:
+        """`limit` is the maximum length of a message in UTF-16 code units."""
+        self._limit = limit
+        self._post = post
+        self._edit = edit
+        self._remove = remove
+        self._parts: list[_Part[Handle]] = []
+
+    @property
+    def handles(self) -> list[Handle]:
+        return [part.handle for part in self._parts]
+
+    async def show(self, text: str, footer: str = "") -> None:
+        """Make the messages say this. The footer is not split if one message can hold it. Errors of the
+        platform pass through; the next call continues from what was done."""
+        texts = self._split(text, footer)
+        for number, wanted in enumerate(texts):
+            if number == len(self._parts):
+                self._parts.append(_Part(await self._post(wanted), wanted))
+            elif self._parts[number].text != wanted:
+                await self._change(self._parts[number], wanted)
+        while len(self._parts) > max(1, len(texts)):
+            with suppress(MessageGone):
+                await self._remove(self._parts[-1].handle)
+            self._parts.pop()
+
+    def _split(self, text: str, footer: str) -> list[str]:
+        *before, last = split(text, self._limit) or [""]
+        joined = "\n\n".join(filter(None, (last, footer)))
+        if utf16_length(joined) <= self._limit:
+            return [*before, *filter(None, [joined])]
+        return [*before, *filter(None, [last]), *split(footer, self._limit)]
+
+    async def _change(self, part: _Part[Handle], text: str) -> None:
+        try:
+            await self._edit(part.handle, text)
+        except MessageGone:
+            part.handle = await self._post(text)
+        part.text = text

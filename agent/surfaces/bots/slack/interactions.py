@@ -1,0 +1,140 @@
+"""Slash commands, buttons, the edit modal and the App Home on Slack. The answers are ephemeral."""
+
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.context.respond.async_respond import AsyncRespond
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.surfaces.bots.answers import EDIT, MORE, Answer, Asker
+from agent.surfaces.bots.commands import COMMANDS, LISTEN, Commands
+from agent.surfaces.bots.slack.blocks import ACTION, ALONE, answer_blocks, answer_text
+from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.home import publish_home
+from agent.surfaces.bots.slack.markup import plain_text
+from agent.surfaces.bots.slack.messages import place_of, user_name
+from agent.surfaces.bots.slack.modal import MODAL, edit_modal, empty_error, submitted_text
+from memory.audience import PRIVATE
+
+log = logging.getLogger("hachi.slack")
+
+Respond = Callable[..., Awaitable[Any]]
+NO_FACT = Answer("Say what I shall remember: `/remember Ana prefers tea`.")
+
+
+class Interactions:
+    def __init__(self, commands: Commands, client: AsyncWebClient) -> None:
+        self._commands = commands
+        self._client = client
+
+    def register(self, app: AsyncApp) -> None:
+        for command in (*COMMANDS, LISTEN):
+            app.command(f"/{command.name}")(self._command)
+        app.action(re.compile(rf"^{ACTION}\."))(self._press)
+        app.view(MODAL)(self._edit)
+        app.event("app_home_opened")(self._open_home)
+
+    async def _command(self, ack: Respond, respond: Respond, command: dict[str, Any], context: Any) -> None:
+        await ack()
+        asker = _asker(context, command["channel_id"])
+        name, text = command["command"].removeprefix("/"), plain_text(command.get("text") or "", {})
+        if name == LISTEN.name:
+            answer = await self._commands.listen(asker, text, partial(self._may_set_listening, command))
+        elif name == "remember" and not text:
+            answer = NO_FACT
+        else:
+            answer = await self._commands.run(name, asker, text)
+        await _send(respond, answer, replace=False)
+
+    async def _may_set_listening(self, command: Mapping[str, Any]) -> bool:
+        """Admins of the workspace, and whoever made the channel."""
+        try:
+            person = (await self._client.users_info(user=command["user_id"]))["user"]
+            if person.get("is_admin") or person.get("is_owner"):
+                return True
+            channel = (await self._client.conversations_info(channel=command["channel_id"]))["channel"]
+        except API_ERRORS as error:
+            log.warning("cannot find out who may set what is listened to: %s", error)
+            return False
+        return bool(channel.get("creator") == command["user_id"])
+
+    async def _press(self, ack: Respond, respond: Respond, body: dict[str, Any], context: Any) -> None:
+        await ack()
+        pressed = body["actions"][0]
+        action, value = pressed["action_id"].split(".")[1], str(pressed.get("value") or "")
+        alone = pressed["action_id"].endswith(f".{ALONE}")
+        if (body.get("view") or {}).get("type") == "home":
+            await self._press_at_home(action, value, context)
+            return
+        channel = (body.get("channel") or {}).get("id") or (body.get("container") or {}).get("channel_id")
+        asker = _asker(context, channel)
+        if action == EDIT:
+            kept = {"id": value, "channel": channel, "respond": body["response_url"], "alone": alone}
+            await self._ask_for_text(respond, asker, body["trigger_id"], kept)
+            return
+        answer = await self._commands.press(asker, action, value)
+        await _send(respond, answer, replace=action == MORE or alone)
+
+    async def _ask_for_text(
+        self, respond: Respond, asker: Asker, trigger: str, kept: Mapping[str, Any]
+    ) -> None:
+        """Slack takes a modal within 3 s, and keeps `kept` in it, so it works after a restart."""
+        text = await self._commands.text_to_edit(asker, kept["id"])
+        if isinstance(text, Answer):
+            await _send(respond, text, replace=False)
+            return
+        try:
+            await self._client.views_open(trigger_id=trigger, view=edit_modal(text, json.dumps(kept)))
+        except API_ERRORS as error:
+            log.warning("cannot show the modal: %s: %s", type(error).__name__, error)
+
+    async def _edit(self, ack: Respond, view: Mapping[str, Any], context: Any) -> None:
+        text = submitted_text(view)
+        if not text.strip():
+            await ack(response_action="errors", errors=empty_error())
+            return
+        await ack()
+        kept = json.loads(view["private_metadata"])
+        answer = await self._commands.edit(_asker(context, kept["channel"]), kept["id"], text)
+        respond = AsyncRespond(response_url=kept["respond"])
+        await _send(respond, answer, replace=bool(kept["alone"] and answer.update))
+
+    async def _press_at_home(self, action: str, value: str, context: Any) -> None:
+        asker, skip, message = _asker(context, None), 0, ""
+        if action == MORE:
+            skip = int(value) if value.isdecimal() else 0
+        else:
+            message = (await self._commands.press(asker, action, value)).text
+        await publish_home(self._client, self._commands, asker, context.user_id, message=message, skip=skip)
+
+    async def _open_home(self, event: dict[str, Any], context: Any) -> None:
+        if event.get("tab", "home") == "home":
+            await publish_home(self._client, self._commands, _asker(context, None), event["user"])
+
+
+def _asker(context: Any, channel: str | None) -> Asker:
+    """Direct messages and the App Home are private."""
+    team = context.team_id or context.enterprise_id
+    place = PRIVATE if not channel or channel.startswith("D") else place_of(team, channel)
+    return Asker(user_name(team, context.user_id), place)
+
+
+async def _send(respond: Respond, answer: Answer, *, replace: bool) -> None:
+    """`replace` puts the answer in place of the message with the button."""
+    try:
+        sent = await respond(
+            text=answer_text(answer),
+            blocks=answer_blocks(answer),
+            response_type="ephemeral",
+            replace_original=replace,
+        )
+    except API_ERRORS as error:
+        log.warning("cannot show an answer: %s: %s", type(error).__name__, error)
+    else:
+        if sent.status_code != 200:
+            log.warning("cannot show an answer: Slack says %s %s", sent.status_code, sent.body)

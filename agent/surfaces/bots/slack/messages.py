@@ -1,0 +1,95 @@
+"""Messages in the events that Slack sends."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.surfaces.bots.slack.markup import mentioned_users
+from memory.audience import PRIVATE, Place
+
+_SUBTYPES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
+"""Written by people. Others are edits, deletions and notices."""
+_NOBODY = frozenset({"USLACKBOT", ""})
+
+
+@dataclass(frozen=True, slots=True)
+class SlackMessage:
+    """One message of one person, in Slack's markup."""
+
+    team: str
+    channel: str
+    user: str
+    text: str
+    ts: str
+    """Its id within the channel."""
+    bot: str
+    """The bot's own user id."""
+    thread: str | None = None
+    """The `ts` of the thread's first message."""
+    private: bool = False
+    mention: bool = False
+    """Whether it mentions the bot."""
+    to_others: bool = False
+    """Whether it begins with a mention of somebody else."""
+    follows_bot: bool = False
+    """Whether the bot began the thread."""
+    files: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def id(self) -> str:
+        return f"{self.team}:{self.channel}:{self.ts}"
+
+    @property
+    def author(self) -> str:
+        return user_name(self.team, self.user)
+
+    @property
+    def place(self) -> Place:
+        """A thread is not a place: whoever may read a channel may read its threads."""
+        return PRIVATE if self.private else place_of(self.team, self.channel)
+
+    @property
+    def conversation(self) -> str | None:
+        """The thread in a channel. None elsewhere: private messages are one conversation."""
+        return None if self.private or not self.thread else Place((*self.place.path, self.thread)).key
+
+    @property
+    def text_without_call(self) -> str:
+        """The text without a mention of the bot at its start or end."""
+        bot = rf"<@{self.bot}(?:\|[^>]*)?>"
+        return re.sub(rf"^(?:\s*{bot}[\s,:]*)+|(?:\s*{bot})+\s*$", "", self.text)
+
+
+def user_name(team: str, user: str) -> str:
+    return f"slack:{team}:{user}"
+
+
+def place_of(team: str, channel: str) -> Place:
+    return Place(("slack", team, channel))
+
+
+def parse_event(event: Mapping[str, Any], team: str, bot: str) -> SlackMessage | None:
+    """The message of a `message` or `app_mention` event; None for edits, notices and messages of bots."""
+    user = str(event.get("user") or "")
+    if event.get("subtype") not in _SUBTYPES or "edited" in event or event.get("hidden"):
+        return None
+    if event.get("bot_id") or event.get("bot_profile") or user == bot or user in _NOBODY:
+        return None
+    text, channel, thread = str(event.get("text") or ""), str(event["channel"]), event.get("thread_ts")
+    mentioned = mentioned_users(text)
+    first = mentioned[0] if mentioned and text.lstrip().startswith(f"<@{mentioned[0]}") else bot
+    return SlackMessage(
+        team=team,
+        channel=channel,
+        user=user,
+        text=text,
+        ts=str(event["ts"]),
+        bot=bot,
+        thread=str(thread) if thread else None,
+        private=event.get("channel_type") == "im" or channel.startswith("D"),
+        mention=event["type"] == "app_mention" or bot in mentioned,
+        to_others=first != bot,
+        follows_bot=event.get("parent_user_id") == bot,
+        files=tuple(event.get("files") or ()),
+    )

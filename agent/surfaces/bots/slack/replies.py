@@ -1,0 +1,179 @@
+"""Replies on Slack: a stream in a thread, elsewhere a message that is edited.
+
+Slack ends a stream that is idle for a while, and some workspaces have no streams. Then the message is edited.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.surfaces.bots.answers import Asker
+from agent.surfaces.bots.commands import Commands
+from agent.surfaces.bots.conversations import Content, IncomingMessage
+from agent.surfaces.bots.items import Receipt
+from agent.surfaces.bots.live_text import MessageGone, PostedText
+from agent.surfaces.bots.slack.attachments import attachment_of
+from agent.surfaces.bots.slack.blocks import receipt_blocks
+from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.markup import escape_markdown, mentioned_users, plain_text
+from agent.surfaces.bots.slack.messages import SlackMessage
+from agent.surfaces.bots.slack.names import Names
+
+log = logging.getLogger("hachi.slack")
+
+LIMIT = 11_500
+"""Characters of a message; Slack takes 12,000 of Markdown."""
+STATUS = "is thinking…"
+_GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+_NO_STREAMS = frozenset({"unknown_method", "method_not_supported_for_channel_type", "missing_scope"})
+"""Errors of a workspace or an app without streams."""
+
+
+class SlackPlatform:
+    busy_seconds = 90.0  # Slack removes a status after two minutes
+
+    def __init__(self, client: AsyncWebClient, commands: Commands) -> None:
+        self.client = client
+        self.commands = commands
+        self.has_streams = True
+        """Until Slack says otherwise."""
+        self.names = Names(client)
+
+    async def read(self, message: IncomingMessage) -> Content:
+        source: SlackMessage = message.source
+        names = await self.names.of([source.user, *mentioned_users(source.text)])
+        text = plain_text(source.text_without_call, names)
+        if not text and not source.files:
+            text = f"@{names.get(source.bot, 'Hachi')}"
+        attachments = [attachment_of(self.client, file) for file in source.files]
+        return Content(names[source.user], text, attachments)
+
+    async def show_busy(self, message: IncomingMessage) -> None:
+        await self._set_status(message.source, STATUS)
+
+    async def hide_busy(self, message: IncomingMessage) -> None:
+        await self._set_status(message.source, "")
+
+    async def _set_status(self, source: SlackMessage, status: str) -> None:
+        await self.client.assistant_threads_setStatus(
+            channel_id=source.channel, thread_ts=source.thread or source.ts, status=status
+        )
+
+    def reply_to(self, message: IncomingMessage) -> "SlackReply":
+        return SlackReply(self, message)
+
+
+@dataclass(slots=True)
+class _Posted:
+    """A message of the bot as it stands on Slack."""
+
+    ts: str
+    text: str
+    streaming: bool
+
+
+class SlackReply:
+    """Receipts are shown in an ephemeral message, to the author alone."""
+
+    def __init__(self, platform: SlackPlatform, message: IncomingMessage) -> None:
+        self._platform = platform
+        self._client = platform.client
+        self._asker = Asker(message.user, message.place)
+        self._source: SlackMessage = message.source
+        self._posted = PostedText(LIMIT, self._post, self._edit, self._remove)
+        self._receipts_shown = False
+
+    async def show(self, text: str) -> None:
+        await self._posted.show(escape_markdown(text))
+
+    async def finish(self, text: str, receipts: Sequence[Receipt]) -> None:
+        await self.show(text)
+        for posted in self._posted.handles:
+            await self._end_stream(posted)
+        if receipts and not self._receipts_shown:
+            self._receipts_shown = True
+            await self._show_receipts(tuple(receipts))
+
+    async def _show_receipts(self, receipts: tuple[Receipt, ...]) -> None:
+        items = await self._platform.commands.receipt_items(receipts, self._asker)
+        text, blocks = receipt_blocks(items)
+        source = self._source
+        try:
+            await self._client.chat_postEphemeral(
+                channel=source.channel, user=source.user, thread_ts=source.thread, text=text, blocks=blocks
+            )
+        except API_ERRORS as error:
+            log.warning("cannot show what was remembered: %s", error)
+
+    async def _post(self, text: str) -> _Posted:
+        if self._platform.has_streams and self._source.thread:
+            with suppress(SlackApiError):
+                return await self._start_stream(text, self._source.thread)
+        answer = await self._client.chat_postMessage(
+            channel=self._source.channel,
+            thread_ts=self._source.thread,
+            markdown_text=text,
+            unfurl_links=False,  # Slack fetches no address that a model wrote
+            unfurl_media=False,
+        )
+        return _Posted(str(answer["ts"]), text, streaming=False)
+
+    async def _start_stream(self, text: str, thread: str) -> _Posted:
+        try:
+            answer = await self._client.chat_startStream(
+                channel=self._source.channel,
+                thread_ts=thread,
+                markdown_text=text,
+                recipient_team_id=self._source.team,
+                recipient_user_id=self._source.user,
+            )
+        except SlackApiError as error:
+            if error.response.get("error") in _NO_STREAMS:
+                self._platform.has_streams = False
+            raise
+        return _Posted(str(answer["ts"]), text, streaming=True)
+
+    async def _edit(self, posted: _Posted, text: str) -> None:
+        if not await self._append(posted, text):
+            await self._end_stream(posted)
+            with _raising_gone():
+                await self._client.chat_update(channel=self._source.channel, ts=posted.ts, markdown_text=text)
+        posted.text = text
+
+    async def _append(self, posted: _Posted, text: str) -> bool:
+        """Append what is new to the stream. False if there is no stream, or the text begins otherwise."""
+        if not (posted.streaming and text.startswith(posted.text)):
+            return False
+        try:
+            with _raising_gone():
+                await self._client.chat_appendStream(
+                    channel=self._source.channel, ts=posted.ts, markdown_text=text[len(posted.text) :]
+                )
+        except SlackApiError:
+            posted.streaming = False  # Slack ended it
+        return posted.streaming
+
+    async def _end_stream(self, posted: _Posted) -> None:
+        if posted.streaming:
+            with suppress(SlackApiError):  # it ended already, or the message is gone
+                await self._client.chat_stopStream(channel=self._source.channel, ts=posted.ts)
+            posted.streaming = False
+
+    async def _remove(self, posted: _Posted) -> None:
+        await self._end_stream(posted)
+        with _raising_gone():
+            await self._client.chat_delete(channel=self._source.channel, ts=posted.ts)
+
+
+@contextmanager
+def _raising_gone() -> Iterator[None]:
+    try:
+        yield
+    except SlackApiError as error:
+        if error.response.get("error") in _GONE:
+            raise MessageGone from error
+        raise

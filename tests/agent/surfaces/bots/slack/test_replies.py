@@ -1,0 +1,128 @@
+"""A reply that is shown while it is generated, in a thread and elsewhere."""
+
+import pytest
+from slack_server import SlackServer, buttons_of
+
+from agent import Companion, Settings
+from agent.surfaces.bots.commands import Commands
+from agent.surfaces.bots.conversations import IncomingMessage
+from agent.surfaces.bots.items import Receipt
+from agent.surfaces.bots.slack.client import build_client
+from agent.surfaces.bots.slack.messages import SlackMessage
+from agent.surfaces.bots.slack.replies import LIMIT, SlackPlatform, SlackReply
+
+THREAD = SlackMessage("T1", "C1", "UANA", "hello", "1.5", "UHACHI", "1.5")
+FLAT = SlackMessage("T1", "D1", "UANA", "hello", "1.5", "UHACHI", private=True)
+RECEIPTS = [Receipt("Ana likes tea", "m1", None, "delete"), Receipt("Ana lives in Lyon", "m2", None, "undo")]
+LONG = "long " * (LIMIT // 4)
+
+
+@pytest.fixture
+def platform(settings: Settings, pet: Companion) -> SlackPlatform:
+    return SlackPlatform(build_client(settings), Commands(pet))
+
+
+def reply(platform: SlackPlatform, source: SlackMessage) -> SlackReply:
+    return platform.reply_to(IncomingMessage(source.author, source.place, source=source))
+
+
+async def grow_and_shrink(view: SlackReply) -> None:
+    for text in ("begun", LONG, "short"):
+        await view.show(text)
+
+
+async def test_in_a_thread_new_text_is_appended_to_a_stream(
+    platform: SlackPlatform, slack: SlackServer
+) -> None:
+    view = reply(platform, THREAD)
+    await view.show("Good")
+    await view.show("Good mor")
+    await view.finish("Good morning <3", ())
+    [message] = slack.messages
+    assert message.versions == ["Good", "Good mor", "Good morning &lt;3", "Good morning &lt;3"]
+    assert (message.streamed, message.streaming) == (True, False)
+    assert slack.called("chat.update") == []
+
+
+async def test_elsewhere_the_message_is_edited(platform: SlackPlatform, slack: SlackServer) -> None:
+    view = reply(platform, FLAT)
+    await view.show("Good")
+    await view.finish("Good morning", ())
+    [message] = slack.messages
+    assert (message.versions, message.streamed) == (["Good", "Good morning"], False)
+
+
+@pytest.mark.parametrize(
+    ("begun", "expired"), [('{"message": "Goo', False), ("Good", True), ("Good morning", True)]
+)
+async def test_a_stream_that_expired_or_begins_otherwise_is_edited(
+    platform: SlackPlatform, slack: SlackServer, begun: str, expired: bool
+) -> None:
+    view = reply(platform, THREAD)
+    await view.show(begun)
+    if expired:
+        slack.expire_streams()
+    await view.finish("Good morning", ())
+    [message] = slack.messages
+    assert (message.text, message.streaming) == ("Good morning", False)
+
+
+@pytest.mark.parametrize("source", [THREAD, FLAT], ids=["stream", "message"])
+async def test_deleted_messages_are_posted_again_and_superfluous_ones_removed(
+    platform: SlackPlatform, slack: SlackServer, source: SlackMessage
+) -> None:
+    view = reply(platform, source)
+    await view.show("Good")
+    slack.messages.clear()
+    await view.show(LONG)
+    assert len(slack.messages) == 2
+    await view.show("short")
+    assert [message.text for message in slack.messages] == ["short"]
+    await view.show(LONG)
+    slack.messages.pop()
+    await view.finish("Good morning", ())
+    assert [message.text for message in slack.messages] == ["Good morning"]
+
+
+@pytest.mark.parametrize("method", ["chat.update", "chat.delete", "chat.postMessage"])
+async def test_errors_of_slack_pass_through_and_the_next_call_continues(
+    platform: SlackPlatform, slack: SlackServer, method: str
+) -> None:
+    slack.refused[method] = "fatal_error"
+    view = reply(platform, FLAT)
+    with pytest.raises(Exception, match="fatal_error"):
+        await grow_and_shrink(view)
+    slack.refused.clear()
+    await view.finish("short", ())
+    assert [message.text for message in slack.messages] == ["short"]
+
+
+@pytest.mark.parametrize(("error", "tried_again"), [("internal_error", True), ("unknown_method", False)])
+async def test_without_a_stream_a_message_is_posted(
+    platform: SlackPlatform, slack: SlackServer, error: str, tried_again: bool
+) -> None:
+    slack.refused["chat.startStream"] = error
+    await reply(platform, THREAD).finish("Good morning", ())
+    slack.refused.clear()
+    await reply(platform, THREAD).finish("Good evening", ())
+    assert [(message.text, message.streamed) for message in slack.messages] == [
+        ("Good morning", False),
+        ("Good evening", tried_again),
+    ]
+
+
+async def test_receipts_are_shown_once_with_buttons_for_each(
+    platform: SlackPlatform, slack: SlackServer
+) -> None:
+    view = reply(platform, FLAT)
+    await view.finish("Noted.", RECEIPTS)
+    await view.finish("Noted.", RECEIPTS)
+    [shown] = slack.only_for("UANA")
+    ids = [button["action_id"] for button in buttons_of(shown.blocks)]
+    assert ids == ["hachi.delete", "hachi.edit", "hachi.undo", "hachi.edit"]
+
+
+async def test_a_reply_does_not_fail_with_its_receipts(platform: SlackPlatform, slack: SlackServer) -> None:
+    slack.refused["chat.postEphemeral"] = "user_not_in_channel"
+    await reply(platform, FLAT).finish("Noted.", RECEIPTS)
+    assert [message.text for message in slack.messages] == ["Noted."]

@@ -1,0 +1,226 @@
+"""Messages become turns: in order, one at a time in a conversation, and always answered."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from scripted_server import Fail, Hang, ScriptedServer, answer
+
+from agent import Companion
+from agent.surfaces.bots.attachments import Attachment
+from agent.surfaces.bots.conversations import (
+    MAX_WAITING,
+    TOO_MANY,
+    Content,
+    Conversations,
+    IncomingMessage,
+    should_answer,
+)
+from agent.surfaces.bots.errors import UNEXPECTED
+from memory.audience import PRIVATE, Place
+
+GENERAL = Place(("chat", "acme", "general"))
+
+
+def ana(text: str, *attachments: Attachment, **other: Any) -> IncomingMessage:
+    return IncomingMessage(
+        "chat:1", **{"place": GENERAL, "source": Content("Ana", text, attachments)} | other
+    )
+
+
+def ben(text: str, **other: Any) -> IncomingMessage:
+    return IncomingMessage("chat:2", **{"place": GENERAL, "source": Content("Ben", text)} | other)
+
+
+async def until(holds: Callable[[], Any]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():  # noqa: ASYNC110 - what is waited for happens in the server and in the turn
+            await asyncio.sleep(0.002)
+
+
+@pytest.mark.parametrize(
+    ("listening", "addressed", "to_others", "answered"),
+    [
+        ("mentions", True, False, True),
+        ("mentions", False, False, False),
+        ("everything", False, False, True),
+        ("everything", False, True, False),
+        ("everything", True, True, True),
+        ("nothing", True, False, False),
+    ],
+)
+def test_a_message_is_answered_by_what_is_listened_to(
+    listening: Any, addressed: bool, to_others: bool, answered: bool
+) -> None:
+    assert should_answer(listening, addressed=addressed, to_others=to_others) is answered
+
+
+async def test_a_message_is_answered_in_its_conversation(
+    conversations: Conversations, platform: Any, server: ScriptedServer, rows: Callable[..., Any]
+) -> None:
+    server.script(answer("one"))
+    message = ana("hello", conversation="topic 1")
+    assert conversations.add(message)
+    await conversations.settle()
+    assert platform.said == ["one"]
+    assert platform.replies[0].message == message
+    assert platform.busy == [True, False]
+    assert platform.replies[0].texts[-1:] in (["one"], [])
+    server.script(answer("two"))
+    conversations.add(ana("hello", conversation="topic 2"))
+    await conversations.settle()
+    names = {row["conversation_id"] for row in rows("SELECT conversation_id FROM messages")}
+    assert names == {"topic 1", "topic 2"}
+
+
+async def test_a_burst_of_one_person_is_one_turn(
+    conversations_with: Callable[..., Conversations], platform: Any, server: ScriptedServer
+) -> None:
+    conversations = conversations_with(burst_seconds=0.2)
+    server.script(answer("Congratulations!"))
+    conversations.add(ana("guess what"))
+    conversations.add(ana("I got the job"))
+    await until(lambda: platform.busy)
+    conversations.add(last := ana("in Lyon!"))
+    await conversations.settle()
+    assert platform.said == ["Congratulations!"]
+    assert platform.replies[0].message == last
+    assert "guess what\n  I got the job\n  in Lyon!" in server.asked[0].conversation[-1][1]
+
+
+async def test_people_in_one_channel_are_answered_in_order(
+    conversations: Conversations, platform: Any, server: ScriptedServer
+) -> None:
+    server.script(answer("Hi Ana."), answer("Hi Ben."), answer("Yes, Ana?"))
+    conversations.add(ana("hello"))
+    await until(lambda: server.asked)
+    for message in (ben("hello too"), ana("me"), ana("again")):
+        conversations.add(message)
+    await conversations.settle()
+    assert platform.said == ["Hi Ana.", "Hi Ben.", "Yes, Ana?"]
+    assert ("user", "Ana: hello") in server.asked[1].conversation
+    assert server.asked[1].conversation[-1][1].endswith("hello too")
+    assert "me\n  again" in server.asked[2].conversation[-1][1]
+
+
+async def test_one_conversation_does_not_wait_for_another(
+    conversations: Conversations, platform: Any, server: ScriptedServer
+) -> None:
+    server.script(Hang(), answer("Hi Ben."))
+    conversations.add(ana("hello", place=PRIVATE))
+    await until(lambda: server.asked)
+    conversations.add(ben("hello", place=PRIVATE))
+    await until(lambda: "Hi Ben." in platform.said)
+    await conversations.stop(0.01)
+    assert platform.said == [None, "Hi Ben."]
+    assert platform.busy.count(True) == platform.busy.count(False) == 2
+
+
+async def test_a_failed_turn_is_answered_with_what_to_do_and_its_trace_id(
+    conversations: Conversations, platform: Any, server: ScriptedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.script(Fail(503, "rack 7 is on fire"), answer("Here I am."))
+    for text in ("hello", "hello?", "x" * 100_001):
+        conversations.add(ana(text))
+        await conversations.settle()
+    failed, fine, too_long = platform.said
+    assert "Please try again" in failed
+    assert failed.rpartition("(")[2].rstrip(")") in caplog.text
+    assert "rack" not in failed
+    assert fine == "Here I am."
+    assert "send it in parts" in too_long
+
+
+async def test_an_unexpected_error_is_answered_without_details(
+    pet: Companion, conversations: Conversations, platform: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "read", lambda message: 1 / 0)
+    conversations.add(ana("hello"))
+    await conversations.settle()
+    assert platform.said[0].startswith(UNEXPECTED)
+    assert "division" not in platform.said[0]
+
+
+async def test_too_many_turns_in_a_conversation_are_refused_once(
+    conversations_with: Callable[..., Conversations], platform: Any, time: Any, server: ScriptedServer
+) -> None:
+    """Such as of two bots of which the other passes for a person."""
+    conversations = conversations_with(turns_per_minute=2, burst_seconds=0.0)
+    server.script(*(answer(f"Answer {number}") for number in range(4)))
+    for _ in range(5):
+        conversations.add(ana("and again"))
+        await conversations.settle()
+    assert platform.said == ["Answer 0", "Answer 1", TOO_MANY]
+    conversations.add(ana("elsewhere", place=PRIVATE))
+    await conversations.settle()
+    time.now += 60
+    conversations.add(ana("and now"))
+    await conversations.settle()
+    assert platform.said[3:] == ["Answer 2", "Answer 3"]
+    assert len(conversations._conversations) == 1, "an idle conversation leaves nothing behind"
+
+
+async def test_only_so_many_messages_wait(conversations_with: Callable[..., Conversations]) -> None:
+    conversations = conversations_with(burst_seconds=60)
+    queued = [conversations.add(ben("!") if number % 2 else ana("!")) for number in range(MAX_WAITING + 5)]
+    assert queued.count(False) == 5
+
+
+async def test_a_reply_comes_with_receipts_of_what_was_new(
+    conversations: Conversations, platform: Any, server: ScriptedServer
+) -> None:
+    fact = {"content": "Lucie is allergic to nuts", "ttl": "7d"}
+    server.script(answer("I will remember.", fact), answer("I know.", fact))
+    for text in ("Lucie is allergic to nuts", "I said, she is"):
+        conversations.add(ana(text))
+        await conversations.settle()
+    [receipt] = platform.replies[0].receipts
+    assert (receipt.content, receipt.undo) == ("Lucie is allergic to nuts", "delete")
+    assert receipt.expires_at is not None
+    assert platform.replies[1].receipts == ()
+
+
+async def test_attachments_follow_the_text(conversations: Conversations, server: ScriptedServer) -> None:
+    async def fetch() -> bytes:
+        return b"buy milk"
+
+    server.script(answer("Milk it is."))
+    conversations.add(ana("see here", Attachment("notes.txt", "", 8, fetch)))
+    await conversations.settle()
+    assert "see here\n  \n  [file notes.txt]\n  buy milk" in server.asked[0].text
+
+
+async def test_a_platform_that_fails_does_not_stop_the_next_turn(
+    conversations: Conversations,
+    platform: Any,
+    server: ScriptedServer,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server.script(answer("one"), answer("two"))
+    platform.away = True
+    monkeypatch.setattr(platform, "show_busy", lambda message: 1 / 0)
+    monkeypatch.setattr(platform, "hide_busy", lambda message: 1 / 0)
+    conversations.add(ana("hello"))
+    await conversations.settle()
+    assert "could not be shown" in caplog.text
+    with monkeypatch.context() as patch:
+        patch.setattr(platform, "reply_to", lambda message: 1 / 0)
+        conversations.add(ana("hello?"))
+        await conversations.settle()
+    assert "a turn is lost" in caplog.text
+    platform.away = False
+    conversations.add(ana("hello??"))
+    await conversations.settle()
+    assert platform.said == [None, "two"]
+
+
+async def test_queued_messages_are_answered_before_the_bot_stops(
+    conversations: Conversations, platform: Any, server: ScriptedServer
+) -> None:
+    server.script(answer("Good night."))
+    conversations.add(ana("good night"))
+    await conversations.stop()
+    assert platform.said == ["Good night."]
+    assert not conversations.add(ana("still there?"))

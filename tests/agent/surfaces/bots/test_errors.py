@@ -1,0 +1,40 @@
+"""What a person reads when something failed."""
+
+import pytest
+
+from agent.errors import BadInput, HachiError, ModelRejected, ModelUnavailable
+from agent.surfaces.bots.errors import UNEXPECTED, describe_error
+from memory.errors import IndexUnavailable, NotFound, StoreUnavailable
+
+
+@pytest.mark.parametrize(
+    ("error", "start"),
+    [
+        (ModelUnavailable("http://10.0.0.7 timed out"), "I can't think right now: the model does not answer"),
+        (ModelRejected("key sk-123 refused"), "I can't think right now: the model refused"),
+        (StoreUnavailable("/var/lib/x: the disk is full"), "I can't reach my memory"),
+        (IndexUnavailable("10.0.0.8 is away"), "I can't reach my memory"),
+        (HachiError("something at 10.0.0.9"), UNEXPECTED),
+        (ValueError("'token' at line 3"), UNEXPECTED),
+    ],
+)
+def test_the_message_has_no_details_and_the_log_has_them_under_its_id(
+    error: Exception, start: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = describe_error(error)
+    assert text.startswith(start)
+    assert str(error) not in text
+    trace_id = text.rpartition("(")[2].rstrip(")")
+    assert any(trace_id in record.message and str(error) in record.message for record in caplog.records)
+
+
+def test_a_turn_keeps_its_own_trace_id() -> None:
+    error = ModelUnavailable("timed out")
+    error.trace_id = "trace_abc"
+    assert describe_error(error).endswith("(trace_abc)")
+
+
+def test_errors_in_what_they_wrote_are_shown_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
+    assert describe_error(BadInput("the message is empty")) == "the message is empty"
+    assert describe_error(NotFound("no task '7'")) == "no task '7'"
+    assert caplog.records == []

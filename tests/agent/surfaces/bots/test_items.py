@@ -1,0 +1,82 @@
+"""Records as lines of an answer."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from agent.surfaces.bots.items import Receipt, context_items, erasure_answer, expiry, receipts_of, shorten
+from memory.erasure.person import Erased, Left
+from memory.people.profile import UserContext
+from memory.records import Decision
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "text"),
+    [
+        (None, ""),
+        (timedelta(hours=2), "until 11:30"),
+        (timedelta(hours=-2), "until 07:30"),
+        (timedelta(days=1), "until tomorrow, 09:30"),
+        (timedelta(days=3), "until Tuesday"),
+        (timedelta(days=6), "until Friday"),
+        (timedelta(days=7), "until 28 November"),
+        (timedelta(days=60), "until 20 January 2027"),
+    ],
+)
+def test_an_expiry_is_told_as_people_tell_it(ahead: timedelta | None, text: str) -> None:
+    assert expiry(None if ahead is None else NOW + ahead, NOW, UTC) == text
+
+
+def test_days_are_those_of_the_persons_zone() -> None:
+    late = datetime(2026, 11, 21, 23, 30, tzinfo=UTC)
+    assert expiry(late, NOW, ZoneInfo("Europe/Paris")) == "until tomorrow, 00:30"
+
+
+def test_only_new_and_replacing_memories_have_a_receipt() -> None:
+    decisions = [
+        Decision("Ana likes tea", "add", "1", "new"),
+        Decision("Ana moved to Lyon", "replace", "2", "it changed", target_id="0"),
+        Decision("Ana likes tea!", "ignore", "1", "known word for word"),
+        Decision("Ana likes green tea", "merge", "1", "the same"),
+        Decision("hm", "ignore", None, "of no importance"),
+    ]
+    assert receipts_of(decisions) == (
+        Receipt("Ana likes tea", "1", None, "delete"),
+        Receipt("Ana moved to Lyon", "2", None, "undo"),
+    )
+
+
+def test_long_texts_are_shortened_to_one_line() -> None:
+    assert shorten("a\n b") == "a b"
+    assert len(shorten("word " * 100)) == 300
+
+
+def test_unknown_fields_are_left_out() -> None:
+    known = UserContext(conversation_themes=("cello", "Lyon"), memory_summary="Ana plays the cello.")
+    assert list(context_items(UserContext())) == []
+    assert [(item.label, item.text) for item in context_items(known)] == [
+        ("themes", "cello; Lyon"),
+        ("in short", "Ana plays the cello."),
+    ]
+
+
+LEFT = Left("index", 3, "it cannot be reached", expected=False)
+
+
+@pytest.mark.parametrize(
+    ("removed", "left", "text", "items"),
+    [
+        ({"messages": 12}, (), "Everything I kept of you is gone.", [("messages", "12")]),
+        ({}, (), "I kept nothing of you.", []),
+        ({}, (LEFT,), "Not everything is gone yet", [("left: index", "3, it cannot be reached")]),
+    ],
+)
+def test_an_erasure_tells_what_was_removed_and_what_is_left(
+    removed: dict[str, int], left: tuple[Left, ...], text: str, items: list[tuple[str, str]]
+) -> None:
+    answer = erasure_answer(Erased("chat:1", NOW, removed, left, not left))
+    assert answer.text.startswith(text)
+    assert [(item.label, item.text) for item in answer.items] == items
