@@ -65,7 +65,7 @@ async def lanes(
     """The files of what each lane of the index finds alone."""
     [vector] = await embedder.embed([question])
     found = await index.search(Question(EVERYBODY.keys, now(), vector, question, limit=max(DEPTHS)))
-    rows = await documents.by_ids({hit.id for hit in found.words + found.dense}, EVERYBODY)
+    rows = await documents.chunks({hit.id for hit in found.words + found.dense}, EVERYBODY)
     return {
         "BM25 alone": [rows[hit.id].path for hit in found.words],
         "vectors alone": [rows[hit.id].path for hit in found.dense],

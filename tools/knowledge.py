@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from memory.documents.naming import names_of
+from memory.documents.quote import display_names
 from memory.records import Chunk
 from tools.context import TurnContext
 
@@ -27,7 +27,7 @@ async def search_knowledge(
         return {"chunks": [], "note": "nothing beyond what is before you already"}
     if not found:
         return {"chunks": [], "note": await _why_nothing(turn)}
-    names = names_of(chunk.source for chunk in found)
+    names = display_names(chunk.source for chunk in found)
     shown = _that_fit([_shown(chunk, names[chunk.source]) for chunk in found], turn.knowledge_characters)
     answer: dict[str, Any] = {"chunks": shown}
     if left := len(found) - len(shown):

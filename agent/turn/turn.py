@@ -31,7 +31,7 @@ from agent.types import MAX_MESSAGE, Incoming, Reply, writable
 from memory.aliases import linked
 from memory.conversations.summaries import Conversations, owner_of
 from memory.documents import DocumentLibrary
-from memory.documents.quote import block_of
+from memory.documents.quote import quote_chunks
 from memory.errors import MemoryFault
 from memory.people.profile import UserContext
 from memory.people.profile_store import UserContexts
@@ -256,7 +256,7 @@ async def _documents(house: House, incoming: Incoming) -> tuple[str, frozenset[s
     except MemoryFault as error:
         log.warning("answering without documents: %s", error)
         return "", frozenset()
-    return block_of(found, house.budgets.knowledge.characters)
+    return quote_chunks(found, house.budgets.knowledge.characters)
 
 
 async def answer(

@@ -7,11 +7,9 @@ search.py      candidates, filtered and reranked       index_sync.py  keeps the 
 quote.py       chunks as a block for a prompt          rerank/        puts candidates in order
 """
 
-from memory.documents.files import UnreadFile
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.ingest import AddedDocument, IngestProgress, IngestResult
-from memory.documents.library import DocumentLibrary
-from memory.documents.naming import document_name
+from memory.documents.library import DocumentLibrary, document_name
 from memory.documents.quote import get_rag_context_for_query
 from memory.documents.rerank import Candidate, Reranker
 from memory.documents.rerank.fused import FusedReranker
@@ -24,7 +22,6 @@ __all__ = [
     "IngestProgress",
     "IngestResult",
     "Reranker",
-    "UnreadFile",
     "UnreadableDocument",
     "document_name",
     "get_rag_context_for_query",

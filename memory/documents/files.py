@@ -1,4 +1,4 @@
-"""The files to read: found in folders, and read whole, whatever is odd about them."""
+"""Finds documents in folders and reads them whole, whatever is odd about them."""
 
 import errno
 import os
@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory.documents.formats.blocks import UnreadableDocument
-from memory.documents.formats.parse import READ
+from memory.documents.formats.parse import EXTENSIONS
 from memory.errors import NotFound
 
-LARGEST = 32 * 1024 * 1024
-"""Bytes of a file. One is held in memory whole, and several times over while it is cut."""
+MAX_BYTES = 32 * 1024 * 1024
+"""A file is held in memory whole, and several times over while it is parsed."""
 SKIPPED = frozenset({"node_modules", "__pycache__", "__pypackages__", "venv", "site-packages"})
-"""Folders of what others wrote, skipped inside a folder like whatever begins with a dot."""
-TRIES = 3
-"""How often a file is read that changes meanwhile …"""
+"""Folders of other people's files: skipped inside an added folder, like names that begin with a dot."""
+ATTEMPTS = 3
+"""How often a file is read if it changes meanwhile …"""
 PAUSE = 0.05
-"""… and seconds before it is read again."""
+"""… and the seconds between two attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +30,17 @@ class UnreadFile:
 
 
 @dataclass(slots=True)
-class Found:
-    """What lies under the paths that were named."""
-
+class FoundFiles:
     files: list[Path] = field(default_factory=list)
     unread: list[UnreadFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
-    """Folders whose content is now known as a whole, as `shown` has them; `closed` lie inside these."""
+    """The display paths of the added folders: all their files are now known, except below `closed`."""
     closed: list[str] = field(default_factory=list)
-    """What could not be looked into: nothing is known of what lies below."""
+    """Folders inside that could not be listed."""
 
 
-def shown(path: str | os.PathLike[str]) -> str:
-    """A path as text that can be written down: bytes in a name that are no text are spelled out."""
+def display_path(path: str | os.PathLike[str]) -> str:
+    """The path as text that can be stored: bytes that are not valid text are escaped."""
     text = os.fspath(path)
     try:
         text.encode()
@@ -51,31 +49,30 @@ def shown(path: str | os.PathLike[str]) -> str:
     return text
 
 
-def below(path: str, folder: str) -> bool:
-    """Whether it is the folder itself or lies in it; both as `shown`."""
+def is_below(path: str, folder: str) -> bool:
+    """Whether the path is the folder itself or inside it; both as `display_path` returns them."""
     return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
 
 
-def find(paths: Sequence[Path]) -> Found:
-    """All documents under these, in order and each once. Raises NotFound where one of them is not there."""
-    found = Found()
+def find(paths: Sequence[Path]) -> FoundFiles:
+    """The documents under these paths, in order and each once. Raises NotFound if a path does not exist."""
+    found = FoundFiles()
     starts = [Path(os.path.abspath(path)) for path in paths]
     for start in starts:
         if not os.path.lexists(start):
-            if hidden := next((folder for folder in start.parents if not os.access(folder, os.X_OK)), None):
-                raise NotFound(f"{shown(start)} cannot be reached: {shown(hidden)} may not be entered")
-            raise NotFound(
-                f"there is no file or folder {shown(start)}; what was added from there goes with "
-                "`hachi knowledge remove`"
-            )
-    seen: set[Path] = set()
-    for start in starts:
-        files = _walk(start, found) if _is_folder(start) else iter([start])
-        for file in files:
-            if file not in seen:
-                seen.add(file)
-                found.files.append(file)
+            raise NotFound(_why_missing(start))
+    files = (file for start in starts for file in (_walk(start, found) if _is_folder(start) else [start]))
+    found.files = list(dict.fromkeys(files))
     return found
+
+
+def _why_missing(path: Path) -> str:
+    if closed := next((folder for folder in path.parents if not os.access(folder, os.X_OK)), None):
+        return f"{display_path(path)} cannot be reached: {display_path(closed)} may not be entered"
+    return (
+        f"there is no file or folder {display_path(path)}; to remove what was added from there, use "
+        "`hachi knowledge remove`"
+    )
 
 
 def _is_folder(path: Path) -> bool:
@@ -85,54 +82,55 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _walk(start: Path, found: Found) -> Iterator[Path]:
-    found.folders.append(shown(start))
-    waiting = [start]
-    while waiting:
-        folder = waiting.pop()
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError as error:
-            found.closed.append(shown(folder))
-            found.unread.append(UnreadFile(shown(folder), _reason(error)))
-            continue
-        for entry in entries:
-            if entry.name.startswith(".") or entry.name in SKIPPED:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(folder / entry.name)
-            elif (reason := _not_wanted(entry, start)) is None:
-                yield folder / entry.name
+def _walk(start: Path, found: FoundFiles) -> Iterator[Path]:
+    def closed(error: OSError) -> None:
+        folder = display_path(error.filename)
+        found.closed.append(folder)
+        found.unread.append(UnreadFile(folder, _reason(error)))
+
+    found.folders.append(display_path(start))
+    for folder, subfolders, names in os.walk(start, onerror=closed):
+        subfolders[:] = sorted(filter(_is_ours, subfolders))
+        links = [name for name in subfolders if os.path.islink(os.path.join(folder, name))]
+        for name in sorted(filter(_is_ours, names + links)):
+            path = Path(folder, name)
+            if (reason := _why_skipped(path, start)) is None:
+                yield path
             elif reason:
-                found.unread.append(UnreadFile(shown(entry.path), reason))
+                found.unread.append(UnreadFile(display_path(path), reason))
 
 
-def _not_wanted(entry: "os.DirEntry[str]", start: Path) -> str | None:
-    """Why a file in a folder is left out; empty where nobody needs to be told, None where it is read."""
+def _is_ours(name: str) -> bool:
+    return not name.startswith(".") and name not in SKIPPED
+
+
+def _why_skipped(path: Path, start: Path) -> str | None:
+    """Why a file in a folder is skipped: None if it is read, empty if nobody needs to know."""
     try:
-        if entry.is_symlink() and entry.is_dir():
-            inside = below(os.path.realpath(entry.path), os.path.realpath(start))
+        if path.is_symlink() and path.is_dir():
+            inside = is_below(os.path.realpath(path), os.path.realpath(start))
             return "" if inside else "it is a link to a folder elsewhere; add that folder itself"
-        if not stat.S_ISREG(entry.stat().st_mode):
-            return "it is no file"
+        if not stat.S_ISREG(path.stat().st_mode):
+            return "it is not a file"
     except OSError as error:
         return _reason(error)
-    ending = Path(entry.name).suffix.lower()
-    return None if ending in READ else f"{ending} is no kind of document that is read from a folder"
+    extension = path.suffix.lower()
+    return None if extension in EXTENSIONS else f"{extension} files in a folder are not read"
 
 
 def read(path: Path) -> bytes:
-    """The whole file, as it was at one moment. Raises `UnreadableDocument`."""
-    for attempt in range(TRIES):
+    """The whole file as it was at one moment. Raises UnreadableDocument."""
+    for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(PAUSE)
         try:
+            # Without O_NONBLOCK, opening a named pipe would wait for a writer.
             with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
                 before = os.fstat(file.fileno())
                 if not stat.S_ISREG(before.st_mode):
-                    raise UnreadableDocument("it is no file")
+                    raise UnreadableDocument("it is not a file")
                 check_size(before.st_size)
-                data = file.read(LARGEST + 1)
+                data = file.read(MAX_BYTES + 1)
                 after = os.fstat(file.fileno())
         except OSError as error:
             raise UnreadableDocument(_reason(error)) from error
@@ -142,19 +140,19 @@ def read(path: Path) -> bytes:
 
 
 def check_size(length: int) -> None:
-    """Raises `UnreadableDocument` for so many bytes where they are too many."""
-    if length > LARGEST:
+    """Raises UnreadableDocument for more than `MAX_BYTES`."""
+    if length > MAX_BYTES:
         raise UnreadableDocument(
-            f"it has {length / 2**20:.0f} MB, and at most {LARGEST // 2**20} are read at "
-            "once, for they are held in memory; split it"
+            f"it has {length / 2**20:.0f} MB, and at most {MAX_BYTES // 2**20} MB are read; split it"
         )
 
 
 def _reason(error: OSError) -> str:
-    if error.errno == errno.ELOOP:
-        return "it is a loop of symbolic links"
-    if error.errno in {errno.EACCES, errno.EPERM}:
-        return "it may not be read; give this user the right to read it"
-    if error.errno == errno.ENOENT:
-        return "it is gone, or a link to nothing"
+    match error.errno:
+        case errno.ELOOP:
+            return "it is a loop of symbolic links"
+        case errno.EACCES | errno.EPERM:
+            return "permission denied; give this user the right to read it"
+        case errno.ENOENT:
+            return "it is gone, or a link to nothing"
     return f"it cannot be read ({error.strerror or error})"

@@ -1,8 +1,9 @@
-"""Reading documents into the record: what is new, changed, the same, gone, and what cannot be read."""
+"""Adding documents: new and changed files are stored, deleted ones removed, unreadable ones reported."""
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Literal
 
 from memory.documents import chunking, files
 from memory.documents.chunking import ChunkText
-from memory.documents.files import Found, UnreadFile, below, shown
+from memory.documents.files import FoundFiles, UnreadFile, display_path, is_below
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.documents.formats.parse import parse
+from memory.documents.index_sync import BATCH, ChunkIndexSync
 from memory.documents.store import DocumentStore
+from memory.errors import NotFound
 from memory.records import Document
 
 
@@ -25,24 +28,27 @@ class IngestResult:
     replaced: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    """Documents of an added folder whose file is gone."""
+    """Documents whose file is gone from an added folder."""
     unread: tuple[UnreadFile, ...] = ()
-    """What was added earlier stays as it was."""
+    """An earlier version of such a file stays as it was."""
     chunks: int = 0
-    """How many were made of what was added and replaced."""
+    """How many chunks the added and replaced documents have."""
+
+
+Action = Literal["added", "replaced", "unchanged"]
 
 
 @dataclass(frozen=True, slots=True)
 class AddedDocument:
-    """A document that was handed over, as it is kept now."""
+    """A single document that was handed over, as it is now stored."""
 
     document: Document
-    action: Literal["added", "replaced", "unchanged"]
+    action: Action
 
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """How far adding has come: `done` of `total` files, the next of which is `path`; empty at the end."""
+    """`done` of `total` files are done and `path` is next; at the end `path` is empty."""
 
     path: str
     done: int
@@ -52,112 +58,102 @@ class IngestProgress:
 Progress = Callable[[IngestProgress], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A file as it is to be kept. Without pieces it is the same as before."""
-
-    digest: str
-    title: str = ""
-    pieces: tuple[ChunkText, ...] = ()
-
-
 class Ingest:
-    """One run of adding. `find` and reading are done in threads; what is kept is kept file by file."""
+    """Adds documents for one owner. Files are read and parsed in threads, and stored one by one."""
 
-    def __init__(self, documents: DocumentStore, owner: str, clock: Callable[[], datetime]) -> None:
-        self._documents = documents
+    def __init__(
+        self, store: DocumentStore, sync: ChunkIndexSync, owner: str, clock: Callable[[], datetime]
+    ) -> None:
+        if not owner:
+            raise ValueError("documents need an owner: user:U, place:P or global")
+        self._store = store
+        self._sync = sync
         self._owner = owner
         self._clock = clock
-        self._done: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "removed": []}
-        self._unread: list[UnreadFile] = []
-        self._chunks = 0
 
-    @property
-    def result(self) -> IngestResult:
-        done = {name: tuple(paths) for name, paths in self._done.items()}
-        return IngestResult(**done, unread=tuple(self._unread), chunks=self._chunks)
-
-    async def run(self, paths: Sequence[Path], progress: Progress | None) -> AsyncIterator[int]:
-        """Yields how many chunks each file made, as soon as they are in the record."""
+    async def add_files(self, paths: Sequence[Path], progress: Progress | None) -> IngestResult:
+        """Raises NotFound for a missing path, before anything is read."""
         found = await asyncio.to_thread(files.find, paths)
-        self._unread += found.unread
-        known = await self._documents.digests(self._owner)
-        for done, file in enumerate(found.files):
+        known = await self._store.digests(self._owner)
+        done: dict[str, list[str]] = defaultdict(list)
+        unread, total, indexed = list(found.unread), 0, 0
+        for number, file in enumerate(found.files):
+            path = display_path(file)
             if progress:
-                progress(IngestProgress(shown(file), done, len(found.files)))
-            yield await self._take(file, known)
-        await self._remove_gone(found, known)
+                progress(IngestProgress(path, number, len(found.files)))
+            try:
+                data = await asyncio.to_thread(files.read, file)
+                action, made = await self._add(path, file.name, data, known.get(path))
+            except UnreadableDocument as error:
+                unread.append(UnreadFile(path, str(error)))
+                continue
+            done[action].append(path)
+            total += made
+            if total - indexed >= BATCH:
+                await self._sync.try_to_catch_up()
+                indexed = total
+        done["removed"] = await self._remove_deleted(found, known)
+        await self._sync.try_to_catch_up()
         if progress:
             progress(IngestProgress("", len(found.files), len(found.files)))
+        by_action = {action: tuple(paths) for action, paths in done.items()}
+        return IngestResult(**by_action, unread=tuple(unread), chunks=total)
 
-    async def _take(self, file: Path, known: dict[str, str]) -> int:
-        path = shown(file)
-        try:
-            cut = await asyncio.to_thread(_cut_file, file, known.get(path))
-        except UnreadableDocument as error:
-            self._unread.append(UnreadFile(path, str(error)))
-            return 0
-        if not cut.pieces:
-            self._done["unchanged"].append(path)
-            return 0
-        replaced = await self._documents.put(
-            self._owner, path, cut.title, cut.digest, cut.pieces, self._clock()
-        )
-        self._done["replaced" if replaced else "added"].append(path)
-        self._chunks += len(cut.pieces)
-        return len(cut.pieces)
+    async def add_one(self, name: str, data: bytes) -> AddedDocument:
+        """Store one document under this name. Raises UnreadableDocument."""
+        files.check_size(len(data))
+        known = await self._store.digests(self._owner, name)
+        action, _ = await self._add(name, name, data, known.get(name))
+        stored = await self._store.owned_by(self._owner, name)
+        if not stored:
+            raise NotFound(f"the document {name} has just been removed; add it again")
+        await self._sync.try_to_catch_up()
+        return AddedDocument(stored[0], action)
 
-    async def _remove_gone(self, found: Found, known: Collection[str]) -> None:
-        gone = set(gone_from(found, known))
-        if gone:
-            of_the_owner = await self._documents.of(self._owner)
-            await self._documents.take_away([d for d in of_the_owner if d.path in gone], self._clock())
-            self._done["removed"] += sorted(gone)
+    async def _add(self, path: str, name: str, data: bytes, known: str | None) -> tuple[Action, int]:
+        """What was done, and the number of new chunks: none if the digest is the `known` one."""
+        digest, title, chunks = await asyncio.to_thread(_parse, name, data, known)
+        if not chunks:
+            return "unchanged", 0
+        replaced = await self._store.put(self._owner, path, title, digest, chunks, self._clock())
+        return "replaced" if replaced else "added", len(chunks)
+
+    async def _remove_deleted(self, found: FoundFiles, known: Collection[str]) -> list[str]:
+        deleted = sorted(deleted_paths(found, known))
+        if deleted:
+            owned = await self._store.owned_by(self._owner)
+            await self._store.remove([d for d in owned if d.path in set(deleted)], self._clock())
+        return deleted
 
 
-def gone_from(found: Found, known: Collection[str]) -> list[str]:
-    """Those of the known documents whose file was in an added folder and is no longer. What could not be read
-    or looked into this time is not gone."""
-    there = {shown(file) for file in found.files}
-    closed = [*found.closed, *(unread.path for unread in found.unread)]
+def deleted_paths(found: FoundFiles, known: Collection[str]) -> list[str]:
+    """The known paths inside an added folder that have no file any more. A path that could not be read or
+    looked into this time does not count as deleted."""
+    present = {display_path(file) for file in found.files}
+    unknown = [*found.closed, *(unread.path for unread in found.unread)]
     return [
         path
         for path in known
-        if path not in there
-        and any(below(path, folder) for folder in found.folders)
-        and not any(below(path, folder) for folder in closed)
+        if path not in present
+        and any(is_below(path, folder) for folder in found.folders)
+        and not any(is_below(path, folder) for folder in unknown)
     ]
 
 
-async def take(documents: DocumentStore, owner: str, name: str, data: bytes, now: datetime) -> AddedDocument:
-    """Keep one document that is handed over under this name. Raises `UnreadableDocument`."""
-    files.check_size(len(data))
-    cut = await asyncio.to_thread(_cut, name, data, await documents.digest(owner, name))
-    action: Literal["added", "replaced", "unchanged"] = "unchanged"
-    if cut.pieces:
-        was_there = await documents.put(owner, name, cut.title, cut.digest, cut.pieces, now)
-        action = "replaced" if was_there else "added"
-    return AddedDocument(await documents.named(owner, name), action)
-
-
-def _cut_file(file: Path, known: str | None) -> Cut:
-    """In a thread. Raises `UnreadableDocument`."""
-    return _cut(file.name, files.read(file), known)
-
-
-def _cut(name: str, data: bytes, known: str | None) -> Cut:
-    """Parse and cut, in a thread. Raises `UnreadableDocument`."""
+def _parse(name: str, data: bytes, known: str | None) -> tuple[str, str, list[ChunkText]]:
+    """The digest, the title and the chunks, which are empty if the digest is `known`. Raises
+    UnreadableDocument."""
     digest = hashlib.sha256(b"%d\n" % chunking.REVISION + data).hexdigest()
     if digest == known:
-        return Cut(digest)
+        return digest, "", []
     try:
         parsed = parse(name, data)
     except UnreadableDocument:
         raise
-    except Exception as error:  # one odd file must not keep the others from being read
+    except Exception as error:  # whatever a parser raises: other files must still be read
         reason = (str(error).splitlines() or [""])[0] or type(error).__name__
-        raise UnreadableDocument(f"it cannot be made sense of ({reason})") from error
-    pieces = tuple(chunking.cut(parsed.blocks))
-    if not pieces:
+        raise UnreadableDocument(f"it cannot be parsed ({reason})") from error
+    chunks = chunking.split_into_chunks(parsed.blocks)
+    if not chunks:
         raise UnreadableDocument("it holds headings and no text")
-    return Cut(digest, parsed.title, pieces)
+    return digest, parsed.title, chunks

@@ -1,7 +1,7 @@
-"""The documents that the companion was given to look things up in: adding, finding and taking away.
+"""The documents the companion was given to look things up in: adding, finding and removing them.
 
-SQL is the record; the index is one of its own, so that documents change neither the word statistics nor the
-speed of memory search, and is caught up from the record like the other one.
+SQL is the source of truth. Documents have an index of their own, so that they change neither the word
+statistics nor the speed of memory search; it can be rebuilt from SQL too.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from datetime import datetime
 from pathlib import Path
 
 from memory.audience import GLOBAL, Audience
-from memory.documents.files import below, shown
-from memory.documents.index_sync import BATCH, ChunkIndexSync
-from memory.documents.ingest import AddedDocument, Ingest, IngestResult, Progress, take
+from memory.documents.files import display_path, is_below
+from memory.documents.index_sync import ChunkIndexSync
+from memory.documents.ingest import AddedDocument, Ingest, IngestResult, Progress
 from memory.documents.rerank import Reranker
-from memory.documents.search import Search
+from memory.documents.search import DocumentSearch
 from memory.documents.store import DocumentStore
 from memory.errors import EmbedderUnavailable, NotFound
 from memory.index import Index
@@ -27,7 +27,9 @@ from memory.sql.engine import Database
 log = logging.getLogger("hachi.knowledge")
 
 MIN_ID = 8
-"""So many characters of an id are enough to name a document."""
+"""Characters of an id that are enough to name a document."""
+MAX_NAME = 200
+"""Characters of a document's name."""
 
 
 class DocumentLibrary:
@@ -41,104 +43,99 @@ class DocumentLibrary:
     ) -> None:
         """`index` holds nothing but documents."""
         self._clock = clock
-        self._documents = DocumentStore(database)
-        self._indexing = ChunkIndexSync(self._documents, index, embedder)
-        self._taking = asyncio.Semaphore(1)
-        self._search = Search(self._documents, index, embedder, clock, reranker)
+        self._store = DocumentStore(database)
+        self._sync = ChunkIndexSync(self._store, index, embedder)
+        self._search = DocumentSearch(self._store, index, embedder, clock, reranker)
+        self._adding = asyncio.Semaphore(1)
 
     async def add(
         self, paths: Sequence[Path], owner: str = GLOBAL, progress: Progress | None = None
     ) -> IngestResult:
-        """Read these files, and all documents in these folders, for whoever may read `owner`.
+        """Read these files, and all documents in these folders, for the readers of `owner`.
 
-        What is in the record is kept file by file, so a crash loses nothing that was read; an index that is
-        away is caught up later. Raises NotFound where a path is not there, before anything is read."""
-        if not owner:
-            raise ValueError("documents need an owner: user:U, place:P or global")
-        run = Ingest(self._documents, owner, self._clock)
-        waiting = 0
-        async for made in run.run(paths, progress):
-            waiting += made
-            if waiting >= BATCH:
-                waiting = 0
-                await self._indexing.try_to_catch_up()
-        await self._indexing.try_to_catch_up()
-        return run.result
+        Each file is stored as soon as it is read, so a crash loses nothing that was read; if the index is
+        unavailable it is caught up later. Raises NotFound for a missing path, before anything is read."""
+        return await self._ingest(owner).add_files(paths, progress)
 
     async def add_document(self, name: str, data: bytes, owner: str) -> AddedDocument:
-        """Keep one document that is handed over, for whoever may read `owner`. The ending of `name` says how
-        `data` is to be read, and a document of theirs that has that name already is replaced. Raises
-        `UnreadableDocument`."""
-        if not owner:
-            raise ValueError("documents need an owner: user:U, place:P or global")
-        async with self._taking:  # a page can be made to take minutes: let it take one thread, and no more
-            taken = await take(self._documents, owner, name, data, self._clock())
-        await self._indexing.try_to_catch_up()
-        return taken
+        """Store one document that is handed over, for the readers of `owner`. The extension of `name` tells
+        how to parse `data`. Replaces the owner's document of that name. Raises UnreadableDocument."""
+        async with self._adding:  # a hostile page can take minutes to parse: at most one thread is lost to it
+            return await self._ingest(owner).add_one(name, data)
 
     async def documents(self, audience: Audience) -> list[Document]:
-        """What may be read there, by path."""
-        return await self._documents.readable(audience)
+        """What this audience may read, by path."""
+        return await self._store.readable(audience)
 
-    async def remove(self, what: str, owner: str) -> list[Document]:
-        """Take away a file, all files below a folder, or the document of this id or the beginning of it (8
-        characters at least); what went, by path. Only what is the owner's own; raises NotFound where none of
-        it is meant, or more than one id."""
-        gone = _meant(what, await self._documents.of(owner))
-        if not gone:
+    async def remove(self, target: str, owner: str) -> list[Document]:
+        """Remove the owner's file at this path, all files below this folder, or the document with this id or
+        prefix of an id (at least 8 characters). Returns what was removed, by path. Raises NotFound if nothing
+        matches, or several ids do."""
+        removed = _matching(target, await self._store.owned_by(owner))
+        if not removed:
             raise NotFound(
-                f"no such document here: {shown(what)}; `hachi knowledge list` shows what there is"
+                f"no such document here: {display_path(target)}; `hachi knowledge list` shows what there is"
             )
-        await self._take_away(gone)
-        return gone
+        await self._remove(removed)
+        return removed
 
     async def remove_all(self, owner: str) -> list[Document]:
-        """Take away all that is the owner's own, as when a person is forgotten."""
-        gone = await self._documents.of(owner)
-        await self._take_away(gone)
-        return gone
+        """Remove all that is the owner's own, as when a person is erased."""
+        removed = await self._store.owned_by(owner)
+        await self._remove(removed)
+        return removed
 
     async def empty(self) -> bool:
-        """Whether there are no documents at all, whoever's. One look at the record."""
-        return await self._documents.empty()
+        """Whether there are no documents at all, whoever owns them."""
+        return await self._store.empty()
 
     async def search(self, query: str, audience: Audience, limit: int = 5) -> list[Chunk]:
-        """The chunks that bear on the query, best first; none where nothing does.
-
-        Without the embedder it goes by words alone, and in the fused order where the reranker fails. Raises
-        IndexUnavailable."""
+        """The chunks that answer the query, best first; none if nothing does. Without the embedder it
+        searches by words alone, without the reranker it keeps the fused order. Raises IndexUnavailable."""
         if not audience.keys or not query.strip() or limit < 1 or await self.empty():
             return []
-        if await self._indexing.lags():
+        if await self._sync.is_behind():
             try:
-                await self._indexing.catch_up()
+                await self._sync.catch_up()
             except EmbedderUnavailable as error:
-                log.warning("searching the documents that have been indexed so far: %s", error)
+                log.warning("searching only the documents that have been indexed so far: %s", error)
         return await self._search(query, audience, limit)
 
     async def catch_up(self, progress: Callable[[int], None] | None = None) -> int:
-        """Bring the index to what the record says; how many chunks that took. `progress` is told how many
-        since it was last told. Raises IndexUnavailable or EmbedderUnavailable; what is not done stays due."""
-        return await self._indexing.catch_up(progress)
+        """Bring the index in step with SQL; returns how many chunks that took. `progress` gets the number of
+        chunks of each batch. Raises IndexUnavailable or EmbedderUnavailable; what was not done stays due."""
+        return await self._sync.catch_up(progress)
 
-    async def _take_away(self, gone: Sequence[Document]) -> None:
-        if gone:
-            await self._documents.take_away(gone, self._clock())
-            await self._indexing.try_to_catch_up()
+    def _ingest(self, owner: str) -> Ingest:
+        return Ingest(self._store, self._sync, owner, self._clock)
+
+    async def _remove(self, removed: Sequence[Document]) -> None:
+        if removed:
+            await self._store.remove(removed, self._clock())
+            await self._sync.try_to_catch_up()
 
 
-def _meant(what: str, documents: Sequence[Document]) -> list[Document]:
-    what = what.strip()
-    if not what:
-        return []
-    if the_one := [document for document in documents if document.id == what.lower()]:
-        return the_one
-    place = shown(os.path.abspath(os.path.expanduser(what)))
-    if by_path := [
-        document for document in documents if below(document.path, place) or document.path == what
-    ]:
+def document_name(text: str) -> str:
+    """The name of a document that is handed over: a file name without a folder. Raises ValueError."""
+    name = text.strip()
+    plain = name.isprintable() and name.strip(".") and {"/", "\\"}.isdisjoint(name)
+    if not plain or len(name) > MAX_NAME:
+        raise ValueError(
+            f"name: a document needs the name of a file, such as notes.md: one line of at most {MAX_NAME} "
+            "characters, without a folder"
+        )
+    return name
+
+
+def _matching(target: str, documents: Sequence[Document]) -> list[Document]:
+    target = target.strip()
+    path = display_path(os.path.abspath(os.path.expanduser(target)))
+    prefix = target.lower()
+    by_id = [d for d in documents if len(target) >= MIN_ID and d.id.startswith(prefix)]
+    if not target or any(d.id == prefix for d in by_id):
+        return by_id
+    if by_path := [d for d in documents if is_below(d.path, path) or d.path == target]:
         return by_path
-    by_id = [d for d in documents if d.id.startswith(what.lower())] if len(what) >= MIN_ID else []
     if len(by_id) > 1:
-        raise NotFound(f"{what} begins the ids of {len(by_id)} documents; give more of it")
+        raise NotFound(f"{target} begins the ids of {len(by_id)} documents; give more of it")
     return by_id

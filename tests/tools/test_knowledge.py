@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.audience import Place
-from memory.documents.naming import names_of
+from memory.documents.quote import display_names
 
 CHANNEL = Place(("acme", "general"))
 BOATS = """# Boats
@@ -206,7 +206,7 @@ async def test_an_index_that_is_away_is_told(open_pet: Any, folder: Path) -> Non
 def test_a_file_is_called_by_its_name_and_folder_and_as_much_more_as_tells_it_apart(
     paths: list[str], names: list[str]
 ) -> None:
-    assert names_of(paths) == dict(zip(paths, names, strict=True))
+    assert display_names(paths) == dict(zip(paths, names, strict=True))
 
 
 SEGMENT = st.text(st.characters(exclude_characters="/\x00", exclude_categories=["Cs", "Z", "Cc"]), min_size=1)
@@ -216,7 +216,7 @@ SEGMENT = st.text(st.characters(exclude_characters="/\x00", exclude_categories=[
 def test_no_two_files_are_called_the_same(paths: set[str]) -> None:
     whole = {path for path in paths if "/./" not in f"{path}/"}  # no path in the record has such a step
 
-    names = names_of(whole)
+    names = display_names(whole)
 
     assert len(set(names.values())) == len(whole)
     assert all(path.endswith(name) for path, name in names.items())

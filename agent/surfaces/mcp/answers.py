@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from memory.documents.naming import names_of
+from memory.documents.quote import display_names
 from memory.records import Action, Chunk, Decision, Hit, Memory, MemoryType, Task, TaskStatus
 from memory.zones import in_zone
 from tools.memories import LONGEST_HIT
@@ -100,7 +100,7 @@ class Passages(Answer):
     def of(cls, chunks: Iterable[Chunk]) -> "Passages":
         """Documents go by name and folder: how the rest of the disk is laid out is nobody's business."""
         found = list(chunks)
-        names = names_of(chunk.source for chunk in found)
+        names = display_names(chunk.source for chunk in found)
         return cls(
             passages=[
                 Passage(

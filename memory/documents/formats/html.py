@@ -1,4 +1,4 @@
-"""HTML to Markdown to blocks: what a reader of the page would read, without what surrounds it."""
+"""HTML to Markdown to blocks: what a reader of the page reads, without menus and scripts."""
 
 import re
 from dataclasses import replace
@@ -11,51 +11,51 @@ if TYPE_CHECKING:
     from bs4 import BeautifulSoup, Tag
 
 _NO_TEXT = "title, script, style, noscript, template, svg, canvas, iframe, object, button, select, input"
-_AROUND = (
+_MENUS = (
     "nav, [role=navigation], [role=banner], [role=contentinfo], [role=search], [role=complementary], [hidden]"
 )
-_AROUND_THE_PAGE = "header, footer, aside"
+_PAGE_FRAME = "header, footer, aside"
 _PERMALINKS = frozenset({"¶", "#", "§", "🔗", "\uf0c1"})
-_DECLARATION = re.compile(r"\A\s*<\?xml.*?\?>", re.DOTALL)
+_XML_DECLARATION = re.compile(r"\A\s*<\?xml.*?\?>", re.DOTALL)
 _CODE = re.compile(r"(```.*?```|`[^`\n]+`)", re.DOTALL)
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 def parse(text: str) -> Parsed:
-    """The title is the page's. Raises `UnreadableDocument`."""
+    """The title is the page's. Raises UnreadableDocument."""
     from bs4 import BeautifulSoup
 
     if "<" not in text:
         return plain.parse(text)
-    soup = BeautifulSoup(_DECLARATION.sub("", text), "html.parser")
+    soup = BeautifulSoup(_XML_DECLARATION.sub("", text), "html.parser")
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
     try:
-        parsed = markdown.parse(_as_markdown(_cleaned(soup)))
+        parsed = markdown.parse(_to_markdown(_main_part(soup)))
     except RecursionError:
         raise UnreadableDocument("its elements are nested too deeply; save it as a simpler page") from None
-    return Parsed(title or parsed.title, tuple(map(_unescaped, parsed.blocks)))
+    return Parsed(title or parsed.title, tuple(map(_unescape_block, parsed.blocks)))
 
 
-def encoding_of(data: bytes) -> str | None:
-    """The encoding that a page names in its first kilobyte, or bytes that say it otherwise."""
+def declared_encoding(data: bytes) -> str | None:
+    """The encoding that a page declares in its first kilobyte."""
     from bs4.dammit import EncodingDetector
 
     return EncodingDetector.find_declared_encoding(data[:1024], is_html=True)
 
 
-def _cleaned(soup: "BeautifulSoup") -> "Tag":
-    """The part of the page that is read, without what is not."""
+def _main_part(soup: "BeautifulSoup") -> "Tag":
+    """The part of the page that is read, with everything else removed from it."""
     from bs4.element import PreformattedString
 
-    for hidden in soup.find_all(string=lambda found: isinstance(found, PreformattedString)):
-        hidden.extract()  # comments, declarations
+    for comment in soup.find_all(string=lambda found: isinstance(found, PreformattedString)):
+        comment.extract()
     for tag in soup.select(_NO_TEXT):
         tag.decompose()
     page = soup.select_one("main, [role=main]") or soup.body or soup
-    for tag in page.select(_AROUND):
+    for tag in page.select(_MENUS):
         tag.decompose()
-    for tag in page.select(_AROUND_THE_PAGE):
-        # The heading of an article may well stand in a <header> of its own.
+    for tag in page.select(_PAGE_FRAME):
+        # The <header> of an article may hold its heading.
         if not tag.decomposed and tag.find_parent(["article", "main", "section"]) is None:
             tag.decompose()
     for tag in page.select("a"):
@@ -64,7 +64,7 @@ def _cleaned(soup: "BeautifulSoup") -> "Tag":
     return page
 
 
-def _as_markdown(page: "Tag") -> str:
+def _to_markdown(page: "Tag") -> str:
     from markdownify import MarkdownConverter
 
     converter = MarkdownConverter(
@@ -79,17 +79,18 @@ def _as_markdown(page: "Tag") -> str:
 
 
 def _language(tag: Any) -> str | None:
-    """The language of a code block, where the class of it or of the <code> in it says so."""
+    """The language of a code block, if its class or that of the <code> inside declares one."""
     classes = [*(tag.get("class") or ()), *((tag.code and tag.code.get("class")) or ())]
     return next((name[9:] for name in classes if name.startswith("language-")), None)
 
 
-def _unescaped(block: Block) -> Block:
-    """Without the backslashes that kept the page's own signs from being read as Markdown."""
+def _unescape_block(block: Block) -> Block:
+    """Without the backslashes that kept punctuation of the page from being parsed as Markdown."""
     if block.kind in {"heading", "code"}:
         return block
-    return replace(block, text=_plain(block.text), parts=tuple(map(_plain, block.parts)))
+    return replace(block, text=_unescape(block.text), parts=tuple(map(_unescape, block.parts)))
 
 
-def _plain(text: str) -> str:
-    return "".join(part if at % 2 else _ESCAPED.sub(r"\1", part) for at, part in enumerate(_CODE.split(text)))
+def _unescape(text: str) -> str:
+    parts = enumerate(_CODE.split(text))
+    return "".join(part if at % 2 else _ESCAPED.sub(r"\1", part) for at, part in parts)

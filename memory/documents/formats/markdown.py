@@ -1,4 +1,4 @@
-"""Markdown to blocks. A block's text is what stands in the source, so code and tables stay as they are."""
+"""Markdown to blocks. A block's text is its source, so code and tables stay as they are."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,23 +13,22 @@ if TYPE_CHECKING:
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTILINE | re.IGNORECASE)
-_KINDS = {"fence": "code", "code_block": "code", "html_block": "text", "table_open": "table"}
+_CODE = {"fence", "code_block"}
 _LISTS = {"bullet_list_open", "ordered_list_open"}
-_SILENT = re.compile(r"\s*<!--.*?-->\s*", re.DOTALL)
+_COMMENT = re.compile(r"\s*<!--.*?-->\s*", re.DOTALL)
 _TAG = re.compile(r"<[^<>]*>")
 _ANCHOR = re.compile(r"\s*\{[#:.][^{}]*\}\s*$")
-"""``{#anchor}`` and ``{: .class }`` after a heading, as several renderers take it."""
+"""``{#anchor}`` or ``{: .class }`` after a heading, an extension of several renderers."""
 
 
 def parse(text: str) -> Parsed:
-    """Headings, paragraphs, lists, fences and tables, in their order. The title is that of the front matter,
-    or the first heading of level 1."""
+    """The title is the one in the front matter, or the first heading of level 1."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     title = ""
-    if front := _FRONT_MATTER.match(text):
-        text = text[front.end() :]
-        if named := _TITLE.search(front[1] or ""):
-            title = named[2].strip()
+    if front_matter := _FRONT_MATTER.match(text):
+        text = text[front_matter.end() :]
+        if found := _TITLE.search(front_matter[1] or ""):
+            title = found[2].strip()
     blocks = tuple(_blocks(_parser().parse(text), text.split("\n")))
     first = next((block.text for block in blocks if block.kind == "heading" and block.level == 1), "")
     return Parsed(title or first, blocks)
@@ -37,25 +36,26 @@ def parse(text: str) -> Parsed:
 
 def _blocks(tokens: "Sequence[Token]", lines: Sequence[str]) -> Iterator[Block]:
     for at, token in enumerate(tokens):
-        if token.level or token.map is None:
-            continue
-        if token.type == "heading_open":
-            if heading := plain(tokens[at + 1]):
-                yield Block("heading", heading, level=int(token.tag[1:]))
+        if token.level or token.map is None or token.type == "hr":
             continue
         source = _source(token, lines)
         if token.type == "html_block":
-            source = _SILENT.sub("\n", source).strip()
-        if not source or token.type == "hr":
+            source = _COMMENT.sub("\n", source).strip()
+        if token.type == "heading_open":
+            if heading := _plain(tokens[at + 1]):
+                yield Block("heading", heading, level=int(token.tag[1:]))
+        elif not source:
             continue
-        if token.type in _LISTS:
+        elif token.type in _LISTS:
             yield Block("list", source, parts=_items(tokens[at + 1 :], lines))
+        elif token.type == "table_open":
+            yield Block("table", source)
         else:
-            yield Block(_KINDS.get(token.type, "text"), source)  # type: ignore[arg-type]
+            yield Block("code" if token.type in _CODE else "text", source)
 
 
 def _items(tokens: "Sequence[Token]", lines: Sequence[str]) -> tuple[str, ...]:
-    """The outermost items of the list that begins before these tokens."""
+    """The outermost items of the list that these tokens begin inside of."""
     items = []
     for token in tokens:
         if token.level == 0:
@@ -70,8 +70,8 @@ def _source(token: "Token", lines: Sequence[str]) -> str:
     return "\n".join(line.rstrip() for line in lines[first:end]).strip("\n")
 
 
-def plain(inline: "Token") -> str:
-    """A heading's words, without the signs that make them bold, a link or code; one line."""
+def _plain(inline: "Token") -> str:
+    """The words of a heading on one line, without the markup for emphasis, links and code."""
     words = (
         child.content if child.type in {"text", "code_inline", "image"} else " "
         for child in inline.children or ()

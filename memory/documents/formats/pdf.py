@@ -1,4 +1,4 @@
-"""PDF to blocks: the text of each page under a heading that says which page it is."""
+"""PDF to blocks: the text of each page under a heading with the page's number."""
 
 import io
 import logging
@@ -12,16 +12,16 @@ from memory.documents.formats.plain import paragraphs
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
-_BROKEN_WORD = re.compile(r"(?<=[^\W\d_])[-\u00ad]\n(?=[^\W\d_A-Z])")
-"""A hyphen at the end of a line, and a small letter at the beginning of the next."""
+_HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u00ad]\n(?=[^\W\d_A-Z])")
+"""A hyphen at the end of a line before a small letter at the start of the next."""
 
 
 def parse(data: bytes) -> Parsed:
-    """Raises `UnreadableDocument` for one that is broken, encrypted or holds no text."""
+    """Raises UnreadableDocument if the file is broken, encrypted or without text."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # of every oddity in a file it could repair
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of every oddity that it repairs
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
@@ -31,21 +31,18 @@ def parse(data: bytes) -> Parsed:
     except UnreadableDocument:
         raise
     except DependencyError as error:
-        raise UnreadableDocument(f"it is encrypted in a way that needs more software: {error}") from error
-    except Exception as error:  # whatever a broken file makes the parser stumble over
+        raise UnreadableDocument(f"decrypting it needs more software: {error}") from error
+    except Exception as error:  # whatever a broken file makes the parser raise
         reason = (str(error).splitlines() or [""])[0] or type(error).__name__
-        raise UnreadableDocument(f"it is a broken PDF ({reason}); save it anew and add it again") from error
+        raise UnreadableDocument(f"it is a broken PDF ({reason}); save and add it again") from error
     if not blocks:
-        raise UnreadableDocument(
-            "it holds no text, only pictures perhaps; let a program for OCR read it first"
-        )
+        raise UnreadableDocument("it holds no text, perhaps only pictures; run OCR on it first")
     return Parsed(title, blocks)
 
 
 def _pages(reader: "PdfReader") -> Iterator[Block]:
     for number, page in enumerate(reader.pages, start=1):
-        found = list(paragraphs(_BROKEN_WORD.sub("", page.extract_text())))
-        if found:
+        texts = list(paragraphs(_HYPHENATED.sub("", page.extract_text())))
+        if texts:
             yield Block("heading", f"page {number}", level=1)
-        for text in found:
-            yield Block("text", text)
+            yield from (Block("text", text) for text in texts)

@@ -1,20 +1,17 @@
-"""Putting candidates in order: the index proposes fifty chunks, a reranker says which few are worth reading.
+"""Rerankers: the index proposes fifty chunks, a reranker picks the few worth reading.
 
-fused         features of the text and the index's scores, with diversity; needs nothing
-crossencoder  a model run here by fastembed; `pip install 'hachi[fastembed]'`
+fused         fuses the index's scores with features of the text, and diversifies; needs no model
+crossencoder  a model run locally by fastembed; `pip install 'hachi[fastembed]'`
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-Lane = str
-"""A list of the index: ``dense``, ``words``, ``window_dense`` or ``window_words``."""
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk that may answer the question."""
+    """A chunk that may answer the query."""
 
     id: str
     document_id: str
@@ -25,16 +22,16 @@ class Candidate:
     text: str
     source: str
     """The document's path."""
-    scores: Mapping[Lane, float]
-    """Raw, in the lanes of the index that found it: cosine by meaning, BM25 by words."""
+    scores: Mapping[str, float]
+    """Raw, by the lanes of the index that found it: cosine for ``dense``, BM25 for ``words``."""
     match: float = 0.0
-    """How well it matches by `memory.documents.rerank.fused`, 0.0 to 1.0."""
+    """The fused score, 0.0 to 1.0."""
 
 
 class Reranker(Protocol):
     async def __call__(
         self, query: str, candidates: Sequence[Candidate], limit: int
     ) -> list[tuple[str, float]]:
-        """The ids of at most `limit` of them, best first, with scores from 0.0 to 1.0. Those left out do not
-        bear on the question. May raise: then the search goes by the fused order."""
+        """The ids of at most `limit` relevant candidates, best first, with scores from 0.0 to 1.0. It may
+        raise: the search then keeps the fused order."""
         ...

@@ -1,34 +1,28 @@
-"""A cross-encoder reads the question and a chunk together: slower than any fusion, and often better.
+"""Cross-encoders, which read the query and a chunk together: slower than fused scores, and often better.
 
-Run by fastembed, an optional extra. The model is downloaded when it is first asked.
+Run by fastembed, an optional extra, which downloads the model at the first query.
 """
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any
 
 from memory.documents.rerank import Candidate
-from memory.errors import EmbedderUnavailable
+from memory.index.embedders.fastembed import load_model
 from memory.index.embedders.vectors import readable
 
 DEFAULT = "Xenova/ms-marco-MiniLM-L-6-v2"
-LONGEST = 8_000
-"""Bytes that are read of one chunk; these models take 512 tokens or so."""
-
-
-class Model(Protocol):
-    """The part of fastembed's ``TextCrossEncoder`` that is used."""
-
-    def rerank(self, query: str, documents: Iterable[str]) -> Iterable[float]: ...
+MAX_BYTES = 8_000
+"""Bytes of a text that are read; these models take about 512 tokens."""
 
 
 class CrossEncoderReranker:
-    """Raises `EmbedderUnavailable` when called where fastembed is not installed or has no such model."""
+    """Calling it raises EmbedderUnavailable if fastembed is not installed or has no such model."""
 
     def __init__(self, model: str = DEFAULT) -> None:
         self.model = model
-        self._running: Model | None = None
+        self._loaded: Any = None
         self._lock = asyncio.Lock()
 
     async def __call__(
@@ -36,46 +30,18 @@ class CrossEncoderReranker:
     ) -> list[tuple[str, float]]:
         if not candidates:
             return []
-        texts = [readable(f"{c.heading}\n{c.text}".strip(), LONGEST) for c in candidates]
-        async with self._lock:  # one at a time: the model takes all cores
-            if self._running is None:
-                self._running = await asyncio.to_thread(_load, self.model)
-            scores = await asyncio.to_thread(_run, self._running, readable(query, LONGEST), texts)
-        ranked = sorted(
-            zip(candidates, scores, strict=True), key=lambda pair: (-pair[1], -pair[0].match, pair[0].id)
-        )
-        return [(candidate.id, score) for candidate, score in ranked[:limit]]
+        texts = [readable(f"{c.heading}\n{c.text}".strip(), MAX_BYTES) for c in candidates]
+        async with self._lock:  # one query at a time: the model uses all cores
+            scores = await asyncio.to_thread(self._scores, readable(query, MAX_BYTES), texts)
+        order = sorted(zip(candidates, scores, strict=True), key=lambda p: (-p[1], -p[0].match, p[0].id))
+        return [(candidate.id, score) for candidate, score in order[:limit]]
+
+    def _scores(self, query: str, texts: list[str]) -> list[float]:
+        if self._loaded is None:
+            self._loaded = load_model("fastembed.rerank.cross_encoder", "TextCrossEncoder", self.model)
+        return [_probability(float(score)) for score in self._loaded.rerank(query, texts)]
 
 
-def _run(running: Model, query: str, texts: list[str]) -> list[float]:
-    return [_share(float(score)) for score in running.rerank(query, texts)]
-
-
-def _share(score: float) -> float:
-    """A logit as 0.0 to 1.0; what is no number counts for nothing."""
-    if math.isnan(score):
-        return 0.0
-    return 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, score))))
-
-
-def _load(model: str) -> Model:
-    make = _fastembed()
-    try:
-        return make(model)
-    except Exception as error:  # whatever fastembed, its runtime or the download raises
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise EmbedderUnavailable(
-            f"the cross-encoder {model} cannot be loaded ({reason}); choose one of "
-            "fastembed.rerank.cross_encoder.TextCrossEncoder.list_supported_models()"
-        ) from error
-
-
-def _fastembed() -> Callable[[str], Model]:
-    try:
-        from fastembed.rerank.cross_encoder import TextCrossEncoder
-    except ImportError as error:
-        raise EmbedderUnavailable(
-            "cross-encoders of fastembed are not installed: pip install 'hachi[fastembed]'"
-        ) from error
-    make: Callable[[str], Model] = TextCrossEncoder
-    return make
+def _probability(logit: float) -> float:
+    """0.0 to 1.0; 0.0 if it is not a number."""
+    return 0.0 if math.isnan(logit) else 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, logit))))

@@ -1,8 +1,8 @@
-"""Embedders: a text becomes a vector, and each embedder says how alike its vectors must be to count.
+"""Embedders turn texts into vectors; each has thresholds for how similar its vectors must be.
 
 bundled         in the package: no key, no download
 openai:NAME     OpenAI, or any server with the same API
-fastembed:NAME  a model run here, downloaded once; `pip install 'hachi[fastembed]'`
+fastembed:NAME  a model run locally, downloaded once; `pip install 'hachi[fastembed]'`
 """
 
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ KNOWN = "bundled, openai:NAME (such as openai:text-embedding-3-small), fastembed
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Cosine similarities, 0.0 to 1.0, that hold for one embedder alone."""
+    """Cosine similarities, 0.0 to 1.0, that are valid for one embedder only."""
 
     dedupe: float
     """From here on two texts may say the same thing."""
     recall: float
-    """Below this a text has nothing to do with the question, as far as meaning goes."""
+    """Below this a text is unrelated to the query in meaning."""
 
 
 CAUTIOUS = Thresholds(dedupe=0.95, recall=0.3)
-"""For an embedder nobody has calibrated: takes few texts for the same, and leaves few out."""
+"""For an embedder nobody has calibrated: treats few texts as the same and few as unrelated."""
 
 
 class Embedder(Protocol):
@@ -46,8 +46,8 @@ class Embedder(Protocol):
     def thresholds(self) -> Thresholds: ...
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
-        """A vector of length one for each text, in order; of a blank text all zeros, which resembles
-        nothing. Text beyond what the model reads is left out. Raises `EmbedderUnavailable`."""
+        """A vector of length one for each text, in order; all zeros for a blank text, similar to nothing.
+        Text beyond the model's limit is ignored. Raises EmbedderUnavailable."""
         ...
 
     async def close(self) -> None: ...
@@ -60,24 +60,23 @@ async def open_embedder(
     base_url: str | None = None,
     cache_folder: Path | None = None,
 ) -> Embedder:
-    """The embedder called `name`, ready to use.
-
-    What a paid one answered is kept in `cache_folder`, if given, so that no text is paid for twice. One
-    whose dimension is not known is asked for a first vector. Raises `EmbedderUnavailable`."""
+    """The embedder called `name`, ready to use. Answers of a paid one are cached in `cache_folder`, if given.
+    Raises EmbedderUnavailable."""
     kind, _, model = name.partition(":")
     if name == "bundled":
         from memory.index.embedders.bundled import BundledEmbedder
 
         return BundledEmbedder()
-    if kind == "openai" and model:
-        from memory.index.embedders.cache import CachedEmbedder
+    if not model or kind not in {"openai", "fastembed"}:
+        raise EmbedderUnavailable(f"there is no embedder {name!r}; HACHI_EMBEDDER takes {KNOWN}")
+
+    from memory.index.embedders.cache import CachedEmbedder
+
+    if kind == "openai":
         from memory.index.embedders.openai import OpenAIEmbedder
 
         paid = await OpenAIEmbedder.open(model, api_key=api_key, base_url=base_url)
         return CachedEmbedder(paid, cache_folder / "embeddings.sqlite3" if cache_folder else None)
-    if kind == "fastembed" and model:
-        from memory.index.embedders.cache import CachedEmbedder
-        from memory.index.embedders.fastembed import FastEmbedder
+    from memory.index.embedders.fastembed import FastEmbedder
 
-        return CachedEmbedder(await FastEmbedder.open(model))
-    raise EmbedderUnavailable(f"there is no embedder {name!r}; HACHI_EMBEDDER takes {KNOWN}")
+    return CachedEmbedder(await FastEmbedder.open(model))

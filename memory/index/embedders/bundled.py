@@ -1,7 +1,7 @@
 """The embedder inside the package: wordllama, 256 dimensions, no key and no network.
 
-A text's vector is the mean of its tokens': about 0.02 ms for a line, and blind to the order of words. The
-weights take 33 MB and 0.4 s to load, which the first text pays, beside the event loop.
+A text's vector is the mean of its tokens' vectors: about 0.02 ms for a line, and blind to word order. The
+weights take 33 MB; the first text loads them in 0.4 s, in a thread.
 """
 
 import asyncio
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-LONGEST = 20_000
-"""Bytes that are read of one text: its mean has long settled."""
+MAX_BYTES = 20_000
+"""Bytes of a text that are read: by then its mean hardly changes."""
 _INLINE = 2_000
-"""Characters embedded on the event loop, in under 1 ms; more go to a thread."""
+"""Characters that are embedded on the event loop, in under 1 ms; more go to a thread."""
 
 
 class BundledEmbedder:
-    """Calibrated by measuring.
+    """The thresholds were measured.
 
-    `dedupe`: over 140 pairs of facts in English, French and Hebrew, the lowest at which none that differ in
-    attribute or contradict each other (0 of 42, the highest at 0.933) counts as the same, with 11 of the 54
-    that do say the same; names, numbers and dates are compared apart, this embedder cannot.
+    `dedupe`: over 140 pairs of facts in English, French and Hebrew, the lowest that none of the 42 pairs with
+    different attributes or contradictions reaches (the highest has 0.933); 11 of the 54 that say the same do.
+    This embedder cannot tell names, numbers and dates apart; they are compared separately.
 
-    `recall`: over 759 questions on five LoCoMo conversations, where the shares of evidence (0.76) and of
-    other messages (0.29) at or above it lie furthest apart."""
+    `recall`: over 759 questions on five LoCoMo conversations, where the share of the evidence that reaches it
+    (0.76) and of the other messages (0.29) are furthest apart."""
 
     name = "bundled"
     dimension = 256
@@ -54,31 +54,25 @@ class BundledEmbedder:
         self._model = None
 
     def _vectors(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
-        from memory.index.embedders.vectors import normalised
+        from memory.index.embedders.vectors import normalised, readable, zeros  # numpy, needed only now
 
-        return normalised([self._mean(text) for text in texts])
-
-    def _mean(self, text: str) -> "NDArray[np.float32]":
-        from memory.index.embedders.vectors import readable, zeros
-
-        # One at a time: in a batch the tokenizer would pad every text to the longest.
-        known = readable(text, LONGEST) if text.strip() else ""
-        tokens = self._model.tokenizer.encode(known, add_special_tokens=False).ids
-        if not tokens:
-            return zeros(self.dimension)
-        mean: NDArray[np.float32] = self._model.embedding[tokens].mean(axis=0)
-        return mean
+        means = []
+        for text in texts:  # one at a time: in a batch the tokenizer would pad every text to the longest
+            known = readable(text, MAX_BYTES) if text.strip() else ""
+            tokens = self._model.tokenizer.encode(known, add_special_tokens=False).ids
+            means.append(self._model.embedding[tokens].mean(axis=0) if tokens else zeros(self.dimension))
+        return normalised(means)
 
 
 def _load() -> Any:
-    # wordllama sets up the root logger when imported, which it leaves be where there is a handler.
-    ours = logging.NullHandler()
-    logging.root.addHandler(ours)
+    # Importing wordllama configures the root logger, unless it has a handler.
+    handler = logging.NullHandler()
+    logging.root.addHandler(handler)
     try:
         import wordllama
     finally:
-        logging.root.removeHandler(ours)
-    folder = Path(wordllama.__file__).parent  # where its tokenizer is; it looks elsewhere by itself
+        logging.root.removeHandler(handler)
+    folder = Path(wordllama.__file__).parent  # the tokenizer is here, but wordllama looks elsewhere
     try:
         return wordllama.WordLlama.load(
             cache_dir=folder, dim=BundledEmbedder.dimension, disable_download=True

@@ -1,4 +1,4 @@
-"""An embedder that remembers what it has answered, so that no text is paid for twice."""
+"""An embedder that keeps its answers, so that no text is paid for twice."""
 
 import hashlib
 import logging
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders import Embedder, Thresholds
+from memory.index.embedders import Embedder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ROOM = 16_000_000
-"""Bytes of vectors kept in memory: 15,000 of 256 dimensions, 2,600 of 1,536. The longest unused go first."""
+MAX_BYTES = 16_000_000
+"""Bytes of vectors kept in memory: 15,000 of 256 dimensions, 2,600 of 1,536. The oldest used go first."""
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
 
@@ -25,45 +25,40 @@ log = logging.getLogger(__name__)
 
 
 class CachedEmbedder:
-    """In memory, and with `file` on disk too, where several processes may share it.
+    """Keeps vectors in memory, and in `file` too if given, which several processes may share.
 
-    On disk are hashes of texts and their vectors, from which a text may be guessed: part of an erasure is
-    `clear`. A file that cannot be used is done without."""
+    The file holds hashes of texts and their vectors, from which a text may be guessed, so erasing
+    somebody calls `clear`. If the file cannot be used, the embedder works without it."""
 
     def __init__(self, inner: Embedder, file: Path | None = None) -> None:
         self.inner = inner
+        self.name = inner.name
+        self.dimension = inner.dimension
+        self.thresholds = inner.thresholds
         self._recent: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
-        self._room = max(1, ROOM // (4 * inner.dimension))
+        self._max_vectors = max(1, MAX_BYTES // (4 * inner.dimension))
         self._disk = None if file is None else _open(file)
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def dimension(self) -> int:
-        return self.inner.dimension
-
-    @property
-    def thresholds(self) -> Thresholds:
-        return self.inner.thresholds
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
         keys = [self._key(text) for text in texts]
         wanted = dict(zip(keys, texts, strict=True))
-        found = self._from_memory(wanted)
-        found |= self._from_disk(wanted.keys() - found.keys())
+        found = {key: self._recent[key] for key in wanted if key in self._recent}
+        found |= self._read(wanted.keys() - found.keys())
         missing = {key: text for key, text in wanted.items() if key not in found}
         if missing:
-            answers = await self.inner.embed(list(missing.values()))
-            fresh = dict(zip(missing, answers, strict=True))
-            self._to_disk(fresh)
+            fresh = dict(zip(missing, await self.inner.embed(list(missing.values())), strict=True))
+            self._write(fresh)
             found |= fresh
-        self._to_memory(found)
+        for key, vector in found.items():
+            vector.flags.writeable = False  # several callers get the same one
+            self._recent[key] = vector
+            self._recent.move_to_end(key)
+        while len(self._recent) > self._max_vectors:
+            self._recent.popitem(last=False)
         return [found[key] for key in keys]
 
     def clear(self) -> None:
-        """Forgets every text, of everyone. Raises `EmbedderUnavailable` where the file does not let go."""
+        """Forget every text of everybody. Raises EmbedderUnavailable if the file cannot be cleared."""
         self._recent.clear()
         if self._disk is None:
             return
@@ -82,24 +77,13 @@ class CachedEmbedder:
         await self.inner.close()
 
     def _key(self, text: str) -> bytes:
-        about = f"{self.name}\0{self.dimension}\0{text}"
-        return hashlib.sha256(about.encode("utf-8", "surrogatepass")).digest()
+        identity = f"{self.name}\0{self.dimension}\0{text}"
+        return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).digest()
 
-    def _from_memory(self, keys: Iterable[bytes]) -> "dict[bytes, NDArray[np.float32]]":
-        return {key: self._recent[key] for key in keys if key in self._recent}
-
-    def _to_memory(self, vectors: "Mapping[bytes, NDArray[np.float32]]") -> None:
-        for key, vector in vectors.items():
-            vector.flags.writeable = False  # it is handed out again and again
-            self._recent[key] = vector
-            self._recent.move_to_end(key)
-        while len(self._recent) > self._room:
-            self._recent.popitem(last=False)
-
-    def _from_disk(self, keys: Iterable[bytes]) -> "dict[bytes, NDArray[np.float32]]":
-        if self._disk is None:
-            return {}
+    def _read(self, keys: Iterable[bytes]) -> "dict[bytes, NDArray[np.float32]]":
         found: dict[bytes, NDArray[np.float32]] = {}
+        if self._disk is None:
+            return found
         try:
             for key in keys:
                 row = self._disk.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
@@ -109,7 +93,7 @@ class CachedEmbedder:
             log.warning("kept embeddings could not be read: %s", error)
         return found
 
-    def _to_disk(self, vectors: "Mapping[bytes, NDArray[np.float32]]") -> None:
+    def _write(self, vectors: "Mapping[bytes, NDArray[np.float32]]") -> None:
         if self._disk is None:
             return
         rows = [(key, vector.astype("<f4").tobytes()) for key, vector in vectors.items()]
@@ -125,9 +109,8 @@ def _open(file: Path) -> sqlite3.Connection | None:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         connection = sqlite3.connect(file, timeout=1.0)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA secure_delete=ON")
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {pragma}")
         connection.execute(_SCHEMA)
         connection.commit()
     except (sqlite3.Error, OSError) as error:

@@ -1,27 +1,22 @@
-"""Models run on this machine by fastembed, an optional extra. A model is downloaded when first opened."""
+"""Models run locally by fastembed, an optional extra, which downloads a model when it is first opened."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from memory.errors import EmbedderUnavailable
 from memory.index.embedders import CAUTIOUS
-from memory.index.embedders.vectors import normalised, readable, zeros
+from memory.index.embedders.vectors import embed_texts
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-LONGEST = 20_000
-"""Bytes that are tokenised of one text; these models read 512 tokens or so."""
+MAX_BYTES = 20_000
+"""Bytes of a text that are tokenised; these models read about 512 tokens."""
 BATCH = 32
 """Texts that go through the model together."""
-
-
-class Model(Protocol):
-    """The part of `fastembed.TextEmbedding` that is used."""
-
-    def embed(self, documents: list[str], batch_size: int = ...) -> Iterable[Any]: ...
 
 
 class FastEmbedder:
@@ -29,50 +24,45 @@ class FastEmbedder:
 
     thresholds = CAUTIOUS
 
-    def __init__(self, model: str, running: Model, dimension: int) -> None:
+    def __init__(self, model: str, loaded: Any, dimension: int) -> None:
         self.name = f"fastembed:{model}"
         self.dimension = dimension
-        self._running = running
+        self._loaded = loaded
 
     @classmethod
-    async def open(cls, model: str, *, make: Callable[[str], Model] | None = None) -> "FastEmbedder":
-        """`make` builds the model from its name; fastembed's own class where it is not given."""
-        build = make or _fastembed()
-        try:
-            running = await asyncio.to_thread(build, model)
-            (first,) = await asyncio.to_thread(_run, running, ["how long is a vector?"])
-        except Exception as error:  # whatever fastembed, its runtime or the download raises
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise EmbedderUnavailable(
-                f"the embedder fastembed:{model} cannot be loaded ({reason}); choose one of "
-                "fastembed.TextEmbedding.list_supported_models() in HACHI_EMBEDDER"
-            ) from error
-        return cls(model, running, len(first))
+    async def open(cls, model: str) -> "FastEmbedder":
+        sizes: list[int] = []
+
+        def measure(loaded: Any) -> None:
+            sizes.extend(len(vector) for vector in loaded.embed(["how long is a vector?"], batch_size=1))
+
+        loaded = await asyncio.to_thread(load_model, "fastembed", "TextEmbedding", model, measure)
+        return cls(model, loaded, sizes[0])
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
-        asked = [at for at, text in enumerate(texts) if text.strip()]
-        vectors = [zeros(self.dimension) for _ in texts]
-        if asked:
-            wanted = [readable(texts[at], LONGEST) for at in asked]
-            answers = await asyncio.to_thread(_run, self._running, wanted)
-            for at, vector in zip(asked, normalised(answers), strict=True):
-                vectors[at] = vector
-        return vectors
+        return await embed_texts(texts, self.dimension, MAX_BYTES, self._run)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
+
+    async def _run(self, texts: list[str]) -> list[Any]:
+        return await asyncio.to_thread(lambda: list(self._loaded.embed(texts, batch_size=BATCH)))
 
 
-def _run(running: Model, texts: list[str]) -> list[Any]:
-    return list(running.embed(texts, batch_size=BATCH))
-
-
-def _fastembed() -> Callable[[str], Model]:
+def load_model(module: str, kind: str, name: str, probe: Callable[[Any], object] | None = None) -> Any:
+    """The model of one of fastembed's classes, after a first call by `probe`. Raises EmbedderUnavailable."""
     try:
-        from fastembed import TextEmbedding
+        model_class = getattr(import_module(module), kind)
     except ImportError as error:
+        raise EmbedderUnavailable("fastembed is not installed: pip install 'hachi[fastembed]'") from error
+    try:
+        model = model_class(name)
+        if probe:
+            probe(model)
+        return model
+    except Exception as error:  # whatever fastembed, its runtime or the download raises
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise EmbedderUnavailable(
-            "embedders of fastembed are not installed: pip install 'hachi[fastembed]'"
+            f"fastembed:{name} cannot be loaded ({reason}); choose one of "
+            f"{module}.{kind}.list_supported_models()"
         ) from error
-    make: Callable[[str], Model] = TextEmbedding
-    return make

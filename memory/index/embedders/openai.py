@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from memory.errors import EmbedderUnavailable
 from memory.index.embedders import CAUTIOUS, Thresholds
-from memory.index.embedders.vectors import normalised, readable, zeros
+from memory.index.embedders.vectors import embed_texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 THRESHOLDS = {"text-embedding-3-small": Thresholds(dedupe=0.85, recall=0.5)}
 
-MOST_TEXTS = 2048
-"""A request, as OpenAI has it."""
-LONGEST = 12_000
-"""Bytes of one text: within OpenAI's 8,192 tokens in every script, at up to two tokens in three bytes."""
-MOST_BYTES = 400_000
-"""A request, within OpenAI's 300,000 tokens by the same reckoning."""
+MAX_TEXTS = 2048
+"""Texts in one request: OpenAI's limit."""
+MAX_TEXT_BYTES = 12_000
+"""Bytes of one text: below OpenAI's 8,192 tokens in every script, at up to two tokens in three bytes."""
+MAX_REQUEST_BYTES = 400_000
+"""Bytes of one request: below OpenAI's 300,000 tokens, at the same rate."""
 TIMEOUT = 20.0
 """Seconds that one attempt may take."""
 DEADLINE = 60.0
-"""Seconds that one request may take, the attempts and the pauses between them included."""
+"""Seconds that one request may take, with its retries and the pauses between them."""
 RETRIES = 3
-"""After the first attempt, on 408, 409, 429, 5xx and no connection; the pauses grow, or are the server's."""
+"""After the first attempt, on 408, 409, 429, 5xx and connection errors, with growing pauses."""
 
 
 class OpenAIEmbedder:
-    """Made by `OpenAIEmbedder.open`, which learns the dimension of a model that is not well known."""
+    """Made by `OpenAIEmbedder.open`."""
 
-    def __init__(self, model: str, client: "AsyncOpenAI", dimension: int = 0) -> None:
+    def __init__(self, model: str, client: "AsyncOpenAI", dimension: int) -> None:
         self.name = f"openai:{model}"
         self.dimension = dimension
         self.thresholds = THRESHOLDS.get(model, CAUTIOUS)
@@ -49,7 +49,8 @@ class OpenAIEmbedder:
         base_url: str | None = None,
         client: "AsyncOpenAI | None" = None,
     ) -> "OpenAIEmbedder":
-        """`client` takes the place of one made from the key and the address."""
+        """Asks the server for the dimension of a model that is not in `DIMENSIONS`. `client` replaces the
+        one made from the key and the URL."""
         embedder = cls(model, client or _client(model, api_key, base_url), DIMENSIONS.get(model, 0))
         try:
             if not embedder.dimension:
@@ -60,17 +61,13 @@ class OpenAIEmbedder:
         return embedder
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
-        # A blank text is an error to OpenAI, and would be one to the whole request.
-        asked = [at for at, text in enumerate(texts) if text.strip()]
-        vectors = [zeros(self.dimension) for _ in texts]
-        for part in _requests([(at, readable(texts[at], LONGEST)) for at in asked]):
-            answers = await self._request([text for _, text in part])
-            for (at, _), vector in zip(part, normalised(answers), strict=True):
-                vectors[at] = vector
-        return vectors
+        return await embed_texts(texts, self.dimension, MAX_TEXT_BYTES, self._requests)
 
     async def close(self) -> None:
         await self._client.close()
+
+    async def _requests(self, texts: list[str]) -> list[list[float]]:
+        return [row for part in _split(texts) for row in await self._request(part)]
 
     async def _request(self, texts: list[str]) -> list[list[float]]:
         from openai import OpenAIError
@@ -81,35 +78,32 @@ class OpenAIEmbedder:
                     model=self._model, input=texts, encoding_format="float"
                 )
         except (OpenAIError, TimeoutError) as error:
-            raise EmbedderUnavailable(self._what_to_do(error)) from error
+            raise EmbedderUnavailable(self._advice(error)) from error
         rows = [entry.embedding for entry in sorted(answer.data or [], key=lambda entry: entry.index)]
         lengths = {len(row) for row in rows}
         if len(rows) != len(texts) or lengths != {self.dimension or max(lengths, default=0)}:
-            expected = f"{len(texts)} vectors of {self.dimension or 'one'} length"
             raise EmbedderUnavailable(
                 f"the embedder {self.name} at {self._client.base_url} answered with {len(rows)} vectors of "
-                f"lengths {sorted(lengths)} instead of {expected}; choose another in HACHI_EMBEDDER"
+                f"lengths {sorted(lengths)} instead of {len(texts)} vectors of {self.dimension or 'one'} "
+                "length; choose another in HACHI_EMBEDDER"
             )
         return rows
 
-    def _what_to_do(self, error: "OpenAIError | TimeoutError") -> str:
+    def _advice(self, error: "OpenAIError | TimeoutError") -> str:
         import openai
 
         where = f"the embedder {self.name} at {self._client.base_url}"
         match error:
             case openai.AuthenticationError() | openai.PermissionDeniedError():
-                return f"{where} refuses the key; set OPENAI_API_KEY to one it accepts"
+                return f"{where} rejects the key; set OPENAI_API_KEY to one it accepts"
             case openai.NotFoundError():
                 return f"{where} does not exist; choose another model in HACHI_EMBEDDER"
             case openai.RateLimitError():
                 return f"{where} is too busy or out of quota; try again later or raise the limit there"
             case openai.APIConnectionError() | openai.InternalServerError() | TimeoutError():
                 return f"{where} does not answer; check OPENAI_BASE_URL and the network"
-        return f"{where} does not take the request ({self._reason(error)}); see HACHI_EMBEDDER"
-
-    def _reason(self, error: Exception) -> str:
-        first = (str(error).splitlines() or [""])[0][:200]
-        return first.replace(self._client.api_key, "***") if self._client.api_key else first
+        reason = (str(error).splitlines() or [""])[0][:200].replace(self._client.api_key or "\0", "***")
+        return f"{where} rejects the request ({reason}); see HACHI_EMBEDDER"
 
 
 def _client(model: str, api_key: str | None, base_url: str | None) -> "AsyncOpenAI":
@@ -124,16 +118,15 @@ def _client(model: str, api_key: str | None, base_url: str | None) -> "AsyncOpen
     )
 
 
-def _requests(texts: list[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """In parts that one request takes each."""
-    part: list[tuple[int, str]] = []
+def _split(texts: list[str]) -> Iterator[list[str]]:
+    """The texts in parts of one request each."""
+    part: list[str] = []
     size = 0
-    for at, text in texts:
+    for text in texts:
         length = len(text.encode())
-        if part and (len(part) == MOST_TEXTS or size + length > MOST_BYTES):
+        if part and (len(part) == MAX_TEXTS or size + length > MAX_REQUEST_BYTES):
             yield part
             part, size = [], 0
-        part.append((at, text))
+        part.append(text)
         size += length
-    if part:
-        yield part
+    yield part

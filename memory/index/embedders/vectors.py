@@ -1,6 +1,6 @@
 """What every embedder does to a text before and to a vector after."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,24 +11,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def readable(text: str, most_bytes: int) -> str:
-    """The text without lone surrogates, cut to `most_bytes` of UTF-8 at a whole character."""
-    text = text[:most_bytes]  # a character is a byte at least
-    encoded = sound(text).encode()
-    return encoded[:most_bytes].decode(errors="ignore")
+def readable(text: str, max_bytes: int) -> str:
+    """The text without lone surrogates, cut to `max_bytes` of UTF-8 at a whole character."""
+    encoded = sound(text[:max_bytes]).encode()  # a character has at least one byte
+    return encoded[:max_bytes].decode(errors="ignore")
 
 
 def normalised(rows: Sequence[Any]) -> "list[NDArray[np.float32]]":
-    """Each row at length one; zeros where it has no length or is no number."""
-    return [_unit(np.asarray(row, dtype=np.float32)) for row in rows]
+    """Each row scaled to length one; zeros if its length is zero or not finite."""
+    vectors = (np.asarray(row, dtype=np.float32) for row in rows)
+    return [
+        vector / np.float32(length) if np.isfinite(length) and length else zeros(len(vector))
+        for vector in vectors
+        for length in [float(np.linalg.norm(vector))]
+    ]
 
 
 def zeros(dimension: int) -> "NDArray[np.float32]":
     return np.zeros(dimension, dtype=np.float32)
 
 
-def _unit(row: "NDArray[np.float32]") -> "NDArray[np.float32]":
-    length = float(np.linalg.norm(row))
-    if not np.isfinite(length) or length == 0.0:
-        return zeros(len(row))
-    return row / np.float32(length)
+async def embed_texts(
+    texts: Sequence[str],
+    dimension: int,
+    max_bytes: int,
+    model: Callable[[list[str]], Awaitable[Sequence[Any]]],
+) -> "list[NDArray[np.float32]]":
+    """A normalised vector for each text. The model gets only the non-blank ones, made readable; blank texts
+    become zeros."""
+    asked = {at: readable(text, max_bytes) for at, text in enumerate(texts) if text.strip()}
+    answers = normalised(await model(list(asked.values()))) if asked else []
+    vectors = dict(zip(asked, answers, strict=True))
+    return [vectors.get(at, zeros(dimension)) for at in range(len(texts))]

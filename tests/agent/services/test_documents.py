@@ -58,7 +58,7 @@ async def test_bytes_are_read_as_the_file_they_are(open_pet: OpenPet) -> None:
         ("a.md", "", "a.md: it is empty"),
         ("a.md", "# Only a heading", "a.md: it holds headings and no text"),
         ("a.pdf", "no PDF", "a.pdf: it is a broken PDF"),
-        ("a.bin", b"\x00\x01\x02\x03", "a.bin: it is no text but binary data"),
+        ("a.bin", b"\x00\x01\x02\x03", "a.bin: it is binary data"),
         ("a.txt", b"x" * (32 * 2**20 + 1), "a.txt: it has 32 MB"),
         ("a/b.md", TRAVEL, "without a folder"),
     ],

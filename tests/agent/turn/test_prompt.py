@@ -21,7 +21,7 @@ from agent.turn.prompt import (
 )
 from agent.turn.user_snippet import LONGEST_LINE, serialize_user_context_snippet
 from memory.audience import PRIVATE, Place
-from memory.documents.quote import LABEL, quoted
+from memory.documents.quote import LABEL, quote_chunk
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Chunk, Memory, Message, Task
 from prompts import read
@@ -47,7 +47,7 @@ def fact(content: str) -> Memory:
 
 def passage(text: str, source: str = "notes.md", heading: str = "") -> str:
     """A piece of a document, quoted as a look-up brings it."""
-    return quoted(Chunk("c", text, source, 0, "Notes", heading), source)
+    return quote_chunk(Chunk("c", text, source, 0, "Notes", heading), source)
 
 
 def scene(**other: Any) -> Scene:

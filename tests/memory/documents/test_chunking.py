@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.documents.chunking import HARD_LIMIT, LONGEST, SMALL, ChunkText, cut
+from memory.documents.chunking import HARD_LIMIT, MAX_LENGTH, MIN_TAIL, ChunkText, split_into_chunks
 from memory.documents.formats import markdown
 from memory.documents.formats.blocks import Block
 
 
 def texts(*blocks: Block) -> list[str]:
-    return [piece.text for piece in cut(blocks)]
+    return [piece.text for piece in split_into_chunks(blocks)]
 
 
 def text(words: int, word: str = "word") -> Block:
@@ -17,7 +17,7 @@ def text(words: int, word: str = "word") -> Block:
 
 
 def test_paragraphs_under_one_heading_share_a_chunk() -> None:
-    assert cut(
+    assert split_into_chunks(
         markdown.parse("# Tea\n\nBoil.\n\n- cup\n- leaf\n\n## Care\n\nRinse.\n\n# Coffee\n\nGrind.").blocks
     ) == [
         ChunkText("Tea", "Boil.\n\n- cup\n- leaf"),
@@ -27,16 +27,21 @@ def test_paragraphs_under_one_heading_share_a_chunk() -> None:
 
 
 def test_text_above_the_first_heading_stands_under_none() -> None:
-    assert cut([Block("text", "Boil.")]) == [ChunkText("", "Boil.")]
+    assert split_into_chunks([Block("text", "Boil.")]) == [ChunkText("", "Boil.")]
 
 
 def test_a_heading_with_nothing_under_it_makes_no_chunk() -> None:
-    assert cut([Block("heading", "Tea", level=1)]) == []
+    assert split_into_chunks([Block("heading", "Tea", level=1)]) == []
 
 
 def test_a_heading_that_skips_levels_still_lies_in_what_is_above_it() -> None:
     blocks = markdown.parse("### Deep\n\na\n\n# Top\n\nb\n\n#### Deeper\n\nc\n\n## Middle\n\nd").blocks
-    assert [piece.heading for piece in cut(blocks)] == ["Deep", "Top", "Top > Deeper", "Top > Middle"]
+    assert [piece.heading for piece in split_into_chunks(blocks)] == [
+        "Deep",
+        "Top",
+        "Top > Deeper",
+        "Top > Middle",
+    ]
 
 
 def test_more_than_a_chunk_holds_begins_another() -> None:
@@ -45,9 +50,9 @@ def test_more_than_a_chunk_holds_begins_another() -> None:
 
 
 def test_a_few_words_at_the_end_join_what_is_before_them() -> None:
-    long, short = text(235), Block("text", "x" * (SMALL - 1))
+    long, short = text(235), Block("text", "x" * (MIN_TAIL - 1))
     assert texts(long, short) == [f"{long.text}\n\n{short.text}"]
-    code = Block("code", "y" * (LONGEST + 1))
+    code = Block("code", "y" * (MAX_LENGTH + 1))
     assert texts(code, short) == [code.text, short.text], "what is too long already grows no longer"
 
 
@@ -56,7 +61,7 @@ def test_a_long_paragraph_is_cut_between_its_sentences() -> None:
     pieces = texts(Block("text", " ".join(sentences)))
     assert len(pieces) > 1
     assert " ".join(pieces) == " ".join(sentences)
-    assert all(piece.endswith(".") and len(piece) <= LONGEST for piece in pieces)
+    assert all(piece.endswith(".") and len(piece) <= MAX_LENGTH for piece in pieces)
 
 
 def test_sentences_end_in_every_script() -> None:
@@ -70,12 +75,12 @@ def test_a_sentence_without_end_is_cut_between_words_and_a_word_without_end_anyw
     assert {word for piece in texts(text(1000)) for word in piece.split()} == {"word"}
     pieces = texts(Block("text", "x" * 3000))
     assert "".join(pieces) == "x" * 3000
-    assert max(map(len, pieces)) <= LONGEST
+    assert max(map(len, pieces)) <= MAX_LENGTH
 
 
 def test_a_long_list_is_cut_between_its_items() -> None:
     source = "\n".join(f"- item {n} of many\n  with a second line" for n in range(100))
-    pieces = [piece.text for piece in cut(markdown.parse(source).blocks)]
+    pieces = [piece.text for piece in split_into_chunks(markdown.parse(source).blocks)]
     assert len(pieces) > 1
     assert all(piece.startswith("- item") and piece.endswith("second line") for piece in pieces)
     assert "\n".join(pieces) == source
@@ -85,7 +90,7 @@ def test_code_and_tables_stay_whole_though_they_are_long() -> None:
     code = "```\n" + "x = 1\n" * 500 + "```"
     table = "| a | b |\n| - | - |\n" + "\n".join(["| 1 | 2 |"] * 400)
     blocks = markdown.parse(f"Before.\n\n{code}\n\n{table}\n\nAfter.").blocks
-    pieces = [piece.text for piece in cut(blocks)]
+    pieces = [piece.text for piece in split_into_chunks(blocks)]
     assert code in pieces
     assert table in pieces
 
@@ -130,7 +135,7 @@ def test_a_table_whose_head_is_huge_does_not_repeat_it() -> None:
 def test_no_letter_is_lost_and_no_chunk_is_empty_or_endless(source: str) -> None:
     blocks = [block for block in markdown.parse(source).blocks if block.kind != "heading"]
     pieces = texts(*blocks)
-    assert all(piece.strip() and len(piece) <= HARD_LIMIT + SMALL for piece in pieces)
+    assert all(piece.strip() and len(piece) <= HARD_LIMIT + MIN_TAIL for piece in pieces)
     given_letters = [c for block in blocks for c in block.text if c.isalnum()]
     assert [c for piece in pieces for c in piece if c.isalnum()] == given_letters
 
@@ -139,4 +144,4 @@ def test_no_letter_is_lost_and_no_chunk_is_empty_or_endless(source: str) -> None
 def test_long_paragraphs_keep_all_their_letters(paragraphs: list[str]) -> None:
     pieces = texts(*(Block("text", paragraph) for paragraph in paragraphs if paragraph.strip()))
     assert "".join("".join(pieces).split()) == "".join("".join(paragraphs).split())
-    assert all(len(piece) <= LONGEST + SMALL + 2 for piece in pieces)
+    assert all(len(piece) <= MAX_LENGTH + MIN_TAIL + 2 for piece in pieces)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory.documents import files
-from memory.documents.files import LARGEST, Found, below, find, read, shown
+from memory.documents.files import MAX_BYTES, FoundFiles, display_path, find, is_below, read
 from memory.documents.formats.blocks import UnreadableDocument
 from memory.errors import NotFound
 
@@ -38,11 +38,11 @@ def open_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def names(found: Found) -> list[str]:
+def names(found: FoundFiles) -> list[str]:
     return [file.name for file in found.files]
 
 
-def reasons(found: Found) -> dict[str, str]:
+def reasons(found: FoundFiles) -> dict[str, str]:
     return {Path(unread.path).name: unread.reason for unread in found.unread}
 
 
@@ -71,9 +71,7 @@ def test_what_is_hidden_or_of_others_is_skipped_inside_a_folder(tmp_path: Path) 
 
 def test_other_kinds_of_files_are_told_in_a_folder_and_read_when_named(tmp_path: Path) -> None:
     (tmp_path / "photo.JPG").touch()
-    assert reasons(find([tmp_path])) == {
-        "photo.JPG": ".jpg is no kind of document that is read from a folder"
-    }
+    assert reasons(find([tmp_path])) == {"photo.JPG": ".jpg files in a folder are not read"}
     assert names(find([tmp_path / "photo.JPG"])) == ["photo.JPG"]
 
 
@@ -120,8 +118,8 @@ def test_a_link_to_a_file_is_read_and_one_to_a_folder_elsewhere_told(tmp_path: P
 
 def test_what_is_no_file_is_told_and_never_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
-    assert reasons(find([tmp_path])) == {"pipe.md": "it is no file"}
-    with pytest.raises(UnreadableDocument, match="no file"):
+    assert reasons(find([tmp_path])) == {"pipe.md": "it is not a file"}
+    with pytest.raises(UnreadableDocument, match="not a file"):
         read(tmp_path / "pipe.md")
 
 
@@ -134,8 +132,8 @@ def test_a_folder_without_rights_is_told_and_the_rest_goes_on(open_folder: Path)
         found = find([open_folder])
     (open_folder / "closed").chmod(0o700)
     assert names(found) == ["b.md"]
-    assert reasons(found) == {"closed": "it may not be read; give this user the right to read it"}
-    assert found.closed == [shown(open_folder / "closed")]
+    assert reasons(found) == {"closed": "permission denied; give this user the right to read it"}
+    assert found.closed == [display_path(open_folder / "closed")]
 
 
 def test_a_file_without_rights_is_told(open_folder: Path) -> None:
@@ -147,7 +145,7 @@ def test_a_file_without_rights_is_told(open_folder: Path) -> None:
 
 
 def test_a_folder_is_no_file_to_be_read(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableDocument, match=r"no file|directory"):
+    with pytest.raises(UnreadableDocument, match=r"not a file|directory"):
         read(tmp_path)
 
 
@@ -155,9 +153,9 @@ def test_a_huge_file_is_refused_without_being_read(tmp_path: Path) -> None:
     file = tmp_path / "huge.md"
     with file.open("wb") as opened:
         opened.truncate(200 * 2**20)
-    with pytest.raises(UnreadableDocument, match=r"it has 200 MB, and at most 32 are read at once.*split it"):
+    with pytest.raises(UnreadableDocument, match=r"it has 200 MB, and at most 32 MB are read.*split it"):
         read(file)
-    assert LARGEST == 32 * 2**20
+    assert MAX_BYTES == 32 * 2**20
 
 
 def test_a_file_that_never_stops_changing_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +173,7 @@ def test_a_file_that_never_stops_changing_is_told(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(files.os, "fstat", growing)
     with pytest.raises(UnreadableDocument, match="changes while it is read; add it again"):
         read(file)
-    assert len(looks) >= 2 * files.TRIES
+    assert len(looks) >= 2 * files.ATTEMPTS
 
 
 def test_a_file_that_changes_once_is_read_as_it_is_then(
@@ -212,13 +210,13 @@ def test_names_that_are_no_text_are_spelled_out(tmp_path: Path) -> None:
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.md")
     Path(odd).write_text("Boil.")
     found = find([tmp_path])
-    assert [shown(file) for file in found.files] == [f"{tmp_path}/caf\\xe9.md"]
+    assert [display_path(file) for file in found.files] == [f"{tmp_path}/caf\\xe9.md"]
     assert read(found.files[0]) == b"Boil."
-    assert shown(tmp_path / "שלום.md") == f"{tmp_path}/שלום.md"
+    assert display_path(tmp_path / "שלום.md") == f"{tmp_path}/שלום.md"
 
 
 def test_a_folder_holds_itself_and_what_lies_in_it_and_nothing_with_a_longer_name() -> None:
-    assert below("/a/b", "/a/b")
-    assert below("/a/b/c", "/a/b")
-    assert below("/a", "/")
-    assert not below("/a/bc", "/a/b")
+    assert is_below("/a/b", "/a/b")
+    assert is_below("/a/b/c", "/a/b")
+    assert is_below("/a", "/")
+    assert not is_below("/a/bc", "/a/b")

@@ -8,8 +8,8 @@ import pytest
 
 from memory.audience import Audience
 from memory.documents import IngestProgress, files, ingest
-from memory.documents.files import Found, UnreadFile
-from memory.documents.ingest import gone_from
+from memory.documents.files import FoundFiles, UnreadFile
+from memory.documents.ingest import deleted_paths
 from memory.errors import NotFound, StoreUnavailable
 
 TEA = "# Tea\n\nSencha is steeped for two minutes.\n\n## Water\n\nIt has eighty degrees."
@@ -51,7 +51,7 @@ async def test_a_changed_file_is_read_again(library: Any) -> None:
     assert after.added_at > before.added_at
 
 
-async def test_a_file_that_is_gone_from_an_added_folder_goes(library: Any) -> None:
+async def test_a_file_that_is_deleted_paths_an_added_folder_goes(library: Any) -> None:
     library.write("tea.md", TEA)
     coffee = library.write("coffee.md", COFFEE)
     await library.add()
@@ -96,11 +96,17 @@ async def test_what_cannot_be_read_is_told_and_the_rest_goes_on(library: Any, ma
     done = await library.add()
     assert [Path(path).name for path in done.added] == ["tea.md"]
     told = {Path(unread.path).name: unread.reason for unread in done.unread}
-    for name, why in {
-        "a_binary.txt": "binary", "b_broken.pdf": "broken", "c_locked.pdf": "encrypted",
+    reasons = {
+        "a_binary.txt": "binary",
+        "b_broken.pdf": "broken",
+        "c_locked.pdf": "encrypted",
         "d_pictures.pdf": "OCR",
-        "e_empty.md": "empty", "f_headings.md": "headings", "g_huge.md": "200 MB", "h_picture.png": "no kind",
-    }.items():  # fmt: skip
+        "e_empty.md": "empty",
+        "f_headings.md": "headings",
+        "g_huge.md": "200 MB",
+        "h_picture.png": "not read",
+    }
+    for name, why in reasons.items():
         assert why in told.pop(name)
     assert told == {}
 
@@ -115,14 +121,14 @@ async def test_what_was_read_once_stays_when_it_cannot_be_read_any_more(library:
 
 
 def test_what_lies_in_a_folder_that_is_closed_now_is_not_gone() -> None:
-    found = Found(
+    found = FoundFiles(
         files=[Path("/a/here.md")],
         folders=["/a"],
         closed=["/a/closed"],
         unread=[UnreadFile("/a/link", "it is a link to a folder elsewhere")],
     )
     known = ["/a/here.md", "/a/gone.md", "/a/closed/x.md", "/a/link/y.md", "/b/z.md"]
-    assert gone_from(found, known) == ["/a/gone.md"]
+    assert deleted_paths(found, known) == ["/a/gone.md"]
 
 
 async def test_a_parser_that_stumbles_stops_nobody(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +138,7 @@ async def test_a_parser_that_stumbles_stops_nobody(library: Any, monkeypatch: py
     library.write("tea.md", TEA)
     monkeypatch.setattr(ingest, "parse", stumble)
     [unread] = (await library.add()).unread
-    assert unread.reason == "it cannot be made sense of (ZeroDivisionError)"
+    assert unread.reason == "it cannot be parsed (ZeroDivisionError)"
 
 
 async def test_a_path_that_is_not_there_adds_nothing(library: Any) -> None:
@@ -180,7 +186,7 @@ async def test_a_replacement_that_fails_leaves_what_was_there(
     library.write("tea.md", TEA)
     await library.add()
     library.write("tea.md", "# Tea\n\nNo sencha.")
-    monkeypatch.setattr(ingest.DocumentStore, "_bury", broken)
+    monkeypatch.setattr(ingest.DocumentStore, "_empty_chunks", broken)
     with pytest.raises(StoreUnavailable):
         await library.add()
     monkeypatch.undo()
@@ -194,7 +200,7 @@ async def broken(*_: object) -> None:
 async def test_many_chunks_are_indexed_while_the_rest_is_read(
     library: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.documents.library.BATCH", 2)
+    monkeypatch.setattr("memory.documents.ingest.BATCH", 2)
     monkeypatch.setattr("memory.documents.index_sync.BATCH", 2)
     for name in ("a.md", "b.md", "c.md"):
         library.write(name, TEA + name)
@@ -233,7 +239,7 @@ async def test_a_file_that_changes_while_it_is_read_is_left_for_later(
     library: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.write("tea.md", TEA)
-    monkeypatch.setattr(files, "TRIES", 0)
+    monkeypatch.setattr(files, "ATTEMPTS", 0)
     [unread] = (await library.add()).unread
     assert "add it again" in unread.reason
     monkeypatch.undo()

@@ -189,7 +189,7 @@ async def test_without_the_index_things_are_added_and_removed_all_the_same(
     await library.knowledge.remove(str(tea), GLOBAL)
     library.write("tea.md", COFFEE)
     await library.add()
-    assert "the index of documents waits" in caplog.text
+    assert "the index of documents is not up to date" in caplog.text
     with pytest.raises(IndexUnavailable):
         await library.knowledge.search("espresso", ANNA)
     library.house.index.away = False
@@ -298,7 +298,7 @@ async def test_the_log_says_nothing_when_all_is_well(library: Any, caplog: pytes
 async def test_of_what_is_handed_over_one_is_read_at_a_time(
     library: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cut, reading, most = ingest._cut, [], []
+    cut, reading, most = ingest._parse, [], []
 
     def slowly(name: str, data: bytes, known: str | None) -> Any:
         reading.append(name)
@@ -307,7 +307,7 @@ async def test_of_what_is_handed_over_one_is_read_at_a_time(
         reading.remove(name)
         return cut(name, data, known)
 
-    monkeypatch.setattr(ingest, "_cut", slowly)
+    monkeypatch.setattr(ingest, "_parse", slowly)
     await asyncio.gather(
         *(library.knowledge.add_document(f"{at}.md", TEA.encode(), GLOBAL) for at in range(4))
     )

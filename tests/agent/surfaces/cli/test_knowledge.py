@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(hachi, folder):
     ran = hachi("knowledge", "add", str(folder))
     assert (ran.code, ran.out) == (0, told(added=2, unread=2, passages=3))
     png, empty = sorted(ran.err.splitlines(), key=lambda line: "png" not in line)
-    assert png.startswith(f"hachi: {folder / 'photo.png'}: .png is no kind of document")
+    assert png.startswith(f"hachi: {folder / 'photo.png'}: .png files in a folder are not read")
     assert empty == f"hachi: {folder / 'empty.md'}: it is empty"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from memory.documents.formats.blocks import UnreadableDocument
-from memory.documents.formats.html import encoding_of, parse
+from memory.documents.formats.html import declared_encoding, parse
 
 PAGE = r"""<?xml version="1.0" encoding="UTF-8"?>
 <!doctype html><html><head><title>Tea &mdash; the&#10; guide</title><style>p { color: red }</style></head>
@@ -64,5 +64,5 @@ def test_a_page_nested_beyond_reason_is_told() -> None:
 
 
 def test_a_page_says_its_encoding() -> None:
-    assert encoding_of(b'<meta charset="windows-1255"><p>') == "windows-1255"
-    assert encoding_of(b"<p>none</p>") is None
+    assert declared_encoding(b'<meta charset="windows-1255"><p>') == "windows-1255"
+    assert declared_encoding(b"<p>none</p>") is None

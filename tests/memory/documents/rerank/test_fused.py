@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.documents.rerank import Candidate
-from memory.documents.rerank.fused import REPEATED, FusedReranker, diverse, matching, stems
+from memory.documents.rerank.fused import NEAR_COPY, FusedReranker, diverse, match_scores, stems
 
 
 def candidate(
@@ -15,7 +15,7 @@ def candidate(
 
 
 def order(query: str, *candidates: Candidate) -> list[str]:
-    scores = matching(query, candidates)
+    scores = match_scores(query, candidates)
     return sorted(scores, key=lambda id: -scores[id])
 
 
@@ -41,9 +41,9 @@ def test_a_document_that_says_much_on_it_comes_first() -> None:
 
 
 def test_what_matches_in_nothing_counts_nothing() -> None:
-    assert matching("tea", [candidate("a", dense=-0.2), candidate("b", words=3.0)])["a"] == 0.0
-    assert matching("???", [candidate("a", dense=0.2)])["a"] > 0.0
-    assert matching("tea", []) == {}
+    assert match_scores("tea", [candidate("a", dense=-0.2), candidate("b", words=3.0)])["a"] == 0.0
+    assert match_scores("???", [candidate("a", dense=0.2)])["a"] > 0.0
+    assert match_scores("tea", []) == {}
 
 
 def test_the_best_of_several_documents_come_before_the_rest_of_one() -> None:
@@ -58,7 +58,7 @@ def test_copies_step_back_and_are_not_lost() -> None:
     other = candidate("o", "A blunt knife is drawn over the whetstone.", match=0.6)
     chosen = diverse([*copies, other], 4)
     assert [id for id, _ in chosen] == ["c0", "o", "c1", "c2"]
-    assert chosen[2][1] == 0.9 * REPEATED
+    assert chosen[2][1] == 0.9 * NEAR_COPY
 
 
 async def test_the_reranker_gives_at_most_so_many() -> None:
@@ -91,7 +91,7 @@ candidates = st.lists(
 
 @given(candidates, st.integers(0, 10))
 def test_scores_lie_between_nothing_and_one_and_fall(found: list[Candidate], limit: int) -> None:
-    assert all(0.0 <= score <= 1.0 for score in matching("tea knife", found).values())
+    assert all(0.0 <= score <= 1.0 for score in match_scores("tea knife", found).values())
     chosen = diverse(found, limit)
     assert len({id for id, _ in chosen}) == len(chosen) == min(limit, len(found))
     assert [score for _, score in chosen] == sorted((score for _, score in chosen), reverse=True)

@@ -14,56 +14,43 @@ from hypothesis import strategies as st
 from memory.errors import EmbedderUnavailable
 from memory.index.embedders.bundled import BundledEmbedder
 
-
-@pytest.fixture(scope="module")
-def loaded() -> BundledEmbedder:
-    embedder = BundledEmbedder()
-    asyncio.run(embedder.embed(["warm"]))
-    return embedder
+EMBEDDER = BundledEmbedder()
 
 
-async def test_alike_texts_are_near_and_others_far(loaded: BundledEmbedder) -> None:
-    a, b, c = await loaded.embed(["the dog barks", "a dog is barking", "quarterly tax report"])
+async def test_similar_texts_are_near_and_others_far() -> None:
+    a, b, c = await EMBEDDER.embed(["the dog barks", "a dog is barking", "quarterly tax report"])
     assert a @ b > 0.5 > a @ c
-    assert a.dtype == np.float32
-    assert len(a) == loaded.dimension == 256
+    assert (a.dtype, len(a), EMBEDDER.dimension) == (np.float32, 256, 256)
+    assert await EMBEDDER.embed([]) == []
 
 
 @settings(max_examples=60, deadline=None)
 @given(texts=st.lists(st.text(alphabet=st.characters(), max_size=40), max_size=5))
-async def test_every_text_has_a_vector_of_length_one_or_none(texts: list[str]) -> None:
+async def test_every_text_has_a_unit_vector_and_a_blank_one_zeros(texts: list[str]) -> None:
     for text, vector in zip(texts, await EMBEDDER.embed(texts), strict=True):
         expected = 1.0 if text.strip() else 0.0
         assert np.linalg.norm(vector) == pytest.approx(expected, abs=1e-5)
 
 
-EMBEDDER = BundledEmbedder()
-
-
-async def test_a_text_has_the_same_vector_alone_and_among_others(loaded: BundledEmbedder) -> None:
+async def test_a_text_has_the_same_vector_alone_and_among_others() -> None:
     texts = ["short", "a rather longer line " * 300, "", "שלום", "🐶"]
-    together = await loaded.embed(texts)
-    for text, vector in zip(texts, together, strict=True):
-        assert np.array_equal((await loaded.embed([text]))[0], vector)
+    for text, vector in zip(texts, await EMBEDDER.embed(texts), strict=True):
+        assert np.array_equal((await EMBEDDER.embed([text]))[0], vector)
 
 
-async def test_a_megabyte_is_read_in_part(loaded: BundledEmbedder) -> None:
-    (long,) = await loaded.embed(["dog " * 250_000])
-    (dog,) = await loaded.embed(["dog dog dog"])
+async def test_a_megabyte_is_read_in_part() -> None:
+    (long,) = await EMBEDDER.embed(["dog " * 250_000])
+    (dog,) = await EMBEDDER.embed(["dog dog dog"])
     assert long @ dog > 0.9
 
 
-async def test_nothing_gives_nothing(loaded: BundledEmbedder) -> None:
-    assert await loaded.embed([]) == []
-
-
-async def test_many_at_once_load_the_weights_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_first_calls_load_the_weights_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loads = []
-    really = wordllama.WordLlama.load
+    real = wordllama.WordLlama.load
 
     def counting(**options: object) -> object:
         loads.append(options)
-        return really(**options)
+        return real(**options)
 
     monkeypatch.setattr(wordllama.WordLlama, "load", counting)
     embedder = BundledEmbedder()
@@ -74,7 +61,7 @@ async def test_many_at_once_load_the_weights_once(monkeypatch: pytest.MonkeyPatc
     assert len(loads) == 2
 
 
-async def test_missing_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_files_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(**_: object) -> None:
         raise FileNotFoundError("no tokenizer")
 
@@ -83,7 +70,7 @@ async def test_missing_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         await BundledEmbedder().embed(["x"])
 
 
-def test_loading_leaves_the_logging_of_others_alone() -> None:
+def test_loading_does_not_configure_the_root_logger() -> None:
     script = (
         "import asyncio, logging\n"
         "from memory.index.embedders.bundled import BundledEmbedder\n"

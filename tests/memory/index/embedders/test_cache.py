@@ -51,7 +51,7 @@ async def test_a_vector_handed_out_cannot_be_spoilt() -> None:
 
 
 async def test_the_longest_unused_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "ROOM", 2 * 4 * 2)
+    monkeypatch.setattr(cache, "MAX_BYTES", 2 * 4 * 2)
     paid = Paid()
     embedder = CachedEmbedder(paid)
     for text in ("a", "b", "a", "c", "a", "b"):

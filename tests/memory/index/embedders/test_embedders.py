@@ -8,7 +8,6 @@ from memory.errors import EmbedderUnavailable
 from memory.index.embedders import open_embedder
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.embedders.cache import CachedEmbedder
-from memory.index.embedders.fastembed import FastEmbedder
 from memory.index.embedders.openai import OpenAIEmbedder
 
 
@@ -16,40 +15,24 @@ async def test_the_bundled_one_is_free_and_not_cached() -> None:
     assert isinstance(await open_embedder("bundled"), BundledEmbedder)
 
 
-async def test_a_paid_one_is_cached_in_the_folder_given(tmp_path: Path) -> None:
+async def test_a_paid_one_is_cached_on_disk_if_a_folder_is_given(tmp_path: Path) -> None:
     embedder = await open_embedder("openai:text-embedding-3-small", api_key="k", cache_folder=tmp_path)
     assert isinstance(embedder, CachedEmbedder)
     assert isinstance(embedder.inner, OpenAIEmbedder)
-    assert embedder.name == "openai:text-embedding-3-small"
-    assert embedder.dimension == 1536
+    assert (embedder.name, embedder.dimension) == ("openai:text-embedding-3-small", 1536)
     assert (embedder.thresholds.dedupe, embedder.thresholds.recall) == (0.85, 0.5)
     assert (tmp_path / "embeddings.sqlite3").exists()
     await embedder.close()
-
-
-async def test_a_paid_one_without_a_folder_is_cached_in_memory() -> None:
-    embedder = await open_embedder("openai:text-embedding-3-large", api_key="k")
-    assert embedder.dimension == 3072
-    await embedder.close()
-
-
-async def test_a_local_one_is_cached_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Model:
-        def embed(self, documents: list[str], batch_size: int) -> list[list[float]]:
-            return [[1.0, 0.0] for _ in documents]
-
-    monkeypatch.setattr("memory.index.embedders.fastembed._fastembed", lambda: lambda name: Model())
-    embedder = await open_embedder("fastembed:some/model")
-    assert isinstance(embedder, CachedEmbedder)
-    assert isinstance(embedder.inner, FastEmbedder)
-    assert (embedder.name, embedder.dimension) == ("fastembed:some/model", 2)
+    in_memory = await open_embedder("openai:text-embedding-3-large", api_key="k")
+    assert in_memory.dimension == 3072
+    await in_memory.close()
 
 
 @pytest.mark.parametrize("name", ["", "bundle", "openai", "openai:", "fastembed:", "cohere:x"])
-async def test_an_unknown_one_is_told_with_what_there_is(name: str) -> None:
-    with pytest.raises(EmbedderUnavailable) as told:
+async def test_an_unknown_name_is_reported_with_the_known_ones(name: str) -> None:
+    with pytest.raises(EmbedderUnavailable) as raised:
         await open_embedder(name)
-    assert str(told.value).startswith(
+    assert str(raised.value).startswith(
         f"there is no embedder {name!r}; HACHI_EMBEDDER takes bundled, openai:NAME"
     )
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)

@@ -91,9 +91,9 @@ async def test_blank_texts_are_not_sent_and_are_all_zeros() -> None:
 
 
 async def test_requests_are_cut_to_what_the_server_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai, "MOST_TEXTS", 3)
-    monkeypatch.setattr(openai, "MOST_BYTES", 10)
-    monkeypatch.setattr(openai, "LONGEST", 8)
+    monkeypatch.setattr(openai, "MAX_TEXTS", 3)
+    monkeypatch.setattr(openai, "MAX_REQUEST_BYTES", 10)
+    monkeypatch.setattr(openai, "MAX_TEXT_BYTES", 8)
     server = Server()
     embedder = await opened(server)
     texts = ["a", "b", "c", "d", "12345678X", "999", "\ud800"]
@@ -119,12 +119,12 @@ async def test_what_may_pass_is_tried_again(failure: httpx2.Response | Exception
 @pytest.mark.parametrize(
     ("failure", "words"),
     [
-        (refusal(401, f"Incorrect API key provided: {KEY}"), "refuses the key; set OPENAI_API_KEY"),
-        (refusal(403, KEY), "refuses the key"),
+        (refusal(401, f"Incorrect API key provided: {KEY}"), "rejects the key; set OPENAI_API_KEY"),
+        (refusal(403, KEY), "rejects the key"),
         (refusal(404), "does not exist; choose another model in HACHI_EMBEDDER"),
         (refusal(429), "too busy or out of quota"),
         (refusal(500), "does not answer; check OPENAI_BASE_URL"),
-        (refusal(400, f"bad {KEY}\nsecond line"), r"does not take the request \(.*bad \*\*\*"),
+        (refusal(400, f"bad {KEY}\nsecond line"), r"rejects the request \(.*bad \*\*\*"),
         (httpx2.ConnectError("down"), "does not answer"),
         (httpx2.ReadTimeout("slow"), "does not answer"),
     ],

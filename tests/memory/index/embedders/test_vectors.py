@@ -7,17 +7,15 @@ from hypothesis import strategies as st
 from memory.index.embedders.vectors import normalised, readable
 
 
-@given(text=st.text(alphabet=st.characters()), most=st.integers(0, 60))
-def test_a_readable_text_is_valid_and_short_enough(text: str, most: int) -> None:
-    assert len(readable(text, most).encode()) <= most
+@given(text=st.text(alphabet=st.characters()), limit=st.integers(0, 60))
+def test_a_readable_text_is_valid_and_short_enough(text: str, limit: int) -> None:
+    assert len(readable(text, limit).encode()) <= limit
 
 
 def test_a_text_is_cut_at_a_whole_character() -> None:
-    assert readable("aé🐶", 3) == "aé"
-    assert readable("aé🐶", 6) == "aé"
-    assert readable("aé🐶", 7) == "aé🐶"
+    assert [readable("aé🐶", limit) for limit in (3, 6, 7)] == ["aé", "aé", "aé🐶"]
 
 
-def test_what_is_no_number_becomes_nothing() -> None:
+def test_a_row_that_is_not_finite_becomes_zeros() -> None:
     rows = np.stack(normalised([[3, 4], [0, 0], [float("nan"), 1], [float("inf"), 1]]))
     assert np.allclose(rows, [[0.6, 0.8], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
