@@ -1,5 +1,6 @@
 """Documents are cut along their structure: never in code, a table, a sentence or an item that fits."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,139 +10,108 @@ from memory.documents.formats.blocks import Block
 
 
 def texts(*blocks: Block) -> list[str]:
-    return [piece.text for piece in split_into_chunks(blocks)]
+    return [chunk.text for chunk in split_into_chunks(blocks)]
 
 
 def text(words: int, word: str = "word") -> Block:
     return Block("text", " ".join([word] * words))
 
 
-def test_paragraphs_under_one_heading_share_a_chunk() -> None:
-    assert split_into_chunks(
-        markdown.parse("# Tea\n\nBoil.\n\n- cup\n- leaf\n\n## Care\n\nRinse.\n\n# Coffee\n\nGrind.").blocks
-    ) == [
+def test_what_stands_under_one_heading_shares_a_chunk() -> None:
+    source = (
+        "Above.\n\n# Tea\n\nBoil.\n\n- cup\n- leaf\n\n## Care\n\nRinse.\n\n# Coffee\n\nGrind.\n\n## Empty"
+    )
+    assert split_into_chunks(markdown.parse(source).blocks) == [
+        ChunkText("", "Above."),
         ChunkText("Tea", "Boil.\n\n- cup\n- leaf"),
         ChunkText("Tea > Care", "Rinse."),
         ChunkText("Coffee", "Grind."),
     ]
+    skipping = markdown.parse("### Deep\n\na\n\n# Top\n\nb\n\n#### Deeper\n\nc\n\n## Middle\n\nd").blocks
+    headings = [chunk.heading for chunk in split_into_chunks(skipping)]
+    assert headings == ["Deep", "Top", "Top > Deeper", "Top > Middle"]
 
 
-def test_text_above_the_first_heading_stands_under_none() -> None:
-    assert split_into_chunks([Block("text", "Boil.")]) == [ChunkText("", "Boil.")]
-
-
-def test_a_heading_with_nothing_under_it_makes_no_chunk() -> None:
-    assert split_into_chunks([Block("heading", "Tea", level=1)]) == []
-
-
-def test_a_heading_that_skips_levels_still_lies_in_what_is_above_it() -> None:
-    blocks = markdown.parse("### Deep\n\na\n\n# Top\n\nb\n\n#### Deeper\n\nc\n\n## Middle\n\nd").blocks
-    assert [piece.heading for piece in split_into_chunks(blocks)] == [
-        "Deep",
-        "Top",
-        "Top > Deeper",
-        "Top > Middle",
-    ]
-
-
-def test_more_than_a_chunk_holds_begins_another() -> None:
+def test_a_full_chunk_begins_another_and_a_short_tail_joins_the_one_before() -> None:
     one, two = text(150, "cups"), text(150, "leaf")
     assert texts(one, two) == [one.text, two.text]
-
-
-def test_a_few_words_at_the_end_join_what_is_before_them() -> None:
     long, short = text(235), Block("text", "x" * (MIN_TAIL - 1))
     assert texts(long, short) == [f"{long.text}\n\n{short.text}"]
     code = Block("code", "y" * (MAX_LENGTH + 1))
-    assert texts(code, short) == [code.text, short.text], "what is too long already grows no longer"
+    assert texts(code, short) == [code.text, short.text], "a chunk that is too long does not grow"
 
 
-def test_a_long_paragraph_is_cut_between_its_sentences() -> None:
-    sentences = [f"Sentence number {n} is about tea." for n in range(100)]
-    pieces = texts(Block("text", " ".join(sentences)))
-    assert len(pieces) > 1
-    assert " ".join(pieces) == " ".join(sentences)
-    assert all(piece.endswith(".") and len(piece) <= MAX_LENGTH for piece in pieces)
+@pytest.mark.parametrize(
+    "sentence", ["Tea is a drink. ", "茶を飲みます。", "هل تشرب الشاي؟ ", "चाय पीजिए। "], ids=str.strip
+)
+def test_a_long_paragraph_is_cut_between_sentences_in_every_script(sentence: str) -> None:
+    chunks = texts(Block("text", sentence * 300))
+    assert len(chunks) > 1
+    assert all(chunk.endswith(sentence.strip()[-1]) and len(chunk) <= MAX_LENGTH for chunk in chunks)
+    assert "".join("".join(chunks).split()) == "".join((sentence * 300).split())
 
 
-def test_sentences_end_in_every_script() -> None:
-    for sentence in ("茶を飲みます。", "هل تشرب الشاي؟ ", "चाय पीजिए। "):
-        pieces = texts(Block("text", sentence * 300))
-        assert len(pieces) > 1
-        assert all(piece.endswith(sentence.strip()[-1]) for piece in pieces)
-
-
-def test_a_sentence_without_end_is_cut_between_words_and_a_word_without_end_anywhere() -> None:
-    assert {word for piece in texts(text(1000)) for word in piece.split()} == {"word"}
-    pieces = texts(Block("text", "x" * 3000))
-    assert "".join(pieces) == "x" * 3000
-    assert max(map(len, pieces)) <= MAX_LENGTH
+def test_a_long_sentence_is_cut_between_words_and_a_long_word_anywhere() -> None:
+    assert {word for chunk in texts(text(1000)) for word in chunk.split()} == {"word"}
+    chunks = texts(Block("text", "x" * 3000))
+    assert "".join(chunks) == "x" * 3000
+    assert max(map(len, chunks)) <= MAX_LENGTH
 
 
 def test_a_long_list_is_cut_between_its_items() -> None:
     source = "\n".join(f"- item {n} of many\n  with a second line" for n in range(100))
-    pieces = [piece.text for piece in split_into_chunks(markdown.parse(source).blocks)]
-    assert len(pieces) > 1
-    assert all(piece.startswith("- item") and piece.endswith("second line") for piece in pieces)
-    assert "\n".join(pieces) == source
+    chunks = texts(*markdown.parse(source).blocks)
+    assert len(chunks) > 1
+    assert all(chunk.startswith("- item") and chunk.endswith("second line") for chunk in chunks)
+    assert "\n".join(chunks) == source
 
 
-def test_code_and_tables_stay_whole_though_they_are_long() -> None:
+def test_code_and_tables_stay_whole_below_the_hard_limit() -> None:
     code = "```\n" + "x = 1\n" * 500 + "```"
     table = "| a | b |\n| - | - |\n" + "\n".join(["| 1 | 2 |"] * 400)
-    blocks = markdown.parse(f"Before.\n\n{code}\n\n{table}\n\nAfter.").blocks
-    pieces = [piece.text for piece in split_into_chunks(blocks)]
-    assert code in pieces
-    assert table in pieces
+    chunks = texts(*markdown.parse(f"Before.\n\n{code}\n\n{table}\n\nAfter.").blocks)
+    assert code in chunks
+    assert table in chunks
 
 
-def test_code_beyond_the_limit_is_cut_between_lines_each_part_in_a_fence() -> None:
-    lines = [f"value_{n} = {n}" for n in range(2000)]
-    pieces = texts(Block("code", "\n".join(["```python", *lines, "```"])))
-    assert len(pieces) > 2
-    assert all(piece.startswith("```python\n") and piece.endswith("\n```") for piece in pieces)
-    assert all(len(piece) <= HARD_LIMIT for piece in pieces)
-    assert [line for piece in pieces for line in piece.split("\n")[1:-1]] == lines
+LINES = [f"value_{n} = {n}" for n in range(2000)]
 
 
-def test_a_fence_that_is_never_closed_is_cut_too() -> None:
-    pieces = texts(Block("code", "~~~\n" + "x\n" * 5000))
-    assert all(piece.startswith("~~~\n") and piece.endswith("\n~~~") for piece in pieces)
+@pytest.mark.parametrize(
+    ("block", "head", "tail"),
+    [
+        (Block("code", "\n".join(["```python", *LINES, "```"])), "```python\n", "\n```"),
+        (Block("code", "\n".join(["~~~", *LINES])), "~~~\n", "\n~~~"),
+        (Block("code", "\n".join(LINES)), "", ""),
+        (Block("table", "\n".join(["| n |", "| - |", *LINES])), "| n |\n| - |\n", ""),
+    ],
+    ids=["fenced", "never closed", "indented", "table"],
+)
+def test_beyond_the_hard_limit_each_part_gets_its_fence_or_header(block: Block, head: str, tail: str) -> None:
+    chunks = texts(block)
+    assert len(chunks) > 2
+    assert all(c.startswith(head) and c.endswith(tail) and len(c) <= HARD_LIMIT for c in chunks)
+    inner = [chunk.removeprefix(head).removesuffix(tail) for chunk in chunks]
+    assert [line for part in inner for line in part.split("\n")] == LINES
 
 
-def test_indented_code_beyond_the_limit_is_cut_between_lines() -> None:
-    source = "\n".join(["    run()"] * 2000)
-    pieces = texts(Block("code", source))
-    assert "\n".join(pieces) == source
-
-
-def test_a_table_beyond_the_limit_has_its_head_on_each_part() -> None:
-    rows = [f"| {n} | tea |" for n in range(2000)]
-    pieces = texts(Block("table", "\n".join(["| n | what |", "| - | - |", *rows])))
-    assert len(pieces) > 2
-    assert all(piece.startswith("| n | what |\n| - | - |\n|") for piece in pieces)
-    assert all(len(piece) <= HARD_LIMIT for piece in pieces)
-    assert [row for piece in pieces for row in piece.split("\n")[2:]] == rows
-
-
-def test_a_table_whose_head_is_huge_does_not_repeat_it() -> None:
-    head = "|" + "a" * HARD_LIMIT + "|"
-    pieces = texts(Block("table", f"{head}\n| - |\n| 1 |"))
-    assert max(map(len, pieces)) <= HARD_LIMIT
-    assert "".join(pieces).count("a") == HARD_LIMIT
+def test_a_huge_table_header_is_not_repeated() -> None:
+    chunks = texts(Block("table", f"|{'a' * HARD_LIMIT}|\n| - |\n| 1 |"))
+    assert max(map(len, chunks)) <= HARD_LIMIT
+    assert "".join(chunks).count("a") == HARD_LIMIT
 
 
 @given(st.text(max_size=6000))
 def test_no_letter_is_lost_and_no_chunk_is_empty_or_endless(source: str) -> None:
     blocks = [block for block in markdown.parse(source).blocks if block.kind != "heading"]
-    pieces = texts(*blocks)
-    assert all(piece.strip() and len(piece) <= HARD_LIMIT + MIN_TAIL for piece in pieces)
-    given_letters = [c for block in blocks for c in block.text if c.isalnum()]
-    assert [c for piece in pieces for c in piece if c.isalnum()] == given_letters
+    chunks = texts(*blocks)
+    assert all(chunk.strip() and len(chunk) <= HARD_LIMIT + MIN_TAIL for chunk in chunks)
+    letters = [c for block in blocks for c in block.text if c.isalnum()]
+    assert [c for chunk in chunks for c in chunk if c.isalnum()] == letters
 
 
 @given(st.lists(st.text(st.sampled_from("ab .。\n"), min_size=1, max_size=3000), max_size=4))
 def test_long_paragraphs_keep_all_their_letters(paragraphs: list[str]) -> None:
-    pieces = texts(*(Block("text", paragraph) for paragraph in paragraphs if paragraph.strip()))
-    assert "".join("".join(pieces).split()) == "".join("".join(paragraphs).split())
-    assert all(len(piece) <= MAX_LENGTH + MIN_TAIL + 2 for piece in pieces)
+    chunks = texts(*(Block("text", paragraph) for paragraph in paragraphs if paragraph.strip()))
+    assert "".join("".join(chunks).split()) == "".join("".join(paragraphs).split())
+    assert all(len(chunk) <= MAX_LENGTH + MIN_TAIL + 2 for chunk in chunks)

@@ -1,16 +1,17 @@
-"""What is kept is listed, found, taken away and caught up with, by its owner and on both databases."""
+"""Listing, finding and removing documents, and an index that follows SQL, on both databases."""
 
 import asyncio
-import logging
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import func, insert, select, update
 
 from memory.audience import GLOBAL, Audience
-from memory.documents import ingest
+from memory.documents import document_name, ingest
 from memory.errors import EmbedderUnavailable, IndexUnavailable, NotFound
+from memory.sql.tables import knowledge_chunks, knowledge_documents
 
 ANNA = Audience.of("anna")
 TEA = "# Tea\n\nSencha is steeped for two minutes."
@@ -18,27 +19,17 @@ COFFEE = "# Coffee\n\nEspresso is pressed through the powder."
 
 
 async def chunk_ids(library: Any) -> list[str]:
-    from sqlalchemy import select
-
-    from memory.sql.tables import knowledge_chunks
-
     async with library.house.database.read() as connection:
         return list((await connection.execute(select(knowledge_chunks.c.id))).scalars())
 
 
-async def rows(library: Any) -> int:
-    """All rows that documents take."""
-    from sqlalchemy import func, select
-
-    from memory.sql.tables import knowledge_chunks, knowledge_documents
-
+async def row_count(library: Any) -> int:
+    """All rows of documents and chunks."""
     async with library.house.database.read() as connection:
-        return sum(
-            [
-                (await connection.execute(select(func.count()).select_from(table))).scalar_one()
-                for table in (knowledge_chunks, knowledge_documents)
-            ]
-        )
+        counts = [
+            select(func.count()).select_from(table) for table in (knowledge_chunks, knowledge_documents)
+        ]
+        return sum([(await connection.execute(count)).scalar_one() for count in counts])
 
 
 async def test_a_library_is_empty_until_something_is_added(library: Any) -> None:
@@ -50,35 +41,24 @@ async def test_a_library_is_empty_until_something_is_added(library: Any) -> None
     assert not await library.knowledge.empty()
 
 
-async def test_nobody_reads_what_belongs_to_another(library: Any) -> None:
+async def test_only_the_readers_of_its_owner_find_a_document(library: Any) -> None:
     for name, owner in {"a": "user:anna", "b": "user:ben", "c": "place:acme/general", "d": GLOBAL}.items():
         path = library.write(f"{name}.md", f"# Tea of {name}\n\nSencha is steeped for {name} minutes.")
         await library.add(path, owner=owner)
-    assert await library.names("anna") == ["a.md", "d.md"]
-    assert await library.names("ben") == ["b.md", "d.md"]
-    assert await library.names("anna", "acme/general") == ["c.md", "d.md"]
-    assert await library.names("ben", "acme/general/thread") == ["c.md", "d.md"]
-    assert await library.names("anna", "acme") == ["d.md"]
-    for user, place, read in (
-        ("anna", None, "ad"), ("ben", None, "bd"), ("anna", "acme/general", "cd"), ("carl", "elsewhere", "d"),
-    ):  # fmt: skip
-        texts = {f"Sencha is steeped for {name} minutes." for name in read}
+    for user, place, readable in (
+        ("anna", None, "ad"),
+        ("ben", None, "bd"),
+        ("anna", "acme/general", "cd"),
+        ("ben", "acme/general/thread", "cd"),
+        ("anna", "acme", "d"),
+        (None, None, ""),
+    ):
+        assert await library.names(user, place) == [f"{name}.md" for name in readable]
+        texts = {f"Sencha is steeped for {name} minutes." for name in readable}
         assert set(await library.found("how long is sencha steeped", user, place)) == texts
 
 
-async def test_an_anonymous_reader_gets_nothing(library: Any) -> None:
-    library.write("tea.md", TEA)
-    await library.add()
-    nobody = Audience.of(None)
-    assert await library.knowledge.documents(nobody) == []
-    assert await library.knowledge.search("sencha", nobody) == []
-
-
-async def test_the_record_decides_who_reads_whatever_the_index_says(library: Any) -> None:
-    from sqlalchemy import update
-
-    from memory.sql.tables import knowledge_documents
-
+async def test_sql_decides_who_reads_whatever_the_index_says(library: Any) -> None:
     library.write("tea.md", TEA)
     await library.add(owner="user:anna")
     async with library.house.database.write() as connection:
@@ -86,43 +66,32 @@ async def test_the_record_decides_who_reads_whatever_the_index_says(library: Any
     assert await library.found("sencha steeped", "anna") == []
 
 
-async def test_a_file_is_removed_by_its_path(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    tea = library.write("tea.md", TEA)
-    library.write("coffee.md", COFFEE)
-    await library.add()
-    [gone] = await library.knowledge.remove(str(tea), GLOBAL)
-    assert gone.path == str(tea)
-    monkeypatch.chdir(library.folder)
-    [gone] = await library.knowledge.remove("coffee.md", GLOBAL)
-    assert gone.path == library.here("coffee.md")
-    assert await library.knowledge.empty()
-
-
-async def test_a_folder_is_removed_with_all_below_it(library: Any) -> None:
-    for name in ("one/a.md", "one/two/b.md", "oneself.md"):
+async def test_a_document_is_removed_by_path_folder_or_id(
+    library: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("1.md", "2.md", "3.md", "4.md", "one/a.md", "one/two/b.md", "oneself.md"):
         library.write(name, TEA + name)
     await library.add()
-    gone = await library.knowledge.remove(library.here("one"), GLOBAL)
-    assert [Path(document.path).name for document in gone] == ["a.md", "b.md"]
+    monkeypatch.chdir(library.folder)
+    third, fourth = (await library.knowledge.documents(ANNA))[2:4]
+    with pytest.raises(NotFound, match="no such document here"):
+        await library.knowledge.remove(third.id[:7], GLOBAL)
+    for target, names in {
+        library.here("1.md"): ["1.md"],
+        "2.md": ["2.md"],
+        third.id[:8].upper(): ["3.md"],
+        fourth.id: ["4.md"],
+        library.here("one"): ["a.md", "b.md"],
+    }.items():
+        removed = await library.knowledge.remove(target, GLOBAL)
+        assert [Path(document.path).name for document in removed] == names
+    for target in ("", "  ", "nothing.md", "%", "00000000-0000"):
+        with pytest.raises(NotFound):
+            await library.knowledge.remove(target, GLOBAL)
     assert await library.names() == ["oneself.md"]
 
 
-async def test_a_document_is_removed_by_its_id_or_the_beginning_of_it(library: Any) -> None:
-    library.write("tea.md", TEA)
-    library.write("coffee.md", COFFEE)
-    await library.add()
-    coffee, tea = await library.knowledge.documents(ANNA)
-    with pytest.raises(NotFound, match="no such document here"):
-        await library.knowledge.remove(tea.id[:7], GLOBAL)
-    assert await library.knowledge.remove(tea.id[:8].upper(), GLOBAL) == [tea]
-    assert await library.knowledge.remove(coffee.id, GLOBAL) == [coffee]
-
-
-async def test_an_id_that_two_documents_begin_with_is_not_enough(library: Any) -> None:
-    from sqlalchemy import insert
-
-    from memory.sql.tables import knowledge_documents
-
+async def test_a_prefix_of_two_ids_is_ambiguous(library: Any) -> None:
     same = {"owner": GLOBAL, "title": "Tea", "digest": "", "added_at": library.house.clock.now}
     twins = [{"id": f"0123456789{n}", "path": f"/{n}.md", **same} for n in "ab"]
     async with library.house.database.write() as connection:
@@ -132,61 +101,47 @@ async def test_an_id_that_two_documents_begin_with_is_not_enough(library: Any) -
     assert [gone.path for gone in await library.knowledge.remove("0123456789a", GLOBAL)] == ["/a.md"]
 
 
-@pytest.mark.parametrize("what", ["", "  ", "nothing.md", "%", "00000000-0000"])
-async def test_what_is_not_there_cannot_be_removed(library: Any, what: str) -> None:
-    library.write("tea.md", TEA)
-    await library.add()
-    with pytest.raises(NotFound):
-        await library.knowledge.remove(what, GLOBAL)
-    assert await library.names() == ["tea.md"]
-
-
-async def test_nobody_removes_what_belongs_to_another(library: Any) -> None:
+async def test_removing_touches_only_the_owners_own(library: Any) -> None:
     tea = library.write("tea.md", TEA)
     await library.add(owner="user:anna")
     for owner in ("user:ben", GLOBAL, ""):
         with pytest.raises(NotFound):
             await library.knowledge.remove(str(tea), owner)
-    assert await library.names() == ["tea.md"]
-
-
-async def test_all_of_an_owner_goes_at_once(library: Any) -> None:
-    library.write("tea.md", TEA)
-    await library.add(owner="user:anna")
     await library.add()
     assert len(await library.knowledge.remove_all("user:anna")) == 1
     assert await library.knowledge.remove_all("user:anna") == []
     assert await library.names() == ["tea.md"], "everybody's is still there"
 
 
-async def test_what_is_removed_leaves_neither_row_nor_point(library: Any) -> None:
+async def test_a_replaced_or_removed_chunk_leaves_neither_row_nor_point(library: Any) -> None:
     tea = library.write("tea.md", TEA)
     await library.add()
-    ids = await chunk_ids(library)
-    assert await library.house.index.present(ids) == set(ids)
-    await library.knowledge.remove(str(tea), GLOBAL)
-    assert await library.house.index.present(ids) == set()
-    assert await rows(library) == 0
-
-
-async def test_what_is_replaced_leaves_neither_row_nor_point(library: Any) -> None:
-    library.write("tea.md", TEA)
-    await library.add()
     old = await chunk_ids(library)
+    assert await library.house.index.present(old) == set(old)
     library.write("tea.md", "# Tea\n\nSencha is steeped for three minutes.")
     await library.add()
-    assert await library.house.index.present(old) == set()
-    assert await rows(library) == 2
+    new = await chunk_ids(library)
+    assert await library.house.index.present(old + new) == set(new)
+    assert await row_count(library) == 2
+    await library.knowledge.remove(str(tea), GLOBAL)
+    assert await library.house.index.present(new) == set()
+    assert await row_count(library) == 0
 
 
-async def test_without_the_index_things_are_added_and_removed_all_the_same(
+async def test_without_the_index_documents_are_added_and_removed_all_the_same(
     library: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     tea = library.write("tea.md", TEA)
     await library.add()
+    assert caplog.text == ""
     ids = await chunk_ids(library)
     library.house.index.away = True
     await library.knowledge.remove(str(tea), GLOBAL)
+    async with library.house.database.read() as connection:
+        [row] = await connection.execute(select(knowledge_chunks))
+    assert (row.text, row.heading) == ("", ""), "the text is gone at once"
+    assert await library.knowledge.empty()
+    assert await library.knowledge.remove_all("") == [], "the placeholder is not removable"
     library.write("tea.md", COFFEE)
     await library.add()
     assert "the index of documents is not up to date" in caplog.text
@@ -196,45 +151,21 @@ async def test_without_the_index_things_are_added_and_removed_all_the_same(
     assert await library.house.index.present(ids), "still in the index …"
     assert await library.found("espresso powder") == ["Espresso is pressed through the powder."]
     assert await library.house.index.present(ids) == set(), "… until it is caught up"
-    assert await rows(library) == 2
+    assert await row_count(library) == 2
 
 
-async def test_text_that_was_removed_is_gone_at_once_though_the_index_is_away(library: Any) -> None:
-    from sqlalchemy import select
-
-    from memory.sql.tables import knowledge_chunks
-
-    tea = library.write("tea.md", TEA)
-    await library.add(owner="user:anna")
-    library.house.index.away = True
-    await library.knowledge.remove(str(tea), "user:anna")
-    async with library.house.database.read() as connection:
-        [row] = await connection.execute(select(knowledge_chunks))
-    assert (row.text, row.heading) == ("", "")
-    assert await library.knowledge.empty()
-    assert await library.knowledge.remove_all("") == [], "what waits to leave the index is nobody's"
-
-
-async def test_a_removal_needs_no_embedder(library: Any) -> None:
-    tea = library.write("tea.md", TEA)
-    library.write("coffee.md", COFFEE)
-    await library.add()
-    ids = await chunk_ids(library)
-    library.house.embedder.away = True
-    library.write("coffee.md", COFFEE + " Slowly.")
-    await library.add()
-    await library.knowledge.remove(str(tea), GLOBAL)
-    assert await library.house.index.present(ids) == set()
-
-
-async def test_without_the_embedder_search_goes_by_words(
+async def test_without_the_embedder_search_goes_by_words_and_removal_works(
     library: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     library.write("tea.md", TEA)
+    milk = library.write("milk.md", "# Milk\n\nMilk is frothed.")
     await library.add()
+    ids = await chunk_ids(library)
     library.write("coffee.md", COFFEE)
     library.house.embedder.away = True
     await library.add()
+    await library.knowledge.remove(str(milk), GLOBAL)
+    assert len(await library.house.index.present(ids)) == 1
     assert await library.found("sencha") == ["Sencha is steeped for two minutes."]
     assert "by words alone" in caplog.text
     assert "indexed so far" in caplog.text
@@ -245,25 +176,25 @@ async def test_without_the_embedder_search_goes_by_words(
     assert await library.found("espresso powder")
 
 
-async def test_an_index_that_is_lost_is_made_anew_from_the_record(library: Any) -> None:
+async def test_a_lost_index_is_rebuilt_from_sql(library: Any) -> None:
     library.write("tea.md", TEA)
     library.write("coffee.md", COFFEE)
     await library.add()
     await library.house.index.wipe()
-    told: list[int] = []
+    batches: list[int] = []
     library.knowledge = library.opened()
-    assert await library.knowledge.catch_up(told.append) == 2
-    assert told == [2]
+    assert await library.knowledge.catch_up(batches.append) == 2
+    assert batches == [2]
     assert await library.knowledge.catch_up() == 0
     assert await library.found("sencha steeped")
 
 
-async def test_what_another_process_adds_is_found_by_one_that_runs_already(library: Any) -> None:
+async def test_a_running_process_finds_what_another_one_adds(library: Any) -> None:
     library.write("tea.md", TEA)
     await library.add()
     running = library.opened()
     assert await running.search("sencha steeped", ANNA)
-    library.house.index.away = True  # the running one holds it
+    library.house.index.away = True  # the running process holds it
     library.write("coffee.md", COFFEE)
     await library.add()
     library.house.index.away = False
@@ -271,7 +202,7 @@ async def test_what_another_process_adds_is_found_by_one_that_runs_already(libra
     assert chunk.text == "Espresso is pressed through the powder."
 
 
-async def test_what_is_removed_while_it_is_indexed_does_not_stay_in_the_index(library: Any) -> None:
+async def test_a_chunk_removed_while_it_is_indexed_does_not_stay_in_the_index(library: Any) -> None:
     library.write("tea.md", TEA)
     other = library.opened()
     real = library.house.index.put
@@ -284,32 +215,37 @@ async def test_what_is_removed_while_it_is_indexed_does_not_stay_in_the_index(li
     library.house.index.put = put
     await library.add()
     assert await library.house.index.count() == 0
-    assert await rows(library) == 0
+    assert await row_count(library) == 0
 
 
-async def test_the_log_says_nothing_when_all_is_well(library: Any, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    library.write("tea.md", TEA)
-    await library.add()
-    await library.found("sencha")
-    assert caplog.text == ""
-
-
-async def test_of_what_is_handed_over_one_is_read_at_a_time(
-    library: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cut, reading, most = ingest._parse, [], []
+async def test_uploads_are_parsed_one_at_a_time(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, parsing, concurrent = ingest._parse, [], []
 
     def slowly(name: str, data: bytes, known: str | None) -> Any:
-        reading.append(name)
+        parsing.append(name)
         time.sleep(0.02)
-        most.append(len(reading))
-        reading.remove(name)
-        return cut(name, data, known)
+        concurrent.append(len(parsing))
+        parsing.remove(name)
+        return parse(name, data, known)
 
     monkeypatch.setattr(ingest, "_parse", slowly)
-    await asyncio.gather(
-        *(library.knowledge.add_document(f"{at}.md", TEA.encode(), GLOBAL) for at in range(4))
-    )
-    assert most == [1, 1, 1, 1]
+    add = library.knowledge.add_document
+    await asyncio.gather(*(add(f"{at}.md", TEA.encode(), GLOBAL) for at in range(4)))
+    assert concurrent == [1, 1, 1, 1]
     assert len(await library.knowledge.documents(ANNA)) == 4
+
+
+@pytest.mark.parametrize(
+    "name", ["notes.md", "  notes.md ", "Über uns (2).pdf", "noch.ein.name", "README", ".env"]
+)
+def test_a_file_name_is_a_document_name(name: str) -> None:
+    assert document_name(name) == name.strip()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "  ", ".", "..", "a/b.md", "/etc/passwd", "a\\b.md", "a\nb.md", "a\x00.md", "\ud800", "x" * 201],
+)
+def test_a_path_or_several_lines_are_not_a_document_name(name: str) -> None:
+    with pytest.raises(ValueError, match=r"such as notes\.md"):
+        document_name(name)
