@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from agents.models.interface import Model
 
     from agent.background.worker import Aftercare
-    from agent.models import ChosenModel
+    from agent.models.choose import ChosenModel
     from agent.turn.turn import House
 
 log = logging.getLogger("hachi")
@@ -96,25 +96,25 @@ class Models:
 
     def choose(self) -> "ChosenModel":
         """The answering model, opened once more: the caller closes it."""
-        from agent.models import choose_model, given_model
+        from agent.models.choose import choose_model, given_model
 
         return given_model(self._given) if self._given else choose_model(self._settings)
 
     async def answering(self) -> "ChosenModel":
-        await _load("agent.models")
+        await _load("agent.models.choose")
         if self._answering is None:
             self._answering = self.choose()
         return self._answering
 
     async def upkeep(self) -> "ChosenModel":
         """The model for work beside the conversation; the answering one unless another is named."""
-        await _load("agent.models")
+        await _load("agent.models.choose")
         if self._upkeep is None:
             self._upkeep = self._choose_upkeep() or await self.answering()
         return self._upkeep
 
     def _choose_upkeep(self) -> "ChosenModel | None":
-        from agent.models import choose_model, given_model
+        from agent.models.choose import choose_model, given_model
 
         if self._given_upkeep is not None:
             return given_model(self._given_upkeep)
@@ -328,7 +328,7 @@ async def open_runtime(c: Components) -> Runtime:
     await _load("agent.turn.turn")
     from agent.background.consolidation import Upkeep
     from agent.background.worker import Aftercare
-    from agent.models import explain
+    from agent.models.failures import model_error
     from agent.turn.prompt import Budgets
     from agent.turn.turn import House
     from tools.registry import TOOLS
@@ -349,7 +349,7 @@ async def open_runtime(c: Components) -> Runtime:
         mode=settings.mode,
         summary=settings.summary_budget,
         context=settings.context_budget,
-        explain=lambda error: explain(error, c.models.upkeep_settings),
+        explain=lambda error: model_error(error, c.models.upkeep_settings),
     )
     worker = Aftercare(c.queue, c.writer, consolidation, c.sync, c.recall, c.index, c.clock, c.recorder)
     turn = House(
@@ -399,8 +399,8 @@ async def _load(module: str) -> None:
 
 
 async def _judge(models: Models, doubts: Sequence[Doubt]) -> list[bool]:
-    await _load("agent.judge")
-    from agent.judge import ModelJudge
+    await _load("agent.models.judge")
+    from agent.models.judge import ModelJudge
 
     return await ModelJudge(await models.upkeep())(doubts)
 
@@ -443,8 +443,8 @@ def _reranker(settings: Settings, models: Models) -> Reranker:
 async def _rerank_by_model(
     models: Models, query: str, candidates: Sequence[Candidate], limit: int
 ) -> list[tuple[str, float]]:
-    await _load("agent.reranker")
-    from agent.reranker import ModelReranker
+    await _load("agent.models.rerank")
+    from agent.models.rerank import ModelReranker
 
     return await ModelReranker(await models.upkeep())(query, candidates, limit)
 

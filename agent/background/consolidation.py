@@ -23,7 +23,7 @@ from agent.background.extraction import (
     extract_memory_updates,
 )
 from agent.errors import ModelUnavailable
-from agent.models import ChosenModel
+from agent.models.choose import ChosenModel
 from agent.offline.upkeep import plain_summary, plain_updates
 from agent.turn.budget import Budget
 from agent.turn.jobs import LOOK_BACK, STORE_MEMORIES

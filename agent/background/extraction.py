@@ -14,10 +14,10 @@ from agents import ModelRefusalError
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from agent.asking import ask
-from agent.judge import pairs_to_replace, written_pairs
-from agent.models import ChosenModel
-from agent.output.json_repair import object_with
+from agent.models.ask import ask
+from agent.models.choose import ChosenModel
+from agent.models.json_repair import object_with
+from agent.models.judge import pairs_to_replace, written_pairs
 from agent.turn.budget import Budget, Purse, sentences_that_fit
 from agent.turn.sentences import sentences
 from agent.turn.user_snippet import (

@@ -10,7 +10,7 @@ from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter
 
 from agent.errors import ModelError, ModelRejected, ModelUnavailable
-from agent.models import Meant
+from agent.models.failures import KnownFailure
 from agent.tracing.compare import steps
 from agent.tracing.trace import Trace
 from memory.spans import Span
@@ -86,12 +86,12 @@ def _usage(call: Span) -> Usage:
     return Usage(requests=1, input_tokens=given, output_tokens=made, total_tokens=given + made)
 
 
-def _again(error: str, meant: str | None) -> Meant:
+def _again(error: str, meant: str | None) -> KnownFailure:
     """What a call ended in then, by the same name, and what was told of it."""
     name, _, text = error.partition(": ")
     kind, _, told = (meant or "").partition(": ")
-    fault: Meant = type(name, (Meant,), {})(text)
-    fault.meant = _KINDS.get(kind, ModelUnavailable)(told or text)
+    fault: KnownFailure = type(name, (KnownFailure,), {})(text)
+    fault.error = _KINDS.get(kind, ModelUnavailable)(told or text)
     return fault
 
 

@@ -13,7 +13,7 @@ from agents.models.interface import Model
 
 from agent.companion import Companion
 from agent.errors import FAULTS
-from agent.models import ChosenModel
+from agent.models.choose import ChosenModel
 from agent.replay.model import Clock, RecordedModel
 from agent.replay.scratch import Told
 from agent.replay.tools import Handling, handled

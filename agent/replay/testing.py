@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.companion import Companion
-from agent.models import choose_model
+from agent.models.choose import choose_model
 from agent.replay import fixture as fixtures
 from agent.replay import taking
 from agent.replay.fixture import Fixture

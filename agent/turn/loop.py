@@ -1,4 +1,4 @@
-"""The Agents SDK's loop, run for one turn: at most `max_turns` model calls, the last one without tools."""
+"""Runs the Agents SDK's loop for one turn: at most `max_turns` model calls, the last one without tools."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -18,26 +18,27 @@ from agents import (
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEvent
 
-from agent.models import ChosenModel, explain
-from agent.output.answer import Answer, parse_answer, well_formed
-from agent.output.stream import MessageStream
+from agent.models.choose import ChosenModel
+from agent.models.failures import model_error
 from agent.settings import Settings
 from agent.tracing.trace import Usage
-from agent.turn.model_run import Run, tool_calls
+from agent.turn.model_run import ModelRun, tool_calls
+from agent.turn.output.answer import Answer, parse_answer, well_formed
+from agent.turn.output.stream import MessageStream
 from agent.types import ToolCall
 from memory.spans import note, span, traceback_of
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
 
 TOOL_SECONDS = 30.0
-"""A tool that takes longer is given up, and the model is told so."""
+"""A tool that runs longer is cancelled, and the model is told so."""
 
 OnText = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
-    """What the loop came to."""
+class AgentResult:
+    """The parsed answer of the run and what it took."""
 
     answer: Answer
     tools: tuple[ToolCall, ...]
@@ -47,24 +48,27 @@ class Thought:
 
 @dataclass(slots=True)
 class _Turn:
-    """The SDK's context: the tools' own, and the calls made."""
+    """The SDK's context: the context of the tools, and the tool calls so far."""
 
     context: TurnContext
     called: list[ToolCall]
 
 
-async def think(
+async def run_agent(
     chosen: ChosenModel,
     settings: Settings,
     messages: Sequence[dict[str, str]],
     turn: TurnContext,
     on_text: OnText | None = None,
     tools: Sequence[Tool] = TOOLS,
-) -> Thought:
-    """Run the loop over `messages`, the system message first. With `on_text` the model streams, and the text
-    of `message` is handed over as it is generated. Raises ModelError."""
+) -> AgentResult:
+    """Run the loop over `messages`, the system message first.
+
+    With `on_text` the model streams, and `on_text` gets the text of `message` while it is generated. Raises
+    ModelError.
+    """
     system, *rest = messages
-    run = Run(chosen, settings.max_turns)
+    run = ModelRun(chosen, settings.max_turns)
     agent = Agent[_Turn](
         name="Hachi",
         instructions=system["content"],
@@ -92,15 +96,15 @@ async def think(
         else:
             answer = await _streamed(agent, arguments, on_text)
     except Exception as error:
-        fault = explain(error, settings)
+        fault = model_error(error, settings)
         if fault is None:
             raise
         raise fault from error
-    return Thought(answer, tuple(called), run.calls, run.usage)
+    return AgentResult(answer, tuple(called), run.calls, run.usage)
 
 
 async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:
-    """What a model hears that calls a tool which there is not."""
+    """Tell the model which tools exist when it calls one that does not."""
     known = ", ".join(tool.name for tool in TOOLS)
     result = ToolResult(
         {"error": f"no tool {wrong.tool_name!r}; there are {known}", "try_again": True}, ok=False
@@ -112,14 +116,16 @@ async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:
 
 
 async def _refused(failed: RunErrorHandlerInput[Any]) -> str:
-    """A refusal is an answer, and is said."""
+    """Use the text of a refusal as the answer."""
     return failed.error.refusal if isinstance(failed.error, ModelRefusalError) else str(failed.error)
 
 
 async def _streamed(agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: OnText) -> Answer:
-    """Each model call has a text of its own; only the last one's is the answer, but which is the last is
-    known at its end, so what an earlier call said beside its tool calls is shown too, and stays shown, on
-    lines of its own. What the stream held back for want of certainty follows once the answer is known."""
+    """Stream the run, then hand over whatever part of the answer was held back as uncertain.
+
+    Only the text of the last model call is the answer, and a call is known to be the last only at its end. So
+    text that an earlier call wrote beside its tool calls is shown as well, on lines of its own.
+    """
     result = Runner.run_streamed(agent, **arguments)
     stream, above = MessageStream(), False
     async for event in result.stream_events():
@@ -147,7 +153,7 @@ def _read(raw: str) -> Answer:
 
 
 def _show(text: str, above: bool, on_text: OnText) -> bool:
-    """Hand over a piece, on a new line where something else stands above. Whether that still stands out."""
+    """Hand over a piece, on a new line if other text stands above. Whether that is still due."""
     if not text:
         return above
     on_text(f"\n{text}" if above else text)
@@ -155,11 +161,13 @@ def _show(text: str, above: bool, on_text: OnText) -> bool:
 
 
 def _function_tool(tool: Tool) -> FunctionTool:
-    """Built by hand: the SDK's own decorator hides from the model what was wrong with its arguments."""
+    """The SDK's form of a tool. Its own decorator would hide from the model what was wrong with arguments."""
 
     async def invoke(context: ToolContext[_Turn], written: str) -> str:
         called, at = context.context.called, len(context.context.called)
-        called.append(ToolCall(tool.name, _arguments(written), ok=False, result=""))  # in the order asked for
+        called.append(
+            ToolCall(tool.name, _arguments(written), ok=False, result="")
+        )  # in the order of the calls
         with span("tool", tool.name, call_id=context.tool_call_id, arguments=written):
             try:
                 async with asyncio.timeout(TOOL_SECONDS):

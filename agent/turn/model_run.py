@@ -1,6 +1,7 @@
-"""The model calls of one run, as the runner makes them: those that were answered are counted, the last one is
-made without tools and told to answer, the reply's schema is asked for where the server bears it, and each
-tool call gets an id of its own.
+"""The model calls of one turn, between the SDK's runner and the chosen model.
+
+Counts the answered calls, removes the tools from the last one and tells it to answer, requests the answer's
+schema where the server supports it, and gives each tool call a unique id.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
@@ -17,17 +18,17 @@ from openai.types.responses import (
     ResponseOutputItemDoneEvent,
 )
 
-from agent.asking import AskedFor
-from agent.models import ChosenModel
-from agent.output.answer import ANSWER_SCHEMA
+from agent.models.ask import RequestedSchema
+from agent.models.choose import ChosenModel
 from agent.tracing.model_call import recorded_call
 from agent.tracing.trace import Usage
+from agent.turn.output.answer import ANSWER_SCHEMA
 from agent.types import writable
 from prompts import read
 
 
-class Run(Model):
-    """The chosen model, for one run."""
+class ModelRun(Model):
+    """The chosen model, for one turn."""
 
     def __init__(self, chosen: ChosenModel, max_calls: int) -> None:
         self._chosen = chosen
@@ -37,12 +38,12 @@ class Run(Model):
 
     @property
     def calls(self) -> int:
-        """Those that were answered."""
+        """How many calls were answered."""
         return len(self._counted)
 
     @property
     def usage(self) -> Usage:
-        """Of all of them; zeros where the server did not count each."""
+        """Tokens of all calls; zeros where the server did not count each of them."""
         if not all(one.input or one.output for one in self._counted):
             return Usage()
         return Usage(
@@ -92,11 +93,11 @@ class Run(Model):
             with recorded_call(self._chosen.name, system, input, tools, model_settings) as call, _readable():
                 async for event in events:
                     if isinstance(event, ResponseOutputItemDoneEvent):
-                        done.append(event.item)  # not passed on: the runner would go by these, ids and all
+                        done.append(event.item)  # withheld: the runner would use these items with their ids
                         continue
                     if isinstance(event, ResponseCompletedEvent):
                         output = event.response.output or done
-                        if not (begun or output):  # the chat adapter completes a stream of nothing at all
+                        if not (begun or output):  # the chat adapter also completes an empty stream
                             raise ModelBehaviorError(_NO_ANSWER)
                         call.answered(output, event.response.usage)
                         event.response.output = self._settle(output, event.response.usage)
@@ -107,7 +108,7 @@ class Run(Model):
                 if not whole:
                     raise ModelBehaviorError(_NO_ANSWER)
         finally:
-            if isinstance(events, AsyncGenerator):  # nobody reads on: the connection is let go of now
+            if isinstance(events, AsyncGenerator):  # release the connection now, even if nobody reads on
                 await events.aclose()
 
     @property
@@ -122,8 +123,11 @@ class Run(Model):
         return (f"{system}\n\n{read('last_call')}", []) if self._last else (system, tools)
 
     def _settle(self, output: list[Any], usage: Any) -> list[Any]:
-        """Compatible servers leave ids empty or use them again, which the runner does not bear; and some
-        models call tools that they were not offered."""
+        """Count the call and repair its tool calls.
+
+        Compatible servers leave ids empty or reuse them, which the runner rejects. Some models call tools
+        that they were not offered.
+        """
         last = self._last
         self._counted.append(_counted(usage))
         if last:
@@ -141,7 +145,7 @@ class Run(Model):
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """What an adapter stumbles over where an answer is none (a page of HTML, half a line) has many names."""
+    """Turn whatever an adapter raises on a malformed response (HTML, half a line) into ModelBehaviorError."""
     try:
         yield
     except (OpenAIError, AgentsException):
@@ -151,7 +155,7 @@ def _readable() -> Iterator[None]:
 
 
 def _counted(usage: Any) -> Usage:
-    """As a server counted a call; zeros where it did not."""
+    """The server's token counts of a call; zeros where it has none."""
     details = getattr(usage, "input_tokens_details", None)
     return Usage(
         getattr(usage, "input_tokens", 0) or 0,
@@ -160,11 +164,11 @@ def _counted(usage: Any) -> Usage:
     )
 
 
-_NO_ANSWER = "what it sent is no whole answer; check OPENAI_BASE_URL and HACHI_API"
+_NO_ANSWER = "the server sent an incomplete or malformed answer; check OPENAI_BASE_URL and HACHI_API"
 
 
 def tool_calls(output: Sequence[Any]) -> list[ResponseFunctionToolCall]:
     return [item for item in output if isinstance(item, ResponseFunctionToolCall)]
 
 
-SCHEMA = AskedFor("answer", ANSWER_SCHEMA)
+SCHEMA = RequestedSchema("answer", ANSWER_SCHEMA)

@@ -1,4 +1,4 @@
-"""A reply that is read while it is being made."""
+"""A reply that is read while it is generated."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -9,11 +9,11 @@ from agent.errors import BadInput
 from agent.types import Reply
 
 TakeTurn = Callable[[Callable[[str], None]], Coroutine[Any, Any, Reply]]
-"""Takes the turn, and hands the text over as it is generated."""
+"""Runs the turn and passes text to the callback as it is generated."""
 
 
 class ReplyStream:
-    """A reply on its way: iterate over its text; then `reply` holds all of it."""
+    """Iterate over the text of a reply; then `reply` holds the whole Reply."""
 
     def __init__(self, take_turn: TakeTurn) -> None:
         self._take_turn = take_turn
@@ -37,7 +37,7 @@ class ReplyStream:
 
     def _ended(self, turn: "asyncio.Task[Reply]") -> None:
         if not turn.cancelled():
-            turn.exception()  # looked at: a reader who left early is not told by a line on stderr
+            turn.exception()  # retrieved, so that asyncio does not log it when the reader left early
         self._pieces.put_nowait(None)
 
     async def _read(self, turn: "asyncio.Task[Reply]") -> AsyncIterator[str]:
@@ -50,13 +50,13 @@ class ReplyStream:
 
     @property
     def reply(self) -> Reply:
-        """Once the stream has ended; raises what its turn raised."""
+        """The Reply, once the stream has ended. Raises what the turn raised, and BadInput before the end."""
         if self._turn is None or not self._turn.done() or self._turn.cancelled():
             raise BadInput("the reply is there once its stream has been read to the end")
         return self._turn.result()
 
     async def aclose(self) -> None:
-        """Stop a turn that nobody reads any more."""
+        """Cancel the turn if it is still running."""
         if self._turn is not None and not self._turn.done():
             self._turn.cancel()
             await asyncio.gather(self._turn, return_exceptions=True)

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from agent.errors import BadInput
-from agent.models import ChosenModel
+from agent.models.choose import ChosenModel
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.turn.jobs import (
@@ -25,7 +25,7 @@ from agent.turn.jobs import (
     look_back_subject,
     store_memories_payload,
 )
-from agent.turn.loop import OnText, Thought, think
+from agent.turn.loop import AgentResult, OnText, run_agent
 from agent.turn.prompt import Budgets, Scene, build_messages_for_model, within_budgets
 from agent.types import MAX_MESSAGE, Incoming, Reply, writable
 from memory.aliases import linked
@@ -103,20 +103,20 @@ async def take_turn(
         trace.heard(heard.message_id)
         scene, shown = await set_the_scene(house, heard)
         turn = _at_hand(house, heard, scene, shown)
-        thought = await think(
+        result = await run_agent(
             house.model, house.settings, build_messages_for_model(scene), turn, on_text, house.tools
         )
-        message_id, work = await answer(house, heard, thought, turn.recalled, ours=settle, trace=trace.id)
+        message_id, work = await answer(house, heard, result, turn.recalled, ours=settle, trace=trace.id)
         kept = [decision for id in work if settle for decision in await house.worker.do(id)]
         reply = Reply(
-            message=thought.answer.message,
+            message=result.answer.message,
             memories=(*turn.decisions, *kept),
-            tools=thought.tools,
+            tools=result.tools,
             trace_id=trace.id,
             model=house.model.name,
-            calls=thought.calls,
+            calls=result.calls,
             message_id=message_id,
-            usage=thought.usage,
+            usage=result.usage,
         )
         trace.answered(reply)
     house.worker.wake()
@@ -262,7 +262,7 @@ async def _documents(house: House, incoming: Incoming) -> tuple[str, frozenset[s
 async def answer(
     house: House,
     heard: Heard,
-    thought: Thought,
+    result: AgentResult,
     recalled: Sequence[Hit],
     *,
     ours: bool = False,
@@ -278,12 +278,12 @@ async def answer(
         conversation_id=incoming.conversation_id,
         role="assistant",
         author="hachi",
-        text=thought.answer.message,
+        text=result.answer.message,
         sent_at=now,
     )
     left: list[tuple[str, dict[str, Any], str | None]] = []
-    if thought.answer.memories or linked(incoming.text, incoming.speaker):
-        payload = store_memories_payload(thought.answer.memories, incoming, heard.message_id, recalled)
+    if result.answer.memories or linked(incoming.text, incoming.speaker):
+        payload = store_memories_payload(result.answer.memories, incoming, heard.message_id, recalled)
         left.append((STORE_MEMORIES, payload | {"trace": trace}, None))
     if house.settings.look_back != "off":
         left.append((LOOK_BACK, look_back_payload(incoming) | {"trace": trace}, look_back_subject(incoming)))

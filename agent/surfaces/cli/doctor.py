@@ -141,7 +141,7 @@ async def _models(settings: "Settings") -> str:
     name = settings.chosen_model
     import openai
 
-    from agent.models import explain
+    from agent.models.failures import model_error
 
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
     async with openai.AsyncOpenAI(api_key=key, base_url=settings.openai_base_url, max_retries=0) as client:
@@ -150,7 +150,7 @@ async def _models(settings: "Settings") -> str:
         except openai.NotFoundError:
             return f"{name}; the server answers, but has no list of models"
         except openai.OpenAIError as error:
-            raise explain(error, settings) or error from error
+            raise model_error(error, settings) or error from error
     return name if name in known else f"{name}; the server answers, but does not list this model"
 
 

@@ -6,14 +6,14 @@ from agent.companion import Companion
 
 async def do_chore(pet: Companion, task: str) -> str:
     """The model's answer as it wrote it. Raises ModelError."""
-    from agent.asking import ask
-    from agent.models import explain
+    from agent.models.ask import ask
+    from agent.models.failures import model_error
 
     house = (await pet.runtime()).turn
     try:
         return await ask(house.model, "chore", task)
     except Exception as error:
-        fault = explain(error, pet.settings)
+        fault = model_error(error, pet.settings)
         if fault is None:
             raise
         raise fault from error

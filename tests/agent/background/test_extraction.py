@@ -22,7 +22,7 @@ from agent.background.extraction import (
     findings_in,
     question_of,
 )
-from agent.models import given_model
+from agent.models.choose import given_model
 from agent.turn.budget import Budget
 from memory.audience import PRIVATE
 from memory.people.profile import Preferences, Profile, UserContext

@@ -16,11 +16,11 @@ from openai.types.responses import Response, ResponseCompletedEvent, ResponseOut
 from scripted_server import Call, Fail, Refuse, Say, ScriptedServer, answer
 
 from agent import Companion, Incoming
-from agent.models import keep_traces_here
-from agent.output.answer import FALLBACK
+from agent.models.choose import keep_traces_here
 from agent.tracing.trace import Usage
 from agent.turn import loop
 from agent.turn.model_run import SCHEMA
+from agent.turn.output.answer import FALLBACK
 from agent.turn.turn import take_turn
 from memory.errors import IndexUnavailable, StoreUnavailable
 from prompts import read

@@ -10,7 +10,7 @@ from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
 from agent import Companion, Incoming, Place
 from agent.errors import BadInput, ModelUnavailable
-from agent.output.answer import FALLBACK
+from agent.turn.output.answer import FALLBACK
 from agent.turn.turn import hear, set_the_scene
 from agent.types import MAX_MESSAGE
 from prompts import read

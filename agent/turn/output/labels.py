@@ -2,7 +2,7 @@
 
 import re
 
-from agent.output.json_repair import Fields, read_object, unescape
+from agent.models.json_repair import Fields, read_object, unescape
 
 _MESSAGE = re.compile(
     r"[\s#>*_-]{0,9}(message|reply|response|answer)(?:[*_ \t]{0,4}[:：][*_]{0,3}[ \t]*|[*_]{0,3}[ \t]*\n)",

@@ -10,8 +10,8 @@ from agents.testing import ScriptedModel, assistant_message
 from scripted_server import Say, ScriptedServer
 
 from agent import Companion
-from agent.models import given_model
-from agent.reranker import LONGEST, SHOWN, ModelReranker
+from agent.models.choose import given_model
+from agent.models.rerank import LONGEST, SHOWN, ModelReranker
 from memory.documents import Candidate
 
 OpenPet = Callable[..., Awaitable[Companion]]

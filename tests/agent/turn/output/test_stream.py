@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.output.answer import FALLBACK
-from agent.output.stream import CERTAIN, PATIENCE, MessageStream
+from agent.turn.output.answer import FALLBACK
+from agent.turn.output.stream import CERTAIN, PATIENCE, MessageStream
 
 LONG = "The ferry leaves at nine and the market opens at ten, so there is time for a coffee by the harbour. "
 

@@ -9,8 +9,8 @@ from agents.testing import ScriptedModel, assistant_message
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
 from agent import Companion
-from agent.judge import ModelJudge
-from agent.models import given_model
+from agent.models.choose import given_model
+from agent.models.judge import ModelJudge
 from memory.judging import Doubt
 
 OpenPet = Callable[..., Awaitable[Companion]]

@@ -1,22 +1,25 @@
-"""A model as the one who says which passages of documents are worth reading."""
+"""Reranks passages of documents with a model."""
 
 from collections.abc import Sequence
 
-from agent.asking import ask
-from agent.models import ChosenModel
-from agent.output.json_repair import object_with
+from agent.models.ask import ask
+from agent.models.choose import ChosenModel
+from agent.models.json_repair import object_with
 from memory.documents import Candidate
 from prompts import render
 
 SHOWN = 20
-"""Candidates that the model is shown: the best by the fused order, in which they come …"""
+"""Candidates shown to the model: the first ones, which are the best of the fused order."""
 LONGEST = 1_200
-"""… and so many characters of each."""
+"""Characters shown of each candidate."""
 
 
 class ModelReranker:
-    """A `memory.documents.Reranker`: one model call for a look-up. Raises ValueError where the answer cannot
-    be read, and what the model's library raises; the search then goes by the fused order."""
+    """A `memory.documents.Reranker`: one model call a search.
+
+    Raises ValueError if the answer is unreadable, and what the model's library raises; the search then keeps
+    the fused order.
+    """
 
     def __init__(self, chosen: ChosenModel) -> None:
         self._chosen = chosen

@@ -7,11 +7,11 @@ clear that no envelope follows. Everything else is held back, and comes with the
 import re
 from collections.abc import Callable
 
-from agent.output.answer import Answer, parse_answer
-from agent.output.cleaning import EDGES, OPENING_TOKENS, THOUGHT_CLOSES, THOUGHT_OPENS, announces
-from agent.output.envelope import CALL_NAMES, MESSAGES
-from agent.output.json_repair import CLOSERS, NEXT_KEY, READ_KEY, closes_field, unescape
-from agent.output.memories import name_of
+from agent.models.json_repair import CLOSERS, NEXT_KEY, READ_KEY, closes_field, unescape
+from agent.turn.output.answer import Answer, parse_answer
+from agent.turn.output.cleaning import EDGES, OPENING_TOKENS, THOUGHT_CLOSES, THOUGHT_OPENS, announces
+from agent.turn.output.envelope import CALL_NAMES, MESSAGES
+from agent.turn.output.memories import name_of
 from memory.text import readable
 
 CERTAIN = 120

@@ -1,17 +1,19 @@
-"""Asking a model one thing, outside the conversation: no tools, no history, one call."""
+"""Asks a model one question outside the conversation: one call, no tools, no history."""
 
 from typing import Any
 
 from agents import Agent, AgentOutputSchemaBase, RunConfig, Runner
 
-from agent.models import ChosenModel
+from agent.models.choose import ChosenModel
 from agent.tracing.model_call import recorded_call
 
 
 async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, Any] | None = None) -> str:
-    """The model's answer as it wrote it. With `schema` the form is asked for where the server bears it; it is
-    not enforced. Raises what the model's library raises."""
-    form = AskedFor(name, schema) if schema and chosen.structured == "schema" else None
+    """The model's answer, verbatim. `schema` is requested where the server supports it, and not enforced.
+
+    Raises what the model's library raises.
+    """
+    form = RequestedSchema(name, schema) if schema and chosen.structured == "schema" else None
     agent = Agent[None](name=name, model_settings=chosen.settings, output_type=form)
     config = RunConfig(model=chosen.model, tracing_disabled=True)
     with recorded_call(chosen.name, None, question, [], chosen.settings) as call:
@@ -20,9 +22,11 @@ async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, A
     return str(result.final_output)
 
 
-class AskedFor(AgentOutputSchemaBase):
-    """Asks a model for a form and takes whatever comes: the SDK's own reading is strict, and ends the run
-    where a model writes a fence around its JSON."""
+class RequestedSchema(AgentOutputSchemaBase):
+    """Requests a JSON schema and accepts any output.
+
+    The SDK's own schemas are strict: they end the run when a model puts a fence around its JSON.
+    """
 
     def __init__(self, name: str, schema: dict[str, Any]) -> None:
         self._name = name

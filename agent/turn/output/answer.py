@@ -12,7 +12,8 @@ from typing import Any, get_args
 
 from pydantic_core import from_json
 
-from agent.output.cleaning import (
+from agent.models.json_repair import CutText, Found, objects_in, read_object, unescape
+from agent.turn.output.cleaning import (
     TURN_ENDS,
     announces,
     first_turn,
@@ -22,10 +23,9 @@ from agent.output.cleaning import (
     unfenced,
     without_thoughts,
 )
-from agent.output.envelope import Envelope, envelope_in, is_call, sentences_in
-from agent.output.json_repair import CutText, Found, objects_in, read_object, unescape
-from agent.output.labels import labelled_fields
-from agent.output.memories import drafts_in
+from agent.turn.output.envelope import Envelope, envelope_in, is_call, sentences_in
+from agent.turn.output.labels import labelled_fields
+from agent.turn.output.memories import drafts_in
 from memory.records import Draft, MemoryType
 from memory.text import readable
 

@@ -14,7 +14,8 @@ from scripted_server import Call, Drop, Fail, Hang, Raw, ScriptedServer, answer
 
 from agent import Companion, Settings
 from agent.errors import ModelError, ModelRejected, ModelUnavailable, SettingsError
-from agent.models import LONGEST_WAIT, choose_model, explain, given_model
+from agent.models.choose import LONGEST_WAIT, choose_model, given_model
+from agent.models.failures import model_error
 
 PetAt = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -204,7 +205,7 @@ async def test_a_fault_in_the_middle_of_a_turn_keeps_what_was_remembered(
 def test_a_password_in_the_address_is_not_shown() -> None:
     settings = Settings(openai_base_url="http://ana:pa55@127.0.0.1:1/v1", model="tiny")
 
-    fault = explain(openai.APIConnectionError(request=httpx2.Request("POST", "http://x")), settings)
+    fault = model_error(openai.APIConnectionError(request=httpx2.Request("POST", "http://x")), settings)
 
     assert "http://127.0.0.1:1/v1" in str(fault)
     assert "pa55" not in str(fault)
@@ -220,7 +221,7 @@ def test_a_password_in_the_address_is_not_shown() -> None:
     ],
 )
 def test_faults_of_the_libraries_below_are_model_errors(error: Exception, kind: type[ModelError]) -> None:
-    fault = explain(error, Settings(openai_api_key=KEY))
+    fault = model_error(error, Settings(openai_api_key=KEY))
 
     assert isinstance(fault, kind)
     assert "OpenAI" in str(fault)
@@ -233,13 +234,13 @@ def test_a_server_without_a_key_is_quoted_as_it_is() -> None:
         "too long\nand more", response=httpx2.Response(400, request=request), body=None
     )
 
-    fault = explain(error, Settings(openai_base_url="http://127.0.0.1:1/v1", model="tiny"))
+    fault = model_error(error, Settings(openai_base_url="http://127.0.0.1:1/v1", model="tiny"))
 
     assert str(fault) == "http://127.0.0.1:1/v1 answered 400: too long"
 
 
 def test_what_is_no_fault_of_the_model_is_not_explained() -> None:
-    assert explain(KeyError("ours"), Settings()) is None
+    assert model_error(KeyError("ours"), Settings()) is None
 
 
 async def test_with_nothing_configured_the_stand_in_answers(open_pet: Any) -> None:

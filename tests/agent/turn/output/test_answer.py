@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.output.answer import ANSWER_SCHEMA, FALLBACK, FALLBACK_NOTED, Answer, parse_answer
-from agent.output.stream import MessageStream
+from agent.turn.output.answer import ANSWER_SCHEMA, FALLBACK, FALLBACK_NOTED, Answer, parse_answer
+from agent.turn.output.stream import MessageStream
 from memory.records import Draft
 
 TEA = Draft("Drinks green tea", ("tea",), "7d", "preference", 0.6)
@@ -433,7 +433,7 @@ def test_the_schema_is_strict():
 
 OUTPUTS = [
     json.loads(line)
-    for line in (Path(__file__).parents[2] / "data" / "model_outputs.jsonl").read_text("utf-8").splitlines()
+    for line in (Path(__file__).parents[3] / "data" / "model_outputs.jsonl").read_text("utf-8").splitlines()
 ]
 
 

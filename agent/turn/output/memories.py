@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import get_args
 
-from agent.output.cleaning import trimmed
-from agent.output.json_repair import CutText, Fields, objects_in
+from agent.models.json_repair import CutText, Fields, objects_in
+from agent.turn.output.cleaning import trimmed
 from memory.records import DEFAULT_IMPORTANCE, Draft, MemoryType
 from memory.text import readable
 

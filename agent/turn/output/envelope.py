@@ -6,7 +6,7 @@ Models rename its keys, wrap it in another object or in a function call, or enco
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from agent.output.memories import ATTRIBUTES, draft_in, first, named, value_in
+from agent.turn.output.memories import ATTRIBUTES, draft_in, first, named, value_in
 
 DEEPEST = 5
 """Wrappers that are looked through."""

@@ -1,12 +1,12 @@
-"""The judge: a model that decides, in one call for all doubts of a turn, whether a fact replaces another."""
+"""The judge: one model call decides, for all unclear pairs of a turn, which new facts replace old ones."""
 
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent.asking import ask
-from agent.models import ChosenModel
-from agent.output.json_repair import object_with
+from agent.models.ask import ask
+from agent.models.choose import ChosenModel
+from agent.models.json_repair import object_with
 from memory.judging import Doubt
 from memory.people.profile import one_line
 from prompts import render
@@ -15,7 +15,7 @@ log = logging.getLogger("hachi.judge")
 
 
 class ModelJudge:
-    """A `memory.judging.Judge`. What it does not rule on, or not readably, is kept as it is."""
+    """A `memory.judging.Judge`. Both facts are kept where its ruling is missing or unreadable."""
 
     def __init__(self, chosen: ChosenModel) -> None:
         self._chosen = chosen
@@ -31,7 +31,7 @@ class ModelJudge:
 
 
 def written_pairs(doubts: Sequence[Doubt]) -> str:
-    """The pairs as a model is shown them, numbered from 1."""
+    """The pairs as the prompt shows them, numbered from 1."""
     return "\n\n".join(_pair(number, doubt) for number, doubt in enumerate(doubts, 1))
 
 
@@ -44,8 +44,7 @@ def _pair(number: int, doubt: Doubt) -> str:
 
 
 def pairs_to_replace(answer: Mapping[str, Any]) -> set[int]:
-    """The numbers of the pairs that are ruled "replace" in a model's ``{"rulings": […]}``; what cannot be
-    read rules nothing."""
+    """The numbers of the pairs ruled "replace" in ``{"rulings": […]}``; malformed rulings are ignored."""
     rulings = answer.get("rulings")
     return {
         int(ruling["pair"])

@@ -1,0 +1,1 @@
+"""Language models: choosing one, asking it one question, and the questions memory asks (judge, rerank)."""

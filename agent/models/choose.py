@@ -1,0 +1,105 @@
+"""Chooses the language model that answers, as the settings ask."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import openai
+from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings
+from agents.models.interface import Model
+from agents.retry import RetryPolicyContext
+from agents.tracing import set_trace_provider
+from agents.tracing import setup as tracing_setup
+from agents.tracing.provider import DefaultTraceProvider
+
+from agent.models.failures import WORTH_RETRYING
+from agent.offline.model import OfflineModel
+from agent.settings import Settings
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+LONGEST_WAIT = 20.0
+"""Seconds. If a server asks for more in Retry-After, the call fails: a person waits for the reply."""
+
+
+@dataclass(frozen=True)
+class ChosenModel:
+    name: str
+    model: Model
+    structured: str
+    """`schema`, `object` or `none`: see `Settings.structured`."""
+    settings: ModelSettings
+    client: openai.AsyncOpenAI | None = None
+
+    async def close(self) -> None:
+        if self.client is not None:
+            await self.client.close()
+
+
+def keep_traces_here() -> None:
+    """Install a trace provider that exports nothing, unless the program has set its own.
+
+    The SDK's default provider, created with the first span, exports to OpenAI.
+    """
+    if tracing_setup.GLOBAL_TRACE_PROVIDER is None:
+        set_trace_provider(DefaultTraceProvider())
+
+
+def given_model(model: Model) -> ChosenModel:
+    """A model object that the caller provides."""
+    keep_traces_here()
+    return ChosenModel(type(model).__name__, model, "none", ModelSettings(store=False))
+
+
+def choose_model(settings: Settings, http: "httpx2.AsyncClient | None" = None) -> ChosenModel:
+    """The model the settings name. `http` replaces the HTTP client, so that a test can answer."""
+    keep_traces_here()
+    retry = ModelRetrySettings(
+        max_retries=settings.model_retries,
+        backoff=ModelRetryBackoffSettings(initial_delay=0.5, max_delay=8.0, multiplier=2.0, jitter=True),
+        policy=_worth_retrying,
+    )
+    if settings.offline:
+        return ChosenModel("offline", OfflineModel(), "none", ModelSettings())
+    name = settings.chosen_model
+    calls = ModelSettings(
+        store=False,  # nothing may depend on what a provider keeps
+        include_usage=True,
+        timeout=settings.model_timeout,
+        retry=retry,
+        extra_args=_json_object_format(settings),
+    )
+    client = openai.AsyncOpenAI(
+        # A local server needs no key, but the client requires a string.
+        api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none",
+        base_url=settings.openai_base_url,
+        max_retries=0,  # the runner retries; both would multiply
+        http_client=http,
+    )
+    model: Model
+    if settings.chosen_api == "responses":
+        from agents import OpenAIResponsesModel
+
+        model = OpenAIResponsesModel(name, client)
+    else:
+        from agents import OpenAIChatCompletionsModel
+
+        model = OpenAIChatCompletionsModel(name, client)
+    return ChosenModel(name, model, settings.chosen_structured, calls, client)
+
+
+def _worth_retrying(context: RetryPolicyContext) -> bool:
+    """Whether to retry a failed call. Timeouts are not retried: the person has waited long enough."""
+    fault = context.normalized
+    if fault.retry_after is not None and fault.retry_after > LONGEST_WAIT:
+        return False
+    return fault.is_network_error or fault.status_code in WORTH_RETRYING
+
+
+def _json_object_format(settings: Settings) -> dict[str, Any] | None:
+    """The request field for "any JSON object"; the SDK can only ask for a schema."""
+    if settings.chosen_structured != "object":
+        return None
+    form = {"type": "json_object"}
+    return {"text": {"format": form}} if settings.chosen_api == "responses" else {"response_format": form}

@@ -1,0 +1,63 @@
+"""Explains why a model call failed, to the person who set up the model."""
+
+from urllib.parse import urlsplit, urlunsplit
+
+import openai
+from agents.exceptions import AgentsException, ModelTimeoutError
+
+from agent.errors import ModelError, ModelRejected, ModelUnavailable
+from agent.settings import Settings
+
+WORTH_RETRYING = frozenset({408, 429, 500, 502, 503, 504})
+"""HTTP statuses that may pass."""
+
+
+class KnownFailure(AgentsException):
+    """A failure whose ModelError is known beforehand, as in a replay."""
+
+    error: ModelError
+
+
+def model_error(error: Exception, settings: Settings) -> ModelError | None:
+    """The ModelError that says what to do about a failed run; None if the model is not to blame."""
+    if isinstance(error, KnownFailure):
+        return error.error
+    where = _server(settings)
+    if isinstance(error, ModelTimeoutError | openai.APITimeoutError):
+        return ModelUnavailable(
+            f"the model at {where} did not answer within {settings.model_timeout:g} s (HACHI_MODEL_TIMEOUT)"
+        )
+    if isinstance(error, openai.APIConnectionError):
+        return ModelUnavailable(f"the model server at {where} cannot be reached; is it running?")
+    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+        return ModelRejected(f"{where} refused the key; check OPENAI_API_KEY")
+    if isinstance(error, openai.NotFoundError):
+        return ModelRejected(
+            f"{where} has no model {settings.chosen_model!r} for the {settings.chosen_api} API; "
+            "check HACHI_MODEL and HACHI_API"
+        )
+    if isinstance(error, openai.RateLimitError):
+        return ModelUnavailable(f"{where} says that too much was asked (429); try again later")
+    if isinstance(error, openai.APIStatusError):
+        passing = error.status_code >= 500 or error.status_code in WORTH_RETRYING
+        kind = ModelUnavailable if passing else ModelRejected
+        said = error.message.removeprefix(f"Error code: {error.status_code} - ")
+        return kind(f"{where} answered {error.status_code}: {_first_line(said, settings)}")
+    if isinstance(error, openai.OpenAIError | AgentsException):
+        return ModelUnavailable(f"the model at {where} failed: {_first_line(str(error), settings)}")
+    return None
+
+
+def _server(settings: Settings) -> str:
+    """The name of the server, without the password its URL may contain."""
+    if settings.openai_base_url is None:
+        return "OpenAI"
+    url = urlsplit(settings.openai_base_url)
+    return urlunsplit(url._replace(netloc=url.netloc.rpartition("@")[2]))
+
+
+def _first_line(text: str, settings: Settings) -> str:
+    """The first line of the server's message, at most 300 characters, without the key some servers repeat."""
+    if settings.openai_api_key:
+        text = text.replace(settings.openai_api_key.get_secret_value(), "…")
+    return (text.strip().splitlines() or ["no reason given"])[0][:300]
