@@ -37,17 +37,16 @@ from memory.erasure.cleanup import Limits, Tidying
 from memory.erasure.person import Erasure
 from memory.erasure.removal import Removal
 from memory.errors import IndexUnavailable, StoreUnavailable
-from memory.history import History
+from memory.facts.history import History
+from memory.facts.similar import Doubt, SimilarFacts
+from memory.facts.writer import FactWriter
 from memory.index import Index, fingerprint_of
 from memory.index.embedders import Embedder, open_embedder
 from memory.index.lazy import LateIndex
 from memory.index.sync import Indexing
-from memory.judging import Doubt
-from memory.likeness import Likeness
 from memory.people.places import Places
 from memory.people.profile_store import UserContexts
 from memory.people.tasks import Tasks
-from memory.remember import Remembering
 from memory.search.recall import Recall
 from memory.sql.deliveries import Deliveries
 from memory.sql.engine import Database
@@ -155,8 +154,8 @@ class Components:
     recorder: Recorder
     sync: Indexing
     recall: Recall
-    similar: Likeness
-    writer: Remembering
+    similar: SimilarFacts
+    writer: FactWriter
     documents: DocumentLibrary
     removal: Removal
 
@@ -243,7 +242,7 @@ def _components(
     conversations = Conversations(database)
     sync = Indexing(store, transcript, index, embedder, clock, conversations)
     judge = partial(_judge, models) if settings.judge and models.has_upkeep else None
-    similar = Likeness(database, store, index, embedder, judge)
+    similar = SimilarFacts(database, store, index, embedder, judge)
     if models.consolidates:  # the consolidation rules on what is said in a turn
         similar.judged = frozenset({"note"})
     traces = Traces(traces_database or database, database if traces_database else None)
@@ -268,7 +267,7 @@ def _components(
             store, transcript, index, embedder, sync, clock, conversations, _days(settings.half_life_days)
         ),
         similar=similar,
-        writer=Remembering(database, store, similar, sync, clock, settings.importance_floor),
+        writer=FactWriter(database, store, similar, sync, clock, settings.importance_floor),
         documents=DocumentLibrary(database, documents_index, embedder, clock, _reranker(settings, models)),
         removal=Removal(database, store, index, queue, clock),
     )
@@ -341,8 +340,8 @@ async def open_runtime(c: Components) -> Runtime:
         store=c.store,
         tasks=c.tasks,
         queue=c.queue,
-        remembering=c.writer,
-        likeness=c.similar,
+        writer=c.writer,
+        similar=c.similar,
         clock=c.clock,
         model=await c.models.upkeep() if c.models.consolidates else None,
         judging=settings.judge,
@@ -365,7 +364,7 @@ async def open_runtime(c: Components) -> Runtime:
         tasks=c.tasks,
         queue=c.queue,
         recall=c.recall,
-        remembering=c.writer,
+        writer=c.writer,
         worker=worker,
         budgets=Budgets(
             settings.context_budget,

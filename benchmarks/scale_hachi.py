@@ -29,7 +29,7 @@ from sqlalchemy import insert
 
 from agent import Companion, Settings
 from memory.audience import user_key
-from memory.compare import content_key
+from memory.facts.compare import content_key
 from memory.sql.tables import memories, memory_aliases, memory_owners
 
 WARM_UP = 50

@@ -117,7 +117,7 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
             shown=frozenset(),
             clock=pet.clock,
             recall=pet.components.recall,
-            remembering=pet.components.writer,
+            writer=pet.components.writer,
             tasks=pet.services.tasks,
             knowledge=pet.components.documents,
         )

@@ -19,11 +19,13 @@ async def main(home: Path) -> None:
     global now
     settings = Settings.load(home=home)
     async with Companion.open(settings, clock=lambda: now, upkeep=False) as pet:
-        print((await pet.respond("I live in Paris", user="mickael")).message)
+        reply = await pet.respond("I live in Paris", user="mickael")
+        print(reply.message)
         print((await pet.respond("where do I live?", user="mickael")).message)
 
         now += timedelta(days=30)
-        moved = await pet.remember("Mickael moved to Lyon", user="mickael", subjects=["mickael"])
+        [home] = reply.memories
+        moved = await pet.remember("Mickael moved to Lyon", user="mickael", replaces=home.id)
         await pet.remember("Mickael's train leaves at 9:15", user="mickael", ttl="1d")
         print(f"{moved.action}: {moved.content} ({moved.reason})")
 

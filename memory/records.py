@@ -20,7 +20,7 @@ class Draft:
     content: str
     subjects: tuple[str, ...] = ()
     ttl: str | None = None
-    """How long it holds, in readable form (``7d``); None is for ever. Read by `memory.ttl`."""
+    """How long it holds, in readable form (``7d``); None is for ever. Read by `memory.facts.ttl`."""
     type: MemoryType = "fact"
     importance: float = DEFAULT_IMPORTANCE
     """0.0 to 1.0."""

@@ -15,7 +15,7 @@ README = (HERE / "README.md").read_text(encoding="utf-8")
 SAYS = {
     "hello": [
         r"You live in Paris\.",
-        r"replace: Mickael moved to Lyon \(.*moved to.*\)",
+        r"replace: Mickael moved to Lyon \(corrected on purpose\)",
         r"private: 2, in a channel: 0",
         r"expired: \[\"Mickael's train leaves at 9:15\"\]",
         r"left: \[\]",

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
 from memory.audience import Audience, Place
-from memory.case import Origin
 from memory.documents import DocumentLibrary
+from memory.facts.candidate import Provenance
+from memory.facts.writer import FactWriter
 from memory.people.tasks import Tasks
 from memory.records import Decision, Hit
-from memory.remember import Remembering
 from memory.search.recall import Recall
 
 
@@ -25,7 +25,7 @@ class TurnContext:
     """Ids of the messages that the model has before its eyes: no search brings them again."""
     clock: Callable[[], datetime]
     recall: Recall
-    remembering: Remembering
+    writer: FactWriter
     tasks: Tasks
     knowledge: DocumentLibrary
     knowledge_characters: int = 4_000
@@ -39,9 +39,9 @@ class TurnContext:
     def audience(self) -> Audience:
         return Audience.of(self.user, self.place)
 
-    def origin(self) -> Origin:
+    def origin(self) -> Provenance:
         assert self.user is not None, "an anonymous turn writes no memory"
-        return Origin(
+        return Provenance(
             user=self.user,
             place=self.place,
             said_at=self.clock(),

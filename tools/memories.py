@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from memory.facts.ttl import read_ttl
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType, Task
-from memory.ttl import read_ttl
 from memory.zones import in_zone
 from tools.context import TurnContext
 from tools.failures import ToolFailed
@@ -98,7 +98,7 @@ async def remember(
     if replaces is not None:
         replaces = (await turn.recall.memory(replaces, turn.audience)).id
     draft = Draft(content, subjects, ttl, type, importance, replaces)
-    [decision] = await turn.remembering.remember([draft], turn.origin())
+    [decision] = await turn.writer.remember([draft], turn.origin())
     turn.decisions.append(decision)
     answer = _decided(decision)
     if not read_ttl(ttl).understood:

@@ -29,11 +29,13 @@ from agent.turn.budget import Budget
 from agent.turn.jobs import LOOK_BACK, STORE_MEMORIES
 from agent.turn.user_snippet import fitting
 from memory.audience import Audience, Place
-from memory.case import Origin
 from memory.conversations.summaries import Conversations, owner_of
 from memory.errors import NotFound
+from memory.facts.candidate import Provenance
+from memory.facts.similar import SimilarFacts
+from memory.facts.ttl import describe
+from memory.facts.writer import FactWriter
 from memory.index import bm25 as words
-from memory.likeness import Likeness
 from memory.people.profile import (
     MEMORY_SUMMARY,
     Entry,
@@ -46,7 +48,6 @@ from memory.people.profile import (
 from memory.people.profile_store import UserContexts
 from memory.people.tasks import Tasks
 from memory.records import Decision, Draft, Memory, Message
-from memory.remember import Remembering
 from memory.search.core_facts import foremost, get_relevant_memories
 from memory.spans import note, span
 from memory.sql.engine import Database
@@ -54,7 +55,6 @@ from memory.sql.jobs import Work, WorkQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Line, missing
 from memory.sql.tables import memories
-from memory.ttl import describe
 
 log = logging.getLogger("hachi.upkeep")
 
@@ -84,8 +84,8 @@ class Upkeep:
     store: MemoryStore
     tasks: Tasks
     queue: WorkQueue
-    remembering: Remembering
-    likeness: Likeness
+    writer: FactWriter
+    similar: SimilarFacts
     clock: Callable[[], datetime]
     model: ChosenModel | None
     """None: a plain digest."""
@@ -269,7 +269,7 @@ async def store_fact_memory(
 ) -> list[Decision]:
     """One fact, by the same path as every other memory; `said` are the texts of messages by their ids. One
     that was only to take another's place is let go where it has been taken away meanwhile."""
-    origin = Origin(
+    origin = Provenance(
         user=user,
         said_at=datetime.fromisoformat(fact["said_at"]),
         place=place,
@@ -281,7 +281,7 @@ async def store_fact_memory(
     if kept and not await upkeep.store.by_ids([kept], origin.audience, upkeep.clock()):
         return []
     draft = Draft(**fact["draft"] | {"subjects": tuple(fact["draft"]["subjects"])})
-    return await upkeep.remembering.remember([draft], origin)
+    return await upkeep.writer.remember([draft], origin)
 
 
 async def _store_task(
@@ -373,7 +373,7 @@ def _words(text: str) -> frozenset[int]:
 async def _doubts(upkeep: Upkeep, noted: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
     if upkeep.model is None or not upkeep.judging or not noted:
         return []
-    return (await upkeep.likeness.doubts_about(noted, upkeep.clock()))[:MOST_DOUBTS]
+    return (await upkeep.similar.doubts_about(noted, upkeep.clock()))[:MOST_DOUBTS]
 
 
 async def _too_much(

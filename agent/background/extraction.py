@@ -28,7 +28,7 @@ from agent.turn.user_snippet import (
     serialize_user_context_snippet,
 )
 from memory.audience import Place
-from memory.judging import Doubt
+from memory.facts.similar import Doubt
 from memory.people.profile import MemoryUpdates, UserContext
 from memory.records import Memory, Message
 from prompts import read, render

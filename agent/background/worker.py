@@ -21,10 +21,10 @@ from agent.tracing.recorder import Recorder
 from agent.turn.jobs import LOOK_BACK, STORE_MEMORIES, read_store_memories
 from memory.erasure.removal import UNINDEX
 from memory.errors import MemoryFault
+from memory.facts.writer import FactWriter
 from memory.index import Index
 from memory.index.sync import Indexing
 from memory.records import Decision
-from memory.remember import Remembering
 from memory.search.recall import Recall
 from memory.spans import unrecorded
 from memory.sql.jobs import Work, WorkQueue
@@ -46,7 +46,7 @@ class Aftercare:
     def __init__(
         self,
         queue: WorkQueue,
-        remembering: Remembering,
+        writer: FactWriter,
         upkeep: Upkeep,
         indexing: Indexing,
         recall: Recall,
@@ -56,7 +56,7 @@ class Aftercare:
     ) -> None:
         self._recorder = recorder
         self._queue = queue
-        self._remembering = remembering
+        self._writer = writer
         self._upkeep = upkeep
         self._indexing = indexing
         self._recall = recall
@@ -190,8 +190,8 @@ class Aftercare:
         """What was decided; None where somebody else will have done it."""
         if piece.kind == STORE_MEMORIES:
             drafts, origin = read_store_memories(piece)
-            decisions = await self._remembering.remember(drafts, origin)
-            return decisions + await self._remembering.note_names(origin, piece.payload["speaker"])
+            decisions = await self._writer.remember(drafts, origin)
+            return decisions + await self._writer.note_names(origin, piece.payload["speaker"])
         if piece.kind == LOOK_BACK:
             return await self._look_back(piece)
         if piece.kind == APPLY_UPDATES:

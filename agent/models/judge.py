@@ -7,7 +7,7 @@ from typing import Any
 from agent.models.ask import ask
 from agent.models.choose import ChosenModel
 from agent.models.json_repair import object_with
-from memory.judging import Doubt
+from memory.facts.similar import Doubt
 from memory.people.profile import one_line
 from prompts import render
 
@@ -15,7 +15,7 @@ log = logging.getLogger("hachi.judge")
 
 
 class ModelJudge:
-    """A `memory.judging.Judge`. Both facts are kept where its ruling is missing or unreadable."""
+    """A `memory.facts.similar.Judge`. Both facts are kept where its ruling is missing or unreadable."""
 
     def __init__(self, chosen: ChosenModel) -> None:
         self._chosen = chosen

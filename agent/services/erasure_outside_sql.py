@@ -19,12 +19,12 @@ from typing import Any
 from agent.tracing.recorder import Recorder
 from agent.tracing.store import TraceFilter, Traces
 from agent.turn.jobs import read_store_memories
-from memory.case import Case
 from memory.erasure.person import SHORTEST_SOUGHT
 from memory.erasure.receipt import Beside, Gone
 from memory.errors import StoreUnavailable
+from memory.facts.candidate import CandidateFact
+from memory.facts.similar import SimilarFacts
 from memory.index.embedders import Embedder
-from memory.likeness import Likeness
 from memory.sql.jobs import Work
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
@@ -41,7 +41,7 @@ class ErasureOutsideSql:
     transcript: Transcript
     store: MemoryStore
     embedder: Embedder
-    similar: Likeness
+    similar: SimilarFacts
     clock: Callable[[], datetime]
 
     def steps(self, places: Collection[str]) -> tuple[Beside, ...]:
@@ -83,7 +83,9 @@ class ErasureOutsideSql:
             return None
         drafts, origin = read_store_memories(Work("", kind, user, payload, 0))
         lost = replace(origin, recalled=tuple(hit for hit in origin.recalled if hit.id in ids))
-        echoes = [bool(self.similar.echoed(Case(draft, lost, None, self.clock()))) for draft in drafts]
+        echoes = [
+            bool(self.similar.echoed(CandidateFact(draft, lost, None, self.clock()))) for draft in drafts
+        ]
         kept = [draft for draft, echo in zip(payload["drafts"], echoes, strict=True) if not echo]
         recalled = [hit for hit in payload["recalled"] if hit["id"] not in ids]
         return payload | {"drafts": kept, "recalled": recalled}

@@ -8,16 +8,16 @@ from typing import Any
 from agent.services.arguments import audience_of, place_of, tags_of, user_named
 from agent.services.erasure import ErasureService
 from memory.audience import PRIVATE, Place, user_key
-from memory.case import Origin
 from memory.erasure.removal import Removal
 from memory.errors import NotFound
-from memory.history import History
+from memory.facts.candidate import Provenance
+from memory.facts.history import History
+from memory.facts.ttl import describe
+from memory.facts.writer import FactWriter
 from memory.index.sync import Indexing
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType, MemoryUpdate
-from memory.remember import Remembering
 from memory.search.recall import Recall
 from memory.sql.memories import MemoryStore, tellers
-from memory.ttl import describe
 
 Where = Place | str | None
 """A place, its written form, or None for a private conversation."""
@@ -27,7 +27,7 @@ Where = Place | str | None
 class MemoryService:
     store: MemoryStore
     recall: Recall
-    writer: Remembering
+    writer: FactWriter
     removal: Removal
     past: History
     sync: Indexing
@@ -59,7 +59,7 @@ class MemoryService:
     ) -> Decision:
         await self.erasure.finished(user_named(user))
         draft = Draft(content, tags_of(subjects), ttl, type, importance, replaces)
-        origin = Origin(
+        origin = Provenance(
             user_named(user), said_at or self.clock(), place_of(place), source="note", everybody=everybody
         )
         [decision] = await self.writer.remember([draft], origin)

@@ -7,8 +7,8 @@ from typing import Any
 
 from agent.types import Incoming
 from memory.audience import Place
-from memory.case import Origin
 from memory.conversations.summaries import owner_of
+from memory.facts.candidate import Provenance
 from memory.records import Draft, Hit
 from memory.sql.jobs import Work
 
@@ -33,7 +33,7 @@ def store_memories_payload(
     }
 
 
-def read_store_memories(job: Work) -> tuple[list[Draft], Origin]:
+def read_store_memories(job: Work) -> tuple[list[Draft], Provenance]:
     """The inverse of `store_memories_payload`."""
     payload = job.payload
     said_at = datetime.fromisoformat(payload["said_at"])
@@ -41,7 +41,7 @@ def read_store_memories(job: Work) -> tuple[list[Draft], Origin]:
         Hit(hit["id"], hit["kind"], hit["content"], score=0.0, created_at=said_at)
         for hit in payload["recalled"]
     )
-    origin = Origin(
+    origin = Provenance(
         user=job.user_id,
         said_at=said_at,
         place=Place(tuple(payload["place"])),

@@ -28,16 +28,16 @@ from agent.turn.jobs import (
 from agent.turn.loop import AgentResult, OnText, run_agent
 from agent.turn.prompt import Budgets, Scene, build_messages_for_model, within_budgets
 from agent.types import MAX_MESSAGE, Incoming, Reply, writable
-from memory.aliases import linked
 from memory.conversations.summaries import Conversations, owner_of
 from memory.documents import DocumentLibrary
 from memory.documents.quote import quote_chunks
 from memory.errors import MemoryFault
+from memory.facts.aliases import linked
+from memory.facts.writer import FactWriter
 from memory.people.profile import UserContext
 from memory.people.profile_store import UserContexts
 from memory.people.tasks import Tasks
 from memory.records import Decision, Hit, Message
-from memory.remember import Remembering
 from memory.search.core_facts import foremost, get_relevant_memories
 from memory.search.recall import Recall
 from memory.spans import new_id, span
@@ -78,7 +78,7 @@ class House:
     tasks: Tasks
     queue: WorkQueue
     recall: Recall
-    remembering: Remembering
+    writer: FactWriter
     worker: Worker
     budgets: Budgets
     recorder: Recorder
@@ -133,7 +133,7 @@ def _at_hand(house: House, heard: "Heard", scene: Scene, shown: frozenset[str]) 
         shown=shown,
         clock=house.clock,
         recall=house.recall,
-        remembering=house.remembering,
+        writer=house.writer,
         tasks=house.tasks,
         knowledge=house.knowledge,
         knowledge_characters=house.budgets.knowledge.characters,

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from memory.compare.normalise import normalise
+from memory.facts.compare.normalise import normalise
 from memory.people.task_wording import bare_id
 from memory.records import Memory, Task, TaskStatus
 

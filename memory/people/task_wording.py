@@ -1,78 +1,45 @@
-"""Whether two wordings mean one task: "call the dentist" and "to call dentist!" do, "call Anna" and "call
-Ben" do not. Small words, case, accents, order and endings say little; a day, a number, a name or a "not" says
-much.
+"""Whether two wordings mean one task: "call the dentist" and "Call dentist!" do, "call Anna" and "call Ben"
+do not. Case, accents, punctuation, articles and a polite opening say nothing. Any other word does.
 """
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
-from memory.compare import Statement, compare, normalise
-from memory.compare.chunks import cut, emoji_of, parts_of
-from memory.compare.vocabulary import Vocabulary, vocabulary
-from memory.index.embedders import CAUTIOUS
+from memory.facts.compare.cues import negations
+from memory.facts.compare.normalise import normalise
+from memory.facts.compare.relation import added_words, opens_plainly
+from memory.facts.compare.words import Word, emoji_of, words_of
 
 _SHOWN = re.compile(r"\[?\s*(?:task\s+)?#?([^\]]*?)\s*\]?", re.IGNORECASE)
 _OPENING = re.compile(
-    r"^(?:(?:please|pls|to|todo|task|i (?:need|have|must|should)(?: to)?|remind me (?:to|about)|remember to"
-    r"|(?:do not|don['’]t) forget to|s['’]il (?:te|vous) plaît|stp|svp|rappelle[ -]moi (?:de|d['’])|penser à"
-    r"|il faut|(?:ne )?pas oublier (?:de|d['’])|je dois|בבקשה|תזכירי? לי|להזכיר לי|לא לשכוח|(?:אני )?צריכה?)"
+    r"^(?:(?:please|to|todo|task|i (?:need|have) to|remind me to|remember to|(?:do not|don['’]t) forget to"
+    r"|rappelle[ -]moi (?:de|d['’])|n['’]oublie pas (?:de|d['’])|penser à|תזכירי? לי|לא לשכוח)"
     r"(?:[\s:]+|(?<=['’])))+",
     re.IGNORECASE,
 )
-"""What a task may be asked for with, and says nothing of it."""
-_SMALL = frozenset(
-    """
-    a an the my our please pls just some and of & le la les l' un une du de des d' mon ma mes notre nos et
-    svp stp את ואת של שלי שלנו בבקשה
-    """.split()
-)
-_WHEN = frozenset("on in at by le à en ce ב".split())
-"""Small before a day, a month or a number."""
-_BINDING = {
-    word: word
-    for word in """
-    to for from with about against pour avec par contre chez vers sur à על עם אל בשביל לגבי
-    """.split()
-} | {"au": "à", "aux": "à"}
-"""Belong to the word after them: "call Ann about Ben" is not "call Ben about Ann"."""
-_TURNS = frozenset(
-    "off on out in up down back away over again not no never without pas plus sans לא אל בלי".split()
-)
-"""Added, they make another task of it."""
-_DENIES = frozenset("not no never without pas jamais sans לא אל בלי".split())
+"""What a task is asked for with, and says nothing of it."""
+_ARTICLES = frozenset("the a an le la les un une du de des את".split())
 _FINISHING = frozenset(
-    """
-    done finished completed complete it is was been have has had i i've we already now finally today yesterday
-    this that morning afternoon evening tonight task on in at by
-    fait faite fini finie termine terminee deja enfin aujourd'hui hier j' ai c' est tache ce cette matin soir
-    סיימתי עשיתי כבר היום אתמול זה הושלם בוצע הבוקר
-    """.split()
+    "i i've we ai c'est done finished finally already just today yesterday it is fait fini deja hier"
+    " סיימתי עשיתי כבר היום אתמול".split()
 )
 """Said of what is finished, and says nothing of which task it is."""
-_ENDINGS = ("s", "es", "ed", "d", "ing", "er", "r", "e", "ee", "es", "x")
+_ENDINGS = ("s", "es", "ed", "d", "ing", "er", "r", "e", "ee")
+_ELIDED = re.compile(r"^[^\W\d_]{1,2}'(?=\w)")
+_ACCENTS = re.compile("(?<=[a-zα-ω])[\u0300-\u036f]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class _Wording:
-    """What a description says, without case, accents, punctuation and small words."""
-
-    bound: tuple[str, ...]
-    """Its words, each with what binds it: call, ann, about ben."""
-    names: tuple[str, ...]
+    words: tuple[str, ...]
+    """Without case, accents, punctuation and articles."""
+    names: frozenset[str]
     """Those with a capital inside the sentence."""
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return tuple(word.rpartition(" ")[2] for word in self.bound)
 
     @property
     def text(self) -> str:
@@ -81,85 +48,35 @@ class _Wording:
 
 @lru_cache(maxsize=4096)
 def wording(text: str) -> _Wording:
-    chunks = cut(_OPENING.sub("", text.strip())) or cut(text)
-    telling = any(chunk.surface[0].islower() for chunk in chunks)  # Not Where All Begin So
-    parts = [
-        (part, telling and chunk.capital and at > 0)
-        for at, chunk in enumerate(chunks)
-        for part in _parts(chunk.low)
-    ]
-    bound: list[str] = []
-    binding = ""
-    for at, (part, capital) in enumerate(parts):
-        following = parts[at + 1][0] if at + 1 < len(parts) else ""
-        if (part in _SMALL and not capital) or (part in _WHEN and _is_when(following)):
-            continue
-        if part in _BINDING and following:
-            binding = _BINDING[part] + " "
-            continue
-        defined = at > 0 and parts[at - 1][0] in ("את", "ואת") and part[0] == "ה" and len(part) > 3
-        bound.append(binding + _fold(part[1:] if defined else _numbers().get(part, part)))
-        binding = ""
-    if len(bound) < 3:
-        bound += emoji_of(text)
-    names = tuple(_fold(part) for part, capital in parts if capital)
-    return _Wording(tuple(bound) or (normalise(text),), names)
+    told = [word for word in _asked_for(text) if word.key not in _ARTICLES]
+    sentence = any(not word.capital for word in told)  # Not Where All Begin So
+    names = frozenset(_plain(word) for word in told[1:] if word.capital and sentence)
+    words = [_plain(word) for word in told]
+    words += emoji_of(text) if len(words) < 3 else ()
+    return _Wording(tuple(words) or (normalise(text),), names)
 
 
-def _parts(low: str) -> Iterator[str]:
-    for part in _HYPHEN.split(low) if "-" in low else [low]:
-        yield from parts_of(part) if "'" in part and not part.endswith("'s") else [part]
+def _asked_for(text: str) -> Sequence[Word]:
+    return words_of(_OPENING.sub("", text.strip())) or words_of(text)
 
 
-def _fold(word: str) -> str:
-    """Without accents, where they are accents: in other scripts the marks are letters."""
-    if word.isascii():
-        return word
-    kept = ""
-    for letter in unicodedata.normalize("NFD", word):
-        if not (
-            unicodedata.combining(letter) and unicodedata.name(kept[-1:] or " ", "")[:5] in ("LATIN", "GREEK")
-        ):
-            kept += letter
-    return unicodedata.normalize("NFC", kept)
-
-
-@cache
-def _numbers() -> dict[str, str]:
-    return {word: digits for of in _spoken() for word, digits in of.numbers.items() if digits.isdigit()}
-
-
-@cache
-def _days() -> frozenset[str]:
-    return frozenset(word for of in _spoken() for word in (*of.months, *of.weekdays))
-
-
-def _spoken() -> list[Vocabulary]:
-    return [vocabulary(language) for language in ("english", "french", "hebrew")]
-
-
-def _is_when(word: str) -> bool:
-    return word[:1].isdecimal() or word in _days() or word in _numbers()
+def _plain(word: Word) -> str:
+    bare = unicodedata.normalize("NFD", _ELIDED.sub("", word.key))
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", bare))
 
 
 def same_words(one: str, other: str) -> bool:
-    """Whether two descriptions have the same words; names among them in the same order."""
-    a, b = wording(one), wording(other)
-    return sorted(a.bound) == sorted(b.bound) and _names_in_order(a, b)
-
-
-def _names_in_order(a: _Wording, b: _Wording) -> bool:
-    """ "Call Ann about Ben" is not "call Ben about Ann", in a language with other small words neither."""
-    return [name for name in a.names if name in b.names] == [name for name in b.names if name in a.names]
+    """Whether two descriptions have the same words in the same order, be it with the end put first: "on
+    Monday call Ann" is "call Ann on Monday", and "call Ann about Ben" is not "call Ben about Ann"."""
+    a, b = wording(one).words, wording(other).words
+    return len(a) == len(b) and any((*a[at:], *a[:at]) == b for at in range(len(a)))
 
 
 def adds(more: str, less: str) -> bool:
-    """Whether the one says all that the other does and more, and surely of the same task."""
-    rich, poor = Counter(wording(more).bound), Counter(wording(less).bound)
-    if not poor < rich or _TURNS & (rich - poor).keys():
-        return False
-    old, new = Statement(less, (), _LONG_AGO), Statement(more, (), _LONG_AGO)
-    return compare(old, new, 0.0, CAUTIOUS).relation in ("richer", "same")
+    """Whether `more` says all that `less` does and plainly adds a time, a place, a companion or an item."""
+    rich, poor = _asked_for(more), _asked_for(less)
+    added = added_words(poor, rich) if len(poor) > 1 else ()
+    return bool(added) and opens_plainly(added)
 
 
 def told(said: str) -> list[str]:
@@ -168,16 +85,19 @@ def told(said: str) -> list[str]:
 
 
 def may_mean(said: str, description: str) -> bool:
-    """Whether all that was said of a task is in its description, be it in other forms of the words."""
+    """Whether all that was said of a task is in its description, in the same order or alone, be it in other
+    forms of the words. Names and numbers must be the same, and a "not" must be said."""
     asked, there = wording(said), wording(description)
-    exact = {*there.names, *asked.names}
-    if _DENIES & {*there.words} - {*asked.words} or not _names_in_order(asked, there):
+    if any(word in negations() or word.endswith("n't") for word in {*there.words} - {*asked.words}):
         return False
-    found = all(any(_alike(word, other, exact) for other in there.words) for word in told(said))
-    return found or adds(said, description)
+    exact = asked.names | there.names
+    words = told(said)
+    found = [next((at for at, w in enumerate(there.words) if _alike(word, w, exact)), -1) for word in words]
+    named = [at for word, at in zip(words, found, strict=True) if word in exact]
+    return (-1 not in found and named == sorted(named)) or adds(said, description)
 
 
-def _alike(word: str, other: str, exact: set[str]) -> bool:
+def _alike(word: str, other: str, exact: frozenset[str]) -> bool:
     if word == other or word in exact or other in exact:
         return word == other
     if _UNSPACED.search(word):
@@ -187,15 +107,12 @@ def _alike(word: str, other: str, exact: set[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _forms(word: str) -> frozenset[str]:
-    """The word, and what it may be a form of; pairs of letters, where nothing is written apart."""
+    """The word and what it may be a form of; pairs of letters in scripts without spaces."""
     if _UNSPACED.search(word) and len(word) > 1:
         return frozenset(word[at : at + 2] for at in range(len(word) - 1))
-    stems = {
-        word[: -len(end)]
-        for end in _ENDINGS
-        if word.endswith(end) and len(word) - len(end) >= 3 + (end == "e")
-    }
-    stems |= {stem[:-1] for stem in stems if stem[-1] == stem[-2] and len(stem) > 3}
+    fitting = [end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) >= 3 + (end == "e")]
+    stems = {word.removesuffix(end) for end in fitting}
+    stems |= {stem[:-1] for stem in stems if len(stem) > 3 and stem[-1] == stem[-2]}
     joined = [n for n in (1, 2) if len(word) > n + 2 and all(letter in "הלבמכוש" for letter in word[:n])]
     return frozenset({word, *stems, *(word[n:] for n in joined)})
 
@@ -207,8 +124,8 @@ def forms_in(text: str) -> frozenset[str]:
 
 
 def bare_id(id: Any) -> Any:
-    """An id as it stands in the prompt, "[task 1a2b3c4d]" or part of that, is that id; blank and null are
-    none. What is no text stays as it is."""
+    """The id in "[task 1a2b3c4d]", as the prompt shows it, or in a part of that; None where it is blank or
+    "null". What is no text stays as it is."""
     if not isinstance(id, str):
         return id
     found = _SHOWN.fullmatch(id.strip())

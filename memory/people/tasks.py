@@ -35,7 +35,7 @@ LONGEST_QUESTION = 2_000
 MOST_NAMED = 5
 """Candidates that are named where several can be meant."""
 NEAR, CLOSE = 60.0, 85.0
-"""Likeness (0 to 100) from which a task may have been meant, and from which a new one resembles it."""
+"""SimilarFacts (0 to 100) from which a task may have been meant, and from which a new one resembles it."""
 
 Due = datetime | Literal["never"] | None
 """An aware time; "never" takes the one there was away; None leaves it as it is."""

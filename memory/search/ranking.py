@@ -45,7 +45,7 @@ what it was made from."""
 FULL_LANE = 50
 """From so many hits on, the last of a lane counts as no match; in a shorter lane it still counts in part."""
 REPEAT = 92.0
-"""Likeness of two facts' letters (0 to 100) from which the lower one repeats the higher one …"""
+"""SimilarFacts of two facts' letters (0 to 100) from which the lower one repeats the higher one …"""
 REPEATED = 0.6
 """… and what is then left of its score: it makes room, and is never dropped."""
 REPEATS_WITHIN = 30

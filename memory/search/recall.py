@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from memory.aliases import Aliases
 from memory.audience import GLOBAL, Audience
 from memory.conversations.summaries import ActiveConversation, Conversations
 from memory.errors import EmbedderUnavailable, StoreUnavailable
+from memory.facts.aliases import Aliases
 from memory.index import Index, Kind, Question, Rankings
 from memory.index.embedders import Embedder
 from memory.index.sync import Indexing

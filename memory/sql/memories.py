@@ -25,9 +25,9 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory import spans
-from memory.aliases import Aliases
 from memory.audience import PRIVATE, Audience, user_key
 from memory.errors import NotFound
+from memory.facts.aliases import Aliases
 from memory.records import Memory
 from memory.sql.conditions import (
     ALIASES,
@@ -145,7 +145,7 @@ class MemoryStore:
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar_one()
 
-    # Deciding and writing, inside the caller's transaction: see `memory.remember`.
+    # Deciding and writing, inside the caller's transaction: see `memory.facts.writer`.
 
     async def holders(
         self, connection: AsyncConnection, owners: Collection[str], content_key: str

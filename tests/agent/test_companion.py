@@ -298,8 +298,8 @@ async def test_what_was_said_in_the_past_keeps_its_date(open_pet: OpenPet, clock
 
 async def test_a_replacement_is_taken_back(open_pet: OpenPet) -> None:
     pet = await open_pet()
-    await pet.remember("Ana lives in Lyon", user="ana")
-    new = await pet.remember("Ana lives in Paris", user="ana")
+    old = await pet.remember("Ana lives in Lyon", user="ana")
+    new = await pet.remember("Ana lives in Paris", user="ana", replaces=old.id)
     assert new.action == "replace"
 
     step = await pet.undo(new.id, user="ana")

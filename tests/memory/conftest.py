@@ -21,21 +21,21 @@ import numpy as np
 import pytest
 
 from memory.audience import Audience, Place
-from memory.case import Origin
 from memory.conversations.summaries import Conversations, owner_of
 from memory.erasure.removal import Removal
 from memory.errors import EmbedderUnavailable, IndexUnavailable
-from memory.history import History
+from memory.facts.candidate import Provenance
+from memory.facts.history import History
+from memory.facts.similar import Doubt, SimilarFacts
+from memory.facts.writer import FactWriter
 from memory.index import Point, fingerprint_of
 from memory.index.embedded import EdgeIndex
 from memory.index.embedders import Thresholds
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.lazy import LateIndex
 from memory.index.sync import Indexing
-from memory.likeness import Likeness
 from memory.people.tasks import Tasks
 from memory.records import Decision, Draft, Hit, Memory, Message
-from memory.remember import Remembering
 from memory.search.recall import Recall
 from memory.sql.engine import Database
 from memory.sql.jobs import WorkQueue
@@ -100,6 +100,20 @@ class Reachable:
         return refused
 
 
+class Ruling:
+    """A judge that says the same of every doubt, and notes them."""
+
+    def __init__(self, ruling: bool | Exception) -> None:
+        self.ruling = ruling
+        self.asked: list[list[Doubt]] = []
+
+    async def __call__(self, doubts: Sequence[Doubt]) -> list[bool]:
+        self.asked.append(list(doubts))
+        if isinstance(self.ruling, Exception):
+            raise self.ruling
+        return [self.ruling for _ in doubts]
+
+
 @dataclass
 class House:
     """Everything that remembers, on one database and one index, as the companion wires it."""
@@ -130,20 +144,25 @@ class House:
             self.clock,
             self.conversations,
         )
-        self.likeness = Likeness(self.database, self.store, self.index, self.embedder, judge=None)
-        self.remembering = Remembering(
-            self.database, self.store, self.likeness, self.indexing, self.clock, importance_floor=0.3
+        self.similar = SimilarFacts(self.database, self.store, self.index, self.embedder, judge=None)
+        self.writer = FactWriter(
+            self.database, self.store, self.similar, self.indexing, self.clock, importance_floor=0.3
         )
         self.history = History(self.database)
         self.removal = Removal(self.database, self.store, self.index, self.queue, self.clock)
+
+    def rule(self, ruling: bool | Exception) -> Ruling:
+        """From now on a judge rules so on every doubt."""
+        self.similar.judge = judge = Ruling(ruling)
+        return judge
 
     async def remember(
         self, content: str, user: str = "anna", place: str | None = None, **given: Any
     ) -> Decision:
         """One statement; `given` are fields of the draft and of its origin."""
         about = {name: given.pop(name) for name in list(given) if name in Draft.__dataclass_fields__}
-        origin = Origin(user, given.pop("said_at", self.clock.now), Place.parse(place), **given)
-        [decision] = await self.remembering.remember([Draft(content, **about)], origin)
+        origin = Provenance(user, given.pop("said_at", self.clock.now), Place.parse(place), **given)
+        [decision] = await self.writer.remember([Draft(content, **about)], origin)
         return decision
 
     async def hear(

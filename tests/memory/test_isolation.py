@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.audience import Audience, Place, owners_of
-from memory.compare import content_key
+from memory.facts.compare import content_key
 from memory.index import Point
 from memory.sql.tables import memories
 

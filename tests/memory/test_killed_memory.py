@@ -26,19 +26,19 @@ from itertools import count
 from pathlib import Path
 from uuid import uuid4
 from memory.audience import PRIVATE
-from memory.case import Origin
-from memory.conversations import Conversations
-from memory.database import Database
+from memory.facts.candidate import Provenance
+from memory.conversations.summaries import Conversations
+from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index import fingerprint_of
 from memory.index.edge import EdgeIndex
-from memory.index.late import LateIndex
-from memory.indexing import Indexing
-from memory.likeness import Likeness
+from memory.index.lazy import LateIndex
+from memory.index.sync import Indexing
+from memory.facts.similar import SimilarFacts
 from memory.records import Draft, Message
-from memory.remember import Remembering
-from memory.store import MemoryStore
-from memory.transcript import Transcript
+from memory.facts.writer import FactWriter
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript
 
 def now():
     return datetime.now(UTC)
@@ -53,15 +53,15 @@ async def main():
     database, index = await Database.open(url, Path()), LateIndex(opener)
     store, transcript = MemoryStore(database), Transcript(database)
     indexing = Indexing(store, transcript, index, embedder, now, Conversations(database))
-    likeness = Likeness(database, store, index, embedder, None)
-    remembering = Remembering(database, store, likeness, indexing, now, 0.3)
+    similar = SimilarFacts(database, store, index, embedder, None)
+    remembering = FactWriter(database, store, similar, indexing, now, 0.3)
     for number in count(begin):
         message = Message(str(uuid4()), "dm:anna", "user", "anna", f"I saw bird {number}", now())
         async with database.write() as connection:
             await transcript.append(connection, message, user="anna", place=PRIVATE, now=now())
         print("message", number, flush=True)
         draft = Draft(f"Anna owns boat {number}", subjects=(f"boat-{number}",))
-        await remembering.remember([draft], Origin("anna", now(), message_id=message.id))
+        await remembering.remember([draft], Provenance("anna", now(), message_id=message.id))
         print("memory", number, flush=True)
         if number % 7 == 0:
             await indexing.catch_up()

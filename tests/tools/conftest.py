@@ -51,7 +51,7 @@ def make(pet: Companion, user: str | None = "ana", place: Place = PRIVATE, **oth
         place=place,
         clock=pet.clock,
         recall=pet.components.recall,
-        remembering=pet.components.writer,
+        writer=pet.components.writer,
         tasks=pet.services.tasks,
         knowledge=pet.components.documents,
         **given,

@@ -183,7 +183,7 @@ async def test_an_index_that_is_away_is_told(open_pet: Any, folder: Path) -> Non
 
     pet = await open_pet(qdrant_url="http://127.0.0.1:9")
     await pet.add_knowledge([folder])
-    parts = {name: getattr(pet, name) for name in ("clock", "recall", "remembering", "tasks", "knowledge")}
+    parts = {name: getattr(pet, name) for name in ("clock", "recall", "writer", "tasks", "knowledge")}
     turn = TurnContext(user="ana", place=Place(), text="", message_id=None, shown=frozenset(), **parts)
     [tool] = [tool for tool in TOOLS if tool.name == "search_knowledge"]
 

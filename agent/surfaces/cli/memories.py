@@ -253,7 +253,7 @@ def _step_row(step: MemoryUpdate) -> list[str]:
 
 
 def _check_ttl(ttl: str | None) -> None:
-    from memory.ttl import read_ttl
+    from memory.facts.ttl import read_ttl
 
     if not read_ttl(ttl).understood:
         say(f"{ttl!r} is no length of time such as 1h, 7d or 2w; it is kept for good")

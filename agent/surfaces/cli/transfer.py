@@ -20,7 +20,7 @@ from memory.records import Draft, Message
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from memory.case import Origin
+    from memory.facts.candidate import Provenance
 
 STEP = 50
 """Memories taken over before the index is caught up: a new one is compared with all that the index lacks."""
@@ -94,7 +94,7 @@ async def import_file(context: typer.Context, user: User, file: File = None, pla
     session: Session = context.obj
     name, given = _read(file)
     if isinstance(given, list):
-        memories: list[tuple[Draft, Origin]] = []
+        memories: list[tuple[Draft, Provenance]] = []
         messages, left = given, ""
     else:
         memories, messages = _export(name, given, user)
@@ -117,7 +117,7 @@ def _left(given: dict[str, Any]) -> str:
     return f"; not taken over: {', '.join(left)}" if left else ""
 
 
-async def _remember(pet: "Companion", memories: "Sequence[tuple[Draft, Origin]]") -> int:
+async def _remember(pet: "Companion", memories: "Sequence[tuple[Draft, Provenance]]") -> int:
     kept = 0
     with progress_bar() as bar:
         for number, (draft, origin) in enumerate(bar.track(memories, description="remembering"), start=1):
@@ -148,7 +148,7 @@ def _cleaned(value: Any) -> Any:
     return value
 
 
-def _export(name: str, given: Any, user: str) -> "tuple[list[tuple[Draft, Origin]], list[Any]]":
+def _export(name: str, given: Any, user: str) -> "tuple[list[tuple[Draft, Provenance]], list[Any]]":
     from agent.services.export import FORMAT, VERSION
 
     if not isinstance(given, dict) or given.get("format") != FORMAT:
@@ -171,8 +171,8 @@ def _export(name: str, given: Any, user: str) -> "tuple[list[tuple[Draft, Origin
     return read, messages
 
 
-def _memory(entry: Any, user: str) -> "tuple[Draft, Origin]":
-    from memory.case import Origin
+def _memory(entry: Any, user: str) -> "tuple[Draft, Provenance]":
+    from memory.facts.candidate import Provenance
 
     created_at = _time(entry["created_at"])
     expires_at = _time(entry["expires_at"]) if entry.get("expires_at") else None
@@ -183,12 +183,12 @@ def _memory(entry: Any, user: str) -> "tuple[Draft, Origin]":
     draft = Draft(
         content=entry["content"],
         subjects=tuple(entry.get("subjects", [])),
-        # Written so that `memory.ttl` reads it back to the microsecond.
+        # Written so that `memory.facts.ttl` reads it back to the microsecond.
         ttl=f"PT{(expires_at - created_at).total_seconds():.6f}S" if expires_at else None,
         type=_one_of(entry.get("type", "fact"), ("fact", "preference", "insight")),
         importance=_importance(entry.get("importance", 0.5)),
     )
-    origin = Origin(
+    origin = Provenance(
         user=user,
         said_at=created_at,
         place=Place.parse(entry.get("place")),

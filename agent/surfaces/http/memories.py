@@ -14,8 +14,8 @@ from agent.surfaces.http.identity import Asking, Pet
 from agent.surfaces.http.refusals import Refusal
 from agent.surfaces.http.sessions import user_of
 from memory.errors import NotFound
+from memory.facts.writer import MAX_CONTENT
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
-from memory.remember import MAX_CONTENT
 
 router = APIRouter(prefix="/api/sessions/{sessionId}/memories", tags=["memories of a session"])
 

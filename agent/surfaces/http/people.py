@@ -13,8 +13,8 @@ from agent.surfaces.http.identity import LONGEST_NAME, Asking, Pet
 from agent.surfaces.http.memories import Limit, NewMemory, kept, the_memory
 from agent.surfaces.http.refusals import Refusal
 from agent.types import writable
+from memory.facts.writer import MAX_CONTENT
 from memory.records import MemoryType, TaskStatus
-from memory.remember import MAX_CONTENT
 from memory.zones import read_time
 
 router = APIRouter(prefix="/api/users/{user}", tags=["a person"])

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from agent.types import writable
+from memory.facts.writer import MAX_CONTENT
 from memory.people.task_wording import bare_id
 from memory.records import DEFAULT_IMPORTANCE, MemoryType, TaskStatus
-from memory.remember import MAX_CONTENT
 from tools.memories import Subjects, none_if_blank
 
 Writable = AfterValidator(writable)

@@ -32,9 +32,9 @@ from agent.surfaces.mcp.arguments import (
 )
 from agent.surfaces.mcp.reader import Reader
 from memory.errors import NotFound
+from memory.facts.ttl import read_ttl
 from memory.people.tasks import Due
 from memory.records import Memory
-from memory.ttl import read_ttl
 from memory.zones import read_time
 
 

@@ -11,7 +11,7 @@ from scripted_server import Call, Fail, Say, ScriptedServer, answer
 from agent import Companion
 from agent.models.choose import given_model
 from agent.models.judge import ModelJudge
-from memory.judging import Doubt
+from memory.facts.similar import Doubt
 
 OpenPet = Callable[..., Awaitable[Companion]]
 PetAt = Callable[..., Awaitable[Companion]]

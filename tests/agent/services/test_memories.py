@@ -47,7 +47,7 @@ async def test_what_was_told_in_two_places_is_changed_where_they_ask(pet: Any) -
 @pytest.mark.parametrize("user", ["ben", "cleo"])
 async def test_nobody_else_changes_or_takes_it_from_there(pet: Any, user: str) -> None:
     first = await pet.remember(PARIS, user="ana", place=GENERAL)
-    told = await pet.remember(LYON, user="ana", place=GENERAL)
+    told = await pet.remember(LYON, user="ana", place=GENERAL, replaces=first.id)
     assert told.target_id == first.id
     for act in (
         pet.update_memory(told.id, ROME, user=user, place=GENERAL),
@@ -74,7 +74,7 @@ async def test_what_two_have_told_is_not_one_persons_to_change(pet: Any) -> None
 
 async def test_in_a_place_nothing_private_is_changed_or_told(pet: Any) -> None:
     first = await pet.remember(PARIS, user="ana")
-    told = await pet.remember(LYON, user="ana")
+    told = await pet.remember(LYON, user="ana", replaces=first.id)
     for act in (
         pet.update_memory(told.id, ROME, user="ana", place=GENERAL),
         pet.delete_memory(told.id, user="ana", place=GENERAL),
@@ -106,7 +106,7 @@ async def test_what_was_made_private_stays_private_when_it_is_changed(pet: Any) 
 
 async def test_what_the_place_knows_otherwise_by_now_is_changed_in_private_alone(pet: Any) -> None:
     told = await pet.remember(PARIS, user="ana", place=GENERAL)
-    await pet.remember(LYON, user="ben", place=GENERAL)
+    await pet.remember(LYON, user="ben", place=GENERAL, replaces=told.id)
     await pet.update_memory(told.id, ROME, user="ana")
     assert await known(pet, "ana", None) == {ROME}
     assert await known(pet) == {LYON}

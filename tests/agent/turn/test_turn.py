@@ -199,13 +199,14 @@ async def test_with_settle_the_reply_tells_what_became_of_its_memories(
     assert listed["Ana works as a baker"].message_id is not None
 
 
-async def test_a_new_state_of_things_supersedes_the_old(
+async def test_where_a_model_rules_a_new_state_of_things_supersedes_the_old(
     pet_at: PetAt, server: ScriptedServer, clock: Any, first_way: Any
 ) -> None:
-    pet = await pet_at(first_way)
+    pet = await pet_at(first_way, judge=True, look_back="plain")
     server.script(
         answer("Lovely.", {"content": "Ana lives in Lyon"}),
         answer("Bon voyage!", {"content": "Ana lives in Paris"}),
+        Say('{"rulings": [{"pair": 1, "action": "replace"}]}'),
     )
     first, _ = await first_way.ask(pet, "I live in Lyon", user="ana", settle=True)
     clock.advance(days=30)

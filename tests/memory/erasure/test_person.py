@@ -271,6 +271,7 @@ async def test_what_is_everybodys_stays_and_names_nobody(house: House) -> None:
 
 
 async def test_what_they_had_replaced_of_others_holds_again(house: House) -> None:
+    house.rule(True)
     await house.remember(PARIS, "ben", ACME)
     house.clock.move(days=1)
     await house.remember("Mickael moved to Lyon", "anna", ACME)
@@ -592,14 +593,14 @@ async def test_others_may_go_on_talking_meanwhile(house: House) -> None:
 
 
 async def test_nothing_is_kept_of_a_message_that_was_erased(house: House) -> None:
-    from memory.case import Origin
     from memory.errors import NotFound
+    from memory.facts.candidate import Provenance
 
     said = await house.hear("I ski", "anna")
     await erase(house)
 
-    origin = Origin("anna", house.clock.now, message_id=said, live=True)
-    [decision] = await house.remembering.remember([Draft("Anna skis")], origin)
+    origin = Provenance("anna", house.clock.now, message_id=said, live=True)
+    [decision] = await house.writer.remember([Draft("Anna skis")], origin)
     with pytest.raises(NotFound, match="has been erased"):
         await house.tasks.update("anna", "wax the skis", now=house.clock.now, heard=said)
 

@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from memory.audience import Audience
-from memory.compare import content_key
 from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.facts.compare import content_key
 from memory.index import Point, Question
 from memory.sql.tables import active_conversations
 

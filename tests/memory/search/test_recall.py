@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.audience import GLOBAL, Audience
-from memory.compare import content_key
 from memory.errors import IndexUnavailable, NotFound, StoreUnavailable
+from memory.facts.compare import content_key
 from memory.index import Point
 from memory.search.recall import COLD_START
 

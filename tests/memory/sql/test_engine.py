@@ -340,7 +340,7 @@ import asyncio, sys
 from pathlib import Path
 from memory.sql.engine import Database
 from memory.errors import StoreUnavailable
-from memory.tables import users
+from memory.sql.tables import users
 from sqlalchemy import insert
 from datetime import UTC, datetime
 
@@ -410,7 +410,7 @@ OPEN_AND_CLOSE = """
 import asyncio, sys
 from pathlib import Path
 from memory.sql.engine import Database
-from memory.tables import users
+from memory.sql.tables import users
 from sqlalchemy import insert
 from datetime import UTC, datetime
 

@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from memory.audience import Audience, Place
-from memory.compare import content_key
 from memory.errors import NotFound
+from memory.facts.compare import content_key
 from memory.records import Memory
 from memory.sql.conditions import WAITING
 from memory.sql.engine import Overtaken

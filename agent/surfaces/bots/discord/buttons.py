@@ -7,7 +7,7 @@ from typing import Any, Self
 import discord
 
 from agent.surfaces.bots.answers import Answer, Button, Item
-from memory.remember import MAX_CONTENT
+from memory.facts.writer import MAX_CONTENT
 
 MAX_BUTTONS = 25
 MODAL_SECONDS = 900.0

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.surfaces.bots.slack.blocks import Block, plain
-from memory.remember import MAX_CONTENT
+from memory.facts.writer import MAX_CONTENT
 
 MODAL = "hachi.edited"
 """Its callback id."""

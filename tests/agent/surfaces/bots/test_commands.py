@@ -123,7 +123,7 @@ async def test_taking_back_what_replaced_something_brings_that_back_here_and_in_
     pet: Companion, commands: Commands
 ) -> None:
     await pet.remember("Ana lives in Paris", user=ANA, place=GENERAL)
-    answer = await commands.run("remember", IN_GENERAL, "Ana moved to Lyon")
+    answer = await commands.run("remember", IN_GENERAL, "Ana lives in Paris with Bo")
     assert "channel" in answer.text
     undone = await press(commands, IN_GENERAL, answer, "Undo")
     assert undone.text == "Taken back. I hold on to: Ana lives in Paris"
@@ -134,7 +134,7 @@ async def test_taking_back_what_replaced_something_brings_that_back_here_and_in_
 
 async def test_taking_back_in_private(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana lives in Paris", user=ANA)
-    answer = await commands.run("remember", IN_PRIVATE, "Ana moved to Lyon")
+    answer = await commands.run("remember", IN_PRIVATE, "Ana lives in Paris with Bo")
     await press(commands, IN_PRIVATE, answer, "Undo")
     assert texts(await commands.run("memories", IN_PRIVATE)) == ["Ana lives in Paris"]
 
@@ -202,11 +202,11 @@ async def test_what_was_replaced_since_is_not_taken_back_by_an_old_button(
     pet: Companion, commands: Commands, clock: Any
 ) -> None:
     await pet.remember("Ana lives in Paris", user=ANA, place=GENERAL)
-    answer = await commands.run("remember", IN_GENERAL, "Ana lives in Lyon")
+    answer = await commands.run("remember", IN_GENERAL, "Ana lives in Paris with Bo")
     clock.advance(minutes=1)
-    await commands.run("remember", IN_GENERAL, "Ana lives in Rome")
+    await commands.run("remember", IN_GENERAL, "Ana lives in Paris with Bo since May")
     assert "not there any more" in (await press(commands, IN_GENERAL, answer, "Undo")).text
-    assert texts(await commands.run("memories", IN_GENERAL)) == ["Ana lives in Rome"]
+    assert texts(await commands.run("memories", IN_GENERAL)) == ["Ana lives in Paris with Bo since May"]
 
 
 async def test_forget_takes_an_id_or_lets_one_choose(pet: Companion, commands: Commands) -> None:

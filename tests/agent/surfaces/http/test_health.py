@@ -74,7 +74,12 @@ async def test_figures_have_their_names_and_count_what_is_decided(serve: Serve) 
     site = await serve()
     assert set(await figures(site)) >= WANTED
 
-    for text in ("Ana lives in Paris", "Ana moved to Lyon", "Ana moved to Lyon", "Ana keeps ferrets"):
+    for text in (
+        "Ana lives in Rome",
+        "Ana lives in Rome with Bo",
+        "Ana lives in Rome with Bo",
+        "Ana keeps ferrets",
+    ):
         await site.pet.remember(text, user="ana", subjects=["ana"])
         site.pet.clock.advance(seconds=1)
     headers = await site.headers("ana")

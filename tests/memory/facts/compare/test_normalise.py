@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.compare.normalise import content_key, normalise
+from memory.facts.compare.normalise import content_key, normalise
 
 ONE_KEY = [
     ("Camille n'aime pas les champignons.", "Camille n’aime pas les champignons !"),

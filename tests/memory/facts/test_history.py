@@ -8,7 +8,7 @@ import pytest
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
-from memory.history import UNDONE
+from memory.facts.history import UNDONE
 
 if TYPE_CHECKING:
     from tests.memory.conftest import House
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 MICKAEL = Audience.of("mickael")
 ACME = Audience.of("ben", Place.parse("acme"))
 CITIES = [f"Mickael lives in {city}" for city in ("Paris", "Lyon", "Rome")]
+
+
+@pytest.fixture(autouse=True)
+def judge(house: House) -> None:
+    """A model that rules the newer statement to replace the older one."""
+    house.rule(True)
 
 
 async def move_about(house: House, place: str | None = None) -> list[str]:

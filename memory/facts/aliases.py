@@ -1,8 +1,8 @@
 """One person, several names: "dev is really called Mickael", "call me Mick".
 
-A link between two names belongs to the memory that says so: it holds for whoever may read that memory, and
-ends when the memory is deleted, replaced or undone. `linked` reads a link from plain sentences in English,
-French, Hebrew, Spanish and German; a model is told to write "A is also called B" for anything else.
+A link between two names belongs to the memory that says so: it holds for those who may read that memory, and
+ends when it is deleted, replaced or undone. `linked` reads plain sentences in English, French, Hebrew,
+Spanish and German; models are told to write "A is also called B" for anything else.
 """
 
 import re
@@ -76,7 +76,7 @@ _NO_NAME = frozenset(
 
 
 def linked(text: str, speaker: str | None = None) -> tuple[tuple[str, str], ...]:
-    """The pairs of names that the text plainly says are one person; of the speaker, where one is given."""
+    """Pairs of names that the text plainly says are one person's; with a speaker also what "me" is called."""
     pairs = [
         (match["a"], match["b"]) for pattern in _ABOUT_OTHERS for match in pattern.finditer(_one_line(text))
     ]
@@ -99,8 +99,8 @@ def _bare(name: str) -> str:
 
 
 def _is_name(name: str) -> bool:
-    """Some letters, no word that is none, no possessive; of several words each with a capital, where the
-    script has capitals."""
+    """Whether it has letters, no word that is never a name and no possessive. Of several words each needs a
+    capital, where the script has capitals."""
     words = name.split()
     if not words or any(word.casefold() in _NO_NAME or word.endswith(("'s", "’s")) for word in words):
         return False
@@ -109,13 +109,13 @@ def _is_name(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Aliases:
-    """The links that one audience knows of."""
+    """The links between names that one audience may know."""
 
     pairs: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def _groups(self) -> tuple[tuple[str, ...], ...]:
-        """Names that are one person's, each group in the order in which the names were learned."""
+        """The names of each person, in the order in which they were learned."""
         groups: list[dict[str, str]] = []
         for pair in self.pairs:
             mine = {fold(name): name for name in pair}
@@ -143,5 +143,5 @@ class Aliases:
         return given | {fold(name) for tag in given for name in self.others(tag)}
 
     def canonical(self, text: str) -> str:
-        """The text with each person under one name, so that two statements about them meet."""
+        """The text with each person under the first of their names, to compare statements."""
         return renamed(text, self._first) if self._first else text

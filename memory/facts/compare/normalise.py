@@ -1,8 +1,9 @@
-"""The key of exact match: what may differ between two spellings of the very same statement.
+"""The key of exact match: two texts with one key are the same statement, in any script.
 
 Case, Unicode form, white space, the shape of quotes and dashes, Hebrew vowel points, Arabic short vowels and
-closing punctuation say nothing new, so they are removed. Whatever may carry a value stays: accents, signs,
-decimal marks, question marks, emoji, and the Hebrew final letters (אף is a nose, אפ an app).
+closing punctuation are removed. Whatever may carry a value stays: accents, signs, decimal marks, question
+marks, emoji, and the Hebrew final letters (אף is a nose, אפ an app). The keys are stored in the database, so
+the output for a given text must never change.
 """
 
 import re
@@ -29,7 +30,7 @@ _LISTING = re.compile(r"[,;](?=\s)")
 
 
 def tidy(text: str) -> str:
-    """One spelling for quotes, dashes, digits, points and spaces; case and punctuation as they were."""
+    """The text with one spelling for quotes, dashes, digits, points and spaces; case and marks stay."""
     text = _RAISED.sub(lambda raised: "^" + raised[0], text)
     text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
     if not text.isascii():
@@ -40,7 +41,7 @@ def tidy(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """The spelling under which two statements are the same one, in any script. Idempotent."""
+    """The spelling that all texts with the same key share. Idempotent."""
     plain = tidy(unicodedata.normalize("NFKC", tidy(text).casefold()))
     bare = " ".join(_LISTING.sub(" ", plain).split())
     return bare.rstrip(CLOSING).lstrip(OPENING) or plain

@@ -22,25 +22,20 @@ UNDONE = "undone"
 
 
 class History:
-    """The audit of memories. For a person's own inspection and undo, never for retrieval; and only of steps
-    taken for an owner that the audience may read."""
+    """The audit of memories, for a person's own inspection and undo, never for retrieval. It tells only steps
+    that were taken for an owner the audience may read."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def of(self, id: str, audience: Audience) -> list[MemoryUpdate]:
-        """The steps along the chain this memory stands in, oldest first. `id` may be the first eight or more
-        characters of it."""
+        """The steps of the chain that the memory is part of, oldest first. `id` may be its first eight
+        characters or more."""
         async with self._database.read() as connection:
             steps, texts = await self._chain(connection, id, audience)
         return [
             MemoryUpdate(
-                row.id,
-                row.user_id,
-                row.old_id,
-                row.new_id,
-                row.reason,
-                row.created_at,
+                *(row.id, row.user_id, row.old_id, row.new_id, row.reason, row.created_at),
                 old_content=texts.get(row.old_id, ""),
                 new_content=texts.get(row.new_id),
             )
@@ -48,10 +43,11 @@ class History:
         ]
 
     async def undo(self, id: str, audience: Audience, user: str, now: datetime) -> MemoryUpdate:
-        """Bring back what this memory replaced, or this memory itself where it was replaced: the last step it
-        took part in is taken back, for those owners it was taken for that the audience may read and that the
-        user may speak for: themselves, and a place where nobody else told what is to give way. In a place,
-        their own memories go along. Raises NotFound where there is no such step."""
+        """Take back the last step that the memory took part in, so that what was replaced holds again.
+
+        Only for owners that the audience may read and the user may speak for: themselves, and a place where
+        nobody else told the memory that is to go. Done in a place, the same is done for the user's own
+        memories. Raises NotFound where there is no such step."""
         own = user_key(user)
         async with self._database.write(lock=audience.keys | {own}) as connection:
             step, texts = await self._last_step(connection, id, audience)
@@ -68,7 +64,8 @@ class History:
     async def _last_step(
         self, connection: AsyncConnection, id: str, audience: Audience
     ) -> tuple[Any, dict[str, str]]:
-        """The last step that the memory took part in, where it can be taken back; and the chain's texts."""
+        """The last step that the memory took part in, and the texts of its chain. Raises NotFound where it
+        cannot be taken back."""
         steps, texts = await self._chain(connection, id, audience)
         steps = [row for row in steps if _begins(row.old_id, id) or _begins(row.new_id, id)]
         steps = [row for row in steps if row.reason != MADE_PRIVATE]
@@ -77,8 +74,7 @@ class History:
         return steps[-1], texts
 
     async def _take_back_own(self, connection: AsyncConnection, step: Any, user: str, now: datetime) -> None:
-        """What was said in a place replaced something of the user's own as well. It holds again, unless they
-        have gone on from there in private: that is nothing to the place."""
+        """The same for the user's own memories, unless they have replaced the new one in private since."""
         alone = Audience(frozenset({user_key(user)}))
         if step.new_id is None:
             return
@@ -109,7 +105,7 @@ class History:
 
 
 async def _spoken_for(connection: AsyncConnection, step: Any, owners: Collection[str], own: str) -> set[str]:
-    """For which of these owners the person may take the step back."""
+    """Those of these owners for which the person may take the step back."""
     giving_way = step.new_id or step.old_id
     links = select(memory_owners.c.owner).where(memory_owners.c.memory_id == giving_way, is_active())
     active = (await connection.execute(links)).scalars().all()
@@ -121,17 +117,11 @@ async def _spoken_for(connection: AsyncConnection, step: Any, owners: Collection
 async def _take_back(
     connection: AsyncConnection, step: Any, owners: Collection[str], user: str, now: datetime
 ) -> dict[str, Any]:
-    """For these owners the step is taken back, which is a step as well: its fields, but for the owners."""
+    """Take the step back for these owners; returns the fields of the step that records it, but the owners."""
     await _set_superseded(connection, step.new_id, owners, 1)
     await _set_superseded(connection, step.old_id, owners, 0)
-    undone = {
-        "id": new_id(),
-        "user_id": user,
-        "old_id": step.new_id or step.old_id,
-        "new_id": step.old_id,
-        "reason": UNDONE,
-        "created_at": now,
-    }
+    ids = {"id": new_id(), "old_id": step.new_id or step.old_id, "new_id": step.old_id}
+    undone = ids | {"user_id": user, "reason": UNDONE, "created_at": now}
     await connection.execute(insert(memory_updates).values(**undone, owners=sorted(owners)))
     await index_again(connection, [step.old_id, *([step.new_id] if step.new_id else [])])
     return undone

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.ttl import LONGEST, Ttl, describe, expires_at, read_ttl
+from memory.facts.ttl import LONGEST, Ttl, describe, expires_at, read_ttl
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)

@@ -1,7 +1,7 @@
 """How long a memory holds, read from what a model or a person wrote: ``7d``, ``2 weeks``, ``P1DT12H``.
 
-A month is 30 days and a year 365: the text says roughly how long, not a date in a calendar. Whatever cannot
-be read means for ever: a fact is never lost, and never born expired, because its duration was written badly.
+A month is 30 days and a year 365. What cannot be read means for ever, so that a badly written duration never
+loses a fact.
 """
 
 import re
@@ -26,40 +26,27 @@ _UNITS = {name: seconds for names, seconds in _SECONDS.items() for name in names
 
 _NUMBERS = {
     "a an one un une אחד אחת": 1,
-    "two deux שני שתי": 2,
-    "three trois שלוש שלושה": 3,
-    "four quatre ארבע ארבעה": 4,
-    "five cinq חמש חמישה": 5,
-    "six שש שישה": 6,
-    "seven sept שבע שבעה": 7,
-    "eight huit שמונה": 8,
-    "nine neuf תשע תשעה": 9,
-    "ten dix עשר עשרה": 10,
-}
+    "two deux שני שתי": 2, "three trois שלוש שלושה": 3, "four quatre ארבע ארבעה": 4,
+    "five cinq חמש חמישה": 5, "six שש שישה": 6, "seven sept שבע שבעה": 7,
+    "eight huit שמונה": 8, "nine neuf תשע תשעה": 9, "ten dix עשר עשרה": 10,
+}  # fmt: skip
 _COUNTS = {name: count for names, count in _NUMBERS.items() for name in names.split()}
 
 # Hebrew says one and two of a unit in a single word.
 _ALONE = {
-    "שעה": timedelta(hours=1),
-    "שעתיים": timedelta(hours=2),
-    "יום": timedelta(days=1),
-    "יומיים": timedelta(days=2),
-    "שבוע": timedelta(days=7),
-    "שבועיים": timedelta(days=14),
-    "חודש": timedelta(days=30),
-    "חודשיים": timedelta(days=60),
-    "שנה": timedelta(days=365),
-    "שנתיים": timedelta(days=730),
-}
+    "שעה": timedelta(hours=1), "שעתיים": timedelta(hours=2),
+    "יום": timedelta(days=1), "יומיים": timedelta(days=2),
+    "שבוע": timedelta(days=7), "שבועיים": timedelta(days=14),
+    "חודש": timedelta(days=30), "חודשיים": timedelta(days=60),
+    "שנה": timedelta(days=365), "שנתיים": timedelta(days=730),
+}  # fmt: skip
 
 _FOREVER = frozenset(
     (
-        *("", "null", "none", "nil", "undefined", "never", "forever", "for ever", "always", "n/a", "-", "∞"),
-        *("permanent", "permanently", "indefinite", "indefinitely", "infinite", "infinity", "unlimited"),
-        *("no expiry", "no expiration", "does not expire", "never expires", "lifetime"),
-        *("jamais", "toujours", "pour toujours", "permanente", "illimité", "aucun", "aucune"),
-        *("לתמיד", "לעולם"),
-    )
+        "null,none,nil,undefined,never,forever,for ever,always,n/a,-,∞,permanent,permanently,indefinite,"
+        "indefinitely,infinite,infinity,unlimited,no expiry,no expiration,does not expire,never expires,"
+        "lifetime,jamais,toujours,pour toujours,permanente,illimité,aucun,aucune,לתמיד,לעולם,"
+    ).split(",")
 )
 
 _PREFIX = re.compile(r"^(?:for|in|within|after|about|pendant|durant|pour|dans|environ|למשך|בעוד)\s+")

@@ -1,4 +1,4 @@
-"""A statement under decision: what was proposed, where it comes from, and who may hear what becomes of it."""
+"""A fact that was proposed: its draft, where it comes from, and who may hear what becomes of it."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,17 +6,17 @@ from datetime import datetime
 from typing import Any
 
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of
-from memory.compare import content_key, normalise
+from memory.facts.compare import Verdict, content_key, normalise
+from memory.facts.ttl import read_ttl
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
 from memory.spans import new_id
-from memory.ttl import read_ttl
 
 _WORD = re.compile(r"\w{3,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a statement comes from."""
+class Provenance:
+    """Who said a fact, when, where and in which message."""
 
     user: str
     said_at: datetime
@@ -24,14 +24,13 @@ class Origin:
     source: Source = "conversation"
     message_id: str | None = None
     said: str = ""
-    """The message itself, to tell what was said from what was only recalled."""
+    """The text of the message, to tell what was said from what was only recalled."""
     recalled: tuple[Hit, ...] = ()
-    """What this turn has recalled so far: repeating it is no news."""
-
+    """What the turn has recalled so far."""
     live: bool = False
-    """Said just now: nothing is kept where its message is gone, since who said it was erased meanwhile."""
+    """Said just now: if the message is gone from the database, its author was erased and nothing is kept."""
     everybody: bool = False
-    """Told by the operator, for everybody: it belongs to nobody in particular."""
+    """Told by the operator for everybody; it belongs to no person or place."""
 
     @property
     def owners(self) -> frozenset[str]:
@@ -43,18 +42,17 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One draft under decision."""
-
+class CandidateFact:
     draft: Draft
-    origin: Origin
+    origin: Provenance
     vector: Any
+    """The embedding; None without an embedder."""
     now: datetime
     changed: dict[str, Memory] = field(default_factory=dict)
-    """By id, as they are after the decision, for the index."""
+    """By id: memories as they are after the decision, for the index."""
     vectors: dict[str, Any] = field(default_factory=dict)
-    overruled: set[str] = field(default_factory=set)
-    """Ids of memories that a judge ruled this statement to replace."""
+    rulings: dict[str, Verdict] = field(default_factory=dict)
+    """By id of a memory: what a model ruled this fact to be to it."""
 
     @property
     def key(self) -> str:
@@ -66,22 +64,23 @@ class Case:
         return None if duration is None else self.origin.said_at + duration
 
     def sees(self, memory: Memory) -> bool:
-        """Whether the people present may read it, and so hear of it."""
+        """Whether the people present may read the memory."""
         return self.origin.audience.may_read(memory.owners)
 
     def corrects(self, memory: Memory) -> bool:
-        """Whether it was given as the one to be replaced, by people who may read it, and is to change."""
+        """Whether the draft names this memory as the one to replace, the people present may read it, and
+        something of it would change."""
         if memory.id != self.draft.replaces or not self.sees(memory):
             return False
         draft = self.draft
-        said = (self.key, draft.importance, draft.type, set(draft.subjects), self.expires_at)
+        proposed = (self.key, draft.importance, draft.type, set(draft.subjects), self.expires_at)
         known = (content_key(memory.content), memory.importance, memory.type, set(memory.subjects))
-        return said != (*known, memory.expires_at)
+        return proposed != (*known, memory.expires_at)
 
     @property
     def said(self) -> bool:
-        """Whether the message itself says it: verbatim, or, where it asks nothing, with every word of it that
-        is no small one and no name of those it is about."""
+        """Whether the message itself says it: word for word, or, where the message is no question, with every
+        word of three and more letters that does not name those it is about."""
         message, content = normalise(self.origin.said), normalise(self.draft.content)
         if content in message:
             return True
@@ -90,6 +89,7 @@ class Case:
         return bool(telling) and "?" not in message and telling <= set(_WORD.findall(message))
 
     def memory(self, owners: frozenset[str]) -> Memory:
+        """A new memory of these owners."""
         draft, origin = self.draft, self.origin
         return Memory(
             id=new_id(),
@@ -117,7 +117,7 @@ class Case:
         target: Memory | None = None,
         close: tuple[Memory, ...] = (),
     ) -> Decision:
-        """Names only what the people present may read."""
+        """The decision as the people present may read it: memories hidden from them are left out."""
         if memory is not None and memory.owners and not self.sees(memory):
             memory = None
         return Decision(

@@ -1,0 +1,6 @@
+"""What a new statement is to a known one, as far as words prove it; see `relation`."""
+
+from memory.facts.compare.normalise import content_key, normalise
+from memory.facts.compare.relation import Relation, Statement, Verdict, compare
+
+__all__ = ["Relation", "Statement", "Verdict", "compare", "content_key", "normalise"]

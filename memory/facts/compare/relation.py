@@ -1,0 +1,223 @@
+"""What a new statement is to a known one, decided without any model.
+
+Only what words prove in any language is decided: the same words, the same words with an opening clause moved
+to the end, or all the words of one statement in their order, followed by a plain addition such as a date, a
+place or a companion. Any other word that only one of the two has keeps them apart, be it a number, a name, a
+negation or a synonym. What is left and close enough to be about the same thing is `unclear`: both are kept,
+unless a model rules otherwise.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
+
+from rapidfuzz.distance import Levenshtein
+
+from memory.facts.compare.cues import AND, CONNECTORS, DATED, EXPLAINING, turning_words
+from memory.facts.compare.normalise import normalise
+from memory.facts.compare.words import Word, emoji_of, words_of
+from memory.search.names import fold
+
+Relation = Literal["same", "subsumes", "subsumed", "contradiction", "outdated", "different", "unclear"]
+
+NEAR = 1 / 3
+"""How far from `recall`, at which any two facts about one person are, to `dedupe` two texts may be about the
+same thing: "lives in Rome" and "moved to Oslo" are alike by little more than whom they are about."""
+NEARLY_THE_SAME_SPELLING = 0.8
+"""Normalised Levenshtein similarity above which two texts are near, whatever their vectors say."""
+SAME_EVENT = timedelta(days=30)
+"""Said later than this, a statement without the date may be about another event than the dated one."""
+FEWEST_WORDS = 3
+"""Of a statement that another one may add to: "Ann runs" is no part of "Ann runs a bakery"."""
+
+_HEBREW = re.compile("[א-ת]")
+_NOT_TOLD = re.compile('[?؟;"«“„\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]')
+"""Marks of questions and quotes, and scripts without spaces between words."""
+
+
+class Thresholds(Protocol):
+    """Cosine similarities that are calibrated for one embedder."""
+
+    @property
+    def dedupe(self) -> float: ...
+
+    @property
+    def recall(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    text: str
+    subjects: tuple[str, ...]
+    said_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the new statement is to the old one.
+
+    same: it says nothing new. subsumes: it says all that the old one does, and more. subsumed: the old one
+    says all that it does, and more. different: both are kept. unclear: both are kept unless a model rules.
+    `compare` returns no other. A model's ruling or a person's correction makes a contradiction (the new one
+    ends the old one); a ruling also makes the new one outdated (said before what ended it).
+    """
+
+    relation: Relation
+    reason: str
+
+
+def compare(old: Statement, new: Statement, similarity: float, thresholds: Thresholds) -> Verdict:
+    """`similarity` is the cosine of their embeddings, by the embedder that `thresholds` belong to."""
+    key, other_key = normalise(old.text), normalise(new.text)
+    if key == other_key:
+        return Verdict("same", "the same words")
+    if verdict := _same_words(old.text, new.text):
+        return verdict
+    if _other_subjects(old, new):
+        return Verdict("different", "about other subjects")
+    near = similarity >= thresholds.recall + NEAR * (thresholds.dedupe - thresholds.recall)
+    near = near or Levenshtein.normalized_similarity(key, other_key) > NEARLY_THE_SAME_SPELLING
+    return _with_an_addition(old, new) or _apart(words_of(old.text), words_of(new.text), near)
+
+
+def _same_words(old: str, new: str) -> Verdict | None:
+    """A verdict where the words are the same and only punctuation, emoji or the order of clauses differ."""
+    one, other = words_of(old), words_of(new)
+    moved = _moved(one, other) or _moved(other, one)
+    if not one or not (moved or _keys(one) == _keys(other)):
+        return None
+    if ("?" in old) != ("?" in new):
+        return Verdict("different", "one of them is a question")
+    faces = {emoji_of(old), emoji_of(new)}
+    if len(faces) == 2 and (() not in faces or len(one) < FEWEST_WORDS):
+        return Verdict("different", "differs in an emoji")
+    return Verdict("same", "the same words in another order" if moved else "the same words")
+
+
+def _moved(one: Sequence[Word], other: Sequence[Word]) -> bool:
+    """Whether `one` opens with a clause before its only comma that `other` has at its end. Its first word
+    loses its capital there: a name that somebody is addressed by or explained with does not."""
+    marks = [at for at, word in enumerate(one) if at and word.after_mark]
+    if len(marks) != 1 or not 2 <= marks[0] <= len(one) - 2 or len(one) != len(other):
+        return False
+    opening, rest = one[: marks[0]], one[marks[0] :]
+    first = other[len(rest)]
+    return (
+        _keys(other) == [*_keys(rest), *_keys(opening)]
+        and (opening[0].capital, first.capital) == (True, False)
+        and not any(word.after_mark for word in other[1:])
+        and not (opening[-1].number or rest[-1].number or first.number or first.key in AND)
+    )
+
+
+def _other_subjects(old: Statement, new: Statement) -> bool:
+    one, other = ({name.casefold() for name in said.subjects} for said in (old, new))
+    return bool(one) and bool(other) and one.isdisjoint(other)
+
+
+def _with_an_addition(old: Statement, new: Statement) -> Verdict | None:
+    one, other = words_of(old.text), words_of(new.text)
+    more_is_new = len(other) > len(one)
+    poor, rich = (one, other) if more_is_new else (other, one)
+    if len(poor) < FEWEST_WORDS or any(_NOT_TOLD.search(text) for text in (old.text, new.text)):
+        return None
+    added = added_words(poor, rich)
+    if not added:
+        return None
+    if more_is_new and new.said_at < old.said_at:
+        return Verdict("different", "says more, but was said before")
+    if more_is_new:
+        return Verdict("subsumes", f"says more: adds {_told(added)}") if _explains(rich, added) else None
+    dated = any(word.number for word in added)
+    if (dated and new.said_at - old.said_at > SAME_EVENT) or not _only_values(rich, added):
+        return None
+    return Verdict("subsumed", f"already said, with {_told(added)}") if opens_plainly(added) else None
+
+
+def added_words(poor: Sequence[Word], rich: Sequence[Word]) -> Sequence[Word]:
+    """What `rich` has after all the words of `poor`; nothing where another word comes in between or the
+    addition may turn what `poor` says."""
+    added = rich[len(poor) :]
+    if not added or _keys(rich[: len(poor)]) != _keys(poor):
+        return ()
+    return () if any(turns(word) for word in rich) or _goes_on(poor, added) else added
+
+
+def _explains(rich: Sequence[Word], added: Sequence[Word]) -> bool:
+    """Whether a newer addition leaves standing what it is added to: it begins like a place, a time, a
+    companion or a reason, or is a clause of its own after a comma."""
+    if opens_plainly(added) or added[0].key in EXPLAINING:
+        return True
+    return added[0].after_mark and (_only_values(rich, added) or _known_language(rich))
+
+
+def turns(word: Word) -> bool:
+    """Whether the word, or a part of it at an apostrophe, may turn what is said."""
+    return word.key.endswith("n't") or not turning_words().isdisjoint(fold(word.key).split("'"))
+
+
+def _known_language(words: Sequence[Word]) -> bool:
+    """Whether some small word or the script shows a language whose turning words are listed."""
+    return any(word.key in CONNECTORS or _HEBREW.match(word.key) for word in words)
+
+
+def _goes_on(poor: Sequence[Word], added: Sequence[Word]) -> bool:
+    """Whether the addition may complete the last value instead of standing for itself: "5" and "5 and a
+    half", "Marks" and "Marks and Spencer"; or ends in a particle that belongs to the verb ("hört … auf")."""
+    last, first, end = poor[-1], added[0], added[-1]
+    joined = first.key in AND and (last.number or (last.capital and any(word.capital for word in added[:2])))
+    counted = last.number and first.number
+    return joined or counted or (len(end.key) < 3 and end.key.isalpha() and not end.capital)
+
+
+def opens_plainly(added: Sequence[Word]) -> bool:
+    first = added[0].key
+    if len(added) < 2:
+        return False
+    return first in CONNECTORS or first in AND or (first in DATED and added[1].number)
+
+
+def _only_values(rich: Sequence[Word], added: Sequence[Word]) -> bool:
+    """Whether the addition is made of numbers, names, what stands beside a number, and connecting words. In
+    a text that is all capitals nothing shows what is a name."""
+    capitals_tell = any(word.key[0].isalpha() and not word.capital for word in rich)
+    numbers = {at for at, word in enumerate(added) if word.number}
+    return all(
+        at in numbers
+        or {at - 1, at + 1} & numbers
+        or (word.capital and capitals_tell)
+        or word.key in CONNECTORS
+        or word.key in AND
+        for at, word in enumerate(added)
+    )
+
+
+def _apart(one: Sequence[Word], other: Sequence[Word], near: bool) -> Verdict:
+    names, others = ({_bare(word) for word in words if word.capital} for words in (one, other))
+    if names and others and names.isdisjoint(others):
+        return Verdict("different", f"about others: {_listed(names)} / {_listed(others)}")
+    only = [word.text for word in one if word.key not in _keys(other)]
+    new = [word.text for word in other if word.key not in _keys(one)]
+    return Verdict("unclear" if near else "different", f"differs: {_listed(only)} / {_listed(new)}")
+
+
+def _bare(word: Word) -> str:
+    return word.key.removesuffix("'s")
+
+
+def _keys(words: Sequence[Word]) -> list[str]:
+    return [word.key for word in words]
+
+
+def _listed(words: Sequence[str] | set[str]) -> str:
+    return _short(", ".join(sorted(words) if isinstance(words, set) else words) or "nothing")
+
+
+def _told(words: Sequence[Word]) -> str:
+    return repr(_short(" ".join(word.text for word in words)))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."

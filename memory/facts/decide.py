@@ -1,0 +1,121 @@
+"""What follows from a candidate fact for each of its owners, given what they know. No input or output here.
+
+Each owner is decided on separately: one may have the very words, something that says as much, something that
+the candidate replaces, or nothing like it. The people present are told only of what they may read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from memory.facts.candidate import CandidateFact
+from memory.facts.compare import Relation, Verdict
+from memory.records import Action, Decision, Memory
+
+Near = Sequence[tuple[Memory, Verdict]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """For these owners a memory is replaced, or stands for the candidate."""
+
+    memory: Memory
+    owners: frozenset[str]
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    memory: Memory
+    """The memory that says it from now on: new, or known already."""
+    new: bool
+    fresh: frozenset[str]
+    """Owners that have it from now on and had not before."""
+    covered: tuple[Step, ...]
+    """Owners of something that says as much."""
+    outdated: tuple[Step, ...]
+    """Owners of something newer that ended it."""
+    replaced: tuple[Step, ...]
+    """Memories that the candidate replaces."""
+
+
+def resolve(candidate: CandidateFact, held: Mapping[str, Memory], near: Near) -> Resolution:
+    """`held` maps the owners that have the very words to their memory; `near` has what decides first."""
+    here = next((memory for memory in held.values() if candidate.sees(memory)), None)
+    covered, lacking = _shares(near, ("same", "subsumed"), candidate.origin.owners - set(held))
+    outdated, fresh = _shares(near, ("outdated",), lacking)
+    replaced = _replaced(candidate, near, fresh)
+    if here is not None:
+        return Resolution(here, False, fresh, covered, (), replaced)
+    if lacking:
+        memory = _new_memory(candidate, lacking, replaced)
+        return Resolution(memory, True, fresh, covered, outdated, replaced)
+    return Resolution(_seen(candidate, covered)[0].memory, False, fresh, covered, (), replaced)
+
+
+def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) -> Decision:
+    """The decision as the people present are told it."""
+    memory = resolution.memory
+    covered, replaced = _seen(candidate, resolution.covered), _seen(candidate, resolution.replaced)
+    shown = not resolution.new or candidate.origin.audience.may_read(resolution.fresh)
+    if shown and replaced:
+        reason, old = replaced[0].verdict.reason, replaced[0].memory
+        return candidate.decision("replace", memory, reason, target=old, close=_close(candidate, near))
+    if resolution.new and shown:
+        return candidate.decision("add", memory, "new", close=_close(candidate, near))
+    if not resolution.new and memory not in [step.memory for step in covered]:
+        return candidate.decision("ignore", memory, "known word for word", target=memory)
+    first = (covered or _seen(candidate, resolution.outdated))[0]
+    action: Action = "merge" if first.verdict.relation == "same" else "ignore"
+    return candidate.decision(action, first.memory, first.verdict.reason, target=first.memory)
+
+
+def _shares(
+    near: Near, relations: tuple[Relation, ...], owners: frozenset[str]
+) -> tuple[tuple[Step, ...], frozenset[str]]:
+    """The memories of these relations, with the owners that have them; and the owners that have none."""
+    steps = []
+    for memory, verdict in near:
+        theirs = memory.owners & owners
+        if verdict.relation in relations and theirs:
+            steps.append(Step(memory, theirs, verdict))
+            owners = owners - theirs
+    return tuple(steps), owners
+
+
+def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tuple[Step, ...]:
+    steps = []
+    for memory, verdict in near:
+        # A corrected memory goes even for owners that have the right words already.
+        owners = candidate.origin.owners if candidate.corrects(memory) else fresh
+        theirs = memory.owners & owners
+        if verdict.relation in ("contradiction", "subsumes") and theirs:
+            steps.append(Step(memory, theirs, verdict))
+    return tuple(steps)
+
+
+def _new_memory(candidate: CandidateFact, owners: frozenset[str], replaced: Sequence[Step]) -> Memory:
+    """A refinement inherits subjects, importance and expiry of what it refines, as far as these may show."""
+    memory = candidate.memory(owners)
+    refined = [step.memory for step in _seen(candidate, replaced) if step.verdict.relation == "subsumes"]
+    if not refined:
+        return memory
+    return replace(
+        memory,
+        subjects=tuple(dict.fromkeys([*memory.subjects, *(tag for old in refined for tag in old.subjects)])),
+        importance=max(memory.importance, *(old.importance for old in refined)),
+        expires_at=_latest([memory.expires_at, *(old.expires_at for old in refined)]),
+    )
+
+
+def _latest(times: Sequence[datetime | None]) -> datetime | None:
+    return None if None in times else max(time for time in times if time is not None)
+
+
+def _seen(candidate: CandidateFact, steps: Sequence[Step]) -> list[Step]:
+    return [step for step in steps if candidate.sees(step.memory)]
+
+
+def _close(candidate: CandidateFact, near: Near) -> tuple[Memory, ...]:
+    """Up to three memories that resemble the candidate and stay, for the model to correct."""
+    return tuple(m for m, v in near if v.relation in ("unclear", "different") and candidate.sees(m))[:3]
