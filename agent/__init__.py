@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.settings import Settings
-    from agent.types import Incoming, Reply
+    from agent.types import Reply
     from memory.audience import Place
 
-__all__ = ["Companion", "Incoming", "Place", "Reply", "Settings"]
+__all__ = ["Companion", "Place", "Reply", "Settings"]
 
 _HOMES = {
     "Companion": "agent.companion",
-    "Incoming": "agent.types",
     "Place": "memory.audience",
     "Reply": "agent.types",
     "Settings": "agent.settings",

@@ -21,7 +21,7 @@ from agent.settings import Settings
 from agent.tracing.store import Traces
 from agent.turn.persona import read_persona
 from agent.turn.streaming import ReplyStream
-from agent.types import Incoming, Reply
+from agent.types import Reply, TurnRequest
 from agent.wiring import (
     Clock,
     Components,
@@ -162,7 +162,7 @@ class Companion:
         return ReplyStream(lambda on_text: self._take_turn(request, on_text, settle=settle))
 
     async def _take_turn(
-        self, request: Incoming, on_text: Callable[[str], None] | None = None, *, settle: bool
+        self, request: TurnRequest, on_text: Callable[[str], None] | None = None, *, settle: bool
     ) -> Reply:
         runtime = await self.runtime()
         from agent.turn.turn import take_turn

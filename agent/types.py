@@ -19,7 +19,7 @@ def writable(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class TurnRequest:
     """Something said to the companion."""
 
     text: str

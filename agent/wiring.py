@@ -33,7 +33,7 @@ from agent.tracing.store import Traces
 from agent.turn.persona import read_persona
 from memory.conversations.summaries import Conversations
 from memory.documents import Candidate, DocumentLibrary, FusedReranker, Reranker
-from memory.erasure.cleanup import Limits, Tidying
+from memory.erasure.cleanup import CleanUp, Limits
 from memory.erasure.person import Erasure
 from memory.erasure.removal import Removal
 from memory.errors import IndexUnavailable, StoreUnavailable
@@ -42,15 +42,15 @@ from memory.facts.similar import Doubt, SimilarFacts
 from memory.facts.writer import FactWriter
 from memory.index import Index, fingerprint_of
 from memory.index.embedders import Embedder, open_embedder
-from memory.index.lazy import LateIndex
-from memory.index.sync import Indexing
+from memory.index.lazy import LazyIndex
+from memory.index.sync import IndexSync
 from memory.people.places import Places
-from memory.people.profile_store import UserContexts
+from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.search.recall import Recall
 from memory.sql.deliveries import Deliveries
 from memory.sql.engine import Database
-from memory.sql.jobs import WorkQueue
+from memory.sql.jobs import JobQueue
 from memory.sql.keys import Keys
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
@@ -58,9 +58,9 @@ from memory.sql.messages import Transcript
 if TYPE_CHECKING:
     from agents.models.interface import Model
 
-    from agent.background.worker import Aftercare
+    from agent.background.worker import Worker
     from agent.models.choose import ChosenModel
-    from agent.turn.turn import House
+    from agent.turn.turn import TurnDependencies
 
 log = logging.getLogger("hachi")
 
@@ -142,17 +142,17 @@ class Components:
     models: Models
     database: Database
     embedder: Embedder
-    index: LateIndex
-    documents_index: LateIndex
+    index: LazyIndex
+    documents_index: LazyIndex
     store: MemoryStore
     transcript: Transcript
     conversations: Conversations
-    contexts: UserContexts
+    contexts: ProfileStore
     tasks: Tasks
-    queue: WorkQueue
+    queue: JobQueue
     traces: Traces
     recorder: Recorder
-    sync: Indexing
+    sync: IndexSync
     recall: Recall
     similar: SimilarFacts
     writer: FactWriter
@@ -184,8 +184,8 @@ class Services:
 class Runtime:
     """What a turn needs, and the worker that does what it leaves behind."""
 
-    turn: "House"
-    worker: "Aftercare"
+    turn: "TurnDependencies"
+    worker: "Worker"
 
 
 @asynccontextmanager
@@ -236,11 +236,11 @@ def _components(
     embedder: Embedder,
     surface: str,
 ) -> Components:
-    index = LateIndex(partial(_open_index, settings, embedder, "hachi", "index"))
-    documents_index = LateIndex(partial(_open_index, settings, embedder, "hachi-knowledge", "knowledge"))
-    store, transcript, queue = MemoryStore(database), Transcript(database), WorkQueue(database)
+    index = LazyIndex(partial(_open_index, settings, embedder, "hachi", "index"))
+    documents_index = LazyIndex(partial(_open_index, settings, embedder, "hachi-knowledge", "knowledge"))
+    store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database)
     conversations = Conversations(database)
-    sync = Indexing(store, transcript, index, embedder, clock, conversations)
+    sync = IndexSync(store, transcript, index, embedder, clock, conversations)
     judge = partial(_judge, models) if settings.judge and models.has_upkeep else None
     similar = SimilarFacts(database, store, index, embedder, judge)
     if models.consolidates:  # the consolidation rules on what is said in a turn
@@ -257,7 +257,7 @@ def _components(
         store=store,
         transcript=transcript,
         conversations=conversations,
-        contexts=UserContexts(database),
+        contexts=ProfileStore(database),
         tasks=Tasks(database),
         queue=queue,
         traces=traces,
@@ -304,7 +304,7 @@ def build_services(c: Components) -> Services:
             c.store,
             c.transcript,
             c.removal,
-            Tidying(c.database, c.store, c.removal, limits, c.clock),
+            CleanUp(c.database, c.store, c.removal, limits, c.clock),
             c.index,
             c.sync,
             c.documents,
@@ -325,15 +325,15 @@ def build_services(c: Components) -> Services:
 async def open_runtime(c: Components) -> Runtime:
     """What a turn needs; and the jobs that an earlier process accepted and did not finish are taken up."""
     await _load("agent.turn.turn")
-    from agent.background.consolidation import Upkeep
-    from agent.background.worker import Aftercare
+    from agent.background.consolidation import Consolidation
+    from agent.background.worker import Worker
     from agent.models.failures import model_error
     from agent.turn.prompt import Budgets
-    from agent.turn.turn import House
+    from agent.turn.turn import TurnDependencies
     from tools.registry import TOOLS
 
     settings = c.settings
-    consolidation = Upkeep(
+    consolidation = Consolidation(
         database=c.database,
         conversations=c.conversations,
         contexts=c.contexts,
@@ -350,8 +350,8 @@ async def open_runtime(c: Components) -> Runtime:
         context=settings.context_budget,
         explain=lambda error: model_error(error, c.models.upkeep_settings),
     )
-    worker = Aftercare(c.queue, c.writer, consolidation, c.sync, c.recall, c.index, c.clock, c.recorder)
-    turn = House(
+    worker = Worker(c.queue, c.writer, consolidation, c.sync, c.recall, c.index, c.clock, c.recorder)
+    turn = TurnDependencies(
         settings=settings,
         clock=c.clock,
         model=await c.models.answering(),
@@ -418,9 +418,9 @@ async def _open_index(
         if anew:
             await index.wipe()
         return index
-    from memory.index.embedded import EdgeIndex
+    from memory.index.embedded import EmbeddedIndex
 
-    return await EdgeIndex.open(settings.home / folder, embedder.dimension, fingerprint, anew=anew)
+    return await EmbeddedIndex.open(settings.home / folder, embedder.dimension, fingerprint, anew=anew)
 
 
 def _reranker(settings: Settings, models: Models) -> Reranker:

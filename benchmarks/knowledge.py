@@ -33,7 +33,7 @@ from memory.audience import GLOBAL, Audience
 from memory.documents import DocumentLibrary, FusedReranker, IngestProgress, IngestResult
 from memory.documents.store import DocumentStore
 from memory.index import Question, fingerprint_of
-from memory.index.embedded import EdgeIndex
+from memory.index.embedded import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
 from memory.sql.engine import Database
 
@@ -60,7 +60,7 @@ async def ingest(knowledge: DocumentLibrary, folder: Path) -> IngestResult:
 
 
 async def lanes(
-    question: str, index: EdgeIndex, embedder: Embedder, documents: DocumentStore
+    question: str, index: EmbeddedIndex, embedder: Embedder, documents: DocumentStore
 ) -> dict[str, list[str]]:
     """The files of what each lane of the index finds alone."""
     [vector] = await embedder.embed([question])
@@ -79,7 +79,7 @@ async def measure(folder: Path, asked: Sequence[Mapping[str, str]], embedder_nam
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         database = await Database.open(None, home)
-        index = await EdgeIndex.open(
+        index = await EmbeddedIndex.open(
             home / "knowledge", embedder.dimension, fingerprint_of(embedder.name, embedder.dimension)
         )
         knowledge = DocumentLibrary(database, index, embedder, now, FusedReranker())

@@ -40,7 +40,7 @@ from rich.table import Table
 
 from agent import Companion, Settings
 from agent.tracing import recorder
-from agent.turn.prompt import Scene, build_messages_for_model
+from agent.turn.prompt import PromptContext, build_messages_for_model
 from agent.wiring import utc_now
 from memory.audience import PRIVATE
 from tools.context import TurnContext
@@ -94,7 +94,7 @@ def bare_loop(call: Callable[[Tool, str], Awaitable[str]]) -> Turn:
     config = RunConfig(model=Script(), tracing_disabled=True)
 
     async def turn(text: str) -> None:
-        system, *rest = build_messages_for_model(Scene(utc_now(), "ana", PRIVATE, (), text))
+        system, *rest = build_messages_for_model(PromptContext(utc_now(), "ana", PRIVATE, (), text))
         agent = Agent[None](name="bare", instructions=system["content"], tools=tools)
         await Runner.run(agent, rest, max_turns=5, run_config=config)  # type: ignore[arg-type]
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from agent.background.extraction import (
     KNOWN_FACTS,
-    Exchange,
-    Findings,
+    ConversationSlice,
+    ExtractionResult,
     Mode,
     NotUnderstood,
     as_summary,
@@ -45,13 +45,13 @@ from memory.people.profile import (
     UserContext,
     entries_of,
 )
-from memory.people.profile_store import UserContexts
+from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Decision, Draft, Memory, Message
-from memory.search.core_facts import foremost, get_relevant_memories
+from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.spans import note, span
 from memory.sql.engine import Database
-from memory.sql.jobs import Work, WorkQueue
+from memory.sql.jobs import Job, JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Line, missing
 from memory.sql.tables import memories
@@ -75,15 +75,15 @@ IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
 
 
 @dataclass(frozen=True)
-class Upkeep:
+class Consolidation:
     """What looking back needs, wired by `agent/companion.py`."""
 
     database: Database
     conversations: Conversations
-    contexts: UserContexts
+    contexts: ProfileStore
     store: MemoryStore
     tasks: Tasks
-    queue: WorkQueue
+    queue: JobQueue
     writer: FactWriter
     similar: SimilarFacts
     clock: Callable[[], datetime]
@@ -99,45 +99,47 @@ class Upkeep:
     explain: Callable[[Exception], Exception | None]
 
 
-async def look_back(upkeep: Upkeep, piece: Work) -> list[Decision]:
+async def look_back(parts: Consolidation, piece: Job) -> list[Decision]:
     """The handler of LOOK_BACK: everything that the conversation's summary does not cover yet, some messages
     at a time, and so all pieces of work about it. What was decided about facts of the piece's user. Raises
     ModelError where the model cannot be reached."""
     conversation, place = piece.payload["conversation"], Place(tuple(piece.payload["place"]))
     decisions: list[Decision] = []
     while True:
-        upto = await upkeep.queue.newest(LOOK_BACK, str(piece.about))
-        exchange = await newest_exchange(upkeep, conversation, piece.user_id, place)
+        upto = await parts.queue.newest(LOOK_BACK, str(piece.about))
+        exchange = await newest_exchange(parts, conversation, piece.user_id, place)
         if exchange is None:
-            await upkeep.queue.done_about(LOOK_BACK, str(piece.about), upto)
+            await parts.queue.done_about(LOOK_BACK, str(piece.about), upto)
             return decisions
-        await upkeep.queue.renew(piece, upkeep.clock())
-        decided = await extract_and_save(upkeep, exchange, last_try=piece.attempts >= ENOUGH)
+        await parts.queue.renew(piece, parts.clock())
+        decided = await extract_and_save(parts, exchange, last_try=piece.attempts >= ENOUGH)
         decisions += decided if exchange.user == piece.user_id else []
 
 
-async def newest_exchange(upkeep: Upkeep, conversation: str, user: str, place: Place) -> Exchange | None:
+async def newest_exchange(
+    parts: Consolidation, conversation: str, user: str, place: Place
+) -> ConversationSlice | None:
     """What is to be looked back at next; None where the summary covers everything that has been answered."""
-    owner, now = owner_of(user, place), upkeep.clock()
-    active = await upkeep.conversations.of(conversation, owner)
-    heard = await upkeep.conversations.uncovered(conversation, user, place, MESSAGES)
+    owner, now = owner_of(user, place), parts.clock()
+    active = await parts.conversations.of(conversation, owner)
+    heard = await parts.conversations.uncovered(conversation, user, place, MESSAGES)
     lines = _answered(heard, now)
     if not lines:
         return None
     spoke, messages = lines[0].user, tuple(line.message for line in lines)
-    if spoke != user and await upkeep.queue.waiting(STORE_MEMORIES, spoke):
+    if spoke != user and await parts.queue.waiting(STORE_MEMORIES, spoke):
         return None  # their own look back comes after that, and knows what was kept
     audience = Audience.of(spoke, place)
     noted = [
         memory
-        for memory in await upkeep.store.where(memories.c.message_id.in_([m.id for m in messages]))
+        for memory in await parts.store.where(memories.c.message_id.in_([m.id for m in messages]))
         if audience.may_read(memory.owners)
     ]
-    facts = [] if upkeep.model is None else await foremost(upkeep.store, spoke, audience, now)
-    known = await upkeep.contexts.view(spoke, place)
+    facts = [] if parts.model is None else await core_facts(parts.store, spoke, audience, now)
+    known = await parts.contexts.view(spoke, place)
     said = " ".join(message.text for message in messages)
-    tasks = await upkeep.tasks.relevant(spoke, said, place="" if place.private else place.key, now=now)
-    return Exchange(
+    tasks = await parts.tasks.relevant(spoke, said, place="" if place.private else place.key, now=now)
+    return ConversationSlice(
         conversation_id=conversation,
         owner=owner,
         place=place,
@@ -147,99 +149,103 @@ async def newest_exchange(upkeep: Upkeep, conversation: str, user: str, place: P
         previous=active.summary if active else "",
         after=active.covered if active else 0,
         upto=lines[-1].seq,
-        mode=_mode(active.mode if active else None, upkeep.mode),
+        mode=_mode(active.mode if active else None, parts.mode),
         known=replace(
             known,
             long_term_facts=tuple(get_relevant_memories(facts, said, limit=KNOWN_FACTS)),
             open_tasks=tuple(tasks),
         ),
         noted=tuple(noted),
-        doubts=tuple(await _doubts(upkeep, noted)),
-        too_much=tuple(await _too_much(upkeep, spoke, place, known, facts)),
+        doubts=tuple(await _doubts(parts, noted)),
+        too_much=tuple(await _too_much(parts, spoke, place, known, facts)),
         now=now,
     )
 
 
-async def extract_and_save(upkeep: Upkeep, exchange: Exchange, *, last_try: bool = False) -> list[Decision]:
+async def extract_and_save(
+    parts: Consolidation, exchange: ConversationSlice, *, last_try: bool = False
+) -> list[Decision]:
     """One exchange: find what it changes, write it, carry it out. On the `last_try` a model that fails is
     done without."""
     with span("exchange", messages=[message.id for message in exchange.messages]):
-        found = await _findings(upkeep, exchange, last_try)
+        found = await _findings(parts, exchange, last_try)
         note(findings=found)
-    work = await apply_memory_updates_to_user_context(upkeep, exchange, found)
-    piece = await upkeep.queue.take(work) if work else None
+    work = await apply_memory_updates_to_user_context(parts, exchange, found)
+    piece = await parts.queue.take(work) if work else None
     if piece is None:
         return []
-    decisions = await store_updates(upkeep, piece)
-    await upkeep.queue.done(piece.id)
+    decisions = await store_updates(parts, piece)
+    await parts.queue.done(piece.id)
     return decisions
 
 
-async def _findings(upkeep: Upkeep, exchange: Exchange, last_try: bool) -> Findings:
+async def _findings(parts: Consolidation, exchange: ConversationSlice, last_try: bool) -> ExtractionResult:
     """By the model, or plainly where there is none, nobody but the companion spoke, or the answer cannot be
     used."""
-    if upkeep.model is None or not exchange.said:
-        return plain_findings(exchange, upkeep.summary)
+    if parts.model is None or not exchange.said:
+        return plain_findings(exchange, parts.summary)
     try:
-        found = await extract_memory_updates(upkeep.model, exchange, upkeep.summary)
+        found = await extract_memory_updates(parts.model, exchange, parts.summary)
     except NotUnderstood as error:
         note(well_formed=False)
         _log(exchange, ok=False, error=str(error))
-        return _without_a_model(exchange, upkeep.summary)
+        return _without_a_model(exchange, parts.summary)
     except Exception as error:
         _log(exchange, ok=False, error=f"{type(error).__name__}: {error}"[:200])
-        fault = upkeep.explain(error)
+        fault = parts.explain(error)
         if fault is None:
             raise
         if isinstance(fault, ModelUnavailable) and last_try:
-            return _without_a_model(exchange, upkeep.summary)
+            return _without_a_model(exchange, parts.summary)
         raise fault from error
     _log(exchange, ok=True, updates=found.updates)
     return found
 
 
-def plain_findings(exchange: Exchange, summary: Budget) -> Findings:
+def plain_findings(exchange: ConversationSlice, summary: Budget) -> ExtractionResult:
     """What can be told without a model."""
     told = [pair for message in exchange.said for pair in plain_updates(message.text, message.sent_at)]
     preferences = tuple(NewPreference(key=key, value=value) for key, value in told)
     updates = MemoryUpdates(new_preferences=preferences)
-    return Findings(_plain(exchange, summary), updates, None, frozenset())
+    return ExtractionResult(_plain(exchange, summary), updates, None, frozenset())
 
 
-def _without_a_model(exchange: Exchange, summary: Budget) -> Findings:
+def _without_a_model(exchange: ConversationSlice, summary: Budget) -> ExtractionResult:
     """The conversation's summary goes on; of the person nothing is changed."""
-    return Findings(_plain(exchange, summary), MemoryUpdates(), None, frozenset())
+    return ExtractionResult(_plain(exchange, summary), MemoryUpdates(), None, frozenset())
 
 
-def _plain(exchange: Exchange, summary: Budget) -> str:
+def _plain(exchange: ConversationSlice, summary: Budget) -> str:
     return as_summary(plain_summary(exchange.previous, exchange.messages), summary)
 
 
 async def apply_memory_updates_to_user_context(
-    upkeep: Upkeep, exchange: Exchange, found: Findings
+    parts: Consolidation, exchange: ConversationSlice, found: ExtractionResult
 ) -> str | None:
     """Write what was found in one transaction, by merging: the summary and how far it reaches, what is known
     of the person, and the work of storing facts and tasks, whose id it returns. Where somebody else has
     looked back at the same messages meanwhile, or they were erased, nothing is written."""
     entries = _entries(exchange, found)
     payload = _payload(exchange, found)
-    async with upkeep.database.write() as connection:
+    async with parts.database.write() as connection:
         if await missing(connection, [message.id for message in exchange.messages]):
             return None
-        if not await update_active_summary(upkeep, connection, exchange, found.summary):
+        if not await update_active_summary(parts, connection, exchange, found.summary):
             return None
         if entries:
-            await upkeep.contexts.merge_in(connection, exchange.user, exchange.place, entries)
+            await parts.contexts.merge_in(connection, exchange.user, exchange.place, entries)
         if not payload:
             return None
-        return await upkeep.queue.add(
+        return await parts.queue.add(
             connection, APPLY_UPDATES, exchange.user, payload, exchange.now, ours=True
         )
 
 
-async def update_active_summary(upkeep: Upkeep, connection: Any, exchange: Exchange, summary: str) -> bool:
+async def update_active_summary(
+    parts: Consolidation, connection: Any, exchange: ConversationSlice, summary: str
+) -> bool:
     """The conversation's summary from now on; False where another has been quicker."""
-    return await upkeep.conversations.update_in(
+    return await parts.conversations.update_in(
         connection,
         exchange.conversation_id,
         exchange.owner,
@@ -250,22 +256,22 @@ async def update_active_summary(upkeep: Upkeep, connection: Any, exchange: Excha
     )
 
 
-async def store_updates(upkeep: Upkeep, piece: Work) -> list[Decision]:
+async def store_updates(parts: Consolidation, piece: Job) -> list[Decision]:
     """The handler of APPLY_UPDATES; safe to run twice."""
     payload = piece.payload
     place = Place(tuple(payload["place"]))
     decisions: list[Decision] = []
     for fact in payload["facts"]:
-        decisions += await store_fact_memory(upkeep, fact, payload["said"], piece.user_id, place)
+        decisions += await store_fact_memory(parts, fact, payload["said"], piece.user_id, place)
     found_at = datetime.fromisoformat(payload["found_at"])
     for task in payload["tasks"]:
         where = "" if place.private else place.key
-        await _store_task(upkeep, task, piece.user_id, where, found_at, payload.get("heard"))
+        await _store_task(parts, task, piece.user_id, where, found_at, payload.get("heard"))
     return decisions
 
 
 async def store_fact_memory(
-    upkeep: Upkeep, fact: dict[str, Any], said: dict[str, str], user: str, place: Place
+    parts: Consolidation, fact: dict[str, Any], said: dict[str, str], user: str, place: Place
 ) -> list[Decision]:
     """One fact, by the same path as every other memory; `said` are the texts of messages by their ids. One
     that was only to take another's place is let go where it has been taken away meanwhile."""
@@ -278,14 +284,14 @@ async def store_fact_memory(
         live=True,
     )
     kept = fact.get("kept")
-    if kept and not await upkeep.store.by_ids([kept], origin.audience, upkeep.clock()):
+    if kept and not await parts.store.by_ids([kept], origin.audience, parts.clock()):
         return []
     draft = Draft(**fact["draft"] | {"subjects": tuple(fact["draft"]["subjects"])})
-    return await upkeep.writer.remember([draft], origin)
+    return await parts.writer.remember([draft], origin)
 
 
 async def _store_task(
-    upkeep: Upkeep,
+    parts: Consolidation,
     task: dict[str, Any],
     user: str,
     place: str,
@@ -293,13 +299,13 @@ async def _store_task(
     heard: str | None,
 ) -> None:
     try:
-        await upkeep.tasks.update(
+        await parts.tasks.update(
             user,
             task["description"],
             task["status"],
             id=task["id"],
             place=place,
-            now=upkeep.clock(),
+            now=parts.clock(),
             found_at=found_at,
             heard=heard,
         )
@@ -307,7 +313,7 @@ async def _store_task(
         log.warning("a task update names none: %s", error)
 
 
-def _entries(exchange: Exchange, found: Findings) -> list[Entry]:
+def _entries(exchange: ConversationSlice, found: ExtractionResult) -> list[Entry]:
     if not exchange.said:
         return []
     said_at = exchange.said[-1].sent_at
@@ -317,7 +323,7 @@ def _entries(exchange: Exchange, found: Findings) -> list[Entry]:
     return entries
 
 
-def _payload(exchange: Exchange, found: Findings) -> dict[str, Any] | None:
+def _payload(exchange: ConversationSlice, found: ExtractionResult) -> dict[str, Any] | None:
     """The facts, each with the message that says it, and the tasks; None where there is neither."""
     if not exchange.said:
         return None
@@ -337,7 +343,7 @@ def _payload(exchange: Exchange, found: Findings) -> dict[str, Any] | None:
     }
 
 
-def _fact(exchange: Exchange, fact: NewFact) -> dict[str, Any]:
+def _fact(exchange: ConversationSlice, fact: NewFact) -> dict[str, Any]:
     evidence = _evidence(exchange.said, fact.text)
     draft = Draft(fact.text, tuple(fact.tags), importance=IMPORTANCE[fact.importance])
     return {
@@ -370,21 +376,21 @@ def _words(text: str) -> frozenset[int]:
     return frozenset(vector.indices) if vector is not None else frozenset()
 
 
-async def _doubts(upkeep: Upkeep, noted: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
-    if upkeep.model is None or not upkeep.judging or not noted:
+async def _doubts(parts: Consolidation, noted: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
+    if parts.model is None or not parts.judging or not noted:
         return []
-    return (await upkeep.similar.doubts_about(noted, upkeep.clock()))[:MOST_DOUBTS]
+    return (await parts.similar.doubts_about(noted, parts.clock()))[:MOST_DOUBTS]
 
 
 async def _too_much(
-    upkeep: Upkeep, user: str, place: Place, known: UserContext, facts: Sequence[Memory]
+    parts: Consolidation, user: str, place: Place, known: UserContext, facts: Sequence[Memory]
 ) -> list[Memory]:
     """The facts to sum up, where they outgrow the context's budget and there is no summary yet, or many new
     ones since."""
     whole = replace(known, long_term_facts=tuple(facts), memory_summary=None)
-    if len(fitting(whole, upkeep.context, len(facts)).long_term_facts) == len(facts):
+    if len(fitting(whole, parts.context, len(facts)).long_term_facts) == len(facts):
         return []
-    told = await upkeep.contexts.entries(user, place)
+    told = await parts.contexts.entries(user, place)
     since = max((entry.said_at for entry in told if entry.field == MEMORY_SUMMARY), default=None)
     news = [fact for fact in facts if since is None or fact.created_at > since]
     return list(facts[:FACTS_TO_SUM]) if since is None or len(news) >= NEWS else []
@@ -404,7 +410,9 @@ def _mode(given: str | None, usual: Mode) -> Mode:
     return modes.get(given, usual)
 
 
-def _log(exchange: Exchange, *, ok: bool, error: str = "", updates: MemoryUpdates | None = None) -> None:
+def _log(
+    exchange: ConversationSlice, *, ok: bool, error: str = "", updates: MemoryUpdates | None = None
+) -> None:
     """One structured line a model's look back; `hachi stats` counts them."""
     line: dict[str, Any] = {"event": "memory_extraction", "user_id": exchange.user, "ok": ok}
     if error:

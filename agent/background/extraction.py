@@ -51,7 +51,7 @@ class NotUnderstood(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ConversationSlice:
     """What is looked back at: the newest messages, all of one person and of what they were answered."""
 
     conversation_id: str
@@ -84,7 +84,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class ExtractionResult:
     summary: str
     """Empty where the model gave none."""
     updates: MemoryUpdates
@@ -93,7 +93,9 @@ class Findings:
     """Which of the exchange's doubts, from 1, are ruled to replace."""
 
 
-async def extract_memory_updates(chosen: ChosenModel, exchange: Exchange, summary: Budget) -> Findings:
+async def extract_memory_updates(
+    chosen: ChosenModel, exchange: ConversationSlice, summary: Budget
+) -> ExtractionResult:
     """Ask the model. Raises NotUnderstood, also where this very question is refused and asking again would
     not help, and what the model's library raises."""
     question = question_of(exchange, summary)
@@ -104,7 +106,7 @@ async def extract_memory_updates(chosen: ChosenModel, exchange: Exchange, summar
     return findings_in(answer, summary)
 
 
-def question_of(exchange: Exchange, summary: Budget) -> str:
+def question_of(exchange: ConversationSlice, summary: Budget) -> str:
     extras = [extra for extra, wanted in _extras(exchange) if wanted]
     known = serialize_user_context_snippet(exchange.known, KNOWN, KNOWN_FACTS)
     return render(
@@ -122,7 +124,7 @@ def question_of(exchange: Exchange, summary: Budget) -> str:
     )
 
 
-def findings_in(answer: str, summary: Budget) -> Findings:
+def findings_in(answer: str, summary: Budget) -> ExtractionResult:
     """What the model found. Raises NotUnderstood."""
     found = _object_in(answer)
     said, about = found.get("summary", ""), found.get("memory_summary")
@@ -134,7 +136,7 @@ def findings_in(answer: str, summary: Budget) -> Findings:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise NotUnderstood(f"{where}: {first['msg'].lower()}") from None
-    return Findings(
+    return ExtractionResult(
         summary=as_summary(said, summary),
         updates=updates,
         memory_summary=as_summary(about, LONGEST_MEMORY_SUMMARY) if about else None,
@@ -175,7 +177,7 @@ def _object_in(answer: str) -> dict[str, Any]:
     return dict(found)
 
 
-def _transcript(exchange: Exchange) -> list[str]:
+def _transcript(exchange: ConversationSlice) -> list[str]:
     """No name can pass for the companion: it stands in quotation marks, and the companion's lines begin as no
     person's do."""
     lines = []
@@ -207,11 +209,11 @@ def _facts(facts: Iterable[Memory], budget: Budget) -> list[str]:
     return [text for text in lines if purse.take(text)]
 
 
-def _extras(exchange: Exchange) -> Sequence[tuple[str, bool]]:
+def _extras(exchange: ConversationSlice) -> Sequence[tuple[str, bool]]:
     return (("memory_summary", bool(exchange.too_much)), ("rulings", bool(exchange.doubts)))
 
 
-def _asked(exchange: Exchange) -> list[str]:
+def _asked(exchange: ConversationSlice) -> list[str]:
     asked = []
     if exchange.too_much:
         about = exchange.known.memory_summary
@@ -225,7 +227,7 @@ def _asked(exchange: Exchange) -> list[str]:
     return asked
 
 
-def _schema(exchange: Exchange) -> dict[str, Any]:
+def _schema(exchange: ConversationSlice) -> dict[str, Any]:
     """The form in which it is asked for, as OpenAI's strict mode accepts it."""
     text = {"type": "string"}
     fields = {

@@ -10,14 +10,14 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, tzinfo
 
 from agent.offline.languages import own_language
-from agent.types import Incoming
+from agent.types import TurnRequest
 from memory.people.due_tasks import DueTasks, Reminder
 from memory.people.profile import UserContext, one_line
-from memory.people.profile_store import UserContexts
+from memory.people.profile_store import ProfileStore
 from memory.records import Message, Task
 from memory.spans import new_id
 from memory.sql.engine import Database
-from memory.sql.jobs import Work, WorkQueue
+from memory.sql.jobs import Job, JobQueue
 from memory.sql.messages import Transcript
 from memory.sql.tables import work as work_table
 
@@ -55,9 +55,9 @@ class Reminders:
     def __init__(
         self,
         database: Database,
-        queue: WorkQueue,
+        queue: JobQueue,
         transcript: Transcript,
-        contexts: UserContexts,
+        contexts: ProfileStore,
         clock: Callable[[], datetime],
     ) -> None:
         self._database = database
@@ -92,7 +92,7 @@ class Reminders:
                     reached += await self._announce(piece)
         return reached
 
-    async def _announce(self, piece: Work) -> bool:
+    async def _announce(self, piece: Job) -> bool:
         reminder = await self._due.announced_by(piece)
         if reminder is None:
             await self._queue.done(piece.id)
@@ -117,10 +117,10 @@ class Reminders:
         fitting = [prefix for prefix in self._senders if user.startswith(prefix)]
         return self._senders[max(fitting, key=len)]
 
-    async def _note(self, piece: Work, reminder: Reminder, text: str) -> None:
+    async def _note(self, piece: Job, reminder: Reminder, text: str) -> None:
         """It is in the transcript, so that "done!" can be understood; with that the work is done."""
         now = self._clock()
-        talk = Incoming("", piece.user_id, now, reminder.place).conversation_id
+        talk = TurnRequest("", piece.user_id, now, reminder.place).conversation_id
         message = Message(new_id(), talk, "assistant", "hachi", text, now)
         async with self._database.write() as connection:
             mine = work_table.c.id == piece.id

@@ -13,7 +13,7 @@ from typing import Any
 
 from agent.background.consolidation import (
     APPLY_UPDATES,
-    Upkeep,
+    Consolidation,
     look_back,
     store_updates,
 )
@@ -23,11 +23,11 @@ from memory.erasure.removal import UNINDEX
 from memory.errors import MemoryFault
 from memory.facts.writer import FactWriter
 from memory.index import Index
-from memory.index.sync import Indexing
+from memory.index.sync import IndexSync
 from memory.records import Decision
 from memory.search.recall import Recall
 from memory.spans import unrecorded
-from memory.sql.jobs import Work, WorkQueue
+from memory.sql.jobs import Job, JobQueue
 
 log = logging.getLogger("hachi.aftercare")
 
@@ -39,16 +39,16 @@ AT_ONCE = 8
 TRACED = frozenset({STORE_MEMORIES, LOOK_BACK, APPLY_UPDATES})
 """Work of a turn, which tells of what became of it."""
 
-AtWork = dict[asyncio.Task[Any], Work]
+AtWork = dict[asyncio.Task[Any], Job]
 
 
-class Aftercare:
+class Worker:
     def __init__(
         self,
-        queue: WorkQueue,
+        queue: JobQueue,
         writer: FactWriter,
-        upkeep: Upkeep,
-        indexing: Indexing,
+        consolidation: Consolidation,
+        indexing: IndexSync,
         recall: Recall,
         index: Index,
         clock: Callable[[], datetime],
@@ -57,7 +57,7 @@ class Aftercare:
         self._recorder = recorder
         self._queue = queue
         self._writer = writer
-        self._upkeep = upkeep
+        self._consolidation = consolidation
         self._indexing = indexing
         self._recall = recall
         self._index = index
@@ -144,7 +144,7 @@ class Aftercare:
         finally:
             await _ended(at_work)
 
-    async def _next(self, at_work: AtWork) -> Work | None:
+    async def _next(self, at_work: AtWork) -> Job | None:
         """Looking back waits for a model, so it has places of its own and keeps nothing else waiting. Of one
         person nothing else is done at the same time, and what was kept is known when it is looked back at."""
         quick = {piece.user_id for piece in at_work.values() if piece.kind != LOOK_BACK}
@@ -173,7 +173,7 @@ class Aftercare:
             del at_work[task]
             task.result()
 
-    async def _handle(self, piece: Work) -> list[Decision]:
+    async def _handle(self, piece: Job) -> list[Decision]:
         try:
             with self._recorder.work(piece) if piece.kind in TRACED else unrecorded():
                 decisions = await self._dispatch(piece)
@@ -186,7 +186,7 @@ class Aftercare:
         await self._queue.done(piece.id)
         return decisions
 
-    async def _dispatch(self, piece: Work) -> list[Decision] | None:
+    async def _dispatch(self, piece: Job) -> list[Decision] | None:
         """What was decided; None where somebody else will have done it."""
         if piece.kind == STORE_MEMORIES:
             drafts, origin = read_store_memories(piece)
@@ -195,13 +195,13 @@ class Aftercare:
         if piece.kind == LOOK_BACK:
             return await self._look_back(piece)
         if piece.kind == APPLY_UPDATES:
-            return await store_updates(self._upkeep, piece)
+            return await store_updates(self._consolidation, piece)
         if piece.kind == UNINDEX:
             await self._index.remove(piece.payload["ids"])
             return []
         raise ValueError(f"no handler for work of the kind {piece.kind!r}")
 
-    async def _look_back(self, piece: Work) -> list[Decision] | None:
+    async def _look_back(self, piece: Job) -> list[Decision] | None:
         """Where turns come fast, whoever is looking back at the conversation already does so once more, with
         all that was said meanwhile, and takes this piece out of the queue when that is done."""
         about = str(piece.about)
@@ -213,7 +213,7 @@ class Aftercare:
         try:
             while self._looking[about]:
                 self._looking[about] = False
-                decisions += await look_back(self._upkeep, piece)
+                decisions += await look_back(self._consolidation, piece)
         finally:
             del self._looking[about]
         return decisions

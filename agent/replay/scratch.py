@@ -19,7 +19,7 @@ from agent.tracing.trace import Trace
 from memory.audience import Audience, Place, owners_of
 from memory.conversations.summaries import owner_of
 from memory.people.profile import Preferences, Profile, UserContext
-from memory.people.profile_store import UserContexts
+from memory.people.profile_store import ProfileStore
 from memory.sql import tables as t
 from memory.sql.engine import Database
 from memory.sql.messages import readable
@@ -50,7 +50,7 @@ class Moment:
         return self.audience.keys | owners_of(self.user, self.place)
 
 
-class Told(UserContexts):
+class Told(ProfileStore):
     """The person's context as it was recorded."""
 
     def __init__(self, known: Mapping[str, Any], database: Database) -> None:

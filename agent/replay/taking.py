@@ -19,8 +19,8 @@ from agent.replay.scratch import Told
 from agent.replay.tools import Handling, handled
 from agent.settings import Settings
 from agent.tracing.trace import Trace
-from agent.turn.turn import House, take_turn
-from agent.types import Incoming
+from agent.turn.turn import TurnDependencies, take_turn
+from agent.types import TurnRequest
 from memory.audience import Place
 
 Fill = Callable[[Companion], Awaitable[None]]
@@ -55,7 +55,7 @@ async def take_again(trace: Trace, settings: Settings, chosen: ChosenModel, fill
             name = trace.summary.model if way.fork is None else chosen.name
             house = replace(house, model=replace(chosen, name=name, model=recorded))
             with suppress(*FAULTS):  # it is in the trace
-                await take_turn(_as_then(house, trace, way), _incoming(trace), trace_id=trace.id)
+                await take_turn(_as_then(house, trace, way), _request(trace), trace_id=trace.id)
             await house.recorder.flush()
             return await scratch.traces.get(trace.id, clock())
 
@@ -66,7 +66,7 @@ def _alone(settings: Settings, folder: Path) -> Settings:
     return settings.model_copy(update=apart | {"traces": True, "look_back": "off", "judge": False})
 
 
-def _as_then(house: House, trace: Trace, way: Way) -> House:
+def _as_then(house: TurnDependencies, trace: Trace, way: Way) -> TurnDependencies:
     scene: dict[str, Any] = next((span.data.get("scene") or {} for span in trace.spans("scene")), {})
     told = Told(scene.get("known") or {}, house.database)
     persona = house.persona if way.persona is None else way.persona
@@ -80,9 +80,9 @@ def _searched_itself(trace: Trace) -> bool:
     return any(one["id"] == trace.summary.message_id for found in searches for one in found)
 
 
-def _incoming(trace: Trace) -> Incoming:
+def _request(trace: Trace) -> TurnRequest:
     said = trace.root.data["incoming"]
-    return Incoming(
+    return TurnRequest(
         text=said["text"],
         user=trace.summary.user,
         sent_at=datetime.fromisoformat(said["sent_at"]),

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from agent.errors import BadInput
-from agent.types import Incoming, writable
+from agent.types import TurnRequest, writable
 from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.records import Role
 
@@ -79,8 +79,8 @@ def turn_request(
     earlier: Sequence[tuple[Role, str]] = (),
     *,
     now: datetime,
-) -> Incoming:
-    return Incoming(
+) -> TurnRequest:
+    return TurnRequest(
         text,
         None if user is None else user_named(user),
         now,

@@ -25,7 +25,7 @@ from memory.errors import StoreUnavailable
 from memory.facts.candidate import CandidateFact
 from memory.facts.similar import SimilarFacts
 from memory.index.embedders import Embedder
-from memory.sql.jobs import Work
+from memory.sql.jobs import Job
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
 
@@ -81,7 +81,7 @@ class ErasureOutsideSql:
         repeat such a hit; None where nothing has to change."""
         if not any(hit["id"] in ids for hit in payload.get("recalled", ())):
             return None
-        drafts, origin = read_store_memories(Work("", kind, user, payload, 0))
+        drafts, origin = read_store_memories(Job("", kind, user, payload, 0))
         lost = replace(origin, recalled=tuple(hit for hit in origin.recalled if hit.id in ids))
         echoes = [
             bool(self.similar.echoed(CandidateFact(draft, lost, None, self.clock()))) for draft in drafts

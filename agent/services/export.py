@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Table, select
 
 from agent.services.arguments import user_named
-from agent.types import Incoming
+from agent.types import TurnRequest
 from memory.audience import Audience, Place, user_key
 from memory.documents import DocumentLibrary
 from memory.records import Memory
@@ -43,7 +43,7 @@ class ExportService:
         database, now = self.database, self.clock()
         own_audience = Audience(frozenset({user_key(user)}))
         owned = await self.store.newest(own_audience, now)
-        own = Incoming("", user, now).conversation_id
+        own = TurnRequest("", user, now).conversation_id
         talks = await _conversations(database, user)
         private = [talk for talk in talks if talk["place"] == "dm" and talk["conversation"] == own]
         documents = await self.documents.documents(own_audience)

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from agent.tracing.store import Traces
 from memory.documents import DocumentLibrary
-from memory.erasure.cleanup import Leaving, Tidying
+from memory.erasure.cleanup import CleanUp, Leaving
 from memory.erasure.removal import Removal
-from memory.index.lazy import LateIndex
-from memory.index.sync import Indexing, Progress
+from memory.index.lazy import LazyIndex
+from memory.index.sync import IndexSync, Progress
 from memory.records import Memory
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
@@ -20,11 +20,11 @@ class MaintenanceService:
     store: MemoryStore
     transcript: Transcript
     removal: Removal
-    cleanup: Tidying
-    index: LateIndex
-    sync: Indexing
+    cleanup: CleanUp
+    index: LazyIndex
+    sync: IndexSync
     documents: DocumentLibrary
-    documents_index: LateIndex
+    documents_index: LazyIndex
     traces: Traces
     trace_days: float | None
     clock: Callable[[], datetime]

@@ -14,7 +14,7 @@ from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.ttl import describe
 from memory.facts.writer import FactWriter
-from memory.index.sync import Indexing
+from memory.index.sync import IndexSync
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType, MemoryUpdate
 from memory.search.recall import Recall
 from memory.sql.memories import MemoryStore, tellers
@@ -30,7 +30,7 @@ class MemoryService:
     writer: FactWriter
     removal: Removal
     past: History
-    sync: Indexing
+    sync: IndexSync
     erasure: ErasureService
     clock: Callable[[], datetime]
 

@@ -7,13 +7,13 @@ from datetime import datetime
 from agent.errors import BadInput
 from agent.services.arguments import place_of, user_named
 from agent.services.erasure import ErasureService
-from agent.types import Incoming
+from agent.types import TurnRequest
 from memory.audience import Audience, Place
 from memory.conversations.summaries import Conversations, owner_of
 from memory.people.profile import UserContext, entry_for
-from memory.people.profile_store import UserContexts
+from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
-from memory.search.core_facts import foremost
+from memory.search.core_facts import core_facts
 from memory.sql.memories import MemoryStore
 
 MODES = ("companion", "study", "work")
@@ -21,7 +21,7 @@ MODES = ("companion", "study", "work")
 
 @dataclass(frozen=True)
 class ProfileService:
-    contexts: UserContexts
+    contexts: ProfileStore
     store: MemoryStore
     tasks: Tasks
     conversations: Conversations
@@ -30,7 +30,7 @@ class ProfileService:
 
     async def get(self, *, user: str, place: Place | str | None = None) -> UserContext:
         named, where = user_named(user), place_of(place)
-        facts = await foremost(self.store, named, Audience.of(named, where), self.clock())
+        facts = await core_facts(self.store, named, Audience.of(named, where), self.clock())
         tasks = await self.tasks.list(named, place=None if where.private else where.key)
         known = await self.contexts.view(named, where)
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
@@ -54,5 +54,5 @@ class ProfileService:
     async def _set_mode(self, mode: str, user: str, place: Place) -> None:
         if mode and mode not in MODES:
             raise BadInput(f"there is no mode {mode!r}; use {', '.join(MODES)}, or nothing to unset it")
-        conversation = Incoming("", user, self.clock(), place).conversation_id
+        conversation = TurnRequest("", user, self.clock(), place).conversation_id
         await self.conversations.set_mode(conversation, owner_of(user, place), mode or None, self.clock())

@@ -9,7 +9,7 @@ from sqlalchemy import exists, func, select
 from memory.audience import Audience
 from memory.sql.conditions import unexpired
 from memory.sql.engine import Database
-from memory.sql.jobs import WorkQueue
+from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.tables import memories, memory_owners, messages, tasks
 
@@ -27,7 +27,7 @@ class CountedMemory:
 class StatisticsService:
     database: Database
     store: MemoryStore
-    queue: WorkQueue
+    queue: JobQueue
     clock: Callable[[], datetime]
 
     async def memories(self, user: str | None) -> Sequence[CountedMemory]:

@@ -9,9 +9,9 @@ from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 from agent.errors import BadInput
 from agent.services.arguments import turn_request
 from agent.services.erasure import ErasureService
-from agent.types import Incoming, writable
+from agent.types import TurnRequest, writable
 from memory.audience import Place
-from memory.index.sync import Indexing, Progress
+from memory.index.sync import IndexSync, Progress
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.messages import Transcript
@@ -23,7 +23,7 @@ BATCH = 500
 class TranscriptService:
     database: Database
     transcript: Transcript
-    sync: Indexing
+    sync: IndexSync
     erasure: ErasureService
     clock: Callable[[], datetime]
 
@@ -51,7 +51,7 @@ class TranscriptService:
         return len(read)
 
 
-def _message(given: Mapping[str, Any], at: int, incoming: Incoming) -> Message:
+def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> Message:
     if not isinstance(given, Mapping):
         raise BadInput(f"message {at + 1} is no mapping with author, text and sent_at")
     try:
@@ -75,7 +75,7 @@ def _message(given: Mapping[str, Any], at: int, incoming: Incoming) -> Message:
     )
 
 
-def _uuid(id: Any, incoming: Incoming) -> str:
+def _uuid(id: Any, incoming: TurnRequest) -> str:
     """An id of ours. One that is a uuid stays; any other gets the same one each time it is imported."""
     if id is None:
         return str(uuid4())

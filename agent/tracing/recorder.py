@@ -19,11 +19,11 @@ from agent.errors import ModelError
 from agent.tracing.serialization import Serializer, Subject
 from agent.tracing.store import Traces
 from agent.tracing.trace import TURN, Summary
-from agent.types import Incoming, Reply
+from agent.types import Reply, TurnRequest
 from memory.audience import Place
 from memory.errors import StoreUnavailable
 from memory.spans import Recording, Span, recording, unrecorded
-from memory.sql.jobs import Work
+from memory.sql.jobs import Job
 
 log = logging.getLogger("hachi.traces")
 
@@ -123,7 +123,7 @@ class Recorder:
         """What ended last, for callers that ask at once."""
 
     @contextmanager
-    def turn(self, incoming: Incoming, model: str, id: str | None = None) -> Iterator["TurnRecording"]:
+    def turn(self, incoming: TurnRequest, model: str, id: str | None = None) -> Iterator["TurnRecording"]:
         """Record a turn. Its exceptions are noted and raised; a ModelError gets the trace's id."""
         subject = Subject(
             kind=TURN,
@@ -146,7 +146,7 @@ class Recorder:
                 raise
 
     @contextmanager
-    def work(self, job: Work) -> Iterator[None]:
+    def work(self, job: Job) -> Iterator[None]:
         """Record a background job; nothing is kept of one in which nothing happened."""
         subject = Subject(
             kind=job.kind,

@@ -5,12 +5,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from agent.types import Incoming
+from agent.types import TurnRequest
 from memory.audience import Place
 from memory.conversations.summaries import owner_of
 from memory.facts.candidate import Provenance
 from memory.records import Draft, Hit
-from memory.sql.jobs import Work
+from memory.sql.jobs import Job
 
 STORE_MEMORIES = "store_memories"
 """Store the memories[] of an answer."""
@@ -19,7 +19,7 @@ LOOK_BACK = "look_back"
 
 
 def store_memories_payload(
-    drafts: Sequence[Draft], incoming: Incoming, message_id: str | None, recalled: Sequence[Hit]
+    drafts: Sequence[Draft], incoming: TurnRequest, message_id: str | None, recalled: Sequence[Hit]
 ) -> dict[str, Any]:
     """An answer's memories[], with where they come from."""
     return {
@@ -33,7 +33,7 @@ def store_memories_payload(
     }
 
 
-def read_store_memories(job: Work) -> tuple[list[Draft], Provenance]:
+def read_store_memories(job: Job) -> tuple[list[Draft], Provenance]:
     """The inverse of `store_memories_payload`."""
     payload = job.payload
     said_at = datetime.fromisoformat(payload["said_at"])
@@ -54,11 +54,11 @@ def read_store_memories(job: Work) -> tuple[list[Draft], Provenance]:
     return drafts, origin
 
 
-def look_back_payload(incoming: Incoming) -> dict[str, Any]:
+def look_back_payload(incoming: TurnRequest) -> dict[str, Any]:
     return {"conversation": incoming.conversation_id, "place": list(incoming.place.path)}
 
 
-def look_back_subject(incoming: Incoming) -> str:
+def look_back_subject(incoming: TurnRequest) -> str:
     """The conversation as its owner heard it; the queue runs jobs about the same subject as one."""
     return consolidation_subject(incoming.conversation_id, str(incoming.user), incoming.place)
 

@@ -48,7 +48,7 @@ class Budgets:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PromptContext:
     """All that a prompt is made of."""
 
     now: datetime
@@ -73,7 +73,7 @@ class Scene:
     """More tasks are open than are told."""
 
 
-def build_messages_for_model(scene: Scene) -> list[dict[str, str]]:
+def build_messages_for_model(scene: PromptContext) -> list[dict[str, str]]:
     """`{"role", "content"}` messages: one of the system, the history, the question last."""
     scene = within_budgets(scene)
     sections = {
@@ -95,7 +95,7 @@ def build_messages_for_model(scene: Scene) -> list[dict[str, str]]:
     ]
 
 
-def within_budgets(scene: Scene) -> Scene:
+def within_budgets(scene: PromptContext) -> PromptContext:
     """The scene as far as it is shown."""
     budgets = scene.budgets
     said = [(message, _shown(message, scene.place)["content"]) for message in scene.history]
@@ -111,7 +111,7 @@ def within_budgets(scene: Scene) -> Scene:
     )
 
 
-def _known_that_fits(scene: Scene) -> tuple[UserContext, bool]:
+def _known_that_fits(scene: PromptContext) -> tuple[UserContext, bool]:
     """And whether more tasks are open than these, which is said within the same budget."""
     budget = scene.budgets.context
     known = fitting(scene.known, budget)
@@ -121,19 +121,19 @@ def _known_that_fits(scene: Scene) -> tuple[UserContext, bool]:
     return fitting(scene.known, replace(budget, amount=max(0, budget.amount - said))), True
 
 
-def _wishes_of_the_program(scene: Scene) -> str:
+def _wishes_of_the_program(scene: PromptContext) -> str:
     lines = (writable(text).strip() for text in scene.instructions[: scene.budgets.instructions].splitlines())
     quoted = [f"> {text}" for text in lines if text]
     return render("client", instructions="\n".join(quoted)) if quoted else ""
 
 
-def _person(scene: Scene) -> str:
+def _person(scene: PromptContext) -> str:
     known = serialize_user_context_snippet(scene.known, scene.budgets.context)
     known = "\n".join([*known.splitlines(), *([MORE_TASKS] if scene.more_tasks else [])])
     return known and render("person", known=known)
 
 
-def _summary(scene: Scene) -> str:
+def _summary(scene: PromptContext) -> str:
     return scene.summary and render("summary", summary=f"> {line(scene.summary, None)}")
 
 
@@ -149,7 +149,7 @@ def _documents_that_fit(knowledge: str, budget: Budget) -> str:
     return "\n\n".join(kept) if len(kept) > 1 else ""
 
 
-def _setting(scene: Scene) -> str:
+def _setting(scene: PromptContext) -> str:
     shared = f"{line(str(scene.place))}, where others read along"  # of a long name, only the name is cut
     where = "a private conversation" if scene.place.private else shared
     zone = scene.known.zone

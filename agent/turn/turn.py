@@ -26,8 +26,8 @@ from agent.turn.jobs import (
     store_memories_payload,
 )
 from agent.turn.loop import AgentResult, OnText, run_agent
-from agent.turn.prompt import Budgets, Scene, build_messages_for_model, within_budgets
-from agent.types import MAX_MESSAGE, Incoming, Reply, writable
+from agent.turn.prompt import Budgets, PromptContext, build_messages_for_model, within_budgets
+from agent.types import MAX_MESSAGE, Reply, TurnRequest, writable
 from memory.conversations.summaries import Conversations, owner_of
 from memory.documents import DocumentLibrary
 from memory.documents.quote import quote_chunks
@@ -35,14 +35,14 @@ from memory.errors import MemoryFault
 from memory.facts.aliases import linked
 from memory.facts.writer import FactWriter
 from memory.people.profile import UserContext
-from memory.people.profile_store import UserContexts
+from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Decision, Hit, Message
-from memory.search.core_facts import foremost, get_relevant_memories
+from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.search.recall import Recall
 from memory.spans import new_id, span
 from memory.sql.engine import Database
-from memory.sql.jobs import WorkQueue
+from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript, missing
 from tools.context import TurnContext
@@ -63,7 +63,7 @@ class Worker(Protocol):
 
 
 @dataclass(frozen=True)
-class House:
+class TurnDependencies:
     """What a turn needs, wired by `agent/companion.py`."""
 
     settings: Settings
@@ -72,11 +72,11 @@ class House:
     database: Database
     transcript: Transcript
     conversations: Conversations
-    contexts: UserContexts
+    contexts: ProfileStore
     store: MemoryStore
     knowledge: DocumentLibrary
     tasks: Tasks
-    queue: WorkQueue
+    queue: JobQueue
     recall: Recall
     writer: FactWriter
     worker: Worker
@@ -88,8 +88,8 @@ class House:
 
 
 async def take_turn(
-    house: House,
-    incoming: Incoming,
+    deps: TurnDependencies,
+    incoming: TurnRequest,
     on_text: OnText | None = None,
     *,
     settle: bool = False,
@@ -98,32 +98,34 @@ async def take_turn(
     """With `settle` the answer's memories[] are stored before it returns, so that the reply tells of them; a
     turn that is taken again has the `trace_id` that it had. Raises BadInput, ModelError, or a MemoryFault
     where the record itself is out of reach."""
-    with house.recorder.turn(incoming, house.model.name, trace_id) as trace:
-        heard = await hear(house, incoming)
+    with deps.recorder.turn(incoming, deps.model.name, trace_id) as trace:
+        heard = await receive(deps, incoming)
         trace.heard(heard.message_id)
-        scene, shown = await set_the_scene(house, heard)
-        turn = _at_hand(house, heard, scene, shown)
+        scene, shown = await build_context(deps, heard)
+        turn = _at_hand(deps, heard, scene, shown)
         result = await run_agent(
-            house.model, house.settings, build_messages_for_model(scene), turn, on_text, house.tools
+            deps.model, deps.settings, build_messages_for_model(scene), turn, on_text, deps.tools
         )
-        message_id, work = await answer(house, heard, result, turn.recalled, ours=settle, trace=trace.id)
-        kept = [decision for id in work if settle for decision in await house.worker.do(id)]
+        message_id, work = await answer(deps, heard, result, turn.recalled, ours=settle, trace=trace.id)
+        kept = [decision for id in work if settle for decision in await deps.worker.do(id)]
         reply = Reply(
             message=result.answer.message,
             memories=(*turn.decisions, *kept),
             tools=result.tools,
             trace_id=trace.id,
-            model=house.model.name,
+            model=deps.model.name,
             calls=result.calls,
             message_id=message_id,
             usage=result.usage,
         )
         trace.answered(reply)
-    house.worker.wake()
+    deps.worker.wake()
     return reply
 
 
-def _at_hand(house: House, heard: "Heard", scene: Scene, shown: frozenset[str]) -> TurnContext:
+def _at_hand(
+    deps: TurnDependencies, heard: "ReceivedMessage", scene: PromptContext, shown: frozenset[str]
+) -> TurnContext:
     """What the tools of this turn work with."""
     return TurnContext(
         user=heard.incoming.user,
@@ -131,28 +133,28 @@ def _at_hand(house: House, heard: "Heard", scene: Scene, shown: frozenset[str]) 
         text=heard.incoming.text,
         message_id=heard.message_id,
         shown=shown,
-        clock=house.clock,
-        recall=house.recall,
-        writer=house.writer,
-        tasks=house.tasks,
-        knowledge=house.knowledge,
-        knowledge_characters=house.budgets.knowledge.characters,
+        clock=deps.clock,
+        recall=deps.recall,
+        writer=deps.writer,
+        tasks=deps.tasks,
+        knowledge=deps.knowledge,
+        knowledge_characters=deps.budgets.knowledge.characters,
         zone=scene.known.zone,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    incoming: Incoming
+class ReceivedMessage:
+    incoming: TurnRequest
     message_id: str | None
     """None when anonymous: nothing of an anonymous turn is kept."""
 
 
-async def hear(house: House, incoming: Incoming) -> Heard:
+async def receive(deps: TurnDependencies, incoming: TurnRequest) -> ReceivedMessage:
     """Step 1."""
     incoming = _readable(incoming)
     if incoming.user is None:
-        return Heard(incoming, None)
+        return ReceivedMessage(incoming, None)
     message = Message(
         id=new_id(),
         conversation_id=incoming.conversation_id,
@@ -161,23 +163,25 @@ async def hear(house: House, incoming: Incoming) -> Heard:
         text=incoming.text,
         sent_at=incoming.sent_at,
     )
-    async with house.database.write() as connection:
-        await house.transcript.append(
-            connection, message, user=incoming.user, place=incoming.place, now=house.clock()
+    async with deps.database.write() as connection:
+        await deps.transcript.append(
+            connection, message, user=incoming.user, place=incoming.place, now=deps.clock()
         )
-    return Heard(incoming, message.id)
+    return ReceivedMessage(incoming, message.id)
 
 
-async def set_the_scene(house: House, heard: Heard) -> tuple[Scene, frozenset[str]]:
+async def build_context(
+    deps: TurnDependencies, heard: ReceivedMessage
+) -> tuple[PromptContext, frozenset[str]]:
     """Step 2. With the scene, the ids of what it shows: messages, facts, the summary."""
     with span("scene") as here:
-        scene, shown = await _scene(house, heard)
+        scene, shown = await _scene(deps, heard)
         if here:
             here.data["scene"] = _to_trace(scene)
     return scene, shown
 
 
-def _to_trace(scene: Scene) -> dict[str, Any]:
+def _to_trace(scene: PromptContext) -> dict[str, Any]:
     """What a trace keeps of it: all that was looked up."""
     return {
         "now": scene.now,
@@ -188,31 +192,31 @@ def _to_trace(scene: Scene) -> dict[str, Any]:
     }
 
 
-async def _scene(house: House, heard: Heard) -> tuple[Scene, frozenset[str]]:
-    incoming, now = heard.incoming, house.clock()
-    scene = Scene(
+async def _scene(deps: TurnDependencies, heard: ReceivedMessage) -> tuple[PromptContext, frozenset[str]]:
+    incoming, now = heard.incoming, deps.clock()
+    scene = PromptContext(
         now,
         incoming.speaker,
         incoming.place,
         (),
         incoming.text,
-        persona=house.persona,
-        budgets=house.budgets,
+        persona=deps.persona,
+        budgets=deps.budgets,
         instructions=incoming.instructions,
     )
     if incoming.user is None:
-        return replace(scene, history=_said_before(incoming, house.settings.history_messages)), frozenset()
+        return replace(scene, history=_said_before(incoming, deps.settings.history_messages)), frozenset()
     user, place, talk = incoming.user, incoming.place, incoming.conversation_id
-    limit = house.settings.history_messages
-    last = await house.transcript.last(talk, incoming.audience, limit + 1)
+    limit = deps.settings.history_messages
+    last = await deps.transcript.last(talk, incoming.audience, limit + 1)
     before = [message for message in last if message.id != heard.message_id]
-    active = await house.conversations.of(talk, owner_of(user, place))
-    documents, passages = await _documents(house, incoming)
+    active = await deps.conversations.of(talk, owner_of(user, place))
+    documents, passages = await _documents(deps, incoming)
     scene = within_budgets(
         replace(
             scene,
             history=before[max(0, len(before) - limit) :] or _said_before(incoming, limit),
-            known=await what_is_known(house, incoming, now),
+            known=await what_is_known(deps, incoming, now),
             summary=active.summary if active else "",
             knowledge=documents,
         )
@@ -223,7 +227,7 @@ async def _scene(house: House, heard: Heard) -> tuple[Scene, frozenset[str]]:
     return scene, frozenset(messages | facts | summary | passages)
 
 
-def _said_before(incoming: Incoming, limit: int) -> list[Message]:
+def _said_before(incoming: TurnRequest, limit: int) -> list[Message]:
     """What the program says was said before. It is shown once, and is not part of the transcript."""
     said = incoming.earlier[max(0, len(incoming.earlier) - limit) :]
     return [
@@ -232,36 +236,36 @@ def _said_before(incoming: Incoming, limit: int) -> list[Message]:
     ]
 
 
-async def what_is_known(house: House, incoming: Incoming, now: datetime) -> UserContext:
+async def what_is_known(deps: TurnDependencies, incoming: TurnRequest, now: datetime) -> UserContext:
     """Of the person who speaks, as far as it may be read here: what they told of themselves, the facts and
     the tasks that bear on what they say now."""
     user, place = str(incoming.user), incoming.place
-    facts = await foremost(house.store, user, incoming.audience, now)
-    tasks = await house.tasks.relevant(
+    facts = await core_facts(deps.store, user, incoming.audience, now)
+    tasks = await deps.tasks.relevant(
         user, incoming.text, place=None if place.private else place.key, now=now
     )
     return replace(
-        await house.contexts.view(user, place),
+        await deps.contexts.view(user, place),
         long_term_facts=tuple(get_relevant_memories(facts, incoming.text)),
         open_tasks=tuple(tasks),
     )
 
 
-async def _documents(house: House, incoming: Incoming) -> tuple[str, frozenset[str]]:
+async def _documents(deps: TurnDependencies, incoming: TurnRequest) -> tuple[str, frozenset[str]]:
     """What documents say, where that is to be known first; and the ids of the passages."""
-    if not house.settings.knowledge_first:
+    if not deps.settings.knowledge_first:
         return "", frozenset()
     try:
-        found = await house.knowledge.search(incoming.text, incoming.audience, PASSAGES)
+        found = await deps.knowledge.search(incoming.text, incoming.audience, PASSAGES)
     except MemoryFault as error:
         log.warning("answering without documents: %s", error)
         return "", frozenset()
-    return quote_chunks(found, house.budgets.knowledge.characters)
+    return quote_chunks(found, deps.budgets.knowledge.characters)
 
 
 async def answer(
-    house: House,
-    heard: Heard,
+    deps: TurnDependencies,
+    heard: ReceivedMessage,
     result: AgentResult,
     recalled: Sequence[Hit],
     *,
@@ -270,7 +274,7 @@ async def answer(
 ) -> tuple[str | None, list[str]]:
     """Step 4. Returns the reply's id in the transcript, and the ids of the work that is left to do; with
     `ours` whoever asks does it."""
-    incoming, now = heard.incoming, house.clock()
+    incoming, now = heard.incoming, deps.clock()
     if incoming.user is None:
         return None, []
     reply = Message(
@@ -285,20 +289,20 @@ async def answer(
     if result.answer.memories or linked(incoming.text, incoming.speaker):
         payload = store_memories_payload(result.answer.memories, incoming, heard.message_id, recalled)
         left.append((STORE_MEMORIES, payload | {"trace": trace}, None))
-    if house.settings.look_back != "off":
+    if deps.settings.look_back != "off":
         left.append((LOOK_BACK, look_back_payload(incoming) | {"trace": trace}, look_back_subject(incoming)))
-    async with house.database.write() as connection:
+    async with deps.database.write() as connection:
         if await missing(connection, [str(heard.message_id)]):
             return None, []  # who said it was erased meanwhile: the answer is given, and not kept
-        await house.transcript.append(connection, reply, user=incoming.user, place=incoming.place, now=now)
+        await deps.transcript.append(connection, reply, user=incoming.user, place=incoming.place, now=now)
         work = [
-            await house.queue.add(connection, kind, incoming.user, payload, now, about=talk, ours=ours)
+            await deps.queue.add(connection, kind, incoming.user, payload, now, about=talk, ours=ours)
             for kind, payload, talk in left
         ]
     return reply.id, work
 
 
-def _readable(incoming: Incoming) -> Incoming:
+def _readable(incoming: TurnRequest) -> TurnRequest:
     """The text without what cannot be kept or shown; BadInput where nothing can be made of it."""
     text = writable(incoming.text).strip()
     if not text:

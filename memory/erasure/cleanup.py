@@ -38,7 +38,7 @@ class Limits:
     """How many memories a person may have; those of least importance, longest unused, go first."""
 
 
-class Tidying:
+class CleanUp:
     def __init__(
         self,
         database: Database,

@@ -23,10 +23,10 @@ from memory.erasure.receipt import Erased as Erased
 from memory.erasure.removal import UNINDEX
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index
-from memory.index.sync import Indexing
+from memory.index.sync import IndexSync
 from memory.sql import tables
 from memory.sql.engine import Database, Overtaken
-from memory.sql.jobs import WorkQueue
+from memory.sql.jobs import JobQueue
 
 BATCH = 200
 """Rows that go in one transaction: nothing else is written meanwhile."""
@@ -45,8 +45,8 @@ class Erasure:
     def __init__(
         self,
         database: Database,
-        queue: WorkQueue,
-        indexing: Indexing,
+        queue: JobQueue,
+        indexing: IndexSync,
         index: Index,
         knowledge: DocumentLibrary,
         knowledge_index: Index,

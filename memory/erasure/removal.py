@@ -17,7 +17,7 @@ from memory.index import Index
 from memory.people.profile import MEMORY_SUMMARY
 from memory.records import Memory
 from memory.sql.engine import Database
-from memory.sql.jobs import WorkQueue
+from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.tables import context_entries
 
@@ -35,7 +35,7 @@ class Removal:
         database: Database,
         store: MemoryStore,
         index: Index,
-        queue: WorkQueue,
+        queue: JobQueue,
         clock: Callable[[], datetime],
     ) -> None:
         self._database = database

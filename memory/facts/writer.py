@@ -22,7 +22,7 @@ from memory.facts.aliases import linked
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.decide import Resolution, decision_of, resolve
 from memory.facts.similar import SimilarFacts
-from memory.index.sync import Indexing
+from memory.index.sync import IndexSync
 from memory.records import Decision, Draft, Memory
 from memory.search.names import fold
 from memory.spans import note, span
@@ -44,7 +44,7 @@ class FactWriter:
         database: Database,
         store: MemoryStore,
         similar: SimilarFacts,
-        indexing: Indexing,
+        indexing: IndexSync,
         clock: Callable[[], datetime],
         importance_floor: float,
     ) -> None:

@@ -34,7 +34,7 @@ _PARTS = ("edge_config.json", "segments", "temp_segments", "wal")
 """What Edge keeps in its folder; nothing else there is ever touched."""
 
 
-class EdgeIndex:
+class EmbeddedIndex:
     """One folder, one process at a time. Made by `EdgeIndex.open`."""
 
     def __init__(self, folder: Path, dimension: int, fingerprint: str) -> None:
@@ -45,7 +45,9 @@ class EdgeIndex:
         self._generation = ""
 
     @classmethod
-    async def open(cls, folder: Path, dimension: int, fingerprint: str, *, anew: bool = False) -> "EdgeIndex":
+    async def open(
+        cls, folder: Path, dimension: int, fingerprint: str, *, anew: bool = False
+    ) -> "EmbeddedIndex":
         """Opens what is there, or makes it: where nothing is, where it was built with another fingerprint,
         or where `anew` throws away what cannot be read.
 

@@ -15,7 +15,7 @@ AGAIN_AFTER = 5.0
 """Seconds in which a failed opening is not tried again."""
 
 
-class LateIndex:
+class LazyIndex:
     """Passes everything on to the index that `opener(anew)` opens, where `anew` asks it to throw away what it
     finds. Raises IndexUnavailable where it cannot."""
 

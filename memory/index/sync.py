@@ -25,7 +25,7 @@ Progress = Callable[[int], None]
 """Told how many rows have been done since it was last told."""
 
 
-class Indexing:
+class IndexSync:
     def __init__(
         self,
         store: MemoryStore,

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Select, and_, func, or_, select, update
 from memory.audience import Place
 from memory.records import Task
 from memory.sql.engine import Database
-from memory.sql.jobs import MAX_ATTEMPTS, REMIND, Work, WorkQueue
+from memory.sql.jobs import MAX_ATTEMPTS, REMIND, Job, JobQueue
 from memory.sql.tables import tasks, work
 
 TOO_OLD = timedelta(days=30)
@@ -36,7 +36,7 @@ class Reminder:
 class DueTasks:
     """`prefixes` are the beginnings of the ids of people who can be told: tasks of others wait untouched."""
 
-    def __init__(self, database: Database, queue: WorkQueue) -> None:
+    def __init__(self, database: Database, queue: JobQueue) -> None:
         self._database = database
         self._queue = queue
 
@@ -70,7 +70,7 @@ class DueTasks:
         async with self._database.read() as connection:
             return (await connection.execute(query.limit(AT_ONCE))).scalars().all()
 
-    async def announced_by(self, piece: Work) -> Reminder | None:
+    async def announced_by(self, piece: Job) -> Reminder | None:
         """What this piece of work is to announce; None where there is nothing to say any more: the task was
         finished, put off or taken away."""
         query: Select[Any] = select(*_COLUMNS, tasks.c.place).where(

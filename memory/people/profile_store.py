@@ -18,7 +18,7 @@ from memory.sql.engine import Database
 from memory.sql.tables import context_entries
 
 
-class UserContexts:
+class ProfileStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -28,7 +28,7 @@ LONGEST_QUESTION = 4_000
 """Characters of a question that are read for it, the last ones: after something pasted comes the question."""
 
 
-async def foremost(store: MemoryStore, user: str, audience: Audience, now: datetime) -> list[Memory]:
+async def core_facts(store: MemoryStore, user: str, audience: Audience, now: datetime) -> list[Memory]:
     """What the person told that matters and may be read here, the most important first, then the newest."""
     told = (
         select(memories.c.id)

@@ -11,7 +11,7 @@ EXCERPT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
+class Explanation:
     lanes: Lanes
     """By the name of the lane the raw scores of the index, best first."""
     candidates: Mapping[str, Candidate]

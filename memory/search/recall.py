@@ -21,9 +21,9 @@ from memory.errors import EmbedderUnavailable, StoreUnavailable
 from memory.facts.aliases import Aliases
 from memory.index import Index, Kind, Question, Rankings
 from memory.index.embedders import Embedder
-from memory.index.sync import Indexing
+from memory.index.sync import IndexSync
 from memory.records import Hit, Memory, Message
-from memory.search.explanation import Considered
+from memory.search.explanation import Explanation
 from memory.search.general_questions import is_general
 from memory.search.names import without_names
 from memory.search.ranking import DEPTH, Candidate, rank
@@ -50,7 +50,7 @@ class Recall:
         transcript: Transcript,
         index: Index,
         embedder: Embedder,
-        indexing: Indexing,
+        indexing: IndexSync,
         clock: Callable[[], datetime],
         conversations: Conversations,
         half_life: timedelta | None = None,
@@ -113,7 +113,7 @@ class Recall:
             lanes = _pairs(passes)
             ranked = rank(asked.text or question, lanes, found.candidates, now, half_life=self._half_life)
             hits = [found.hit(id, score) for id, score in ranked[:limit] if score > 0.0]
-            note(candidates=Considered(lanes, found.candidates, ranked, limit, frozenset(exclude)))
+            note(candidates=Explanation(lanes, found.candidates, ranked, limit, frozenset(exclude)))
         note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
         self._touched.update(hit.id for hit in hits if hit.kind == "memory")
         return hits

@@ -26,7 +26,7 @@ APART = frozenset({REMIND})
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Job:
     id: str
     kind: str
     user_id: str
@@ -35,7 +35,7 @@ class Work:
     about: str | None = None
 
 
-class WorkQueue:
+class JobQueue:
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -67,7 +67,7 @@ class WorkQueue:
         )
         return id
 
-    async def take(self, id: str) -> Work | None:
+    async def take(self, id: str) -> Job | None:
         """A piece that is ours; None where it has been done."""
         async with self._database.read() as connection:
             row = (await connection.execute(select(work).where(work.c.id == id))).first()
@@ -81,7 +81,7 @@ class WorkQueue:
         besides: Collection[str] = (),
         only: str | None = None,
         but: str | None = None,
-    ) -> Work | None:
+    ) -> Job | None:
         """Take the oldest piece that is due, or the one of this id; it is ours for `CLAIM`. Of users
         `besides` these; `only` of this kind, or of any `but` this one."""
         due = select(work.c.seq).where(work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS)
@@ -103,7 +103,7 @@ class WorkQueue:
             row = (await connection.execute(taken)).first()
         return None if row is None else _work(row)
 
-    async def renew(self, piece: Work, now: datetime) -> None:
+    async def renew(self, piece: Job, now: datetime) -> None:
         """It is ours for another `CLAIM`."""
         async with self._database.write() as connection:
             await connection.execute(update(work).where(work.c.id == piece.id).values(due_at=now + CLAIM))
@@ -132,7 +132,7 @@ class WorkQueue:
         async with self._database.write() as connection:
             await connection.execute(delete(work).where(work.c.id.in_(ids)))
 
-    async def failed(self, piece: Work, error: str, now: datetime) -> None:
+    async def failed(self, piece: Job, error: str, now: datetime) -> None:
         """Put it back, to be tried again later each time: 1 s, 4 s, 16 s … an hour at most."""
         wait = timedelta(seconds=min(4 ** (piece.attempts - 1), 3600))
         async with self._database.write() as connection:
@@ -165,5 +165,5 @@ class WorkQueue:
         return waiting, stuck
 
 
-def _work(row: Any) -> Work:
-    return Work(row.id, row.kind, row.user_id, row.payload, row.attempts, row.about)
+def _work(row: Any) -> Job:
+    return Job(row.id, row.kind, row.user_id, row.payload, row.attempts, row.about)

@@ -258,7 +258,7 @@ class MemoryStore:
         if "expires_at" in values:
             await index_again(connection, [memory.id])
 
-    # Upkeep.
+    # Consolidation.
 
     async def touch(self, ids: Collection[str], now: datetime) -> None:
         """These were recalled."""

@@ -622,7 +622,8 @@ def test_opening_a_companion_loads_neither_the_agents_sdk_nor_openai(home: Path)
     script = """
 import asyncio, json, pathlib, sys
 import agent
-from agent import Companion, Incoming, Place, Reply, Settings
+from agent import Companion, Place, Reply, Settings
+from agent.types import TurnRequest
 first = sorted(sys.modules)
 async def main():
     async with Companion.open(Settings(home=pathlib.Path(sys.argv[1]), embedder="bundled")) as pet:

@@ -21,7 +21,7 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_public_names_are_these() -> None:
-    assert agent.__all__ == ["Companion", "Incoming", "Place", "Reply", "Settings"]
+    assert agent.__all__ == ["Companion", "Place", "Reply", "Settings"]
     assert all(getattr(agent, name).__name__ == name for name in agent.__all__)
 
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent import Incoming, Place, Reply
-from agent.types import ToolCall, writable
+from agent import Place, Reply
+from agent.types import ToolCall, TurnRequest, writable
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -14,26 +14,26 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 def test_a_conversation_is_the_users_own_the_places_or_the_one_that_is_named() -> None:
     place = Place(("acme", "general"))
 
-    assert Incoming("hi", "ana", NOW).conversation_id == "dm:ana"
-    assert Incoming("hi", "ana", NOW, place).conversation_id == place.key
-    assert Incoming("hi", "ana", NOW, place, "c1").conversation_id == "c1"
+    assert TurnRequest("hi", "ana", NOW).conversation_id == "dm:ana"
+    assert TurnRequest("hi", "ana", NOW, place).conversation_id == place.key
+    assert TurnRequest("hi", "ana", NOW, place, "c1").conversation_id == "c1"
 
 
 def test_a_speaker_has_a_name_to_show() -> None:
-    assert Incoming("hi", "u1", NOW, author="Ana").speaker == "Ana"
-    assert Incoming("hi", "u1", NOW).speaker == "u1"
-    assert Incoming("hi", None, NOW).speaker == "someone"
+    assert TurnRequest("hi", "u1", NOW, author="Ana").speaker == "Ana"
+    assert TurnRequest("hi", "u1", NOW).speaker == "u1"
+    assert TurnRequest("hi", None, NOW).speaker == "someone"
 
 
 def test_an_audience_follows_from_who_speaks_and_where() -> None:
     place = Place(("acme", "general"))
 
-    assert Incoming("hi", "ana", NOW).audience.keys == {"user:ana", "global"}
-    assert Incoming("hi", "ana", NOW, place).audience.keys == {place.key, "place:acme", "global"}
-    assert Incoming("hi", None, NOW, place).audience.keys == frozenset()
+    assert TurnRequest("hi", "ana", NOW).audience.keys == {"user:ana", "global"}
+    assert TurnRequest("hi", "ana", NOW, place).audience.keys == {place.key, "place:acme", "global"}
+    assert TurnRequest("hi", None, NOW, place).audience.keys == frozenset()
 
 
-@pytest.mark.parametrize("record", [Incoming, Reply, ToolCall])
+@pytest.mark.parametrize("record", [TurnRequest, Reply, ToolCall])
 def test_records_are_frozen(record: type) -> None:
     assert record.__dataclass_params__.frozen  # type: ignore[attr-defined]
     assert "__slots__" in vars(record)

@@ -29,16 +29,16 @@ from memory.facts.history import History
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.facts.writer import FactWriter
 from memory.index import Point, fingerprint_of
-from memory.index.embedded import EdgeIndex
+from memory.index.embedded import EmbeddedIndex
 from memory.index.embedders import Thresholds
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.index.lazy import LateIndex
-from memory.index.sync import Indexing
+from memory.index.lazy import LazyIndex
+from memory.index.sync import IndexSync
 from memory.people.tasks import Tasks
 from memory.records import Decision, Draft, Hit, Memory, Message
 from memory.search.recall import Recall
 from memory.sql.engine import Database
-from memory.sql.jobs import WorkQueue
+from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
 
@@ -131,8 +131,8 @@ class House:
         self.transcript = Transcript(self.database)
         self.conversations = Conversations(self.database)
         self.tasks = Tasks(self.database)
-        self.queue = WorkQueue(self.database)
-        self.indexing = Indexing(
+        self.queue = JobQueue(self.database)
+        self.indexing = IndexSync(
             self.store, self.transcript, self.index, self.embedder, self.clock, self.conversations
         )
         self.recall = Recall(
@@ -165,7 +165,7 @@ class House:
         [decision] = await self.writer.remember([Draft(content, **about)], origin)
         return decision
 
-    async def hear(
+    async def receive(
         self,
         text: str,
         user: str = "anna",
@@ -343,15 +343,15 @@ async def build_house(tmp_path: Path, clock: Clock) -> AsyncIterator[HouseBuilde
     """Further houses: `build_house(database, embedder, index)`; without one, on the index in a folder of
     their own, which is opened when it is needed."""
     folder = tmp_path / "index"
-    made: list[LateIndex] = []
+    made: list[LazyIndex] = []
 
     async def build(database: Database, embedder: Any, index: Any = None) -> House:
-        async def opener(anew: bool) -> EdgeIndex:
+        async def opener(anew: bool) -> EmbeddedIndex:
             fingerprint = fingerprint_of(embedder.name, embedder.dimension)
-            return await EdgeIndex.open(folder, embedder.dimension, fingerprint, anew=anew)
+            return await EmbeddedIndex.open(folder, embedder.dimension, fingerprint, anew=anew)
 
         if index is None:
-            index = LateIndex(opener)
+            index = LazyIndex(opener)
             made.append(index)
         if not isinstance(index, Reachable):
             index = Reachable(index, IndexUnavailable("the index is away"))
@@ -377,13 +377,13 @@ class Lent:
     def __init__(self, folder: Path, embedder: Any) -> None:
         self._folder = folder
         self._embedder = embedder
-        self._index: EdgeIndex | None = None
+        self._index: EmbeddedIndex | None = None
         self._put: set[str] = set()
 
     async def lend(self) -> Lent:
         if self._index is None:
             fingerprint = fingerprint_of(self._embedder.name, self._embedder.dimension)
-            self._index = await EdgeIndex.open(self._folder, self._embedder.dimension, fingerprint)
+            self._index = await EmbeddedIndex.open(self._folder, self._embedder.dimension, fingerprint)
         assert await self._index.count() == 0
         return self
 

@@ -117,9 +117,9 @@ class World:
         found = await self.house.store.where(_is(id))
         return {content_key(memory.content) for memory in found}
 
-    async def hear(self, name: str, place: str, content: str) -> None:
+    async def receive(self, name: str, place: str, content: str) -> None:
         self.note(name, place, content)
-        await self.house.hear(content, self.user(name), str(self.place(place)))
+        await self.house.receive(content, self.user(name), str(self.place(place)))
 
     async def delete(self, name: str, place: str, which: int) -> None:
         mine = await self.house.store.newest(self.audience(name, place), self.house.clock.now)

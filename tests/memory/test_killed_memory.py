@@ -31,9 +31,9 @@ from memory.conversations.summaries import Conversations
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index import fingerprint_of
-from memory.index.edge import EdgeIndex
-from memory.index.lazy import LateIndex
-from memory.index.sync import Indexing
+from memory.index.edge import EmbeddedIndex
+from memory.index.lazy import LazyIndex
+from memory.index.sync import IndexSync
 from memory.facts.similar import SimilarFacts
 from memory.records import Draft, Message
 from memory.facts.writer import FactWriter
@@ -48,11 +48,12 @@ async def main():
     embedder = BundledEmbedder()
 
     async def opener(anew):
-        return await EdgeIndex.open(folder, embedder.dimension, fingerprint_of("bundled", embedder.dimension))
+        fingerprint = fingerprint_of("bundled", embedder.dimension)
+        return await EmbeddedIndex.open(folder, embedder.dimension, fingerprint)
 
-    database, index = await Database.open(url, Path()), LateIndex(opener)
+    database, index = await Database.open(url, Path()), LazyIndex(opener)
     store, transcript = MemoryStore(database), Transcript(database)
-    indexing = Indexing(store, transcript, index, embedder, now, Conversations(database))
+    indexing = IndexSync(store, transcript, index, embedder, now, Conversations(database))
     similar = SimilarFacts(database, store, index, embedder, None)
     remembering = FactWriter(database, store, similar, indexing, now, 0.3)
     for number in count(begin):

@@ -94,7 +94,7 @@ def _sections(known: "UserContext") -> Iterator[tuple[str, list[str]]]:
     if known.open_tasks:
         yield "open tasks", [f"{task.description} ({task.status})" for task in known.open_tasks]
     if known.long_term_facts:
-        yield "foremost facts", [fact.content for fact in known.long_term_facts[:FACTS]]
+        yield "core_facts facts", [fact.content for fact in known.long_term_facts[:FACTS]]
 
 
 def _text(value: Any) -> str:

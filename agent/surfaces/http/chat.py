@@ -24,7 +24,7 @@ from agent.surfaces.http.said import ChatRequest, Said, read_messages
 from agent.turn.streaming import ReplyStream
 from memory.audience import Audience
 from memory.records import Memory
-from memory.search.core_facts import foremost, get_relevant_memories
+from memory.search.core_facts import core_facts, get_relevant_memories
 
 PATIENCE = 20.0
 """Seconds that the head of a stream waits for its first words: until then a fault has a status of its own."""
@@ -103,7 +103,7 @@ async def facts_shown(pet: Companion, text: str, user: str | None) -> list[Memor
     """The facts that the model gets to see with this question, before it looks anything up."""
     if user is None:
         return []
-    facts = await foremost(pet.components.store, user, Audience.of(user), pet.clock())
+    facts = await core_facts(pet.components.store, user, Audience.of(user), pet.clock())
     return get_relevant_memories(facts, text)
 
 

@@ -18,8 +18,8 @@ from scripted_server import Fail, Say, answer
 
 from agent import Companion
 from agent.background.consolidation import APPLY_UPDATES, LOOK_BACK, MESSAGES, NEWS, store_updates
-from agent.turn.turn import hear
-from agent.types import Incoming
+from agent.turn.turn import receive
+from agent.types import TurnRequest
 from memory.audience import Place, user_key
 from memory.errors import NotFound
 from memory.people.profile import MemoryUpdates
@@ -259,7 +259,7 @@ async def test_what_is_being_answered_is_looked_at_together_with_its_answer(open
     pet = await open_pet(given=Parrot(), looking_back=model)
     house = (await pet.runtime()).turn
     await talk(pet, "I row", place="acme/general")
-    await hear(house, Incoming("I sing", "ben", pet.clock(), Place.parse("acme/general")))
+    await receive(house, TurnRequest("I sing", "ben", pet.clock(), Place.parse("acme/general")))
     await talk(pet, "I row every day", place="acme/general")
 
     assert not any("I sing" in asked and "=>" not in asked.split("I sing")[1] for asked in model.asked)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agent.background.extraction import (
     LONGEST_MESSAGE,
     MOST_SENTENCES,
-    Exchange,
+    ConversationSlice,
     NotUnderstood,
     as_summary,
     extract_memory_updates,
@@ -55,7 +55,7 @@ def memory(content: str, **other: Any) -> Memory:
     return Memory(content=content, **usual | other)
 
 
-EXCHANGE = Exchange(
+EXCHANGE = ConversationSlice(
     conversation_id="dm:ana",
     owner="user:ana",
     place=PRIVATE,

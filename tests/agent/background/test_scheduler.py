@@ -11,7 +11,7 @@ from agents.testing import ScriptedModel
 from agent import Companion, Settings
 from agent.background import scheduler as schedule
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
-from agent.types import Incoming
+from agent.types import TurnRequest
 from memory.errors import IndexUnavailable
 from memory.records import Draft
 
@@ -51,7 +51,7 @@ async def test_work_that_another_process_left_is_done_by_itself(
     monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
     pet = await open_pet(given=ScriptedModel(), upkeep=True)
     await pet.settle()
-    payload = store_memories_payload([Draft("Ana skis")], Incoming("", "ana", pet.clock()), None, [])
+    payload = store_memories_payload([Draft("Ana skis")], TurnRequest("", "ana", pet.clock()), None, [])
     async with pet.components.database.write() as connection:
         await pet.components.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
 

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from agents.testing import ScriptedModel
 
-from agent import Companion, Incoming, Place
+from agent import Companion, Place
 from agent.background.consolidation import STORE_MEMORIES
 from agent.turn.jobs import read_store_memories, store_memories_payload
+from agent.types import TurnRequest
 from memory.erasure.removal import UNINDEX
 from memory.errors import IndexUnavailable
 from memory.records import Draft, Hit
-from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, Work
+from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, Job
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -32,7 +33,7 @@ async def _accept(pet: Companion, *contents: str, kind: str = STORE_MEMORIES) ->
     """Write work as a turn does, one piece a content; their ids."""
     ids = []
     for content in contents:
-        incoming = Incoming("so it is", "ana", pet.clock())
+        incoming = TurnRequest("so it is", "ana", pet.clock())
         payload = store_memories_payload([Draft(content, ("ana",))], incoming, None, [])
         async with pet.components.database.write() as connection:
             ids.append(await pet.components.queue.add(connection, kind, "ana", payload, pet.clock()))
@@ -254,11 +255,11 @@ def test_what_is_stored_of_an_answer_is_read_back(clock: Any) -> None:
         Draft("Ana skis", ("ana", "ski"), "7d", "preference", 0.9, "some-id"),
         Draft("Ana has a cat"),
     ]
-    incoming = Incoming("I ski", "ana", clock(), Place(("acme", "general")))
+    incoming = TurnRequest("I ski", "ana", clock(), Place(("acme", "general")))
     recalled = [Hit("m1", "message", "Ana likes snow", 0.4, clock(), author="Ana")]
 
     payload = store_memories_payload(drafts, incoming, "message-id", recalled)
-    read, origin = read_store_memories(Work("w", STORE_MEMORIES, "ana", payload, 1))
+    read, origin = read_store_memories(Job("w", STORE_MEMORIES, "ana", payload, 1))
 
     assert read == drafts
     assert (origin.user, origin.place, origin.said_at) == ("ana", incoming.place, clock())

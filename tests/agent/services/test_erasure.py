@@ -17,7 +17,7 @@ from agent.surfaces.cli.log import events
 from agent.tracing import recorder
 from agent.tracing.store import TraceFilter
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
-from agent.types import Incoming
+from agent.types import TurnRequest
 from memory.audience import Audience, Place
 from memory.errors import StoreUnavailable
 from memory.records import Draft
@@ -97,7 +97,7 @@ async def test_work_that_was_taken_already_brings_nothing_back(open_pet: OpenPet
     said = {"id": "5c8a2f0e-0000-4000-8000-000000000000", "author": "Ana", "text": "I ski"}
     await pet.import_messages([said | {"sent_at": pet.clock()}], user="ana")
     payload = store_memories_payload(
-        [Draft("Ana skis")], Incoming("I ski", "ana", pet.clock()), said["id"], []
+        [Draft("Ana skis")], TurnRequest("I ski", "ana", pet.clock()), said["id"], []
     )
     async with pet.components.database.write() as connection:
         id = await pet.components.queue.add(connection, STORE_MEMORIES, "ana", payload, pet.clock())
@@ -274,7 +274,7 @@ async def test_work_of_others_loses_what_they_were_shown(open_pet: OpenPet, rows
     await pet.remember("Ana broke her left shoulder", user="ana", place="acme")
     await pet.remember("Ben has a dog", user="ben", place="acme")
     hits = await pet.components.recall.recent(Audience.of("ben", Place.parse("acme")), 5)
-    incoming = Incoming("what is new with Ana?", "ben", pet.clock(), Place.parse("acme"))
+    incoming = TurnRequest("what is new with Ana?", "ben", pet.clock(), Place.parse("acme"))
     drafts = [Draft("Ana broke her left shoulder"), Draft("Ben asks after Ana")]
     async with pet.components.database.write() as connection:
         await pet.components.queue.add(

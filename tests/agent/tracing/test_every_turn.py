@@ -295,16 +295,16 @@ async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(
 
 
 async def test_ids_made_in_a_turn_follow_from_the_traces_id(open_pet: Any) -> None:
-    from agent.turn.turn import hear
-    from agent.types import Incoming
+    from agent.turn.turn import receive
+    from agent.types import TurnRequest
 
     async def first_ids(home: Path) -> tuple[str | None, str | None]:
         pet = await open_pet(home=home)
         house = (await pet.runtime()).turn
-        incoming = Incoming("hello", "ana", pet.clock())
+        incoming = TurnRequest("hello", "ana", pet.clock())
         with house.recorder.turn(incoming, "m", id="trace_" + "1" * 32):
             assert recorded_id() == "trace_" + "1" * 32
-            return (await hear(house, incoming)).message_id, None
+            return (await receive(house, incoming)).message_id, None
 
     import tempfile
 

@@ -14,7 +14,7 @@ from agent.tracing import recorder
 from agent.tracing.recorder import Recorder
 from agent.tracing.store import TraceFilter
 from agent.tracing.trace import Trace
-from agent.types import Incoming
+from agent.types import TurnRequest
 from memory.errors import StoreUnavailable
 from memory.spans import note, span
 from memory.sql.engine import Database
@@ -34,7 +34,7 @@ async def recorder_of(pet: Companion) -> Recorder:
 async def turn(pet: Companion, text: str = "hello", user: str = "ana", **data: Any) -> str:
     """A turn in which nothing happens but what is noted."""
     house = (await pet.runtime()).turn
-    with house.recorder.turn(Incoming(text, user, pet.clock()), "tiny") as turning, span("call", "tiny"):
+    with house.recorder.turn(TurnRequest(text, user, pet.clock()), "tiny") as turning, span("call", "tiny"):
         note(**data)
     return turning.id
 
@@ -269,7 +269,7 @@ async def test_a_turn_that_goes_on_is_written_ever_more_seldom(
 
     monkeypatch.setattr(pet.traces, "write", counted)
     house = (await pet.runtime()).turn
-    with house.recorder.turn(Incoming("hello", "ana", pet.clock()), "tiny"):
+    with house.recorder.turn(TurnRequest("hello", "ana", pet.clock()), "tiny"):
         for _ in range(60):
             with span("tool", "x"):
                 await asyncio.sleep(0.01)
@@ -331,7 +331,7 @@ async def test_a_turn_cut_off_when_the_companion_closes_is_seen(
 async def test_what_ended_before_a_turn_that_goes_on_stands_before_it(open_pet: OpenPet) -> None:
     pet = await open_pet()
     house = (await pet.runtime()).turn
-    with house.recorder.turn(Incoming("second", "ana", pet.clock()), "tiny"):
+    with house.recorder.turn(TurnRequest("second", "ana", pet.clock()), "tiny"):
         await turn(pet, "first")
         await asyncio.sleep(recorder.PAUSE)
         await house.recorder.flush()
@@ -352,7 +352,7 @@ async def test_a_turn_that_goes_on_keeps_nobody_from_closing(
             await turn(pet)
 
     monkeypatch.setattr(rec, "_flush", flush_and_end_one)
-    with rec.turn(Incoming("a long one", "ana", pet.clock()), "tiny"):
+    with rec.turn(TurnRequest("a long one", "ana", pet.clock()), "tiny"):
         await asyncio.sleep(2 * recorder.PAUSE)
         closed, _ = await asyncio.wait([asyncio.create_task(rec.close())], timeout=3)
     assert closed

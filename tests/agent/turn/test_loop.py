@@ -15,13 +15,14 @@ from agents.tracing.provider import DefaultTraceProvider
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
 from scripted_server import Call, Fail, Refuse, Say, ScriptedServer, answer
 
-from agent import Companion, Incoming
+from agent import Companion
 from agent.models.choose import keep_traces_here
 from agent.tracing.trace import Usage
 from agent.turn import loop
 from agent.turn.model_run import SCHEMA
 from agent.turn.output.answer import FALLBACK
 from agent.turn.turn import take_turn
+from agent.types import TurnRequest
 from memory.errors import IndexUnavailable, StoreUnavailable
 from prompts import read
 
@@ -427,7 +428,7 @@ async def test_what_is_no_fault_of_the_model_is_not_made_one(
         raise ZeroDivisionError("ours")
 
     with pytest.raises(ZeroDivisionError, match="ours"):
-        await take_turn(house, Incoming("hi", "ana", pet.clock()), broken)
+        await take_turn(house, TurnRequest("hi", "ana", pet.clock()), broken)
 
 
 def test_the_form_of_the_answer_is_asked_for_and_not_enforced() -> None:

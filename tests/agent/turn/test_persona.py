@@ -8,7 +8,7 @@ import pytest
 
 from agent.errors import SettingsError
 from agent.turn.persona import MAX_CHARACTERS, read_persona
-from agent.turn.prompt import Scene, build_messages_for_model
+from agent.turn.prompt import PromptContext, build_messages_for_model
 from memory.audience import PRIVATE
 
 
@@ -49,7 +49,7 @@ def test_a_persona_is_the_text_of_its_file(file: Path, text: str) -> None:
 def test_braces_in_it_are_taken_literally(file: Path, clock: Callable[[], datetime]) -> None:
     file.write_text("You are Rex, {{speaker}}'s dog. {{places}}", encoding="utf-8")
 
-    scene = Scene(clock(), "Ana", PRIVATE, (), "hi", persona=read_persona(file))
+    scene = PromptContext(clock(), "Ana", PRIVATE, (), "hi", persona=read_persona(file))
 
     written = build_messages_for_model(scene)[0]["content"]
     assert written.startswith("You are Rex, {{speaker}}'s dog. {{places}}\n")
@@ -98,14 +98,14 @@ def test_a_path_that_is_none_is_named() -> None:
 def test_what_is_no_text_is_told_to_be_none(file: Path, content: bytes) -> None:
     file.write_bytes(content)
 
-    assert "is no text in UTF-8" in refused(file)
+    assert "is not UTF-8 text" in refused(file)
 
 
 @pytest.mark.parametrize("content", ["", " \n\t\n ", "\ufeff", "\u2028"])
 def test_a_blank_file_says_nothing(file: Path, content: str) -> None:
     file.write_text(content, encoding="utf-8")
 
-    assert "says nothing; give a Markdown file, or unset it" in refused(file)
+    assert "is empty; give a Markdown file, or unset it" in refused(file)
 
 
 def test_a_persona_is_a_page_and_no_book(file: Path) -> None:
@@ -118,4 +118,4 @@ def test_a_persona_is_a_page_and_no_book(file: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no file without an end here")
 def test_a_file_without_an_end_is_not_read_to_its_end() -> None:
-    assert "is no text in UTF-8" in refused(Path("/dev/zero"))
+    assert "is not UTF-8 text" in refused(Path("/dev/zero"))

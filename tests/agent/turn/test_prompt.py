@@ -15,7 +15,7 @@ from agent.turn.prompt import (
     LONGEST_NAME,
     MORE_TASKS,
     Budgets,
-    Scene,
+    PromptContext,
     build_messages_for_model,
     within_budgets,
 )
@@ -50,8 +50,8 @@ def passage(text: str, source: str = "notes.md", heading: str = "") -> str:
     return quote_chunk(Chunk("c", text, source, 0, "Notes", heading), source)
 
 
-def scene(**other: Any) -> Scene:
-    return replace(Scene(NOW, "Ana", PRIVATE, (), "hello"), **other)
+def scene(**other: Any) -> PromptContext:
+    return replace(PromptContext(NOW, "Ana", PRIVATE, (), "hello"), **other)
 
 
 def system(**other: Any) -> str:
@@ -120,7 +120,7 @@ BUDGET = st.builds(Budget, st.integers(0, 2_000), st.sampled_from(["characters",
 BUDGETS = st.just(Budgets()) | st.builds(Budgets, BUDGET, BUDGET, BUDGET, BUDGET)
 PERSONAS = st.sampled_from(["", "You are Rex.", "# Rex\n\nYou say {{woof}}.\n"])
 SCENES = st.builds(
-    Scene,
+    PromptContext,
     *(
         MOMENTS,
         ODD,
@@ -136,7 +136,7 @@ SCENES = st.builds(
 )
 
 
-def parts_of(some: Scene) -> list[str]:
+def parts_of(some: PromptContext) -> list[str]:
     """The lines of the system message behind persona and rules."""
     written = build_messages_for_model(some)[0]["content"]
     return written.removeprefix(prefix(some.persona)).splitlines()
@@ -155,19 +155,21 @@ HEADINGS = [
 
 
 @given(SCENES)
-def test_the_same_scene_gives_the_same_bytes(some: Scene) -> None:
+def test_the_same_scene_gives_the_same_bytes(some: PromptContext) -> None:
     again = replace(some, history=tuple(some.history))
 
     assert json.dumps(build_messages_for_model(some)) == json.dumps(build_messages_for_model(again))
 
 
 @given(SCENES)
-def test_what_was_cut_to_its_budgets_shows_the_same(some: Scene) -> None:
+def test_what_was_cut_to_its_budgets_shows_the_same(some: PromptContext) -> None:
     assert build_messages_for_model(within_budgets(some)) == build_messages_for_model(some)
 
 
 @given(SCENES, SCENES)
-def test_what_never_changes_comes_first_and_is_the_same_for_everybody(one: Scene, other: Scene) -> None:
+def test_what_never_changes_comes_first_and_is_the_same_for_everybody(
+    one: PromptContext, other: PromptContext
+) -> None:
     other = replace(other, persona=one.persona)
 
     for some in (one, other):
@@ -175,7 +177,7 @@ def test_what_never_changes_comes_first_and_is_the_same_for_everybody(one: Scene
 
 
 @given(SCENES)
-def test_the_system_comes_first_and_the_question_last(some: Scene) -> None:
+def test_the_system_comes_first_and_the_question_last(some: PromptContext) -> None:
     first, *between, last = build_messages_for_model(some)
 
     assert first["role"] == "system"
@@ -185,7 +187,7 @@ def test_the_system_comes_first_and_the_question_last(some: Scene) -> None:
 
 
 @given(SCENES)
-def test_all_that_goes_out_can_be_sent(some: Scene) -> None:
+def test_all_that_goes_out_can_be_sent(some: PromptContext) -> None:
     for shown in build_messages_for_model(some):
         shown["content"].encode()
 
@@ -194,7 +196,7 @@ def test_all_that_goes_out_can_be_sent(some: Scene) -> None:
 
 
 @given(SCENES)
-def test_sections_stand_in_their_order_and_nobody_begins_another(some: Scene) -> None:
+def test_sections_stand_in_their_order_and_nobody_begins_another(some: PromptContext) -> None:
     found = [text for text in parts_of(some) if text.lstrip().startswith("#")]
 
     assert found == [heading for heading in HEADINGS if heading in found]
@@ -202,7 +204,7 @@ def test_sections_stand_in_their_order_and_nobody_begins_another(some: Scene) ->
 
 
 @given(SCENES)
-def test_each_line_is_our_own_or_quoted_or_stays_behind_its_label(some: Scene) -> None:
+def test_each_line_is_our_own_or_quoted_or_stays_behind_its_label(some: PromptContext) -> None:
     lines = parts_of(some)
     unquoted = [text for text in lines if text and not text.startswith(">")]
 
@@ -220,7 +222,7 @@ def test_each_line_is_our_own_or_quoted_or_stays_behind_its_label(some: Scene) -
 
 
 @given(SCENES)
-def test_a_place_is_never_taken_for_a_private_conversation(some: Scene) -> None:
+def test_a_place_is_never_taken_for_a_private_conversation(some: PromptContext) -> None:
     where = parts_of(some)[-1]
 
     assert (where == "Where: a private conversation") == some.place.private
@@ -228,7 +230,7 @@ def test_a_place_is_never_taken_for_a_private_conversation(some: Scene) -> None:
 
 
 @given(SCENES)
-def test_in_a_shared_place_nobody_speaks_for_another(some: Scene) -> None:
+def test_in_a_shared_place_nobody_speaks_for_another(some: PromptContext) -> None:
     shared = replace(some, place=CHANNEL)
     _, *spoken = build_messages_for_model(shared)
 
@@ -455,7 +457,7 @@ def test_in_a_shared_place_each_message_says_who_spoke() -> None:
 
 
 @given(SCENES)
-def test_each_part_keeps_within_its_budget(some: Scene) -> None:
+def test_each_part_keeps_within_its_budget(some: PromptContext) -> None:
     budgets, shown = some.budgets, within_budgets(some)
     _, *history, _ = build_messages_for_model(some)
     known = serialize_user_context_snippet(some.known, budgets.context)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
-from agent import Companion, Incoming, Place
+from agent import Companion, Place
 from agent.errors import BadInput, ModelUnavailable
 from agent.turn.output.answer import FALLBACK
-from agent.turn.turn import hear, set_the_scene
-from agent.types import MAX_MESSAGE
+from agent.turn.turn import build_context, receive
+from agent.types import MAX_MESSAGE, TurnRequest
 from prompts import read
 
 PetAt = Callable[..., Awaitable[Companion]]
@@ -377,10 +377,10 @@ async def test_without_history_what_another_says_meanwhile_is_not_shown_either(o
     pet = await open_pet(history_messages=0)
     house = (await pet.runtime()).turn
     place = Place(("acme", "general"))
-    mine = await hear(house, Incoming("one", "ana", pet.clock(), place))
-    await hear(house, Incoming("two", "bob", pet.clock(), place))
+    mine = await receive(house, TurnRequest("one", "ana", pet.clock(), place))
+    await receive(house, TurnRequest("two", "bob", pet.clock(), place))
 
-    scene, _ = await set_the_scene(house, mine)
+    scene, _ = await build_context(house, mine)
 
     assert list(scene.history) == []
 

@@ -51,7 +51,7 @@ async def due(house: House, generation: str = "g1") -> list[str]:
 
 
 async def test_of_a_conversation_that_nothing_was_kept_of_there_is_none(house: House) -> None:
-    await house.hear("hello", conversation="talk")
+    await house.receive("hello", conversation="talk")
     assert await house.conversations.of("talk", "user:anna") is None
 
 
@@ -179,7 +179,7 @@ async def test_what_a_conversation_is_for_can_change_without_touching_its_summar
 
 async def say(house: House, *texts: str, user: str = "anna", place: str | None = None) -> None:
     for text in texts:
-        await house.hear(text, user, place, conversation="talk")
+        await house.receive(text, user, place, conversation="talk")
 
 
 async def waiting(
@@ -262,7 +262,7 @@ async def test_what_is_uncovered_is_what_was_heard_there_alone(house: House) -> 
     await say(house, "anna in private")
     await say(house, "ben in private", user="ben")
     await say(house, "anna in acme", place="acme")
-    await house.hear("elsewhere")
+    await house.receive("elsewhere")
     assert (await waiting(house, "anna"))[0] == ["anna in private"]
     assert (await waiting(house, "ben"))[0] == ["ben in private"]
     assert (await waiting(house, "ben", ACME))[0] == ["anna in acme"]

@@ -25,8 +25,8 @@ from memory.erasure.person import BATCH, Erasure
 from memory.erasure.receipt import Erased, Gone
 from memory.erasure.removal import UNINDEX
 from memory.index import Question, fingerprint_of
-from memory.index.embedded import EdgeIndex
-from memory.index.lazy import LateIndex
+from memory.index.embedded import EmbeddedIndex
+from memory.index.lazy import LazyIndex
 from memory.people.profile import Entry
 from memory.records import Draft
 from memory.sql import tables
@@ -80,7 +80,7 @@ async def fill(house: House, user: str = "anna") -> None:
     """Some of everything that is kept of a person, in private and in a place."""
     for place in (None, ACME):
         where = Place.parse(place)
-        await house.hear(f"{user} told the {place} of a zebrafish", user, place, author=user.title())
+        await house.receive(f"{user} told the {place} of a zebrafish", user, place, author=user.title())
         await house.remember(f"{user} has a zebrafish named {place}", user, place)
         await house.remember(f"{user} is really called Zoe in {place}", user, place)
         await summarise(house, f"{user} spoke of a zebrafish in {place}", user, place)
@@ -108,9 +108,9 @@ async def summarise(house: House, summary: str, user: str = "ben", place: str | 
 
 
 def contexts(house: House) -> Any:
-    from memory.people.profile_store import UserContexts
+    from memory.people.profile_store import ProfileStore
 
-    return UserContexts(house.database)
+    return ProfileStore(house.database)
 
 
 def _key(place: str | None) -> str:
@@ -236,7 +236,7 @@ async def test_what_somebody_else_said_as_well_is_theirs_alone(house: House) -> 
 
 
 async def test_what_the_other_said_first_stays_with_its_evidence(house: House) -> None:
-    said = await house.hear(PARIS, "ben", ACME)
+    said = await house.receive(PARIS, "ben", ACME)
     await house.remember(PARIS, "ben", ACME, message_id=said)
     await house.remember(PARIS, "anna", ACME)
 
@@ -249,7 +249,7 @@ async def test_what_the_other_said_first_stays_with_its_evidence(house: House) -
 async def test_it_stays_only_where_the_other_said_it(house: House) -> None:
     await house.remember(PARIS, "anna", "acme")
     await house.remember(PARIS, "anna", ACME)
-    await house.hear("so he does", "ben", ACME)
+    await house.receive("so he does", "ben", ACME)
     await house.remember(PARIS, "ben", ACME)
     assert (await house.the_memory("ben")).owners >= {Place.parse(p).key for p in ("acme", ACME)}
 
@@ -340,7 +340,7 @@ async def test_their_own_history_goes_with_the_superseded_texts(house: House) ->
 async def test_what_was_said_beside_them_is_found_by_its_own_words_alone(house: House) -> None:
     """A message is also found by its neighbours' words: those of the erased must not be among them."""
     for user, text in (("ben", "Where was it?"), ("anna", "By the old lighthouse"), ("ben", "I see")):
-        await house.hear(text, user, ACME)
+        await house.receive(text, user, ACME)
     await house.indexing.catch_up()
     assert await found_by(house, "lighthouse") == 3
 
@@ -359,9 +359,9 @@ async def found_by(house: House, word: str) -> int:
 async def test_the_summary_of_a_place_is_made_anew_from_what_is_left(house: House) -> None:
     place = Place.parse(ACME)
     for number in range(4):
-        await house.hear(f"message {number}", "ben", ACME)
-    await house.hear("I am ill", "anna", ACME)
-    last = await house.hear("Get well", "ben", ACME)
+        await house.receive(f"message {number}", "ben", ACME)
+    await house.receive("I am ill", "anna", ACME)
+    last = await house.receive("Get well", "ben", ACME)
     seq = await summarise(house, "Anna is ill")
     await house.indexing.catch_up()
 
@@ -382,9 +382,9 @@ async def test_the_summary_of_a_place_is_made_anew_from_what_is_left(house: Hous
 
 async def test_a_summary_that_does_not_reach_to_them_stays(house: House) -> None:
     place = Place.parse(ACME)
-    await house.hear("Good morning", "ben", ACME)
+    await house.receive("Good morning", "ben", ACME)
     await summarise(house, "A greeting")
-    await house.hear("I am ill", "anna", ACME)
+    await house.receive("I am ill", "anna", ACME)
 
     await erase(house)
 
@@ -394,9 +394,9 @@ async def test_a_summary_that_does_not_reach_to_them_stays(house: House) -> None
 
 
 async def test_a_name_that_somebody_else_bears_too_stays(house: House) -> None:
-    await house.hear("hello", "anna", ACME, author="Sam")
-    await house.hear("hello", "anna", ACME, author="Annie")
-    await house.hear("hello too", "ben", ACME, author="Sam")
+    await house.receive("hello", "anna", ACME, author="Sam")
+    await house.receive("hello", "anna", ACME, author="Annie")
+    await house.receive("hello too", "ben", ACME, author="Sam")
 
     await erase(house)
 
@@ -408,8 +408,8 @@ async def test_a_name_that_somebody_else_bears_too_stays(house: House) -> None:
 
 
 async def test_a_conversation_of_the_same_name_is_the_others_from_now_on(house: House) -> None:
-    await house.hear("hello", "anna", conversation="travel")
-    await house.hear("hello", "ben", conversation="travel")
+    await house.receive("hello", "anna", conversation="travel")
+    await house.receive("hello", "ben", conversation="travel")
 
     await erase(house)
 
@@ -491,7 +491,7 @@ async def test_something_that_comes_in_at_the_last_moment_is_told(house: House) 
     await fill(house)
 
     async def late(_: Gone) -> dict[str, int]:
-        await house.hear("me again", "anna")
+        await house.receive("me again", "anna")
         return {}
 
     receipt = await erasure_of(house).erase("anna", [late])
@@ -502,10 +502,10 @@ async def test_something_that_comes_in_at_the_last_moment_is_told(house: House) 
 
 
 async def test_what_was_made_of_their_words_and_is_still_there_is_told(house: House) -> None:
-    await house.hear("my zebrafish is called Otto", "anna", ACME)
+    await house.receive("my zebrafish is called Otto", "anna", ACME)
 
     async def late(_: Gone) -> dict[str, int]:
-        await house.hear("he told me", "ben", ACME)
+        await house.receive("he told me", "ben", ACME)
         await summarise(house, "someone said: my zebrafish is called Otto")
         return {}
 
@@ -515,8 +515,8 @@ async def test_what_was_made_of_their_words_and_is_still_there_is_told(house: Ho
 
 
 async def test_what_others_were_told_is_left_and_told(house: House) -> None:
-    await house.hear("my zebrafish is called Otto", "anna", ACME)
-    await house.hear("Anna wrote: my zebrafish is called Otto", "ben", ACME)
+    await house.receive("my zebrafish is called Otto", "anna", ACME)
+    await house.receive("Anna wrote: my zebrafish is called Otto", "ben", ACME)
 
     receipt = await erase(house)
 
@@ -533,7 +533,7 @@ async def test_what_is_kept_beside_the_record_is_counted(house: House) -> None:
         seen.append(sorted(gone.said | gone.facts))
         return {"letters": 2}
 
-    await house.hear("hello", "anna")
+    await house.receive("hello", "anna")
     await house.remember("Anna skis", "anna")
     receipt = await erasure_of(house).erase("anna", [beside])
 
@@ -574,9 +574,9 @@ async def test_a_lot_that_others_are_changing_is_tried_again(house: House, fault
 async def test_others_may_go_on_talking_meanwhile(house: House) -> None:
     for city in (PARIS, LYON, ROME):
         await house.remember(city, "anna", ACME)
-        await house.hear(f"{city} says zqanna", "anna", ACME)
+        await house.receive(f"{city} says zqanna", "anna", ACME)
     talking = [house.remember(text, "ben", ACME) for text in (PARIS, LYON, ROME, "Mickael has a dog") * 3]
-    hearing = [house.hear(f"message {number}", "ben", ACME) for number in range(10)]
+    hearing = [house.receive(f"message {number}", "ben", ACME) for number in range(10)]
 
     await asyncio.gather(erase(house), *talking, *hearing, house.indexing.catch_up())
 
@@ -596,7 +596,7 @@ async def test_nothing_is_kept_of_a_message_that_was_erased(house: House) -> Non
     from memory.errors import NotFound
     from memory.facts.candidate import Provenance
 
-    said = await house.hear("I ski", "anna")
+    said = await house.receive("I ski", "anna")
     await erase(house)
 
     origin = Provenance("anna", house.clock.now, message_id=said, live=True)
@@ -612,7 +612,7 @@ async def test_a_window_that_is_being_drawn_does_not_bring_words_back(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for user, text in (("ben", "Where was it?"), ("anna", "By the old lighthouse"), ("ben", "I see")):
-        await house.hear(text, user, ACME)
+        await house.receive(text, user, ACME)
     put, again = house.index.real.put, erasure_of(house)
 
     async def erased_meanwhile(points: Any) -> None:
@@ -633,12 +633,14 @@ async def test_a_window_that_is_being_drawn_does_not_bring_words_back(
 async def test_documents_go_and_an_embedded_index_is_built_anew(
     house: House, tmp_path: Path, build_house: Callable[..., Awaitable[House]], words_embedder: Any
 ) -> None:
-    async def opener(anew: bool) -> EdgeIndex:
+    async def opener(anew: bool) -> EmbeddedIndex:
         fingerprint = fingerprint_of(words_embedder.name, words_embedder.dimension)
-        return await EdgeIndex.open(tmp_path / "knowledge", words_embedder.dimension, fingerprint, anew=anew)
+        return await EmbeddedIndex.open(
+            tmp_path / "knowledge", words_embedder.dimension, fingerprint, anew=anew
+        )
 
     own = await build_house(house.database, words_embedder)
-    papers = LateIndex(opener)
+    papers = LazyIndex(opener)
     knowledge = DocumentLibrary(own.database, papers, own.embedder, own.clock, FusedReranker())
     for owner in ("anna", "ben"):
         paper = tmp_path / owner / "paper.md"
@@ -724,7 +726,7 @@ class World:
         if kind == "tell":
             await house.remember(said, user, where)
         elif kind == "hear":
-            await house.hear(said, user, where)
+            await house.receive(said, user, where)
         elif kind == "task":
             await house.tasks.put(user, said, now=house.clock.now, place="" if place.private else place.key)
         elif kind == "context":

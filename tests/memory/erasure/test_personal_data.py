@@ -28,7 +28,7 @@ def test_columns_that_say_who_or_what_are_declared_as_such(table: str) -> None:
 
 async def test_rows_that_name_or_quote_a_person_are_found(house: object) -> None:
     await house.remember('Anna said "où?"', "anna", "acme")  # type: ignore[attr-defined]
-    await house.hear("I like tea", "anna")  # type: ignore[attr-defined]
+    await house.receive("I like tea", "anna")  # type: ignore[attr-defined]
     async with house.database.read() as connection:  # type: ignore[attr-defined]
         named = await rows_naming(connection, "anna")
         assert await rows_naming(connection, "ann") == {}

@@ -365,7 +365,7 @@ PARIS_TOO = "Mickael lives in Paris near the canal"
 
 async def told_there(house: House, content: str, said: str, **given: Any) -> Decision:
     """What is found in what Mickael says in acme."""
-    message = given.pop("message_id", None) or await house.hear(said, "mickael", "acme")
+    message = given.pop("message_id", None) or await house.receive(said, "mickael", "acme")
     return await house.remember(content, "mickael", "acme", message_id=message, said=said, live=True, **given)
 
 
@@ -374,7 +374,7 @@ async def test_what_was_made_private_is_not_found_again_in_what_was_said_before(
     house: House, told: str, found: str
 ) -> None:
     said, then = "I live in Paris, near the canal", house.clock.now
-    message = await house.hear(said, "mickael", "acme")
+    message = await house.receive(said, "mickael", "acme")
     await told_there(house, told, said, message_id=message, said_at=then)
     house.clock.move(minutes=1)
     await make_private(house)
@@ -415,7 +415,7 @@ async def test_what_was_made_private_of_one_is_for_another_to_tell(house: House)
     then = house.clock.now
     house.clock.move(minutes=1)
     await make_private(house)
-    message = await house.hear("Mickael lives in Paris", "ben", "acme")
+    message = await house.receive("Mickael lives in Paris", "ben", "acme")
     await house.remember(PARIS, "ben", "acme", message_id=message, said="Well.", live=True, said_at=then)
     assert await house.known("anna", "acme") == {PARIS}
 

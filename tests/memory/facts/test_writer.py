@@ -648,8 +648,8 @@ from memory.conversations.summaries import Conversations
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.errors import IndexUnavailable
-from memory.index.lazy import LateIndex
-from memory.index.sync import Indexing
+from memory.index.lazy import LazyIndex
+from memory.index.sync import IndexSync
 from memory.facts.similar import SimilarFacts
 from memory.records import Draft
 from memory.facts.writer import FactWriter
@@ -665,8 +665,8 @@ async def no_index(anew):
 async def main():
     url, importance = sys.argv[1], float(sys.argv[2])
     database = await Database.open(url, Path())
-    store, index, embedder = MemoryStore(database), LateIndex(no_index), BundledEmbedder()
-    indexing = Indexing(store, Transcript(database), index, embedder, now, Conversations(database))
+    store, index, embedder = MemoryStore(database), LazyIndex(no_index), BundledEmbedder()
+    indexing = IndexSync(store, Transcript(database), index, embedder, now, Conversations(database))
     similar = SimilarFacts(database, store, index, embedder, None)
     remembering = FactWriter(database, store, similar, indexing, now, 0.3)
     print("ready", flush=True)

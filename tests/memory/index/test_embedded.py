@@ -13,7 +13,7 @@ import qdrant_edge
 
 from memory.errors import IndexUnavailable
 from memory.index import Index, Point, Question
-from memory.index.embedded import EdgeIndex
+from memory.index.embedded import EmbeddedIndex
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA = frozenset({"user:anna"})
@@ -24,10 +24,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 from memory.index import Point
-from memory.index.edge import EdgeIndex
+from memory.index.edge import EmbeddedIndex
 
 async def main():
-    index = await EdgeIndex.open(Path(sys.argv[1]), 4, "one")
+    index = await EmbeddedIndex.open(Path(sys.argv[1]), 4, "one")
     print("open", index.generation, flush=True)
     number = 1
     while True:
@@ -60,7 +60,7 @@ async def test_everything_acknowledged_survives_a_kill(tmp_path: Path) -> None:
         writer.send_signal(signal.SIGKILL)
         rest = writer.stdout.read().split()
     acknowledged = max([300, *map(int, rest)])
-    index = await EdgeIndex.open(tmp_path / "index", 4, "one")
+    index = await EmbeddedIndex.open(tmp_path / "index", 4, "one")
     wanted = [str(UUID(int=number)) for number in range(1, acknowledged + 1)]
     assert index.generation == generation
     assert await index.present(wanted) == set(wanted)
@@ -76,7 +76,7 @@ async def test_a_folder_in_use_is_left_alone(tmp_path: Path, fingerprint: str, a
         assert writer.stdout
         writer.stdout.readline()
         with pytest.raises(IndexUnavailable) as refused:
-            await EdgeIndex.open(folder, 4, fingerprint, anew=anew)
+            await EmbeddedIndex.open(folder, 4, fingerprint, anew=anew)
         assert "1\n" in (writer.stdout.readline(), writer.stdout.readline())
         writer.kill()
         writer.stdout.read()
@@ -88,11 +88,11 @@ async def test_a_folder_in_use_is_left_alone(tmp_path: Path, fingerprint: str, a
 
 async def test_a_deleted_folder_is_made_again_as_another_generation(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "index"
-    index = await EdgeIndex.open(folder, 4, "one")
+    index = await EmbeddedIndex.open(folder, 4, "one")
     await index.put([a_point(1)])
     await index.close()
     shutil.rmtree(folder)
-    again = await EdgeIndex.open(folder, 4, "one")
+    again = await EmbeddedIndex.open(folder, 4, "one")
     assert again.generation != index.generation
     assert await again.count() == 0
     await again.close()
@@ -102,20 +102,20 @@ async def test_a_deleted_folder_is_made_again_as_another_generation(tmp_path: Pa
 async def test_a_lost_part_never_passes_for_the_same_index_without_its_points(
     tmp_path: Path, part: str
 ) -> None:
-    index = await EdgeIndex.open(tmp_path, 4, "one")
+    index = await EmbeddedIndex.open(tmp_path, 4, "one")
     await index.put([a_point(1)])
     await index.close()
     place = tmp_path / part
     place.unlink() if place.is_file() else shutil.rmtree(place)
-    again = await EdgeIndex.open(tmp_path, 4, "one")
+    again = await EmbeddedIndex.open(tmp_path, 4, "one")
     assert again.generation != index.generation or await again.count() == 1
     await again.close()
 
 
 async def test_another_dimension_is_made_anew_beside_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "diary.txt").write_text("not ours")
-    await (await EdgeIndex.open(tmp_path, 4, "one")).close()
-    index = await EdgeIndex.open(tmp_path, 2, "two")
+    await (await EmbeddedIndex.open(tmp_path, 4, "one")).close()
+    index = await EmbeddedIndex.open(tmp_path, 2, "two")
     await index.put([Point(str(UUID(int=1)), "memory", ANNA, "dogs", [1, 0], NOW)])
     assert await index.count() == 1
     await index.close()
@@ -124,14 +124,14 @@ async def test_another_dimension_is_made_anew_beside_files_of_others(tmp_path: P
 
 @pytest.mark.parametrize("damage", ["edge_config.json", "wal", "segments"])
 async def test_a_damaged_folder_is_told_and_can_be_made_anew(tmp_path: Path, damage: str) -> None:
-    await (await EdgeIndex.open(tmp_path, 4, "one")).close()
+    await (await EmbeddedIndex.open(tmp_path, 4, "one")).close()
     place = tmp_path / damage
     for file in [place] if place.is_file() else [f for f in place.rglob("*") if f.is_file()]:
         file.write_bytes(b"\xff" * 64)
     with pytest.raises(IndexUnavailable, match="`hachi reindex` builds it anew") as told:
-        await EdgeIndex.open(tmp_path, 4, "one")
+        await EmbeddedIndex.open(tmp_path, 4, "one")
     assert "\n" not in str(told.value)
-    index = await EdgeIndex.open(tmp_path, 4, "one", anew=True)
+    index = await EmbeddedIndex.open(tmp_path, 4, "one", anew=True)
     await index.put([a_point(1)])
     assert await index.count() == 1
     await index.close()
@@ -144,8 +144,8 @@ async def test_a_creation_cut_short_is_begun_again(tmp_path: Path, monkeypatch: 
     with monkeypatch.context() as patched:
         patched.setattr(qdrant_edge.UpdateOperation, "upsert_points", cut_short, raising=False)
         with pytest.raises(KeyboardInterrupt):
-            await EdgeIndex.open(tmp_path, 4, "one")
-    index = await EdgeIndex.open(tmp_path, 4, "one")
+            await EmbeddedIndex.open(tmp_path, 4, "one")
+    index = await EmbeddedIndex.open(tmp_path, 4, "one")
     await index.put([a_point(1)])
     assert await index.count() == 1
     await index.close()
@@ -154,11 +154,11 @@ async def test_a_creation_cut_short_is_begun_again(tmp_path: Path, monkeypatch: 
 async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(IndexUnavailable, match="cannot be kept in"):
-        await EdgeIndex.open(tmp_path / "file" / "index", 4, "one")
+        await EmbeddedIndex.open(tmp_path / "file" / "index", 4, "one")
 
 
 async def test_a_closed_index_says_so_and_closes_twice(tmp_path: Path) -> None:
-    index: Index = await EdgeIndex.open(tmp_path, 4, "one")
+    index: Index = await EmbeddedIndex.open(tmp_path, 4, "one")
     await index.close()
     await index.close()
     with pytest.raises(IndexUnavailable, match="is closed"):
@@ -166,14 +166,14 @@ async def test_a_closed_index_says_so_and_closes_twice(tmp_path: Path) -> None:
 
 
 async def test_a_vector_of_another_length_is_refused_in_one_line(tmp_path: Path) -> None:
-    index = await EdgeIndex.open(tmp_path, 4, "one")
+    index = await EmbeddedIndex.open(tmp_path, 4, "one")
     with pytest.raises(IndexUnavailable, match="expected dim: 4, got 2"):
         await index.put([Point(str(UUID(int=1)), "memory", ANNA, "dogs", [1, 0], NOW)])
     await index.close()
 
 
 async def test_a_programming_error_is_not_taken_for_a_broken_index(tmp_path: Path) -> None:
-    index = await EdgeIndex.open(tmp_path, 4, "one")
+    index = await EmbeddedIndex.open(tmp_path, 4, "one")
     with pytest.raises(ValueError, match="as UUID"):
         await index.remove(["no uuid"])
     await index.close()
@@ -189,7 +189,7 @@ async def test_a_panic_of_the_engine_does_not_end_the_process(tmp_path: Path) ->
 
         def close(self) -> None: ...
 
-    index = await EdgeIndex.open(tmp_path, 4, "one")
+    index = await EmbeddedIndex.open(tmp_path, 4, "one")
     await index.close()
     index._shard = Panicking()  # type: ignore[assignment]
     with pytest.raises(IndexUnavailable, match="PanicException"):

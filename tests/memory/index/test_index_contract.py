@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.index import Index, Point, Question, Rankings, fingerprint_of
-from memory.index.embedded import EdgeIndex
+from memory.index.embedded import EmbeddedIndex
 from memory.index.server import ServerIndex
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
@@ -52,12 +52,12 @@ class Backend:
 
 
 async def _edge(tmp_path: Path) -> AsyncIterator[Backend]:
-    held: list[EdgeIndex] = []
+    held: list[EmbeddedIndex] = []
 
     async def open_(fingerprint: str = "one") -> Index:
         for index in held:  # one process at a time, and one index in it
             await index.close()
-        held.append(await EdgeIndex.open(tmp_path / "index", 4, fingerprint))
+        held.append(await EmbeddedIndex.open(tmp_path / "index", 4, fingerprint))
         return held[-1]
 
     yield Backend(open_, await open_())

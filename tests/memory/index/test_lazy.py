@@ -13,8 +13,8 @@ import pytest
 from memory.errors import IndexUnavailable
 from memory.index import Index, Point, Question
 from memory.index import lazy as late
-from memory.index.embedded import EdgeIndex
-from memory.index.lazy import LateIndex
+from memory.index.embedded import EmbeddedIndex
+from memory.index.lazy import LazyIndex
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA = frozenset({"user:anna"})
@@ -22,10 +22,10 @@ ANNA = frozenset({"user:anna"})
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from memory.index.edge import EdgeIndex
+from memory.index.edge import EmbeddedIndex
 
 async def main():
-    index = await EdgeIndex.open(Path(sys.argv[1]), 4, "one")
+    index = await EmbeddedIndex.open(Path(sys.argv[1]), 4, "one")
     print("open", flush=True)
     sys.stdin.read()
     await index.close()
@@ -47,7 +47,7 @@ class Openings:
 
     async def __call__(self, anew: bool) -> Index:
         self.asked.append(anew)
-        return await EdgeIndex.open(self.folder, 4, "one", anew=anew)
+        return await EmbeddedIndex.open(self.folder, 4, "one", anew=anew)
 
 
 @pytest.fixture
@@ -56,13 +56,13 @@ def openings(tmp_path: Path) -> Openings:
 
 
 async def test_nothing_is_opened_before_it_is_needed(openings: Openings) -> None:
-    await LateIndex(openings).close()
+    await LazyIndex(openings).close()
     assert openings.asked == []
     assert not openings.folder.exists()
 
 
 async def test_everything_asked_of_it_reaches_the_one_index(openings: Openings) -> None:
-    index: Index = LateIndex(openings)
+    index: Index = LazyIndex(openings)
     point = a_point()
     await index.put([point])
     found = await index.search(Question(ANNA, NOW, text="dog"))
@@ -80,14 +80,14 @@ async def test_everything_asked_of_it_reaches_the_one_index(openings: Openings) 
 
 
 async def test_many_that_need_it_at_once_open_it_once(openings: Openings) -> None:
-    index = LateIndex(openings)
+    index = LazyIndex(openings)
     await asyncio.gather(*(index.count() for _ in range(10)))
     assert openings.asked == [False]
     await index.close()
 
 
 async def test_a_closed_one_closes_again_and_opens_again(openings: Openings) -> None:
-    index = LateIndex(openings)
+    index = LazyIndex(openings)
     await index.put([a_point()])
     await index.close()
     await index.close()
@@ -112,14 +112,14 @@ CALLS: dict[str, Callable[[Index], Awaitable[object]]] = {
 async def test_where_it_cannot_be_opened_everything_says_so(call: str, openings: Openings) -> None:
     openings.folder.write_text("no folder")
     with pytest.raises(IndexUnavailable, match="the memory index cannot be kept in"):
-        await CALLS[call](LateIndex(openings))
+        await CALLS[call](LazyIndex(openings))
 
 
 async def test_what_could_not_be_opened_is_left_alone_for_a_moment_and_then_tried_again(
     openings: Openings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     openings.folder.write_text("no folder")
-    index = LateIndex(openings)
+    index = LazyIndex(openings)
     for _ in range(3):
         with pytest.raises(IndexUnavailable):
             await index.count()
@@ -134,7 +134,7 @@ async def test_what_could_not_be_opened_is_left_alone_for_a_moment_and_then_trie
 
 
 async def test_what_is_damaged_can_be_made_anew(openings: Openings) -> None:
-    index = LateIndex(openings)
+    index = LazyIndex(openings)
     await index.put([a_point()])
     await index.close()
     (openings.folder / "edge_config.json").write_text("damaged")
@@ -147,7 +147,7 @@ async def test_what_is_damaged_can_be_made_anew(openings: Openings) -> None:
 
 
 async def test_what_breaks_while_it_is_open_can_be_made_anew(openings: Openings) -> None:
-    index = LateIndex(openings)
+    index = LazyIndex(openings)
     await index.put([a_point()])
     opened = await index.opened()
 
@@ -170,7 +170,7 @@ async def test_what_another_process_holds_is_not_thrown_away(openings: Openings)
     with holding(openings.folder) as holder:
         assert holder.stdout
         assert holder.stdout.readline() == "open\n"
-        index = LateIndex(openings)
+        index = LazyIndex(openings)
         for call in (index.count, index.wipe):
             with pytest.raises(IndexUnavailable, match="in use by another hachi process; stop it, or set"):
                 await call()

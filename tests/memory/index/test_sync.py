@@ -47,7 +47,7 @@ async def test_what_is_remembered_is_found_at_once(house: House) -> None:
 async def test_what_waits_is_put_once(house: House) -> None:
     house.index.away = True
     decision = await house.remember("Anna has a cat")
-    message = await house.hear("I have a cat")
+    message = await house.receive("I have a cat")
     house.index.away = False
     assert await house.indexing.due() == 2
     told: list[int] = []
@@ -61,7 +61,7 @@ async def test_what_waits_is_put_once(house: House) -> None:
 async def test_more_than_a_batch_is_put_batch_by_batch(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     house.index.away = True
     for number in range(7):
-        await house.hear(f"message {number}")
+        await house.receive(f"message {number}")
     for number in range(5):
         await house.remember(f"Anna has {number} cats", subjects=(str(number),))
     house.index.away = False
@@ -100,22 +100,22 @@ async def test_owners_of_a_fact_change_in_the_index_too(house: House) -> None:
 
 
 async def test_a_window_is_drawn_again_when_a_neighbour_arrives(house: House) -> None:
-    question = await house.hear("where shall we go on holiday?")
+    question = await house.receive("where shall we go on holiday?")
     await house.indexing.catch_up()
     assert await found_by_words(house, "Iceland") == set()
-    answer = await house.hear("to Iceland, I'd say")
+    answer = await house.receive("to Iceland, I'd say")
     await house.indexing.catch_up()
     assert await found_by_words(house, "Iceland") == {question, answer}
-    third = await house.hear("lovely")
-    far = [await house.hear(f"something else {number}") for number in range(3)]
+    third = await house.receive("lovely")
+    far = [await house.receive(f"something else {number}") for number in range(3)]
     await house.indexing.catch_up()
     # Two messages on either side belong to the exchange.
     assert await found_by_words(house, "Iceland") == {question, answer, third, far[0]}
 
 
 async def test_a_window_shows_nothing_of_another_persons_private_messages(house: House) -> None:
-    await house.hear("my PIN is 1234", "ben", conversation="session-1")
-    await house.hear("what is my PIN?", "anna", conversation="session-1")
+    await house.receive("my PIN is 1234", "ben", conversation="session-1")
+    await house.receive("what is my PIN?", "anna", conversation="session-1")
     await house.indexing.catch_up()
     assert await found_by_words(house, "1234") == set()
 
@@ -165,7 +165,7 @@ async def test_what_comes_while_a_part_is_away_is_caught_up_when_it_is_back(hous
     await house.indexing.catch_up()
     getattr(house, part).away = True
     await house.remember("Anna has a cat")
-    await house.hear("I have a cat")
+    await house.receive("I have a cat")
     with pytest.raises((IndexUnavailable, EmbedderUnavailable)):
         await house.indexing.catch_up()
     await house.indexing.try_to_catch_up()
@@ -290,7 +290,7 @@ async def test_many_catching_up_at_once_do_it_once(house: House) -> None:
 async def fill(house: House) -> None:
     await house.remember("Anna has a cat")
     await house.remember("Anna is ill", ttl="7d")
-    await house.hear("I have a cat")
+    await house.receive("I have a cat")
     await house.summarise("Anna told of her cat")
     await house.indexing.catch_up()
 

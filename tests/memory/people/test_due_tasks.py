@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from memory.audience import PRIVATE, Place
 from memory.people.due_tasks import AT_ONCE, TOO_OLD, DueTasks
-from memory.sql.jobs import CLAIM, REMIND, WorkQueue
+from memory.sql.jobs import CLAIM, REMIND, JobQueue
 from memory.sql.tables import tasks, work
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ async def test_processes_that_look_at_the_same_time_share_them(house: House) -> 
     for number in range(30):
         await note(house, user=f"user{number}")
     house.clock.move(hours=1)
-    others = [DueTasks(house.database, WorkQueue(house.database)) for _ in range(6)]
+    others = [DueTasks(house.database, JobQueue(house.database)) for _ in range(6)]
     counts = await asyncio.gather(*(other.take(EVERYBODY, house.clock.now) for other in others))
     assert sum(counts) == 30
     async with house.database.read() as connection:

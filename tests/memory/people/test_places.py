@@ -60,8 +60,8 @@ async def test_where_somebody_last_spoke_is_known(places: Places, house: Any) ->
     within = Place(("discord",))
     assert await places.last_of("discord:1", within) is None
     for place in (CHANNEL, THREAD, OTHER, Place(("slack", "acme", "general"))):
-        await house.hear("hello", user="discord:1", place=str(place))
-    await house.hear("hello", user="discord:2", place=str(CHANNEL))
-    await house.hear("hello", user="discord:1")
+        await house.receive("hello", user="discord:1", place=str(place))
+    await house.receive("hello", user="discord:2", place=str(CHANNEL))
+    await house.receive("hello", user="discord:1")
     assert await places.last_of("discord:1", within) == OTHER
     assert await places.last_of("discord:2", within) == CHANNEL

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memory.audience import PRIVATE, Place
 from memory.people.profile import Entry, Profile, UserContext, context_of, entry_for
-from memory.people.profile_store import UserContexts
+from memory.people.profile_store import ProfileStore
 from memory.sql.engine import Database
 
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ def said(field: str, value: str, minute: int = 0) -> Entry:
 
 
 @pytest.fixture
-def contexts(database: Database) -> UserContexts:
-    return UserContexts(database)
+def contexts(database: Database) -> ProfileStore:
+    return ProfileStore(database)
 
 
-async def test_of_somebody_who_told_nothing_nothing_is_known(contexts: UserContexts) -> None:
+async def test_of_somebody_who_told_nothing_nothing_is_known(contexts: ProfileStore) -> None:
     assert await contexts.view("anna", PRIVATE) == UserContext()
     assert await contexts.entries("anna", GENERAL) == []
 
 
-async def test_what_was_told_is_known_as_it_was_told(contexts: UserContexts) -> None:
+async def test_what_was_told_is_known_as_it_was_told(contexts: ProfileStore) -> None:
     told = [said("name", "אנה"), said("goals", "ski"), said("goals", "swim", 1), said("tone", "casual", 2)]
     changed = await contexts.merge("anna", PRIVATE, told)
     assert sorted(changed, key=str) == sorted(told, key=str)
@@ -52,13 +52,13 @@ async def test_what_was_told_is_known_as_it_was_told(contexts: UserContexts) -> 
     assert view.last_updated == NOW + timedelta(minutes=2)
 
 
-async def test_what_one_told_is_not_known_of_another(contexts: UserContexts) -> None:
+async def test_what_one_told_is_not_known_of_another(contexts: ProfileStore) -> None:
     await contexts.merge("anna", GENERAL, [said("name", "Anna")])
     assert await contexts.view("ben", GENERAL) == UserContext()
     assert await contexts.view("ben", PRIVATE) == UserContext()
 
 
-async def test_in_a_place_only_what_was_told_there_or_around_it_is_known(contexts: UserContexts) -> None:
+async def test_in_a_place_only_what_was_told_there_or_around_it_is_known(contexts: ProfileStore) -> None:
     await contexts.merge("anna", PRIVATE, [said("location", "Lyon", 9), said("tone", "formal", 9)])
     await contexts.merge("anna", ACME, [said("name", "Anna"), said("role", "engineer")])
     await contexts.merge("anna", GENERAL, [said("role", "team lead", 1)])
@@ -74,14 +74,14 @@ async def test_in_a_place_only_what_was_told_there_or_around_it_is_known(context
     assert private.preferences.tone == "formal"
 
 
-async def test_what_is_forgotten_in_private_is_still_known_where_it_was_told(contexts: UserContexts) -> None:
+async def test_what_is_forgotten_in_private_is_still_known_where_it_was_told(contexts: ProfileStore) -> None:
     await contexts.merge("anna", GENERAL, [said("goals", "ski"), said("name", "Anna")])
     await contexts.merge("anna", PRIVATE, [said("goals", "", 1), said("name", "", 1)])
     assert (await contexts.view("anna", PRIVATE)).profile == Profile()
     assert (await contexts.view("anna", GENERAL)).profile == Profile(name="Anna", goals=("ski",))
 
 
-async def test_a_summary_is_of_its_own_place_alone(contexts: UserContexts) -> None:
+async def test_a_summary_is_of_its_own_place_alone(contexts: ProfileStore) -> None:
     for place, text in ((PRIVATE, "in private"), (ACME, "in acme"), (GENERAL, "in general")):
         await contexts.merge("anna", place, [said("memory_summary", text, len(place.path))])
     assert (await contexts.view("anna", PRIVATE)).memory_summary == "in private"
@@ -89,7 +89,7 @@ async def test_a_summary_is_of_its_own_place_alone(contexts: UserContexts) -> No
     assert (await contexts.view("anna", RANDOM)).memory_summary is None
 
 
-async def test_where_nothing_changes_nothing_is_written(contexts: UserContexts, database: Database) -> None:
+async def test_where_nothing_changes_nothing_is_written(contexts: ProfileStore, database: Database) -> None:
     told = [said("name", "Anna", 3), said("goals", "Ski", 3)]
     await contexts.merge("anna", PRIVATE, told)
     before = database.writes
@@ -100,7 +100,7 @@ async def test_where_nothing_changes_nothing_is_written(contexts: UserContexts, 
 
 
 async def test_a_repetition_is_nothing_new_and_yet_holds_against_what_was_said_before_it(
-    contexts: UserContexts,
+    contexts: ProfileStore,
 ) -> None:
     await contexts.merge("anna", PRIVATE, [said("tone", "casual")])
     assert await contexts.merge("anna", PRIVATE, [said("tone", "casual", 9)]) == []
@@ -108,13 +108,13 @@ async def test_a_repetition_is_nothing_new_and_yet_holds_against_what_was_said_b
     assert (await contexts.view("anna", PRIVATE)).preferences.tone == "casual"
 
 
-async def test_only_what_changes_is_told(contexts: UserContexts) -> None:
+async def test_only_what_changes_is_told(contexts: ProfileStore) -> None:
     await contexts.merge("anna", PRIVATE, [said("name", "Anna"), said("tone", "casual")])
     lengths = [said("name", "Anna", 1), said("tone", "formal", 1), said("level", "expert", 1)]
     assert set(await contexts.merge("anna", PRIVATE, lengths)) == set(lengths[1:])
 
 
-async def test_what_is_forgotten_leaves_no_text_behind(contexts: UserContexts) -> None:
+async def test_what_is_forgotten_leaves_no_text_behind(contexts: ProfileStore) -> None:
     await contexts.merge("anna", PRIVATE, [said("goals", "ski"), said("goals", "swim"), said("name", "Anna")])
     gone = [said("goals", "", 1), said("name", "", 1)]
     assert set(await contexts.merge("anna", PRIVATE, gone)) == set(gone)
@@ -123,7 +123,7 @@ async def test_what_is_forgotten_leaves_no_text_behind(contexts: UserContexts) -
     assert await contexts.merge("anna", PRIVATE, [said("goals", "", 2)]) == []
 
 
-async def test_a_list_in_the_record_keeps_its_newest(contexts: UserContexts) -> None:
+async def test_a_list_in_the_record_keeps_its_newest(contexts: ProfileStore) -> None:
     for minute in range(14):
         await contexts.merge("anna", PRIVATE, [said("themes", f"theme {minute}", minute)])
     themes = [f"theme {minute}" for minute in range(13, 1, -1)]
@@ -131,7 +131,7 @@ async def test_a_list_in_the_record_keeps_its_newest(contexts: UserContexts) -> 
     assert len(await contexts.entries("anna", PRIVATE)) == 12
 
 
-async def test_merging_is_part_of_the_callers_transaction(contexts: UserContexts, database: Database) -> None:
+async def test_merging_is_part_of_the_callers_transaction(contexts: ProfileStore, database: Database) -> None:
     told = [said("name", "Anna")]
 
     async def given_up() -> None:
@@ -149,10 +149,10 @@ async def test_merging_is_part_of_the_callers_transaction(contexts: UserContexts
 
 
 async def test_of_two_processes_that_write_at_once_the_later_statement_holds(
-    contexts: UserContexts, database_url: str, tmp_path: Path
+    contexts: ProfileStore, database_url: str, tmp_path: Path
 ) -> None:
     other = await Database.open(database_url, tmp_path)
-    elsewhere = UserContexts(other)
+    elsewhere = ProfileStore(other)
     try:
         minutes = list(range(12))
         await asyncio.gather(
@@ -169,7 +169,7 @@ async def test_of_two_processes_that_write_at_once_the_later_statement_holds(
 
 
 async def test_transactions_of_two_callers_wait_for_each_other(
-    contexts: UserContexts, database_url: str, tmp_path: Path
+    contexts: ProfileStore, database_url: str, tmp_path: Path
 ) -> None:
     """Neither may decide on what the other is about to change."""
     other = await Database.open(database_url, tmp_path)
@@ -177,7 +177,7 @@ async def test_transactions_of_two_callers_wait_for_each_other(
 
     async def slow() -> None:
         async with other.write() as connection:
-            await UserContexts(other).merge_in(connection, "anna", PRIVATE, [said("name", "Anna", 9)])
+            await ProfileStore(other).merge_in(connection, "anna", PRIVATE, [said("name", "Anna", 9)])
             held.set()
             await go_on.wait()
 
@@ -218,7 +218,7 @@ EXAMPLES = count()
 async def test_whatever_the_order_of_merges_the_view_is_the_same(
     database: Database, statements: Sequence[tuple[Place, tuple[str, str]]], random: Random
 ) -> None:
-    contexts = UserContexts(database)
+    contexts = ProfileStore(database)
     example = next(EXAMPLES)
     users = [f"in order {example}", f"in disorder {example}"]
     told = [(place, said(*pair, minute)) for minute, (place, pair) in enumerate(statements)]

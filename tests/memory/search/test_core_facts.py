@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from memory.audience import Audience, Place
 from memory.records import Memory
-from memory.search.core_facts import LONGEST_QUESTION, POOL, TELLING, UNASKED, foremost, get_relevant_memories
+from memory.search.core_facts import (
+    LONGEST_QUESTION,
+    POOL,
+    TELLING,
+    UNASKED,
+    core_facts,
+    get_relevant_memories,
+)
 
 if TYPE_CHECKING:
     from tests.memory.conftest import House
@@ -22,7 +29,7 @@ START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 async def told(house: House, user: str = "anna", place: str | None = None) -> list[str]:
     """The texts of what goes with a question of theirs there."""
     audience = Audience.of(user, Place.parse(place))
-    return [memory.content for memory in await foremost(house.store, user, audience, house.clock.now)]
+    return [memory.content for memory in await core_facts(house.store, user, audience, house.clock.now)]
 
 
 # What may be read here.
@@ -56,7 +63,7 @@ async def test_nobody_is_told_what_somebody_else_said(house: House) -> None:
 async def test_who_has_no_name_is_told_nothing(house: House) -> None:
     await house.remember("Anna skis on Sundays")
 
-    assert await foremost(house.store, "anna", Audience.of(None), house.clock.now) == []
+    assert await core_facts(house.store, "anna", Audience.of(None), house.clock.now) == []
 
 
 # What is true, and what matters.
@@ -122,7 +129,7 @@ async def test_facts_and_questions_of_any_length_need_no_index(house: House) -> 
     await house.remember("Anna skis on Sundays")
     house.index.away = house.embedder.away = True
 
-    found = await foremost(house.store, "anna", Audience.of("anna"), house.clock.now)
+    found = await core_facts(house.store, "anna", Audience.of("anna"), house.clock.now)
 
     assert get_relevant_memories(found, "x " * 100_000 + "Anna skis?") == found
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from memory.search.explanation import EXCERPT, Considered, rows_of
+from memory.search.explanation import EXCERPT, Explanation, rows_of
 from memory.search.ranking import Candidate
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -18,7 +18,7 @@ def considered(**given: Any) -> Any:
         "limit": 2,
         "shown": frozenset({"seen"}),
     }
-    return rows_of(Considered(**usual | given).to_trace())
+    return rows_of(Explanation(**usual | given).to_trace())
 
 
 def test_each_is_told_with_the_reason_why_it_was_left_out() -> None:

@@ -33,7 +33,7 @@ async def everybody_knows(house: House, content: str) -> None:
 
 
 async def test_facts_and_messages_are_found_by_meaning_and_by_words(house: House) -> None:
-    message = await house.hear("I broke my shoulder on the ice rink", "mickael")
+    message = await house.receive("I broke my shoulder on the ice rink", "mickael")
     fact = await house.remember("Mickael fractured his shoulder", "mickael", message_id=message)
     for other in ("Mickael has a cat called Minka", "Mickael works as a baker"):
         await house.remember(other, "mickael")
@@ -72,14 +72,14 @@ async def test_as_many_as_asked_for_and_none_that_was_excluded(house: House) -> 
 async def test_subjects_keep_to_the_facts_that_bear_one_of_them(house: House) -> None:
     await house.remember("Anna has a cat", subjects=("anna", "pets"))
     await house.remember("Anna has a car", subjects=("anna", "things"))
-    await house.hear("Anna has a cat")
+    await house.receive("Anna has a cat")
     hits = await house.search("what does Anna have?", subjects=[" Pets ", "plants"])
     assert [hit.content for hit in hits] == ["Anna has a cat"]
 
 
 async def test_what_is_found_is_noted_once_however_often(house: House) -> None:
     await house.remember("Anna has a cat")
-    await house.hear("I have a cat")
+    await house.receive("I have a cat")
     for _ in range(2):
         await house.search("cat")
     await house.recall.recent(Audience.of("anna"), 5)
@@ -145,10 +145,10 @@ async def test_either_name_finds_what_is_known_of_both(house: House) -> None:
 
 
 async def test_a_question_that_names_nothing_is_answered_by_what_was_said_last(house: House) -> None:
-    old = await house.hear("my cat is ill", sent_at=house.clock.now - timedelta(days=30))
-    message = await house.hear("I broke my shoulder")
+    old = await house.receive("my cat is ill", sent_at=house.clock.now - timedelta(days=30))
+    message = await house.receive("I broke my shoulder")
     fact = await house.remember("Anna broke her shoulder", message_id=message)
-    question = await house.hear("what did we talk about?")
+    question = await house.receive("what did we talk about?")
     house.index.away = house.embedder.away = True  # it takes neither
     hits = await house.search("What did we talk about?", exclude=[question])
     assert [hit.id for hit in hits] == [fact.id, old]
@@ -158,8 +158,8 @@ async def test_a_question_that_names_nothing_is_answered_by_what_was_said_last(h
 
 
 async def test_a_question_that_names_only_a_time_is_answered_by_what_was_said_then(house: House) -> None:
-    await house.hear("my cat is ill", sent_at=house.clock.now - timedelta(days=1))
-    await house.hear("I broke my shoulder")
+    await house.receive("my cat is ill", sent_at=house.clock.now - timedelta(days=1))
+    await house.receive("I broke my shoulder")
     hits = await house.search("what did we talk about yesterday?")
     assert [hit.content for hit in hits] == ["my cat is ill"]
 
@@ -167,7 +167,7 @@ async def test_a_question_that_names_only_a_time_is_answered_by_what_was_said_th
 async def test_facts_are_found_among_more_messages_than_a_search_holds(house: House) -> None:
     fact = await house.remember("Anna's cat is called Minka")
     for number in range(60):
-        await house.hear(f"cat cat cat number {number}", sent_at=house.clock.now - timedelta(days=number))
+        await house.receive(f"cat cat cat number {number}", sent_at=house.clock.now - timedelta(days=number))
     await house.indexing.catch_up()
     hits = await house.search("what is the cat called last week?", limit=60)
     assert fact.id in {hit.id for hit in hits}
@@ -199,9 +199,9 @@ async def test_a_summary_is_found_by_its_audience_alone(house: House) -> None:
 
 
 async def test_a_summary_comes_after_the_message_it_was_made_from(house: House) -> None:
-    message = await house.hear("We paint the boat blue")
+    message = await house.receive("We paint the boat blue")
     for other in ("It rained all day", "The bakery opens at six", "My sister lives in Rome"):
-        await house.hear(other)
+        await house.receive(other)
     summary = await house.summarise("They paint the boat blue.")
     ids = [hit.id for hit in await house.search("what colour do we paint the boat?")]
     assert ids.index(message) < ids.index(summary)
@@ -209,7 +209,7 @@ async def test_a_summary_comes_after_the_message_it_was_made_from(house: House) 
 
 async def test_a_summary_can_be_left_out(house: House) -> None:
     id = await house.summarise("They paint the boat.")
-    await house.hear("the boat is blue")
+    await house.receive("the boat is blue")
     assert await house.found("boat") == {"They paint the boat.", "the boat is blue"}
     for given in ({"exclude": [id]}, {"kinds": frozenset({"message"})}):
         assert [hit.content for hit in await house.search("boat", **given)] == ["the boat is blue"]
@@ -245,7 +245,7 @@ async def test_a_summary_is_found_among_more_messages_than_a_search_holds(house:
         "Anna's neighbours have horses, hens, a dog that barks all night, and also one old cat"
     )
     for number in range(60):
-        await house.hear(f"cat cat cat number {number}")
+        await house.receive(f"cat cat cat number {number}")
     await house.indexing.catch_up()
     assert id in {hit.id for hit in await house.search("cat cat cat", limit=70)}
 
@@ -256,7 +256,7 @@ async def test_what_was_talked_about_is_told_by_the_newest_summaries_first(house
     older = await house.summarise("They planned a holiday.", conversation="older")
     house.clock.move(days=1)
     newest = await house.summarise("They paint the boat.")
-    message = await house.hear("we paint the boat")
+    message = await house.receive("we paint the boat")
     await house.summarise("Ben's secret.", "ben")
     house.index.away = house.embedder.away = True  # it takes neither
     hits = await house.search("what did we talk about?")
@@ -352,12 +352,12 @@ import asyncio, sys
 from pathlib import Path
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index import fingerprint_of
-from memory.index.edge import EdgeIndex
+from memory.index.edge import EmbeddedIndex
 
 async def main():
     embedder = BundledEmbedder()
     fingerprint = fingerprint_of(embedder.name, embedder.dimension)
-    index = await EdgeIndex.open(Path(sys.argv[1]), embedder.dimension, fingerprint)
+    index = await EmbeddedIndex.open(Path(sys.argv[1]), embedder.dimension, fingerprint)
     print("open", flush=True)
     sys.stdin.read()
     await index.close()

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from memory.sql.engine import Database
-from memory.sql.jobs import MAX_ATTEMPTS, Work, WorkQueue
+from memory.sql.jobs import MAX_ATTEMPTS, Job, JobQueue
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ async def add(house: House, kind: str = "store") -> str:
         )
 
 
-async def claim(house: House, id: str | None = None) -> Work:
+async def claim(house: House, id: str | None = None) -> Job:
     piece = await house.queue.claim(house.clock.now, id)
     assert piece
     return piece
@@ -31,7 +31,7 @@ async def test_work_is_taken_as_it_was_given_oldest_first(house: House) -> None:
     ids = [await add(house, kind) for kind in ("first", "second")]
     taken = [await claim(house), await claim(house)]
     assert taken == [
-        Work(id, kind, "anna", {"text": "Zoë\x00 ☕", "n": 1}, attempts=1)
+        Job(id, kind, "anna", {"text": "Zoë\x00 ☕", "n": 1}, attempts=1)
         for id, kind in zip(ids, ("first", "second"), strict=True)
     ]
     assert await house.queue.claim(house.clock.now) is None
@@ -117,7 +117,7 @@ async def test_no_two_workers_ever_get_the_same_piece(
     wanted = [await add(house) for _ in range(40)]
     got: list[str] = []
 
-    async def work(queue: WorkQueue) -> None:
+    async def work(queue: JobQueue) -> None:
         while piece := await queue.claim(house.clock.now):
             got.append(piece.id)
             await asyncio.sleep(0)
@@ -125,7 +125,7 @@ async def test_no_two_workers_ever_get_the_same_piece(
 
     # Somebody else at the same piece makes one look in vain, so each looks again.
     while (await house.queue.counts())[0]:
-        await asyncio.gather(*(work(WorkQueue(database)) for database in databases))
+        await asyncio.gather(*(work(JobQueue(database)) for database in databases))
     assert sorted(got) == sorted(wanted)
     for database in databases:
         await database.close()

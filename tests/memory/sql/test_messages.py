@@ -35,7 +35,7 @@ async def rows(house: House, table: sa.Table) -> list[tuple[object, ...]]:
 
 async def test_a_message_comes_back_as_it_was_said(house: House) -> None:
     paris = timezone(timedelta(hours=1))
-    id = await house.hear(
+    id = await house.receive(
         "Ça va ? 🙂\n  — oui", author="Anna B.", sent_at=datetime(2026, 1, 10, tzinfo=paris)
     )
     [message] = await house.transcript.last("dm:anna", ANNA, 10)
@@ -46,20 +46,20 @@ async def test_a_message_comes_back_as_it_was_said(house: House) -> None:
 async def test_the_last_messages_are_the_newest_in_the_order_they_came(house: House) -> None:
     for number in range(5):
         # The clock of whoever sent them does not matter, the order in which they came does.
-        await house.hear(str(number), sent_at=house.clock.now - timedelta(hours=number))
+        await house.receive(str(number), sent_at=house.clock.now - timedelta(hours=number))
     assert await texts(house, "dm:anna", ANNA, 3) == ["2", "3", "4"]
 
 
 async def test_a_message_that_is_there_already_is_left_as_it_is(house: House) -> None:
-    id = await house.hear("what was said")
-    await house.hear("something else", id=id)
-    await house.hear("something of somebody else's", user="ben", id=id)
+    id = await house.receive("what was said")
+    await house.receive("something else", id=id)
+    await house.receive("something of somebody else's", user="ben", id=id)
     assert await texts(house, "dm:anna", ANNA) == ["what was said"]
     assert await texts(house, "dm:ben", BEN) == []
 
 
 async def test_what_is_said_in_private_is_read_there_alone(house: House) -> None:
-    id = await house.hear("a secret")
+    id = await house.receive("a secret")
     assert await texts(house, "dm:anna", ANNA) == ["a secret"]
     for other in (BEN, NOBODY, there("acme")):
         assert await texts(house, "dm:anna", other) == []
@@ -68,7 +68,7 @@ async def test_what_is_said_in_private_is_read_there_alone(house: House) -> None
 
 
 async def test_what_is_said_in_a_place_is_read_there_and_further_in_and_by_its_speaker(house: House) -> None:
-    id = await house.hear("hello all", place="acme/general")
+    id = await house.receive("hello all", place="acme/general")
     for audience in (there("acme/general", "ben"), there("acme/general/thread"), ANNA):
         assert set(await house.transcript.by_ids([id], audience)) == {id}
         assert await house.transcript.count(audience) == 1
@@ -78,21 +78,21 @@ async def test_what_is_said_in_a_place_is_read_there_and_further_in_and_by_its_s
 
 
 async def test_a_conversation_id_that_others_use_too_shows_nobody_elses_messages(house: House) -> None:
-    await house.hear("mine", conversation="session-1")
-    await house.hear("ben's", user="ben", conversation="session-1")
+    await house.receive("mine", conversation="session-1")
+    await house.receive("ben's", user="ben", conversation="session-1")
     assert await texts(house, "session-1", ANNA) == ["mine"]
     assert await texts(house, "session-1", BEN) == ["ben's"]
 
 
 async def test_asking_for_no_ids_asks_for_nothing(house: House) -> None:
-    await house.hear("hello")
+    await house.receive("hello")
     assert await house.transcript.by_ids([], ANNA) == {}
 
 
 async def test_people_and_conversations_come_into_being_with_what_is_said(house: House) -> None:
-    await house.hear("hello")
-    await house.hear("hello all", place="acme")
-    await house.hear("hello again", author="Anna B.")
+    await house.receive("hello")
+    await house.receive("hello all", place="acme")
+    await house.receive("hello again", author="Anna B.")
     assert [row[0] for row in await rows(house, users)] == ["anna"]
     assert await rows(house, conversations) == [("dm:anna", "anna"), ("place:acme", None)]
     assert await rows(house, speakers) == [
@@ -113,7 +113,7 @@ async def test_what_was_not_committed_is_written_with_the_next_message(house: Ho
 
     with pytest.raises(RuntimeError):
         await fail_halfway()
-    await house.hear("kept")
+    await house.receive("kept")
     assert [row[0] for row in await rows(house, users)] == ["anna"]
     assert await rows(house, conversations) == [("dm:anna", "anna")]
     assert await house.transcript.authors(ANNA) == {"anna"}
@@ -122,9 +122,9 @@ async def test_what_was_not_committed_is_written_with_the_next_message(house: Ho
 
 async def test_the_names_of_authors_are_known_where_their_messages_are_read(house: House) -> None:
     assert await house.transcript.authors(ANNA) == frozenset()
-    await house.hear("hello", author="Anna B.")
-    await house.hear("hello all", place="acme", author="Annie")
-    await house.hear("hi", user="ben", author="Ben", place="acme")
+    await house.receive("hello", author="Anna B.")
+    await house.receive("hello all", place="acme", author="Annie")
+    await house.receive("hi", user="ben", author="Ben", place="acme")
     assert await house.transcript.authors(ANNA) == {"Anna B.", "Annie"}
     assert await house.transcript.authors(there("acme")) == {"Annie", "Ben"}
     assert await house.transcript.authors(there("acme/general")) == {"Annie", "Ben"}
@@ -132,7 +132,7 @@ async def test_the_names_of_authors_are_known_where_their_messages_are_read(hous
 
 
 async def test_many_may_speak_at_once(house: House) -> None:
-    said = [house.hear(f"{n}", user=f"user-{n % 3}", place="acme", author=f"{n % 4}") for n in range(24)]
+    said = [house.receive(f"{n}", user=f"user-{n % 3}", place="acme", author=f"{n % 4}") for n in range(24)]
     ids = await asyncio.gather(*said)
     assert set(await house.transcript.by_ids(ids, there("acme"))) == set(ids)
     assert await house.transcript.authors(there("acme")) == {"0", "1", "2", "3"}
@@ -145,7 +145,7 @@ async def following(house: House, owner: str, seq: int, limit: int, most: int) -
 
 async def test_what_follows_a_line_comes_oldest_first(house: House) -> None:
     for number in range(6):
-        await house.hear(str(number), conversation="talk")
+        await house.receive(str(number), conversation="talk")
     texts, seqs = await following(house, "user:anna", 0, 100, 100)
     assert texts == list("012345")
     assert seqs == sorted(seqs)
@@ -155,16 +155,16 @@ async def test_what_follows_a_line_comes_oldest_first(house: House) -> None:
 
 async def test_of_more_than_can_be_followed_the_newest_come(house: House) -> None:
     for number in range(6):
-        await house.hear(str(number), conversation="talk")
+        await house.receive(str(number), conversation="talk")
     assert (await following(house, "user:anna", 0, 3, 6))[0] == ["0", "1", "2"]
     assert (await following(house, "user:anna", 0, 3, 5))[0] == ["3", "4", "5"]
 
 
 async def test_only_what_its_owner_heard_follows_a_line(house: House) -> None:
-    await house.hear("anna in private", conversation="talk")
-    await house.hear("ben in private", user="ben", conversation="talk")
-    await house.hear("all in acme", user="ben", place="acme", conversation="talk")
-    await house.hear("elsewhere")
+    await house.receive("anna in private", conversation="talk")
+    await house.receive("ben in private", user="ben", conversation="talk")
+    await house.receive("all in acme", user="ben", place="acme", conversation="talk")
+    await house.receive("elsewhere")
     assert (await following(house, "user:anna", 0, 9, 9))[0] == ["anna in private"]
     assert (await following(house, "user:ben", 0, 9, 9))[0] == ["ben in private"]
     assert (await following(house, "place:acme", 0, 9, 9))[0] == ["all in acme"]
@@ -174,7 +174,7 @@ async def test_only_what_its_owner_heard_follows_a_line(house: House) -> None:
 
 
 async def test_what_the_index_lacks_is_due_until_it_is_marked(house: House) -> None:
-    ids = [await house.hear(str(number)) for number in range(5)]
+    ids = [await house.receive(str(number)) for number in range(5)]
     assert await house.transcript.count_unindexed("g1") == 5
     due = await house.transcript.unindexed("g1", 3)
     assert [line.message.id for line in due] == ids[:3]
@@ -185,7 +185,7 @@ async def test_what_the_index_lacks_is_due_until_it_is_marked(house: House) -> N
 
 @pytest.mark.parametrize("generation", ["a", "z"])
 async def test_what_another_index_held_is_due_after_what_none_holds(house: House, generation: str) -> None:
-    ids = [await house.hear(str(number)) for number in range(4)]
+    ids = [await house.receive(str(number)) for number in range(4)]
     await house.transcript.mark_indexed(ids[:2], "m")
     assert await house.transcript.count_unindexed(generation) == 4
     due = await house.transcript.unindexed(generation, 10)
@@ -194,8 +194,8 @@ async def test_what_another_index_held_is_due_after_what_none_holds(house: House
 
 
 async def test_a_line_knows_whose_it_is(house: House) -> None:
-    await house.hear("in private")
-    await house.hear("in a place", place="acme/general")
+    await house.receive("in private")
+    await house.receive("in a place", place="acme/general")
     private, shared = await house.transcript.unindexed("g1", 10)
     assert (private.user, shared.user) == ("anna", "anna")
     assert (private.owners, private.heard_by) == ({"user:anna"}, "user:anna")
@@ -205,8 +205,8 @@ async def test_a_line_knows_whose_it_is(house: House) -> None:
 
 async def test_around_lines_are_their_neighbours_neighbours_of_the_same_conversation(house: House) -> None:
     for number in range(20):
-        await house.hear(str(number))
-        await house.hear(f"other {number}", place="acme")
+        await house.receive(str(number))
+        await house.receive(f"other {number}", place="acme")
     lines = [line for line in await house.transcript.unindexed("g1", 100) if line.message.text in ("8", "10")]
     [found] = await house.transcript.around(lines)
     assert [line.message.text for line in found] == [str(number) for number in range(4, 15)]
@@ -214,8 +214,8 @@ async def test_around_lines_are_their_neighbours_neighbours_of_the_same_conversa
 
 async def test_around_a_line_nobody_elses_private_messages_are_found(house: House) -> None:
     for user in ("anna", "ben"):
-        await house.hear(f"a secret of {user}'s", user=user, conversation="session-1")
-    await house.hear("hello all", place="acme", conversation="session-1")
+        await house.receive(f"a secret of {user}'s", user=user, conversation="session-1")
+    await house.receive("hello all", place="acme", conversation="session-1")
     found = await house.transcript.around(await house.transcript.unindexed("g1", 100))
     assert sorted([line.message.text for line in lines] for lines in found) == [
         ["a secret of anna's"],

@@ -6,7 +6,7 @@ import pytest
 
 from agent.companion import Companion
 from memory.index import fingerprint_of
-from memory.index.embedded import EdgeIndex
+from memory.index.embedded import EmbeddedIndex
 from memory.index.embedders.bundled import BundledEmbedder
 
 FIELDS = {
@@ -29,7 +29,7 @@ FIELDS = {
 def index_in_use(home):
     """Another one that holds the embedded index."""
     (home / "index").mkdir(parents=True)
-    opening = EdgeIndex.open(
+    opening = EmbeddedIndex.open(
         home / "index", BundledEmbedder.dimension, fingerprint_of("bundled", BundledEmbedder.dimension)
     )
     index = asyncio.run(opening)
