@@ -29,7 +29,7 @@ from rich.table import Table
 
 from agent import Companion, Settings
 from agent.surfaces.http.application import app
-from agent.surfaces.http.serving import address_of, listening, server_of
+from agent.surfaces.http.server import address_of, listening, server_of
 
 LONGEST_LINE = 1 << 24
 """Bytes of what the client says at once."""

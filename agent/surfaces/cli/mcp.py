@@ -76,11 +76,11 @@ async def _over_stdio(session: Session, user: str, place: str) -> None:
 
     session.settings()
     from agent.services.arguments import place_of
-    from agent.surfaces.mcp.reader import Asker
     from agent.surfaces.mcp.stdio import serve_stdio
+    from agent.surfaces.mcp.tools import Identity
 
-    asker = Asker(user, place_of(place), in_full=True)
+    identity = Identity(user, place_of(place), operator=True)
     async with session.companion() as pet:
         if sys.stdin.isatty():
             say(f"the memory of {user!r}, for a program that speaks MCP on stdin; Ctrl-D stops")
-        await serve_stdio(pet, asker)
+        await serve_stdio(pet, identity)

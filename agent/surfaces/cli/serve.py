@@ -40,7 +40,7 @@ async def serve_on(
     """Serve `app(pet, loopback)` until a signal. Others than this machine are let in only where there is a
     key to show. `option` is the one that named the port, `path` where the application answers."""
     from agent.errors import BadInput
-    from agent.surfaces.http.serving import address_of, is_loopback, listening, server_of
+    from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
 
     loopback = is_loopback(host)
     with listening(host, port, option) as listener:

@@ -7,7 +7,7 @@ import typer
 from agent.surfaces.cli.session import Session, running, say
 
 if TYPE_CHECKING:
-    from agent.surfaces.http.serving import Server
+    from agent.surfaces.http.server import Server
 
 
 @running
@@ -23,7 +23,7 @@ async def serve(
     session: Session = context.obj
     session.settings()
     from agent.errors import BadInput
-    from agent.surfaces.http.serving import address_of, is_loopback, listening, server_of
+    from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
     from agent.surfaces.traces.application import app
 
     loopback = is_loopback(host)

@@ -1,44 +1,44 @@
-"""The application: what is reached over HTTP, put together."""
+"""The ASGI application of the HTTP API."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from agent.companion import Companion
 from agent.settings import Settings
-from agent.surfaces.http import chat, health, knowledge, memories, people, refusals
-from agent.surfaces.http.figures import Figures
-from agent.surfaces.http.guard import Guard
-from agent.surfaces.http.identity import Door
-from agent.surfaces.http.rates import Rates
+from agent.surfaces.http import chat, documents, errors, health, memories, users
+from agent.surfaces.http.authentication import Authenticator
+from agent.surfaces.http.limits import RequestLimits
+from agent.surfaces.http.metrics import Metrics
 
-ABOUT = """A companion that remembers.
+DESCRIPTION = """A companion that remembers.
 
 `POST /v1/chat/completions` is OpenAI's API: clients for it work, with this server as their base URL and one
 of its keys. Errors are `{"error": {"message", "type", "param", "code"}}` everywhere.
 """
+ERROR = errors.error_body("no such key", "authentication_error", "invalid_api_key")
 
 
 def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAPI:
-    """An ASGI application over a companion that is open, and stays so for as long as this is served.
+    """An ASGI application over a companion that is open, and stays open while it is served.
 
-    With `loopback`, for a server that only this machine can reach, nobody needs a key until the first one is
-    made.
+    `loopback` is for a server that only this machine can reach: no key is needed until the first one is made.
     """
-    figures = Figures()
+    metrics = Metrics()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        with figures.counting():
+        with metrics.counting_events():
             yield
 
     made = FastAPI(
         title="Hachi",
         version=version("hachi"),
-        description=ABOUT,
-        docs_url=None,  # the page would be fetched from others' servers
+        description=DESCRIPTION,
+        docs_url=None,  # its scripts would come from other servers
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
@@ -46,19 +46,20 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
         responses={
             "4XX": {
                 "description": "What is wrong with the request",
-                "content": {
-                    "application/json": {
-                        "example": refusals.body("no such key", "authentication_error", "invalid_api_key")
-                    }
-                },
+                "content": {"application/json": {"example": ERROR}},
             },
         },
     )
-    made.state.pet = pet
-    made.state.figures = figures
-    made.state.door = Door(pet.services.keys, pet, loopback=loopback, rates=Rates(settings.http_rate))
-    for part in (chat, memories, people, knowledge, health):
+    made.state.metrics = metrics
+    for part in (chat, memories, users, documents, health):
         made.include_router(part.router)
-    refusals.add_to(made)
-    made.add_middleware(Guard, longest=settings.http_max_body, seconds=settings.http_timeout)
+    secure(made, pet, settings, loopback=loopback)
     return made
+
+
+def secure(app: Starlette, pet: Companion, settings: Settings, *, loopback: bool) -> None:
+    """Give an application authentication, error responses and limits. MCP over HTTP has the same."""
+    app.state.pet = pet
+    app.state.authenticator = Authenticator(pet, per_minute=settings.http_rate, loopback=loopback)
+    errors.add_handlers(app)
+    app.add_middleware(RequestLimits, max_body=settings.http_max_body, timeout=settings.http_timeout)

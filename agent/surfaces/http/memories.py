@@ -1,21 +1,31 @@
-"""What is remembered in a session, as a service keeps it: see it, add to it, take away from it."""
+"""The memories of a session: list, read, add, delete.
+
+A session is a conversation of one person, by the client's name for it or by its id in the database; or a
+person's own id. Its memories are what that person may read in private.
+"""
 
 import re
 from datetime import datetime
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from sqlalchemy import func, select
 from starlette.responses import Response
 
 from agent.companion import Companion
-from agent.surfaces.http.identity import Asking, Pet
-from agent.surfaces.http.refusals import Refusal
-from agent.surfaces.http.sessions import user_of
+from agent.surfaces.http.authentication import Authenticated, Pet
+from agent.surfaces.http.chat import conversation_id
+from agent.surfaces.http.errors import ApiError, not_found
 from memory.errors import NotFound
 from memory.facts.writer import MAX_CONTENT
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
+from memory.sql.tables import conversations, memories, users
+
+MAX_SESSION = 400
+"""Characters of a session's id."""
 
 router = APIRouter(prefix="/api/sessions/{sessionId}/memories", tags=["memories of a session"])
 
@@ -45,9 +55,7 @@ class NewMemory(BaseModel):
     type: MemoryType = "fact"
     importance: Annotated[float, Field(ge=0, le=1)] = DEFAULT_IMPORTANCE
     subjects: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)] = []
-    ttl: Annotated[
-        str | None, Field(max_length=100, description="7d, 2w …; for good where there is none")
-    ] = None
+    ttl: Annotated[str | None, Field(max_length=100, description="7d, 2w …; unset is for good")] = None
 
 
 class SessionMemory(BaseModel):
@@ -64,61 +72,69 @@ class SessionMemory(BaseModel):
     last_accessed_at: datetime | None
 
 
+async def _session_user(sessionId: str, caller: Authenticated, pet: Pet) -> str:
+    """The person whose session it is. Raises ApiError, the same for somebody else's session as for one that
+    does not exist."""
+    if len(sessionId) <= MAX_SESSION and sessionId.isprintable():
+        if caller.user is None:
+            if user := await _only_user(pet, sessionId):
+                return user
+        elif await _is_theirs(pet, sessionId, caller.user):
+            return caller.user
+    raise not_found("session")
+
+
+User = Annotated[str, Depends(_session_user)]
 Limit = Annotated[int, Query(ge=1, le=10_000, description="the newest so many")]
 
 
 @router.get("")
-async def list_memories(sessionId: str, caller: Asking, pet: Pet, limit: Limit = 1000) -> list[SessionMemory]:
+async def list_memories(sessionId: str, user: User, pet: Pet, limit: Limit = 1000) -> list[SessionMemory]:
     """What is remembered, newest first."""
-    user = await user_of(pet, sessionId, caller)
-    return [_shown(sessionId, memory) for memory in await pet.memories(user=user, limit=limit)]
+    return [_session_memory(sessionId, memory) for memory in await pet.memories(user=user, limit=limit)]
 
 
 @router.post("", status_code=201, responses={200: {"model": SessionMemory, "description": "Known already"}})
 async def add_memory(
-    sessionId: str, given: NewMemory, caller: Asking, pet: Pet, response: Response
+    sessionId: str, given: NewMemory, user: User, pet: Pet, response: Response
 ) -> SessionMemory:
-    """Remember one statement. What is decided about it is decided as always: where it was known already, the
-    answer is the memory that says it, with 200; where it is not worth keeping, 422."""
-    user = await user_of(pet, sessionId, caller)
+    """Remember one statement, by the same rules as always: if it is known already, the answer is the memory
+    that says it, with 200; if it is not worth keeping, 422."""
     decision = await pet.remember(given.content, user=user, **given.model_dump(exclude={"content"}))
     if decision.action in ("merge", "ignore"):
         response.status_code = 200
-    return _shown(sessionId, await kept(pet, decision, user))
+    return _session_memory(sessionId, await stored_memory(pet, decision, user))
 
 
 @router.get("/{memoryId}")
-async def get_memory(sessionId: str, memoryId: str, caller: Asking, pet: Pet) -> SessionMemory:
-    user = await user_of(pet, sessionId, caller)
-    return _shown(sessionId, await the_memory(pet, memoryId, user))
+async def get_memory(sessionId: str, memoryId: str, user: User, pet: Pet) -> SessionMemory:
+    return _session_memory(sessionId, await find_memory(pet, memoryId, user))
 
 
 @router.delete("/{memoryId}", status_code=204)
-async def delete_memory(sessionId: str, memoryId: str, caller: Asking, pet: Pet) -> None:
-    """Take it away for good, with what it had replaced."""
-    user = await user_of(pet, sessionId, caller)
-    memory = await the_memory(pet, memoryId, user)
-    await pet.delete_memory(memory.id, user=user)
+async def delete_memory(memoryId: str, user: User, pet: Pet) -> None:
+    """Delete it for good, with what it had replaced."""
+    await pet.delete_memory((await find_memory(pet, memoryId, user)).id, user=user)
 
 
-async def kept(pet: Companion, decision: Decision, user: str) -> Memory:
-    """The memory that says it now. Raises Refusal where it was not kept."""
+async def stored_memory(pet: Companion, decision: Decision, user: str) -> Memory:
+    """The memory that holds the statement now. Raises ApiError if it was dropped."""
     if decision.id is None:
-        raise Refusal(422, "not_kept", f"it is not kept: {decision.reason}")
-    return await the_memory(pet, decision.id, user)
+        raise ApiError(422, "not_kept", f"it is not kept: {decision.reason}")
+    return await find_memory(pet, decision.id, user)
 
 
-async def the_memory(pet: Companion, id: str, user: str) -> Memory:
-    """By its id or the first eight characters of it. Raises Refusal."""
+async def find_memory(pet: Companion, id: str, user: str) -> Memory:
+    """By its id or the first eight characters of it. Raises ApiError."""
     try:
         if _ID.fullmatch(id):
             return await pet.memory(id, user=user)
     except NotFound:
         pass
-    raise Refusal(404, "memory_not_found", "there is no such memory", type="not_found_error")
+    raise not_found("memory")
 
 
-def _shown(session: str, memory: Memory) -> SessionMemory:
+def _session_memory(session: str, memory: Memory) -> SessionMemory:
     return SessionMemory(
         id=memory.id,
         session_id=session,
@@ -128,3 +144,30 @@ def _shown(session: str, memory: Memory) -> SessionMemory:
         created_at=memory.created_at,
         last_accessed_at=memory.last_accessed_at,
     )
+
+
+async def _is_theirs(pet: Companion, session: str, user: str) -> bool:
+    if session == user:
+        return True
+    names = {session, str(conversation_id(user, session))}
+    query = select(conversations.c.id).where(conversations.c.id.in_(names), conversations.c.user_id == user)
+    async with pet.components.database.read() as connection:
+        return (await connection.execute(query.limit(1))).first() is not None
+
+
+async def _only_user(pet: Companion, session: str) -> str | None:
+    """For a service that names nobody: the one person whose session it can be."""
+    prefix = f"chat:{quote(session, safe='')}:"
+    same_case = func.substr(conversations.c.id, 1, len(prefix)) == prefix  # SQLite's LIKE ignores case
+    chats = conversations.c.id.startswith(prefix, autoescape=True) & same_case
+    async with pet.components.database.read() as connection:
+        for query in (
+            select(users.c.id).where(users.c.id == session),
+            select(memories.c.user_id).where(memories.c.user_id == session).limit(1),
+            select(conversations.c.user_id).where(conversations.c.id == session),
+            select(conversations.c.user_id).where(chats).limit(2),
+        ):
+            found = {row[0] for row in await connection.execute(query)} - {None}
+            if len(found) == 1:
+                return str(found.pop())
+    return None

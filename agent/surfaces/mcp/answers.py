@@ -1,23 +1,28 @@
-"""What each tool answers with. What is null is left out."""
+"""The structured answers of the tools."""
 
 from collections.abc import Iterable
 from datetime import datetime, tzinfo
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from memory.documents.quote import display_names
-from memory.records import Action, Chunk, Decision, Hit, Memory, MemoryType, Task, TaskStatus
+from memory.records import Action, Chunk, Hit, MemoryType, Task, TaskStatus
 from memory.zones import in_zone
 from tools.memories import LONGEST_HIT
 
 
 class Answer(BaseModel):
-    def to_json(self) -> dict[str, Any]:
-        return self.model_dump(mode="json", exclude_none=True)
+    """Serialized without the fields that are null."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    @model_serializer(mode="wrap")
+    def _without_nulls(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in serialize(self).items() if value is not None}
 
 
-class Found(Answer):
+class FoundMemory(Answer):
     """A fact, a past message, or the summary of a conversation."""
 
     id: str
@@ -32,58 +37,44 @@ class Found(Answer):
     expires_at: datetime | None = None
 
     @classmethod
-    def of(cls, hit: Hit) -> "Found":
+    def of(cls, hit: Hit) -> Self:
+        """A long message is cut, so that one pasted page does not fill the prompt."""
+        content, memory = hit.content, hit.memory
+        if len(content) > LONGEST_HIT:
+            content = f"{content[:LONGEST_HIT]} … ({len(content) - LONGEST_HIT:,} more characters)"
         found = cls(
             id=hit.id,
             kind=hit.kind,
-            content=_excerpt(hit.content),
+            content=content,
             created_at=hit.created_at,
             score=round(hit.score, 2),
             author=hit.author,
         )
-        if hit.memory is None:
-            return found
-        return found.model_copy(
-            update={
-                "subjects": list(hit.memory.subjects),
-                "type": hit.memory.type,
-                "importance": hit.memory.importance,
-                "expires_at": hit.memory.expires_at,
-            }
-        )
+        if memory is not None:
+            found.subjects, found.type = list(memory.subjects), memory.type
+            found.importance, found.expires_at = memory.importance, memory.expires_at
+        return found
 
 
-class Memories(Answer):
-    memories: list[Found]
+class FoundMemories(Answer):
+    memories: list[FoundMemory]
 
 
-class Near(Answer):
+class MemoryContent(Answer):
     id: str
     content: str
 
 
-class Decided(Answer):
+class RememberResult(Answer):
     action: Action
-    id: Annotated[str | None, Field(description="the memory that says it now; none where it was dropped")] = (
+    id: Annotated[str | None, Field(description="the memory that now holds it; none if it was dropped")] = (
         None
     )
     content: str
     reason: str
     expires_at: datetime | None = None
-    close: Annotated[list[Near], Field(description="what is like it and was left as it is")] = []
+    close: Annotated[list[MemoryContent], Field(description="similar memories that were left unchanged")] = []
     note: str | None = None
-
-    @classmethod
-    def of(cls, decision: Decision, note: str | None) -> "Decided":
-        return cls(
-            action=decision.action,
-            id=decision.id,
-            content=decision.content,
-            reason=decision.reason,
-            expires_at=decision.expires_at,
-            close=[Near(id=memory.id, content=memory.content) for memory in decision.close],
-            note=note,
-        )
 
 
 class Passage(Answer):
@@ -97,58 +88,35 @@ class Passages(Answer):
     passages: list[Passage]
 
     @classmethod
-    def of(cls, chunks: Iterable[Chunk]) -> "Passages":
-        """Documents go by name and folder: how the rest of the disk is laid out is nobody's business."""
+    def of(cls, chunks: Iterable[Chunk]) -> Self:
+        """Sources are shortened to name and folder: the rest of the path is private to the server."""
         found = list(chunks)
         names = display_names(chunk.source for chunk in found)
-        return cls(
-            passages=[
-                Passage(
-                    source=names[chunk.source],
-                    heading=chunk.heading,
-                    text=chunk.text,
-                    score=round(chunk.score, 2),
-                )
-                for chunk in found
-            ]
-        )
+        passages = [
+            Passage(source=names[c.source], heading=c.heading, text=c.text, score=round(c.score, 2))
+            for c in found
+        ]
+        return cls(passages=passages)
 
 
-class Shown(Answer):
-    """A task; its due time is by the person's clock."""
-
+class TaskAnswer(Answer):
     id: str
     description: str
     status: TaskStatus
     due: datetime | None = None
 
     @classmethod
-    def of(cls, task: Task, zone: tzinfo) -> "Shown":
+    def of(cls, task: Task, zone: tzinfo) -> Self:
+        """`due` is in the person's time zone."""
         due = in_zone(task.due, zone) if task.due else None
         return cls(id=task.id, description=task.description, status=task.status, due=due)
 
 
-class Changed(Answer):
+class TaskChange(Answer):
     action: Literal["made", "changed", "unchanged"]
-    task: Shown
-    close: Annotated[list[Shown], Field(description="open tasks that a new one resembles")] = []
+    task: TaskAnswer
+    close: Annotated[list[TaskAnswer], Field(description="open tasks that resemble a new one")] = []
 
 
 class Tasks(Answer):
-    tasks: list[Shown]
-
-
-class Forgotten(Answer):
-    id: str
-    content: str
-
-    @classmethod
-    def of(cls, memory: Memory) -> "Forgotten":
-        return cls(id=memory.id, content=memory.content)
-
-
-def _excerpt(text: str) -> str:
-    """A pasted page that a search brings back is not to fill the prompt."""
-    if len(text) <= LONGEST_HIT:
-        return text
-    return f"{text[:LONGEST_HIT]} … ({len(text) - LONGEST_HIT:,} more characters)"
+    tasks: list[TaskAnswer]

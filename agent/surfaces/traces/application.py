@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from agent.companion import Companion
 from agent.errors import FAULTS, BadInput
-from agent.surfaces.http.guard import Guard
+from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.traces import comparison, listing, trace
 from agent.surfaces.traces.entrance import Entrance, NotLetIn, admitted, from_our_own_page
 from agent.surfaces.traces.rendering import page
@@ -57,7 +57,7 @@ def app(pet: Companion, *, loopback: bool = False, stopping: Callable[[], bool] 
     _add_static(made)
     _add_refusals(made)
     made.middleware("http")(_with_headers)
-    made.add_middleware(Guard, longest=LONGEST, seconds=SECONDS)
+    made.add_middleware(RequestLimits, max_body=LONGEST, timeout=SECONDS)
     return made
 
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from fastapi import Request
 from starlette.responses import Response
 
-from agent.surfaces.http.identity import OURSELVES
+from agent.surfaces.http.authentication import LOOPBACK_NAMES
 from memory.sql.keys import Keys
 
 COOKIE = "hachi_traces"
@@ -52,7 +52,7 @@ class Entrance:
         """Raises NotLetIn."""
         if self._loopback and not await self._keys.exist():
             if (
-                host_of(request) not in OURSELVES
+                host_of(request) not in LOOPBACK_NAMES
             ):  # a page in a browser here that had its own name point to us
                 raise NotLetIn(
                     403, "there is no key yet, so only localhost may be asked; `hachi keys create`"

@@ -15,7 +15,7 @@ from agents.testing import assistant_message
 
 from agent import Companion
 from agent.surfaces.http.application import app
-from agent.surfaces.http.serving import Server, address_of, listening, server_of
+from agent.surfaces.http.server import Server, address_of, listening, server_of
 from memory.sql.keys import Key, Keys
 
 OpenPet = Callable[..., Awaitable[Companion]]

@@ -256,7 +256,7 @@ async def test_a_stream_that_breaks_midway_raises_in_the_client(
 async def test_a_fault_after_a_long_silence_is_told_in_the_stream(
     serve: Serve, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat, "PATIENCE", 0.0)
+    monkeypatch.setattr(chat, "FIRST_PIECE_TIMEOUT", 0.0)
     site = await scripted(serve, server, model_retries=0)
     server.script(Fail(500))
     answered = await site.say("hello", await site.headers("ana"), stream=True)
@@ -269,7 +269,7 @@ async def test_a_fault_after_a_long_silence_is_told_in_the_stream(
 async def test_what_breaks_inside_a_stream_is_told_without_what_it_was(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat, "PATIENCE", 0.0)
+    monkeypatch.setattr(chat, "FIRST_PIECE_TIMEOUT", 0.0)
 
     def broken(*_: Any) -> Any:
         raise RuntimeError("a secret path")
@@ -382,7 +382,7 @@ async def test_what_breaks_inside_is_one_line_and_the_server_lives(
         raise RuntimeError("a secret path")
 
     with monkeypatch.context() as patch:
-        patch.setattr(chat, "facts_shown", broken)
+        patch.setattr(chat, "_facts_shown", broken)
         failed = await site.say("hello", headers)
     assert failed.status_code == 500
     assert failed.json()["error"]["code"] == "internal_error"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent.surfaces.http import serving
-from agent.surfaces.http.guard import Guard
+from agent.surfaces.http import server as http_server
+from agent.surfaces.http.limits import RequestLimits
 
 Serve = Callable[..., Awaitable[Any]]
 
@@ -68,7 +68,7 @@ async def test_who_is_slow_to_send_is_not_waited_for(serve: Serve) -> None:
 async def test_who_does_not_finish_a_request_is_hung_up_on(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
-    monkeypatch.setattr(serving, "HEADERS", 0.1)
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.1)
     site = await serve()
     reader, writer = await connect(site)
     writer.write(begun)
@@ -79,7 +79,7 @@ async def test_who_does_not_finish_a_request_is_hung_up_on(
 async def test_a_second_request_that_is_not_finished_is_hung_up_on(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "HEADERS", 0.2)
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.2)
     site = await serve()
     reader, writer = await connect(site)
     writer.write(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
@@ -107,7 +107,7 @@ def receiving(*messages: dict[str, Any]) -> Callable[[], Awaitable[Any]]:
     return receive
 
 
-async def through(guard: Guard, *, send: Any = None) -> list[Any]:
+async def through(guard: RequestLimits, *, send: Any = None) -> list[Any]:
     sent: list[Any] = []
 
     async def keep(message: Any) -> None:
@@ -121,7 +121,7 @@ async def test_what_breaks_before_the_answer_is_answered() -> None:
     async def broken(*_: Any) -> None:
         raise RuntimeError("a secret")
 
-    begin, body = await through(Guard(broken, longest=10, seconds=1))
+    begin, body = await through(RequestLimits(broken, max_body=10, timeout=1))
     assert begin["status"] == 500
     assert b"internal_error" in body["body"]
     assert b"secret" not in body["body"]
@@ -132,7 +132,7 @@ async def test_what_breaks_in_the_middle_of_an_answer_adds_nothing_to_it() -> No
         await send({"type": "http.response.start", "status": 200, "headers": []})
         raise RuntimeError("a secret")
 
-    assert [message["type"] for message in await through(Guard(broken, longest=10, seconds=1))] == [
+    assert [message["type"] for message in await through(RequestLimits(broken, max_body=10, timeout=1))] == [
         "http.response.start"
     ]
 
@@ -145,7 +145,7 @@ async def test_who_does_not_read_the_answer_is_given_up() -> None:
         await asyncio.sleep(60)
 
     async with asyncio.timeout(10):
-        await through(Guard(app, longest=10, seconds=0.05), send=never)
+        await through(RequestLimits(app, max_body=10, timeout=0.05), send=never)
 
 
 async def test_what_is_no_request_passes() -> None:
@@ -154,5 +154,5 @@ async def test_what_is_no_request_passes() -> None:
     async def app(scope: Any, _: Any, __: Any) -> None:
         seen.append(scope["type"])
 
-    await Guard(app, longest=10, seconds=1)({"type": "lifespan"}, receiving(), receiving())
+    await RequestLimits(app, max_body=10, timeout=1)({"type": "lifespan"}, receiving(), receiving())
     assert seen == ["lifespan"]

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from scripted_server import Call, Say, ScriptedServer, answer
 
-from agent.surfaces.http.figures import Figures
+from agent.surfaces.http.metrics import Metrics
 from memory.errors import IndexUnavailable, StoreUnavailable
 
 Serve = Callable[..., Awaitable[Any]]
@@ -124,14 +124,14 @@ def test_counting_leaves_the_log_as_it_is(caplog: pytest.LogCaptureFixture) -> N
     """Where the log is not to hold what is remembered, it is counted and not written."""
     line = '{"event": "memory_decision", "decisions": [{"fact": "a secret", "action": "add"}]}'
     ours, memory = logging.getLogger("hachi"), logging.getLogger("hachi.memory")
-    counted = Figures()
+    counted = Metrics()
     for level, written in (("WARNING", 0), ("INFO", 1), ("DEBUG", 1)):
         caplog.clear()
-        with caplog.at_level(level, "hachi"), counted.counting():
+        with caplog.at_level(level, "hachi"), counted.counting_events():
             memory.info(line)
             memory.info("something else")
         assert caplog.text.count("a secret") == written
-    assert counted.counted["add"] == 3
+    assert counted.counts["add"] == 3
     assert memory.level == logging.NOTSET
     assert not memory.filters
     assert ours.level == logging.NOTSET

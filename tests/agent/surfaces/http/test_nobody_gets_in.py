@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.surfaces.http import serving
+from agent.surfaces.http import server as http_server
 from agent.surfaces.http.application import app
 
 Serve = Callable[..., Awaitable[Any]]
@@ -256,7 +256,7 @@ async def dripping(site: Any, begun: bytes, drop: bytes) -> tuple[float, bytes]:
 async def test_a_head_that_comes_a_byte_at_a_time_is_not_waited_for(
     site: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "HEADERS", 0.3)
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.3)
     took, answer = await dripping(site, b"GET /healthz HTTP/1.1" + HOST + b"x-more: ", b"x")
     assert 0.2 < took < 2
     assert answer == b""
@@ -275,7 +275,7 @@ async def test_who_asks_and_asks_and_never_reads_is_hung_up_on(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor is a connection kept that was closed with an answer still waiting to be read."""
-    monkeypatch.setattr(serving, "UNREAD", 0.2)
+    monkeypatch.setattr(http_server, "WRITE_TIMEOUT", 0.2)
     site = await serve(http_timeout=0.2)
     await site.client.aclose()
     with socket.socket() as reader:
@@ -294,7 +294,7 @@ async def test_who_asks_and_asks_and_never_reads_is_hung_up_on(
 async def test_who_reads_slowly_and_steadily_gets_all_of_it(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "UNREAD", 0.4)
+    monkeypatch.setattr(http_server, "WRITE_TIMEOUT", 0.4)
     site = await serve()
     text = "I row. " * 600_000
     monkeypatch.setattr(site.pet, "export", lambda **_: _ready({"text": text}))

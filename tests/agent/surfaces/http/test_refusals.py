@@ -11,7 +11,7 @@ import memory.sql.engine
 import memory.sql.keys
 from agent.companion import Companion
 from agent.errors import FAULTS, ModelUnavailable
-from agent.surfaces.http.refusals import FOR_OTHERS, STATUS, told
+from agent.surfaces.http.errors import PUBLIC_MESSAGES, STATUS, fault_response
 from memory.errors import NotFound, StoreUnavailable
 
 Serve = Callable[..., Awaitable[Any]]
@@ -32,17 +32,17 @@ def made(kind: type[Exception]) -> Exception:
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
 def test_every_fault_has_a_status_and_a_line(kind: type[Exception]) -> None:
-    status, answer = told(made(kind), in_full=True)
+    status, answer = fault_response(made(kind), operator=True)
     assert 400 <= status < 600
     assert answer["error"].keys() == {"message", "type", "param", "code"}
     assert "\n" not in answer["error"]["message"]
     if status >= 500:
-        assert "secret" not in told(made(kind), in_full=False)[1]["error"]["message"]
+        assert "secret" not in fault_response(made(kind), operator=False)[1]["error"]["message"]
 
 
 def test_every_fault_that_has_a_name_is_there() -> None:
     assert {kind for kind in ALL if kind.__module__ in ("agent.errors", "memory.errors")} <= STATUS.keys()
-    assert FOR_OTHERS.keys() <= {code for _, _, code in STATUS.values()}
+    assert PUBLIC_MESSAGES.keys() <= {code for _, _, code in STATUS.values()}
 
 
 async def test_no_fault_escapes(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,9 +64,9 @@ async def test_a_fault_names_its_turn(serve: Serve, monkeypatch: pytest.MonkeyPa
     error.trace_id = "trace_1"
     for in_full, line in (
         (True, "nobody there (trace_1)"),
-        (False, f"{FOR_OTHERS['model_unavailable']} (trace_1)"),
+        (False, f"{PUBLIC_MESSAGES['model_unavailable']} (trace_1)"),
     ):
-        assert told(error, in_full=in_full)[1]["error"]["message"] == line
+        assert fault_response(error, operator=in_full)[1]["error"]["message"] == line
 
 
 async def test_only_who_runs_the_server_hears_where_its_record_is(
@@ -86,7 +86,7 @@ async def test_only_who_runs_the_server_hears_where_its_record_is(
 
 
 async def test_what_is_not_found_is_told_to_anybody(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert told(NotFound("no task 'x'"), in_full=False)[1]["error"]["message"] == "no task 'x'"
+    assert fault_response(NotFound("no task 'x'"), operator=False)[1]["error"]["message"] == "no task 'x'"
 
 
 async def test_an_address_that_is_none_is_told_so(serve: Serve) -> None:
@@ -149,8 +149,8 @@ async def test_what_is_wrong_with_a_request_is_told_in_words(serve: Serve) -> No
     for method, path, given, said in (
         ("POST", "/v1/chat/completions", {"content": b'{"messages": []}'}, whole),
         ("POST", "/v1/chat/completions", {"json": []}, whole),
-        ("PATCH", "/api/users/ana/tasks/milk", {"json": {"status": "done"}}, "id: this is no id"),
-        ("DELETE", "/api/users/ana/knowledge/ABCD", {}, "id: this is no id"),
+        ("PATCH", "/api/users/ana/tasks/milk", {"json": {"status": "done"}}, "id: this is not an id"),
+        ("DELETE", "/api/users/ana/knowledge/ABCD", {}, "id: this is not an id"),
         ("POST", "/api/users/ana/memories", {"json": {"content": " \n"}}, "content: it is blank"),
         ("GET", "/api/users/ana/memories?limit=many", {}, "limit: input should be a valid integer"),
     ):

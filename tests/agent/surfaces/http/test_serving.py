@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.errors import BadInput
-from agent.surfaces.http.serving import address_of, is_loopback, listening, server_of
+from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
 
 Serve = Callable[..., Awaitable[Any]]
 
@@ -71,7 +71,7 @@ async def test_an_answer_on_its_way_is_finished_before_it_stops() -> None:
         reader, writer = await asyncio.open_connection(*listener.getsockname())
         writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
         await asked.wait()
-        server._stop()
+        server.stop()
         await asyncio.sleep(0.15)
         assert not running.done()
         go_on.set()
@@ -79,5 +79,5 @@ async def test_an_answer_on_its_way_is_finished_before_it_stops() -> None:
         await running
         writer.close()
     assert not server.force_exit
-    server._stop()
+    server.stop()
     assert server.force_exit

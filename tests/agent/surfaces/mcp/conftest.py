@@ -13,10 +13,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
 from agent import Companion
-from agent.surfaces.http.serving import address_of, is_loopback, listening, server_of
+from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
 from agent.surfaces.mcp.http import app
-from agent.surfaces.mcp.reader import Asker
-from agent.surfaces.mcp.server import memory_server
+from agent.surfaces.mcp.server import MemoryServer
+from agent.surfaces.mcp.tools import Identity
 from memory.audience import Place
 from memory.sql.keys import Key
 
@@ -58,8 +58,8 @@ def agent() -> Agents:
     async def connected(
         pet: Companion, user: str | None, place: str = "dm", **options: Any
     ) -> AsyncIterator[Agent]:
-        asker = Asker(user, Place.parse(place), **options)
-        async with Client(memory_server(pet, lambda _: asker), mode="legacy") as client:
+        identity = Identity(user, Place.parse(place), **options)
+        async with Client(MemoryServer(pet, lambda: identity), mode="legacy") as client:
             yield Agent(client)
 
     return connected

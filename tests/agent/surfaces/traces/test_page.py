@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from written_traces import HOSTILE, Written, a_turn, remembering
 
 from agent import Companion, Settings
-from agent.surfaces.http.serving import address_of, listening, server_of
+from agent.surfaces.http.server import address_of, listening, server_of
 from agent.surfaces.traces.application import app
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

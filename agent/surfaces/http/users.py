@@ -1,17 +1,17 @@
-"""What is known of a person, and what they want kept track of: what the command line does for them, over
-HTTP. Everything is as it may be read in private, and shaped as `--json` prints it."""
+"""A person's memories, tasks and profile, their export and erasure, read as in private. Answers have the
+shapes of the command line's `--json`."""
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import BadInput
 from agent.surfaces.cli.shown import decision_json, hit_json, memory_json, task_json, update_json
-from agent.surfaces.http.figures import Figures
-from agent.surfaces.http.identity import LONGEST_NAME, Asking, Pet
-from agent.surfaces.http.memories import Limit, NewMemory, kept, the_memory
-from agent.surfaces.http.refusals import Refusal
+from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
+from agent.surfaces.http.errors import not_found
+from agent.surfaces.http.memories import Limit, NewMemory, find_memory, stored_memory
+from agent.surfaces.http.metrics import Measured
 from agent.types import writable
 from memory.facts.writer import MAX_CONTENT
 from memory.records import MemoryType, TaskStatus
@@ -20,20 +20,20 @@ from memory.zones import read_time
 router = APIRouter(prefix="/api/users/{user}", tags=["a person"])
 
 
-def _acting_for(user: Annotated[str, Path(max_length=LONGEST_NAME)], caller: Asking) -> str:
-    """The person of the address, where the key may act for them."""
+def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenticated) -> str:
+    """The user in the path, if the caller may act for them. Raises ApiError."""
     named = user.strip()
     if not named or not named.isprintable():
-        raise Refusal(404, "user_not_found", "there is no such user", type="not_found_error")
+        raise not_found("user")
     return str(caller.acting_for(named))
 
 
-Person = Annotated[str, Depends(_acting_for)]
+User = Annotated[str, Depends(_path_user)]
 Json = dict[str, Any]
 
 
 class Changed(BaseModel):
-    """A memory, said differently; what is left out stays."""
+    """A new wording of a memory; what is left out stays."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"content": "Mickael lives in Lyon"}]})
 
@@ -44,7 +44,7 @@ class Changed(BaseModel):
 
 
 class TaskChange(BaseModel):
-    """What is left out stays as it is; `due` counts in the person's zone, and `never` takes it away."""
+    """What is left out stays; `due` is in the person's time zone, and `never` removes it."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"description": "Call the dentist", "due": "2026-11-27T09:00"}]}
@@ -65,79 +65,78 @@ class Value(BaseModel):
 
 
 @router.get("/memories")
-async def memories(user: Person, pet: Pet, limit: Limit = 1000) -> list[Json]:
+async def memories(user: User, pet: Pet, limit: Limit = 1000) -> list[Json]:
     """What is remembered, newest first."""
     return [memory_json(memory) for memory in await pet.memories(user=user, limit=limit)]
 
 
 @router.get("/memories/search")
 async def search(
-    request: Request,
-    user: Person,
+    user: User,
     pet: Pet,
+    metrics: Measured,
     query: Annotated[str, Query(min_length=1, max_length=2_000, examples=["what can Lucie not eat?"])],
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     subject: Annotated[list[str], Query(max_length=50)] = [],  # noqa: B006 - never changed
 ) -> list[Json]:
     """Facts and past messages, best first."""
     hits = await pet.search_memories(writable(query), user=user, limit=limit, subjects=subject)
-    figures: Figures = request.app.state.figures
-    figures.searched(len(hits))
+    metrics.count_search(len(hits))
     return [hit_json(hit) for hit in hits]
 
 
 @router.post("/memories")
-async def remember(user: Person, given: NewMemory, pet: Pet) -> Json:
+async def remember(user: User, given: NewMemory, pet: Pet) -> Json:
     """Remember one statement; says what was decided: `add`, `merge`, `replace` or `ignore`, and why."""
     decision = await pet.remember(given.content, user=user, **given.model_dump(exclude={"content"}))
     return decision_json(decision) | {"reason": decision.reason}
 
 
 @router.get("/memories/{id}")
-async def memory(user: Person, id: str, pet: Pet) -> Json:
-    return memory_json(await the_memory(pet, id, user))
+async def memory(user: User, id: str, pet: Pet) -> Json:
+    return memory_json(await find_memory(pet, id, user))
 
 
 @router.patch("/memories/{id}")
-async def update(user: Person, id: str, given: Changed, pet: Pet) -> Json:
-    """Say it differently: a new memory takes its place, and what it said before stays in its history."""
-    old = await the_memory(pet, id, user)
+async def update(user: User, id: str, given: Changed, pet: Pet) -> Json:
+    """Replace it with a new wording; the old one stays in its history."""
+    old = await find_memory(pet, id, user)
     changes = given.model_dump(exclude={"content"}, exclude_none=True)
     decision = await pet.update_memory(old.id, given.content, user=user, **changes)
-    return memory_json(await kept(pet, decision, user))
+    return memory_json(await stored_memory(pet, decision, user))
 
 
 @router.delete("/memories/{id}", status_code=204)
-async def delete(user: Person, id: str, pet: Pet) -> None:
-    """Take it away for good, with what it had replaced."""
-    await pet.delete_memory((await the_memory(pet, id, user)).id, user=user)
+async def delete(user: User, id: str, pet: Pet) -> None:
+    """Delete it for good, with what it had replaced."""
+    await pet.delete_memory((await find_memory(pet, id, user)).id, user=user)
 
 
 @router.get("/memories/{id}/history")
-async def history(user: Person, id: str, pet: Pet) -> list[Json]:
+async def history(user: User, id: str, pet: Pet) -> list[Json]:
     """What replaced what, when and why, oldest first."""
-    found = await the_memory(pet, id, user)
+    found = await find_memory(pet, id, user)
     return [update_json(step) for step in await pet.history(found.id, user=user)]
 
 
 @router.post("/memories/{id}/undo")
-async def undo(user: Person, id: str, pet: Pet) -> Json:
-    """Take the last replacement back: what was replaced holds again."""
-    return update_json(await pet.undo((await the_memory(pet, id, user)).id, user=user))
+async def undo(user: User, id: str, pet: Pet) -> Json:
+    """Undo the last replacement: what was replaced is active again."""
+    return update_json(await pet.undo((await find_memory(pet, id, user)).id, user=user))
 
 
 # Tasks.
 
 
 @router.get("/tasks")
-async def tasks(user: Person, pet: Pet, all: bool = False) -> list[Json]:
+async def tasks(user: User, pet: Pet, all: bool = False) -> list[Json]:
     """The open tasks, newest first; with `all` the finished ones too."""
     return [task_json(task) for task in await pet.services.tasks.list(user, done=all)]
 
 
 @router.post("/tasks")
-async def add_task(user: Person, given: TaskChange, pet: Pet) -> Json:
-    """Make a task. One of the very same words that is there already is not made twice."""
+async def add_task(user: User, given: TaskChange, pet: Pet) -> Json:
+    """Make a task. A task with the same words is not made twice."""
     if not given.description.strip():
         raise BadInput("description: a new task needs one")
     return await _update_task(user, None, given, pet)
@@ -145,7 +144,7 @@ async def add_task(user: Person, given: TaskChange, pet: Pet) -> Json:
 
 @router.patch("/tasks/{id}")
 async def change_task(
-    user: Person, id: Annotated[str, Path(pattern="^[0-9a-fA-F-]{4,36}$")], given: TaskChange, pet: Pet
+    user: User, id: Annotated[str, Path(pattern="^[0-9a-fA-F-]{4,36}$")], given: TaskChange, pet: Pet
 ) -> Json:
     """Change or finish a task, by its id or the first four characters of it."""
     return await _update_task(user, id, given, pet)
@@ -174,13 +173,13 @@ async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -
 
 
 @router.get("/context")
-async def context(user: Person, pet: Pet) -> Json:
+async def context(user: User, pet: Pet) -> Json:
     """What they told of themselves, the facts that matter most, and their open tasks."""
     return dict((await pet.context(user=user)).to_json())
 
 
 @router.put("/context/{field}")
-async def set_context(user: Person, field: str, given: Value, pet: Pet) -> Json:
+async def set_context(user: User, field: str, given: Value, pet: Pet) -> Json:
     """Set a field (`name`, `timezone`, `language`, `tone` …), or add to a list such as `goals`."""
     if not given.value.strip():
         raise BadInput("value: empty; DELETE forgets the field")
@@ -188,18 +187,18 @@ async def set_context(user: Person, field: str, given: Value, pet: Pet) -> Json:
 
 
 @router.delete("/context/{field}")
-async def forget_context(user: Person, field: str, pet: Pet) -> Json:
+async def forget_context(user: User, field: str, pet: Pet) -> Json:
     """Forget a field; of a list, all of it."""
     return dict((await pet.set_context(field, "", user=user)).to_json())
 
 
 @router.get("/export")
-async def export(user: Person, pet: Pet) -> Json:
+async def export(user: User, pet: Pet) -> Json:
     """Everything of theirs, as `hachi memories export` writes it."""
     return await pet.export(user=user)
 
 
 @router.delete("")
-async def erase(user: Person, pet: Pet) -> Json:
+async def erase(user: User, pet: Pet) -> Json:
     """Forget them: all of theirs, everywhere, for good. The receipt says what went and what is left."""
     return (await pet.erase(user=user)).to_json()

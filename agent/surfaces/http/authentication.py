@@ -1,0 +1,151 @@
+"""Who asks, and for whom: the key proves who asks and limits for whom.
+
+A user's key acts for its user, whatever a header says. A service's key is trusted to name the user. Until the
+first key is made, a server that only this machine can reach treats every request as a trusted service's.
+"""
+
+import math
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import unquote
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.datastructures import Headers
+
+from agent.companion import Companion
+from agent.surfaces.http.errors import ApiError, forbidden
+from agent.surfaces.http.limits import RateLimiter
+from memory.sql.keys import Key, Keys
+
+USER_HEADER = "x-openwebui-user-id"
+NAME_HEADER = "x-openwebui-user-name"
+CHAT_HEADER = "x-openwebui-chat-id"
+MAX_NAME = 200
+"""Characters of a user's name."""
+MAX_CHAT = 128
+"""Characters of the client's name for a conversation."""
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as far as it is proved."""
+
+    key: Key | None
+    """None if no key is needed."""
+    user: str | None
+    """For whom; None is anonymous."""
+    author: str | None = None
+    """The name to show for the user."""
+    chat: str | None = None
+    """The client's name for the conversation."""
+
+    @property
+    def admin(self) -> bool:
+        return self.key is None or self.key.admin
+
+    def acting_for(self, named: str | None) -> str | None:
+        """The user, if the path or the body names one too. Raises ApiError if that is not allowed."""
+        named = named.strip() if named else None
+        if not named or named == self.user:
+            return self.user
+        if self.user is not None:
+            raise forbidden(f"this request is for {self.user!r}, and names {named!r}")
+        return named
+
+
+class Authenticator:
+    """Checks keys and limits the requests of each."""
+
+    def __init__(self, pet: Companion, *, per_minute: int, loopback: bool) -> None:
+        self._pet = pet
+        self._loopback = loopback
+        self._limiter = RateLimiter(per_minute)
+
+    async def authenticate(self, secret: str | None, host: str) -> Key | None:
+        """The key; None if none is needed. Raises ApiError."""
+        key = await self._key(secret, host)
+        if wait := self._limiter.acquire(key.id if key else "", time.monotonic()):
+            seconds = str(math.ceil(wait))
+            message = f"too many requests with this key; try again in {seconds} s"
+            headers = {"retry-after": seconds}
+            raise ApiError(429, "rate_limit_exceeded", message, type="rate_limit_error", headers=headers)
+        return key
+
+    async def _key(self, secret: str | None, host: str) -> Key | None:
+        keys: Keys = self._pet.services.keys
+        if self._loopback and not await keys.exist():
+            if bare_host(host) not in LOOPBACK_NAMES:  # DNS rebinding: a page's own name points to us
+                raise forbidden("there is no key yet, so only localhost may be asked; `hachi keys create`")
+            return None
+        key = await keys.check(secret, self._pet.clock()) if secret else None
+        if key is None:
+            message = "no such key" if secret else "a key is missing: Authorization: Bearer KEY"
+            headers = {"www-authenticate": "Bearer"}
+            raise ApiError(401, "invalid_api_key", message, type="authentication_error", headers=headers)
+        return key
+
+
+bearer = HTTPBearer(auto_error=False, description="A key that `hachi keys create` made.")
+
+
+async def authenticate(
+    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
+) -> Caller:
+    """The caller of any request but a health check. Raises ApiError."""
+    authenticator: Authenticator = request.app.state.authenticator
+    host = request.headers.get("host", "")
+    key = await authenticator.authenticate(given.credentials if given else None, host)
+    caller = caller_of(key, request.headers)
+    request.state.operator = caller.admin
+    return caller
+
+
+def caller_of(key: Key | None, headers: Headers) -> Caller:
+    """Acts for the user of a user's key, otherwise for the user that the headers name. Raises ApiError."""
+    user = _header(headers, USER_HEADER, MAX_NAME)
+    author = _header(headers, NAME_HEADER, 4 * MAX_NAME)
+    if author is not None:  # Open WebUI percent-encodes what is not ASCII
+        author = unquote(author).strip()[:MAX_NAME] or None
+    if key is not None and key.kind == "user":
+        if user not in (None, key.user):
+            raise forbidden(f"this key acts for its own user only, and {USER_HEADER} names another")
+        user = key.user
+    return Caller(key, user, author, _header(headers, CHAT_HEADER, MAX_CHAT))
+
+
+def _header(headers: Headers, name: str, most: int) -> str | None:
+    """The one value of a header. Servers decode headers as Latin-1; people's names are UTF-8."""
+    values = {value.strip() for value in headers.getlist(name)} - {""}
+    if not values:
+        return None
+    if len(values) > 1:
+        raise ApiError(400, "bad_header", f"{name} is given twice, with different values")
+    text = values.pop()
+    with suppress(UnicodeError):
+        text = text.encode("latin-1").decode()
+    if len(text) > most:
+        raise ApiError(400, "bad_header", f"{name} has more than {most} characters")
+    return text
+
+
+def bare_host(host: str) -> str:
+    """The value of a `Host` header in lower case, without the port and brackets."""
+    return (host[1:].partition("]") if host.startswith("[") else host.partition(":"))[0].lower()
+
+
+async def require_admin(caller: "Authenticated") -> None:
+    if not caller.admin:
+        raise forbidden("this needs an admin's key: `hachi keys create NAME --service --admin`")
+
+
+def _companion(request: Request) -> Companion:
+    pet: Companion = request.app.state.pet
+    return pet
+
+
+Authenticated = Annotated[Caller, Depends(authenticate)]
+Pet = Annotated[Companion, Depends(_companion)]

@@ -1,0 +1,156 @@
+"""Documents of a person, of a place, and of everybody. They are sent whole: a path in a request would be read
+from the server's own disk."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from agent.companion import Companion
+from agent.services.arguments import owner_of_documents, place_of
+from agent.surfaces.http.authentication import Authenticated, Pet, require_admin
+from agent.surfaces.http.errors import forbidden, not_found
+from agent.surfaces.http.users import Json, User
+from agent.types import writable
+from memory.audience import GLOBAL, Audience, Place
+
+MAX_PLACE = 400
+"""Characters of a place's name."""
+
+EXAMPLE: Json = {
+    "id": "7b0f3c3e-9a1e-4f0e-8f56-4f8d0e0f2a11",
+    "owner": "user:mickael",
+    "path": "travel.md",
+    "title": "Travel",
+    "added_at": "2026-11-21T09:30:00Z",
+    "chunks": 2,
+    "action": "added",
+}
+ADDED: dict[int | str, Json] = {
+    201: {"content": {"application/json": {"example": EXAMPLE}}, "description": "Added"},
+    200: {"description": "There under that name already: replaced, or unchanged"},
+}
+FILE_BODY: Json = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+class NewDocument(BaseModel):
+    """A document as text."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"name": "travel.md", "text": "# Travel\n\nThe office pays for train tickets."}]
+        }
+    )
+
+    name: Annotated[str, Field(min_length=1, max_length=200, description="its ending says how it is read")]
+    text: Annotated[str, Field(min_length=1, pattern=r"\S")]
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A person or a place; everybody if neither is given."""
+
+    user: str | None = None
+    place: Place | None = None
+
+    @property
+    def audience(self) -> Audience:
+        """Who may read there; everybody's documents are always included."""
+        if self.user is None and self.place is None:
+            return Audience(frozenset({GLOBAL}))
+        return Audience.of(self.user or "", self.place)
+
+
+async def _person(user: User) -> Owner:
+    return Owner(user=user)
+
+
+async def _shared(
+    caller: Authenticated,
+    place: Annotated[
+        str | None,
+        Query(max_length=MAX_PLACE, description="unset is everybody's", examples=["acme/general"]),
+    ] = None,
+) -> Owner:
+    """A place's documents need a service's key: no other caller proves who may be there. Raises ApiError, and
+    BadInput for an unreadable or private place."""
+    if place is None:
+        return Owner()
+    if caller.user is not None or (caller.key is not None and caller.key.kind == "user"):
+        raise forbidden("a place's documents need a service's key, and a request that names no user")
+    owner = Owner(place=place_of(place))
+    owner_of_documents(None, owner.place)
+    return owner
+
+
+async def _shared_for_writing(owner: Annotated[Owner, Depends(_shared)], caller: Authenticated) -> Owner:
+    """Everybody's documents are changed by admins. Raises ApiError."""
+    if owner.place is None:
+        await require_admin(caller)
+    return owner
+
+
+def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any]) -> APIRouter:
+    """The same routes for each kind of owner."""
+    router = APIRouter(prefix=prefix, tags=["documents"])
+    Read = Annotated[Owner, Depends(reader)]
+    Write = Annotated[Owner, Depends(writer)]
+
+    @router.get("")
+    async def documents(owner: Read, pet: Pet) -> list[Json]:
+        """The documents that may be searched there, everybody's too, by name."""
+        return [asdict(document) for document in await pet.components.documents.documents(owner.audience)]
+
+    @router.get("/search")
+    async def search(
+        owner: Read,
+        pet: Pet,
+        query: Annotated[
+            str, Query(min_length=1, max_length=2_000, examples=["who pays for train tickets?"])
+        ],
+        limit: Annotated[int, Query(ge=1, le=50)] = 5,
+    ) -> list[Json]:
+        """The passages that bear on the query, best first."""
+        found = await pet.components.documents.search(writable(query), owner.audience, limit)
+        return [asdict(chunk) for chunk in found]
+
+    @router.post("", status_code=201, responses=ADDED)
+    async def add(owner: Write, given: NewDocument, pet: Pet, response: Response) -> Json:
+        """Add a document as text, or replace the one of that name."""
+        return await _store(pet, owner, given.name, given.text, response)
+
+    # PUT with any kind of body: a page elsewhere may not make a browser send that.
+    @router.put("/files/{name}", status_code=201, responses=ADDED, openapi_extra=FILE_BODY)
+    async def put(owner: Write, name: str, request: Request, pet: Pet, response: Response) -> Json:
+        """Add a file, whose content is the body, or replace the one of that name."""
+        return await _store(pet, owner, name, await request.body(), response)
+
+    @router.delete("/{id}", status_code=204)
+    async def remove(owner: Write, id: Annotated[str, Path(pattern="^[0-9a-f-]{36}$")], pet: Pet) -> None:
+        """Remove a document of this owner, by its id."""
+        key = owner_of_documents(owner.user, owner.place)
+        readable = await pet.components.documents.documents(owner.audience)
+        if not any(document.id == id and document.owner == key for document in readable):
+            raise not_found("document")
+        await pet.remove_knowledge(id, user=owner.user, place=owner.place)
+
+    return router
+
+
+async def _store(pet: Companion, owner: Owner, name: str, content: str | bytes, response: Response) -> Json:
+    taken = await pet.add_document(name, content, user=owner.user, place=owner.place)
+    response.status_code = 201 if taken.action == "added" else 200
+    return asdict(taken.document) | {"action": taken.action}
+
+
+router = APIRouter()
+router.include_router(_router("/api/users/{user}/knowledge", _person, _person))
+router.include_router(_router("/api/knowledge", _shared, _shared_for_writing))

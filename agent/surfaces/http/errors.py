@@ -1,0 +1,157 @@
+"""Errors as responses, always `{"error": {"message", "type", "param", "code"}}`, which OpenAI's clients read.
+
+The text of a server fault may name files and servers. Only an operator (an admin's key, or a server without
+keys) sees it; others get a general message, and the log has the rest.
+"""
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+from uuid import uuid4
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from agent.errors import (
+    FAULTS,
+    BadInput,
+    HachiError,
+    ModelError,
+    ModelRejected,
+    ModelUnavailable,
+    SettingsError,
+)
+from agent.types import writable
+from memory.errors import EmbedderUnavailable, IndexUnavailable, MemoryFault, NotFound, StoreUnavailable
+from memory.sql.engine import Overtaken
+from memory.sql.keys import BadKey
+
+log = logging.getLogger("hachi.http")
+
+STATUS: Mapping[type[Exception], tuple[int, str, str]] = {
+    BadInput: (400, "invalid_request_error", "bad_input"),
+    BadKey: (400, "invalid_request_error", "bad_key"),
+    NotFound: (404, "not_found_error", "not_found"),
+    Overtaken: (503, "server_error", "overtaken"),
+    StoreUnavailable: (503, "server_error", "record_unavailable"),
+    IndexUnavailable: (503, "server_error", "index_unavailable"),
+    EmbedderUnavailable: (503, "server_error", "embedder_unavailable"),
+    ModelUnavailable: (503, "server_error", "model_unavailable"),
+    ModelRejected: (502, "server_error", "model_rejected"),
+    ModelError: (502, "server_error", "model_error"),
+    SettingsError: (500, "server_error", "settings"),
+    HachiError: (500, "server_error", "internal_error"),
+    MemoryFault: (500, "server_error", "internal_error"),
+}
+"""Status, type and code of each fault. A fault that is not listed has those of its nearest parent."""
+
+PUBLIC_MESSAGES = {
+    "overtaken": "somebody else changed the same just now; try again",
+    "record_unavailable": "what is remembered cannot be reached just now; try again later",
+    "index_unavailable": "searching is not possible just now; try again later",
+    "embedder_unavailable": "searching is not possible just now; try again later",
+    "model_unavailable": "the language model does not answer just now; try again later",
+    "model_rejected": "the language model refused the request; the server's log says why",
+}
+"""What others than operators are told of a server fault, by code."""
+
+DO_NOT_RETRY = {"x-should-retry": "false"}
+"""OpenAI's clients then do not repeat a turn: its message is in the transcript already, and the model was
+tried several times."""
+
+
+class ApiError(Exception):
+    """A request that a surface itself refuses."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        type: str = "invalid_request_error",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = error_body(message, type, code)
+        self.headers = dict(headers or {})
+
+
+def forbidden(message: str) -> ApiError:
+    return ApiError(403, "forbidden", message, type="permission_error")
+
+
+def not_found(what: str) -> ApiError:
+    return ApiError(404, f"{what}_not_found", f"there is no such {what}", type="not_found_error")
+
+
+def error_body(message: str, type: str, code: str | None, param: str | None = None) -> dict[str, Any]:
+    return {"error": {"message": writable(message), "type": type, "param": param, "code": code}}
+
+
+def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, Any]]:
+    """Status and body for an error of `FAULTS`. A server fault is logged."""
+    status, kind, code = next(STATUS[parent] for parent in type(error).__mro__ if parent in STATUS)
+    trace = getattr(error, "trace_id", None)
+    message = " ".join(str(error).split())
+    if status >= 500:
+        log.warning("%s: %s", trace or code, message)
+        if not operator:
+            message = PUBLIC_MESSAGES.get(code, "something is wrong with this server; its log says what")
+    return status, error_body(f"{message} ({trace})" if trace else message, kind, code)
+
+
+def unexpected_response(error: Exception) -> tuple[int, dict[str, Any]]:
+    """Status and body for any other error, which only the log describes."""
+    id = f"err_{uuid4().hex[:12]}"
+    log.error("%s: something broke inside", id, exc_info=error)
+    message = f"something broke inside; the log has it as {id}"
+    return 500, error_body(message, "server_error", "internal_error")
+
+
+def add_handlers(app: Starlette) -> None:
+    """Answer every fault, invalid request and unknown path in the one shape."""
+    for kind in (ApiError, RequestValidationError, HTTPException, *FAULTS):
+        app.add_exception_handler(kind, _respond)
+
+
+async def _respond(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, ApiError):
+        return JSONResponse(error.body, error.status, error.headers)
+    if isinstance(error, RequestValidationError):
+        return JSONResponse(_invalid_request(error), 400)
+    if isinstance(error, HTTPException):
+        return JSONResponse(_http_error(error), error.status_code, error.headers)
+    status, body = fault_response(error, operator=getattr(request.state, "operator", False))
+    return JSONResponse(body, status, DO_NOT_RETRY if status >= 500 else None)
+
+
+def _http_error(error: HTTPException) -> dict[str, Any]:
+    messages = {404: "there is nothing at this address", 405: "this address does not take that method"}
+    kind = "not_found_error" if error.status_code == 404 else "invalid_request_error"
+    code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+    return error_body(messages.get(error.status_code, "the body cannot be read"), kind, code)
+
+
+def _invalid_request(error: RequestValidationError) -> dict[str, Any]:
+    """The first thing that is wrong, without the value that was given."""
+    first = error.errors()[0]
+    kind, path = first["type"], [str(part) for part in first["loc"]]
+    where = ".".join(path[1:] if path[0] in ("body", "query", "path") else path)
+    if kind == "json_invalid":
+        return error_body("the body is not JSON", "invalid_request_error", kind)
+    if not where:  # the whole body: it is missing, or its content type is not JSON
+        message = "the body must be an object in JSON, sent with content-type: application/json"
+        return error_body(
+            "a body in JSON is missing" if kind == "missing" else message, "invalid_request_error", kind
+        )
+    if kind == "string_pattern_mismatch":
+        message = "it is blank" if first["ctx"]["pattern"] == r"\S" else "this is not an id"
+    else:
+        message = first["msg"].lower()
+    return error_body(f"{where}: {message}", "invalid_request_error", kind, where)

@@ -1,0 +1,122 @@
+"""Limits on what a client may use: requests a minute, the size of a body, and time."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agent.surfaces.http.errors import ApiError, unexpected_response
+
+CLOSE = {"cache-control": "no-store", "connection": "close"}
+READ_BEFORE_CLOSING = 10
+"""Up to so many times the longest body are read before the connection is closed."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    at: float
+
+
+class RateLimiter:
+    """A token bucket for each key, which holds a minute's worth; 0 a minute means no limit. Each process
+    counts for itself."""
+
+    def __init__(self, per_minute: int) -> None:
+        self._per_minute = float(per_minute)
+        self._buckets: dict[str, _Bucket] = {}
+
+    def acquire(self, key: str, now: float) -> float:
+        """Takes a token and returns 0.0, or returns the seconds until there is one. `now` is a monotonic
+        time in seconds."""
+        if not self._per_minute:
+            return 0.0
+        bucket = self._buckets.setdefault(key, _Bucket(self._per_minute, now))
+        refilled = bucket.tokens + (now - bucket.at) * self._per_minute / 60
+        bucket.tokens, bucket.at = min(self._per_minute, refilled), now
+        if bucket.tokens < 1.0:
+            return (1.0 - bucket.tokens) * 60 / self._per_minute
+        bucket.tokens -= 1.0
+        return 0.0
+
+
+class RequestLimits:
+    """ASGI middleware that reads the whole body before the application runs, gives up on a client that does
+    not read the answer, and answers an unexpected error with one line.
+
+    `max_body` is in bytes; `timeout` in seconds, for the whole body and for each piece of the answer.
+    """
+
+    def __init__(self, app: ASGIApp, *, max_body: int, timeout: float) -> None:
+        self._app = app
+        self._max_body = max_body
+        self._timeout = timeout
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        try:
+            async with asyncio.timeout(self._timeout):
+                body = await self._read(scope, receive)
+        except ClientDisconnect:
+            return None
+        except TimeoutError:
+            refused = ApiError(408, "request_timeout", "the request took too long to arrive")
+            return await JSONResponse(refused.body, refused.status, CLOSE)(scope, receive, send)
+        except ApiError as error:
+            return await JSONResponse(error.body, error.status, CLOSE)(scope, receive, send)
+        messages: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def replay() -> Message:
+            return next(messages, None) or await receive()
+
+        return await self._run(scope, replay, send)
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes:
+        """The body. Raises ApiError, ClientDisconnect.
+
+        A body that is a little too long is read to its end, because a client that is still sending might
+        never see the answer."""
+        too_long = ApiError(413, "too_large", f"the body is longer than {self._max_body:,} bytes")
+        most = self._max_body * READ_BEFORE_CLOSING
+        if _content_length(scope) > most:
+            raise too_long
+        pieces, length, more = [], 0, True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise ClientDisconnect
+            more = message.get("more_body", False)
+            pieces.append(message.get("body", b""))
+            length += len(pieces[-1])
+            if length > self._max_body:
+                pieces.clear()
+            if length > most or (length > self._max_body and not more):
+                raise too_long
+        return b"".join(pieces)
+
+    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def send_in_time(message: Message) -> None:
+            nonlocal started
+            started = True
+            async with asyncio.timeout(self._timeout):
+                await send(message)
+
+        try:
+            await self._app(scope, receive, send_in_time)
+        except Exception as error:
+            if started and isinstance(error, TimeoutError | ConnectionError):
+                return  # the client has gone, or does not read
+            status, body = unexpected_response(error)
+            if not started:
+                await JSONResponse(body, status, CLOSE)(scope, receive, send)
+
+
+def _content_length(scope: Scope) -> int:
+    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+    return int(lengths[0]) if lengths and lengths[0].isdigit() else 0

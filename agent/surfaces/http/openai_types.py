@@ -1,0 +1,240 @@
+"""OpenAI's chat completions: the request, the answer whole and in chunks, and the memories beside it."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent.errors import BadInput
+from agent.tracing.trace import Usage
+from agent.types import Reply, ToolCall
+from memory.records import Decision, Memory
+
+Json = dict[str, Any]
+
+MODEL = "hachi"
+"""The one model of this API; which language model answers is the operator's choice."""
+MAX_EARLIER = 100
+"""Messages before the last one that are read."""
+CHARACTERS_PER_TOKEN = 4
+SEARCH_TOOLS = frozenset({"search_memories", "get_recent_memories"})
+
+_CLIENT_TASK = re.compile(r"\s*### Task:\s")
+
+EXAMPLE: Json = {
+    "id": "chatcmpl-8f14e45fceea167a5a36dedd4bea2543",
+    "object": "chat.completion",
+    "created": 1795252200,
+    "model": MODEL,
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "No pesto for Lucie: pine nuts are risky for her."},
+            "finish_reason": "stop",
+        }
+    ],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 12, "total_tokens": 21},
+    "memories": [
+        {
+            "id": "0f7f2b0e-2f0c-4a7c-9b70-0b8a3ab0c0c7",
+            "content": "Lucie comes to dinner on Friday",
+            "use": "learned",
+            "action": "add",
+            "expires_at": "2026-11-29T09:10:00+00:00",
+        },
+    ],
+    "trace_id": "trace_527e566f1fec42b3b9fd3bdc0df60eaf",
+}
+
+
+class _Open(BaseModel):
+    """Accepts the fields of OpenAI's API that are not named here; they change nothing."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Part(_Open):
+    type: str = "text"
+    text: str | None = None
+
+
+class ChatMessage(_Open):
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[Part] | None = None
+
+    @property
+    def text(self) -> str:
+        """Its parts that are text."""
+        if isinstance(self.content, list):
+            return "\n".join(part.text for part in self.content if part.text).strip()
+        return (self.content or "").strip()
+
+
+class StreamOptions(_Open):
+    include_usage: bool | None = None
+
+
+class ChatRequest(_Open):
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "model": "hachi",
+                    "messages": [{"role": "user", "content": "My sister Lucie is allergic to nuts."}],
+                }
+            ]
+        },
+    )
+
+    model: str | None = Field(default=None, description="Any; the one that Hachi is set up with answers.")
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=10_000)]
+    stream: bool | None = False
+    stream_options: StreamOptions | None = None
+    n: int | None = Field(default=None, description="1, where it is given.")
+    user: str | None = Field(default=None, description="With a user's key, that user or nobody.")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatInput:
+    """What the messages of a request say."""
+
+    text: str
+    """The last message of the user, which this turn answers."""
+    earlier: tuple[tuple[Literal["user", "assistant"], str], ...] = ()
+    """The messages before it, as the client has them, oldest first."""
+    instructions: str = ""
+    """The client's own, for this conversation."""
+
+    @property
+    def is_client_task(self) -> bool:
+        """Whether Open WebUI asks for a title, tags or follow-up questions, which is no message of a person.
+        Such a request begins with a task and holds the whole conversation."""
+        return bool(_CLIENT_TASK.match(self.text)) and "<chat_history>" in self.text and not self.earlier
+
+
+def parse_messages(messages: Sequence[ChatMessage]) -> ChatInput:
+    """Raises BadInput if there is no message of a user, or it holds more than text."""
+    last = max((at for at, message in enumerate(messages) if message.role == "user"), default=None)
+    if last is None:
+        raise BadInput("messages: there is no message of the user")
+    content = messages[last].content
+    for part in content if isinstance(content, list) else ():
+        if part.text is None or part.type not in ("text", "input_text"):
+            raise BadInput(f"messages: only text can be read, and this holds {part.type[:40]!r}")
+    instructions = [message.text for message in messages if message.role in ("system", "developer")]
+    return ChatInput(
+        text=messages[last].text,
+        earlier=tuple(
+            (message.role, message.text)
+            for message in messages[max(0, last - MAX_EARLIER) : last]
+            if message.role in ("user", "assistant") and message.text
+        ),
+        instructions="\n\n".join(filter(None, instructions)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Writes one answer, whole or as the data of a stream's chunks."""
+
+    id: str
+    created: int
+    """Seconds since 1970."""
+    prompt: str
+    include_usage: bool
+
+    def whole(self, text: str, reply: Reply | None = None, shown: Sequence[Memory] = ()) -> Json:
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": text},
+            "logprobs": None,
+            "finish_reason": "stop",
+        }
+        usage = {"usage": usage_of(self.prompt, text, reply)}
+        return self._frame("chat.completion", [choice]) | usage | extra_fields(reply, shown)
+
+    def begin(self) -> str:
+        return self._chunk({"role": "assistant", "content": ""})
+
+    def piece(self, text: str) -> str:
+        return self._chunk({"content": text})
+
+    def end(self, text: str, reply: Reply | None = None, shown: Sequence[Memory] = ()) -> Iterator[str]:
+        """The chunk with the memories, the one with the usage if the client wants it, and the end mark."""
+        yield self._chunk({}, "stop", extra_fields(reply, shown))
+        if self.include_usage:
+            usage = {"usage": usage_of(self.prompt, text, reply)}
+            yield json.dumps(self._frame("chat.completion.chunk", []) | usage)
+        yield "[DONE]"
+
+    def _chunk(
+        self, delta: dict[str, str], finish_reason: str | None = None, extra: Json | None = None
+    ) -> str:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        return json.dumps(self._frame("chat.completion.chunk", [choice]) | (extra or {}))
+
+    def _frame(self, kind: str, choices: list[Json]) -> Json:
+        return {
+            "id": self.id,
+            "object": kind,
+            "created": self.created,
+            "model": MODEL,
+            "choices": choices,
+        }
+
+
+def extra_fields(reply: Reply | None, shown: Sequence[Memory] = ()) -> Json:
+    """What OpenAI's API does not have: the memories of the turn, and the id of its trace."""
+    if reply is None:
+        return {"memories": []}
+    learned = [_learned(decision) for decision in reply.memories]
+    return {"memories": [*used_memories(reply, shown), *learned], "trace_id": reply.trace_id}
+
+
+def used_memories(reply: Reply, shown: Sequence[Memory]) -> list[Json]:
+    """What the prompt showed the model and what its tools found, each once."""
+    in_prompt: dict[str, Json] = {m.id: {"content": m.content, "kind": "memory"} for m in shown}
+    found = {hit["id"]: hit for call in reply.tools for hit in search_hits(call)}
+    return [
+        {"id": id, "content": hit.get("content"), "use": "used"}
+        | {"kind": hit.get("kind"), "score": hit.get("score")}
+        for id, hit in (in_prompt | found).items()
+    ]
+
+
+def search_hits(call: ToolCall) -> list[Json]:
+    """What a call of a search tool found in memory; empty for any other call."""
+    if call.name not in SEARCH_TOOLS or not call.ok:
+        return []
+    try:
+        result = json.loads(call.result)
+    except ValueError:
+        return []
+    hits = result.get("memories", ()) if isinstance(result, dict) else ()
+    return [hit for hit in hits if isinstance(hit, dict) and "id" in hit]
+
+
+def _learned(decision: Decision) -> Json:
+    expires = decision.expires_at
+    return {
+        "id": decision.id,
+        "content": decision.content,
+        "use": "learned",
+        "action": decision.action,
+        "expires_at": expires.isoformat() if expires else None,
+    }
+
+
+def usage_of(prompt: str, answer: str, reply: Reply | None = None) -> Json:
+    """Tokens, as the model's server counted them in all calls of the turn; otherwise an estimate for what the
+    client sent and received."""
+    counted = reply.usage if reply else Usage()
+    sent, received = counted.input, counted.output
+    details = {"prompt_tokens_details": {"cached_tokens": counted.cached}}
+    if counted == Usage():
+        sent, received = (-(-len(text) // CHARACTERS_PER_TOKEN) for text in (prompt, answer))
+        details = {}
+    return {"prompt_tokens": sent, "completion_tokens": received, "total_tokens": sent + received} | details
