@@ -50,7 +50,7 @@ async def test_the_python_client_talks_and_is_remembered(serve: Serve) -> None:
     [learned] = [memory for memory in told.memories if memory["use"] == "learned"]
     assert (learned["content"], learned["action"]) == ("Mickael's sister Lucie is allergic to nuts", "add")
     assert "nuts" in (asked.choices[0].message.content or "")
-    assert [m["id"] for m in asked.memories if m["use"] == "used"] == [learned["id"]]
+    assert learned["id"] in [m["id"] for m in asked.memories if m["use"] == "used"]
     assert asked.trace_id.startswith("trace_")
     assert models == ["hachi"]
     assert one.id == "hachi"

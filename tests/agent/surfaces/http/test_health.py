@@ -70,7 +70,7 @@ async def test_a_model_that_is_not_named_makes_it_not_ready(serve: Serve, server
     assert (await site.client.get("/readyz")).json()["checks"]["model"] == "away"
 
 
-async def test_figures_have_their_names_and_count_what_is_decided(serve: Serve) -> None:
+async def test_figures_have_their_names_and_count_what_is_decided(serve: Serve, clock: Any) -> None:
     site = await serve()
     assert set(await figures(site)) >= WANTED
 
@@ -81,7 +81,7 @@ async def test_figures_have_their_names_and_count_what_is_decided(serve: Serve) 
         "Ana keeps ferrets",
     ):
         await site.pet.remember(text, user="ana", subjects=["ana"])
-        site.pet.clock.advance(seconds=1)
+        clock.advance(seconds=1)
     headers = await site.headers("ana")
     for query in ("ferrets", "ferrets"):
         await site.client.get(f"/api/users/ana/memories/search?query={query}", headers=headers)

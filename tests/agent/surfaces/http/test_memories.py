@@ -164,11 +164,11 @@ async def test_a_service_may_let_the_session_say_whose_it_is(serve: Serve) -> No
     assert await listed("Chat-Of-Ana") == 404
 
 
-async def test_only_so_many_are_listed(serve: Serve) -> None:
+async def test_only_so_many_are_listed(serve: Serve, clock: Any) -> None:
     site = await serve()
     for animal in ("ferrets", "tortoises", "parrots"):
         await site.pet.remember(f"Ana keeps {animal}", user="ana")
-        site.pet.clock.advance(seconds=1)
+        clock.advance(seconds=1)
     headers = await site.headers("ana")
     found = await site.client.get("/api/sessions/ana/memories?limit=2", headers=headers)
     assert [m["memoryContent"] for m in found.json()] == ["Ana keeps parrots", "Ana keeps tortoises"]
