@@ -177,14 +177,25 @@ async def test_the_operators_folders_are_not_told(turn: Any, folder: Path) -> No
     assert folder.parent.name not in str(found)
 
 
-async def test_an_index_that_is_away_is_told(open_pet: Any, folder: Path) -> None:
+async def test_an_unreachable_index_is_reported_to_the_model(open_pet: Any, folder: Path) -> None:
     from tools.context import TurnContext
     from tools.registry import TOOLS
 
     pet = await open_pet(qdrant_url="http://127.0.0.1:9")
     await pet.add_knowledge([folder])
-    parts = {name: getattr(pet, name) for name in ("clock", "recall", "writer", "tasks", "knowledge")}
-    turn = TurnContext(user="ana", place=Place(), text="", message_id=None, shown=frozenset(), **parts)
+    parts = pet.components
+    turn = TurnContext(
+        user="ana",
+        place=Place(),
+        text="",
+        message_id=None,
+        shown=frozenset(),
+        clock=parts.clock,
+        recall=parts.recall,
+        writer=parts.writer,
+        tasks=parts.tasks,
+        knowledge=parts.documents,
+    )
     [tool] = [tool for tool in TOOLS if tool.name == "search_knowledge"]
 
     result = await tool.call(turn, '{"query": "oars"}')
