@@ -185,6 +185,14 @@ class DiscordServer:
             "referenced_message": self._message(posted.id, posted.channel, BOT, posted.text),
         }
 
+    def attach(self, name: str, type: str | None, content: bytes | None) -> Json:
+        """An attachment of a message; without content Discord has lost it."""
+        url = f"http://{self.address}/files/{name}"
+        if content is not None:
+            self.files[name] = content
+        about = {"id": str(len(self.files)), "filename": name, "content_type": type}
+        return about | {"size": len(content or b""), "url": url, "proxy_url": url}
+
     async def command(
         self,
         name: str,

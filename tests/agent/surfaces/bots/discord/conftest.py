@@ -49,11 +49,12 @@ class Bot:
     platform: DiscordServer
     running: "asyncio.Task[None]"
 
-    async def hears(self, text: str, **given: Any) -> None:
-        """Somebody writes, and all that is to be answered is."""
+    async def hears(self, text: str, **given: Any) -> int:
+        """Somebody writes, and everything is answered. The id of the message."""
         sent = await self.platform.say(text, **given)
         await self.reached(sent)
         await self.client.conversations.settle()
+        return sent
 
     async def reached(self, id: int) -> None:
         """Until discord.py has passed the message on."""

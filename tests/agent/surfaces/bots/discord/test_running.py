@@ -7,7 +7,7 @@ from typing import Any
 
 import discord
 import pytest
-from discord_server import APPLICATION, DM, TOKEN, DiscordServer
+from discord_server import APPLICATION, DM, TOKEN, DiscordServer, refusal
 from scripted_server import ScriptedServer, answer
 
 from agent import Companion
@@ -75,8 +75,6 @@ async def test_a_discord_that_is_away_is_told(
 async def test_commands_that_discord_does_not_take_do_not_keep_the_bot_away(
     go_online: Any, platform: DiscordServer, server: ScriptedServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from discord_server import refusal
-
     platform.faults.append(lambda method, _: refusal(400, 50035, "no") if method == "PUT" else None)
     bot = await go_online()
     server.script(answer("Hello!"))
@@ -90,7 +88,7 @@ async def test_a_message_that_breaks_something_is_logged_and_the_next_is_answere
     platform: DiscordServer,
     server: ScriptedServer,
     caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Any,
 ) -> None:
     server.script(answer("Hello!"))
     with monkeypatch.context() as patch:
@@ -99,21 +97,3 @@ async def test_a_message_that_breaks_something_is_logged_and_the_next_is_answere
     await bot.hears("hello?")
     assert platform.shown(DM) == ["Hello!"]
     assert "cannot handle" in caplog.text
-
-
-async def test_an_event_that_breaks_something_is_logged(
-    bot: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    logged = asyncio.Event()
-    monkeypatch.setattr(bot.client, "on_guild_join", lambda guild: 1 / 0, raising=False)
-    whole = bot.client.on_error
-
-    async def told(*given: Any) -> None:
-        await whole(*given)
-        logged.set()
-
-    monkeypatch.setattr(bot.client, "on_error", told)
-    bot.client.dispatch("guild_join", None)
-    async with asyncio.timeout(10):
-        await logged.wait()
-    assert "on_guild_join" in caplog.text

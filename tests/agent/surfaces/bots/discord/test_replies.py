@@ -1,0 +1,204 @@
+"""How replies appear on Discord: live, in parts, with receipts; and what happens where Discord refuses."""
+
+from typing import Any
+
+import pytest
+from discord_server import ANA, BEN, BOT, DM, GENERAL, GUILD, DiscordServer, Posted, refusal, too_many
+from scripted_server import Hang, ScriptedServer, answer
+
+from agent import Companion
+from memory.audience import Place
+
+AT = f"<@{BOT}>"
+HERE = Place(("discord", str(GUILD), str(GENERAL)))
+FLU = {"content": "Ana has the flu", "subjects": ["ana"], "ttl": "6d"}
+
+
+async def test_a_reply_is_edited_while_it_is_generated_with_its_code_closed(
+    bot, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    server.script(Hang('{"message": "```py\\nprint(1)\\nprint(2)\\nprint(3)\\n', 6))
+    await bot.reached(await platform.say("hello"))
+    await platform.until(lambda: "print(2" in "".join(platform.shown(DM)))
+    [shown] = platform.posted(DM)
+    assert len(shown.texts) == 2
+    assert all(text.startswith("```py\n") and text.endswith("\n```") for text in shown.texts)
+
+
+async def test_a_long_reply_comes_in_parts_and_only_the_first_is_a_reply_on_discord(
+    bot, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    text = "Here it is 👍:\n```py\n" + "print('é' * 40)  # שלום\n" * 200 + "```\n" + "That is all. " * 200
+    server.script(answer(text))
+    await bot.hears(f"{AT} a long one please", channel=GENERAL)
+    parts = platform.posted(GENERAL)
+    assert len(parts) > 3
+    assert [bool(part.body.get("message_reference")) for part in parts] == [True] + [False] * (len(parts) - 1)
+    assert "".join(part.text for part in parts).count("print(") == 200
+    assert platform.refused == []
+
+
+@pytest.mark.parametrize("failure", ["rate limit", "lost answer", "lost connection", "deleted"])
+async def test_a_reply_is_posted_once_whatever_goes_wrong(
+    bot, platform: DiscordServer, server: ScriptedServer, failure: str
+) -> None:
+    faults = [too_many(0.01), refusal(502, 0, "Bad Gateway")] if failure == "rate limit" else []
+    platform.lost_answers = int(failure == "lost answer")
+    platform.lost_connections = int(failure == "lost connection")
+
+    def fail(method: str, path: str) -> Any:
+        if method == "PATCH" and failure == "deleted" and not platform.refused:
+            platform.posted(DM)[0].deleted = True
+        return faults.pop(0) if faults and (method, path) == ("POST", f"/channels/{DM}/messages") else None
+
+    platform.faults.append(fail)
+    server.script(answer("Hello there, how are you today?"))
+    await bot.hears("hello")
+    assert platform.shown(DM) == ["Hello there, how are you today?"]
+    assert faults == []
+    assert [code for code, _ in platform.refused] == ([10008] if failure == "deleted" else [])
+
+
+async def test_the_error_replaces_what_was_shown_of_a_reply_that_failed(
+    open_pet: Any, go_online: Any, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    given = {"openai_base_url": server.url, "openai_api_key": "sk-test", "model": "tiny", "api": "chat"}
+    pet = await open_pet(**given, look_back="off", model_retries=0, model_timeout=2.0)
+    bot = await go_online(pet)
+    server.script(Hang('{"message": "' + "word after word " * 150, 320))
+    await bot.reached(await platform.say("hello"))
+    await platform.until(lambda: len(platform.posted(DM)) == 2)
+    last = platform.posted(DM)[-1]
+
+    def delete(method: str, path: str) -> None:
+        last.deleted |= method == "DELETE"
+
+    platform.faults.append(delete)
+    await bot.client.conversations.settle()
+    [text] = platform.shown(DM)
+    assert text.startswith("I can't think right now")
+    assert [code for code, _ in platform.refused] == [10008]
+
+
+async def test_where_the_bot_may_not_write_nothing_stops(
+    bot, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    platform.closed_dms.add(GENERAL)
+    platform.faults.append(lambda _, path: refusal(403, 50001, "no") if path.endswith("/typing") else None)
+    server.script(answer("Hello?"), answer("Hello!"))
+    await bot.hears(f"{AT} hello", channel=GENERAL)
+    await bot.hears("hello", channel=DM)
+    assert platform.shown(DM) == ["Hello!"]
+
+
+async def test_replies_and_answers_ping_nobody_and_fetch_no_previews(
+    bot, pet: Companion, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    text = f"@everyone and @here and <@{BEN}> must know"
+    await pet.remember(f"{text}: Ana likes tea", user=f"discord:{ANA}", place=Place(("discord", str(GUILD))))
+    server.script(answer(text, {"content": f"{text}: Ana has a dog"}))
+    await bot.hears(f"{AT} hello", channel=GENERAL)
+    [reply] = platform.posted(GENERAL)
+    listed = await platform.answered(await platform.command("memories", channel=GENERAL))
+    assert all("@everyone" in posted.text and posted.pings == set() for posted in (reply, listed))
+    assert (reply.body["flags"], listed.body["flags"]) == (4, 68)
+
+
+def labels(posted: Posted) -> list[list[str]]:
+    """Of its buttons, row by row."""
+    return [[button["label"] for button in row["components"]] for row in posted.body["components"]]
+
+
+async def receipt(bot: Any, server: ScriptedServer, channel: int = GENERAL) -> Posted:
+    server.script(answer("Get well soon!", FLU))
+    await bot.hears(f"{AT} I have the flu", channel=channel)
+    posted: Posted = bot.platform.posted(channel)[-1]
+    return posted
+
+
+async def press(platform: DiscordServer, on: Posted, label: str, **given: Any) -> Posted:
+    answered = await platform.answered(await platform.press(on, label, **given))
+    assert answered.ephemeral
+    return answered
+
+
+async def here(pet: Companion) -> list[str]:
+    return [memory.content for memory in await pet.memories(user=f"discord:{BEN}", place=HERE)]
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "outcome", "kept"),
+    [
+        ("Undo", "Forgotten: Ana has the flu", "forgotten", []),
+        ("Make private", "Between us now: Ana has the flu", "made private", ["Ana has the flu"]),
+    ],
+)
+async def test_a_receipt_has_buttons_for_who_told_it(
+    bot,
+    pet: Companion,
+    platform: DiscordServer,
+    server: ScriptedServer,
+    label: str,
+    text: str,
+    outcome: str,
+    kept: list[str],
+) -> None:
+    reply = await receipt(bot, server)
+    assert reply.text == "Get well soon!\n\n-# Remembered until Friday: Ana has the flu"
+    assert labels(reply) == [["Undo", "Edit", "Make private"]]
+    assert "somebody else" in (await press(platform, reply, label, by=BEN)).text
+    assert await here(pet) == ["Ana has the flu"]
+    assert (await press(platform, reply, label)).text.startswith(text)
+    assert (reply.text, reply.buttons) == (f"Get well soon!\n\n-# ({outcome})", [])
+    assert await here(pet) == []
+    assert [memory.content for memory in await pet.memories(user=f"discord:{ANA}")] == kept
+
+
+async def test_a_memory_is_edited_in_a_modal(
+    bot, pet: Companion, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    reply = await receipt(bot, server)
+    before = reply.text
+    assert "somebody else" in (await press(platform, reply, "Edit", by=BEN)).text
+    same = await platform.fill_in(await platform.press(reply, "Edit"), "Ana has the flu")
+    assert (await platform.answered(same)).text.startswith("Nothing was changed")
+    assert (reply.text, labels(reply)) == (before, [["Undo", "Edit", "Make private"]])
+    asked = await platform.press(reply, "Edit")
+    changed = await platform.answered(await platform.fill_in(asked, "Ana has the measles"))
+    [entry] = [label["component"] for label in asked.modal["components"]]
+    assert (entry["value"], entry["max_length"]) == ("Ana has the flu", 2_000)
+    assert changed.ephemeral
+    assert "Ana has the measles" in changed.text
+    assert (reply.text, reply.buttons) == ("Get well soon!\n\n-# (changed)", [])
+    assert await here(pet) == ["Ana has the measles"]
+
+
+async def test_of_many_receipts_five_are_shown_each_with_its_buttons(
+    bot, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    facts = [{"content": f"Ana's locker {n} has the code {n}{n}{n}", "subjects": ["ana"]} for n in range(7)]
+    server.script(answer("A lot of lockers. ```", *facts))
+    await bot.hears("my lockers …")
+    [reply] = platform.posted(DM)
+    assert labels(reply) == [[f"Undo {n}", f"Edit {n}"] for n in range(1, 6)]
+    assert reply.text.endswith("-# … and 2 more: /memories")
+    assert reply.text.startswith("A lot of lockers. ```\n```\n\n-# Remembered: Ana's locker 0")
+    await press(platform, reply, "Undo 2")
+    assert labels(reply) == [[f"Undo {n}", f"Edit {n}"] for n in (1, 3, 4, 5)]
+    assert reply.text.splitlines()[4:6] == [
+        "-# (forgotten)",
+        "-# Remembered: Ana's locker 2 has the code 222",
+    ]
+
+
+async def test_receipts_that_do_not_fit_below_a_reply_stand_together_with_their_buttons(
+    bot, platform: DiscordServer, server: ScriptedServer
+) -> None:
+    notes = [f"Ana's locker {n} holds " + " ".join(f"thing{n}{m}" for m in range(28)) for n in range(5)]
+    facts = [{"content": note, "subjects": ["ana"]} for note in notes]
+    server.script(answer("Lockers, lockers. " * 36 + "That is all.", *facts))
+    await bot.hears(f"{AT} my lockers …", channel=GENERAL)
+    reply, below = platform.posted(GENERAL)
+    assert reply.text.endswith("That is all.")
+    await press(platform, below, "Make private 1")
+    assert below.text.splitlines() == ["-# (made private)", *(f"-# Remembered: {note}" for note in notes[1:])]
