@@ -1,6 +1,6 @@
-"""A model that says what was said then, call by call; and from a given call on asks another one."""
+"""A model that repeats the recorded outputs, call by call; from a fork on it asks another model."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,19 +9,18 @@ from agents.models.interface import Model
 from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter
 
-from agent.errors import ModelError, ModelRejected, ModelUnavailable
+from agent.errors import ModelRejected, ModelUnavailable
 from agent.models.failures import KnownFailure
 from agent.tracing.compare import steps
-from agent.tracing.trace import Trace
+from agent.tracing.trace import Trace, call_usage
 from memory.spans import Span
 
 _ITEMS: TypeAdapter[list[Any]] = TypeAdapter(list[ResponseOutputItem])
-_KINDS = {kind.__name__: kind for kind in (ModelUnavailable, ModelRejected)}
+_ERRORS = {kind.__name__: kind for kind in (ModelUnavailable, ModelRejected)}
 
 
-class Clock:
-    """Stands where the recorded turn stood: at its beginning, then at the end of each call as it is taken
-    again."""
+class ReplayClock:
+    """Shows when the recorded turn began, then when each repeated call had ended."""
 
     def __init__(self, started_at: datetime) -> None:
         self._started_at = started_at
@@ -38,62 +37,57 @@ class RecordedModel(Model):
     """`live` is asked from call `fork` on, counted from 1."""
 
     def __init__(
-        self, trace: Trace, clock: Clock, fork: int | None = None, live: Model | None = None
+        self, trace: Trace, clock: ReplayClock, fork: int | None = None, live: Model | None = None
     ) -> None:
         calls = [step for step in steps(trace) if step.kind == "call"]
-        self._calls: Sequence[Span] = calls if fork is None else calls[: fork - 1]
-        self._error = trace.root.error
+        self._calls = calls if fork is None else calls[: fork - 1]
+        self._turn_error = trace.root.error
         self._clock = clock
-        self._fork = fork
-        self._live = live
+        self._live = live if fork is not None else None
         self._asked = 0
 
     async def get_response(self, *args: Any, **request: Any) -> ModelResponse:
         self._asked += 1
         if self._asked > len(self._calls):
-            if self._fork is not None and self._live is not None:
+            if self._live is not None:
                 return await self._live.get_response(*args, **request)
-            raise over(self._asked)
+            raise ModelUnavailable(f"call {self._asked} is not in the trace: the recorded turn made fewer")
         call = self._calls[self._asked - 1]
         self._clock.move_to(call.at + (call.took or 0.0))
         if call.error:
-            raise _again(call.error, self._error)
-        return ModelResponse(output=output_of(call), usage=_usage(call), response_id=None)
+            raise _recorded_error(call.error, self._turn_error)
+        usage = call_usage(call)
+        counted = Usage(
+            requests=1,
+            input_tokens=usage.input,
+            output_tokens=usage.output,
+            total_tokens=usage.input + usage.output,
+        )
+        return ModelResponse(output=output_of(call), usage=counted, response_id=None)
 
     def stream_response(self, *args: Any, **request: Any) -> AsyncIterator[Any]:
-        raise NotImplementedError  # a replay shows nothing as it goes
+        raise NotImplementedError  # a replay does not stream
 
 
 def output_of(call: Span) -> list[Any]:
-    """What the model wrote, as the Agents SDK has it."""
-    items = [_whole(item, place) for place, item in enumerate(call.data.get("output", ()))]
+    """The recorded output as items of the Agents SDK."""
+    items = [_completed(item, place) for place, item in enumerate(call.data.get("output", ()))]
     return _ITEMS.validate_python(items)
 
 
-def _whole(item: dict[str, Any], place: int) -> dict[str, Any]:
-    """With what a server may have left out."""
-    if item.get("type") == "message":
-        parts = [{"annotations": [], **part} for part in item.get("content", ())]
-        return (
-            {"id": f"message_{place}", "role": "assistant", "status": "completed"} | item | {"content": parts}
-        )
-    return item
+def _completed(item: dict[str, Any], place: int) -> dict[str, Any]:
+    """With the fields that a server may have left out."""
+    if item.get("type") != "message":
+        return item
+    parts = [{"annotations": [], **part} for part in item.get("content", ())]
+    usual = {"id": f"message_{place}", "role": "assistant", "status": "completed"}
+    return usual | item | {"content": parts}
 
 
-def _usage(call: Span) -> Usage:
-    counted = call.data.get("usage") or {}
-    given, made = int(counted.get("input") or 0), int(counted.get("output") or 0)
-    return Usage(requests=1, input_tokens=given, output_tokens=made, total_tokens=given + made)
-
-
-def _again(error: str, meant: str | None) -> KnownFailure:
-    """What a call ended in then, by the same name, and what was told of it."""
+def _recorded_error(error: str, turn_error: str | None) -> KnownFailure:
+    """An exception with the recorded name and text, which means what the turn's error says."""
     name, _, text = error.partition(": ")
-    kind, _, told = (meant or "").partition(": ")
-    fault: KnownFailure = type(name, (KnownFailure,), {})(text)
-    fault.error = _KINDS.get(kind, ModelUnavailable)(told or text)
-    return fault
-
-
-def over(asked: int) -> ModelError:
-    return ModelUnavailable(f"call {asked} was not made then: nothing is recorded for it")
+    kind, _, meaning = (turn_error or "").partition(": ")
+    raised: KnownFailure = type(name, (KnownFailure,), {})(text)
+    raised.error = _ERRORS.get(kind, ModelUnavailable)(meaning or text)
+    return raised

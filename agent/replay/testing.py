@@ -1,4 +1,4 @@
-"""For tests made of traces: take the turn of a fixture again, and say what came of it.
+"""For tests made of traces: replay the turn of a fixture, and look at what came of it.
 
 turn = take_again(Path(__file__).with_name("trace_8f3a1b2c.json"))
 assert turn.called == ["search_memories"]
@@ -11,19 +11,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agent.companion import Companion
 from agent.models.choose import choose_model
-from agent.replay import fixture as fixtures
-from agent.replay import taking
 from agent.replay.fixture import Fixture
+from agent.replay.run import ReplayOptions, run_turn
 from agent.tracing.compare import sections
-from agent.tracing.trace import Trace
+from agent.tracing.trace import Trace, read_data
 from memory.audience import Place
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A tool that the model called."""
+    """A tool call."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -34,13 +32,13 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class TurnAgain:
-    """What a turn came to when it was taken again with the model's recorded answers."""
+    """A replayed turn."""
 
     trace: Trace
 
     @property
     def reply(self) -> str:
-        return str(self.trace.root.data.get("reply", {}).get("message", ""))
+        return str(read_data(self.trace.root, "reply", "message") or "")
 
     @property
     def error(self) -> str | None:
@@ -48,7 +46,15 @@ class TurnAgain:
 
     @property
     def tools(self) -> list[Called]:
-        return [_called(span.name, span.data) for span in self.trace.spans("tool")]
+        return [
+            Called(
+                span.name,
+                _object(span.data.get("arguments")),
+                span.data.get("ok") is True,
+                _object(span.data.get("result")),
+            )
+            for span in self.trace.spans("tool")
+        ]
 
     @property
     def called(self) -> list[str]:
@@ -57,23 +63,18 @@ class TurnAgain:
 
     @property
     def found(self) -> list[str]:
-        """What the searches brought the model, best first."""
+        """The texts that the searches returned, best first."""
         searches = [span.data for span in self.trace.spans("search")]
-        texts = {
-            one["id"]: one["content"]
-            for data in searches
-            for one in data.get("candidates", ())
-            if "content" in one
-        }
+        candidates = [one for data in searches for one in data.get("candidates", ())]
+        texts = {one["id"]: one["content"] for one in candidates if "content" in one}
         found = [id for data in searches for id, _ in data.get("found", ())]
         return [texts[id] for id in dict.fromkeys(found) if id in texts]
 
     @property
     def audience(self) -> set[str]:
         """Whose memories were searched: ``user:U``, ``place:P``, ``global``."""
-        return {
-            key for span in self.trace.spans("search", "documents") for key in span.data.get("audience", ())
-        }
+        searches = self.trace.spans("search", "documents")
+        return {key for span in searches for key in span.data.get("audience", ())}
 
     @property
     def place(self) -> str:
@@ -82,46 +83,36 @@ class TurnAgain:
 
     @property
     def decided(self) -> list[tuple[str, str]]:
-        """What was done about what was to be remembered: (action, content)."""
+        """What was decided about new memories: (action, content)."""
         decisions = [d for span in self.trace.spans("decision") for d in span.data.get("decisions", ())]
         return [(decision["action"], decision["content"]) for decision in decisions]
 
     @property
     def to_remember(self) -> list[str]:
-        """What the answer itself asked to be remembered."""
+        """The memories that the answer itself asked for."""
         answers = [span.data.get("answer") or {} for span in self.trace.spans("answer")]
         return [memory["content"] for answer in answers for memory in answer.get("memories", ())]
 
     @property
     def prompt(self) -> dict[str, str]:
-        """What the model was told first, by section."""
+        """The system message of the first call, by section."""
         call = next(self.trace.spans("call"), None)
-        request = call.data.get("request", {}) if call else {}
-        return sections(self.trace, request.get("system") or "")
+        return sections(self.trace, (call and read_data(call, "request", "system")) or "")
 
 
 def take_again(fixture: Path | Fixture) -> TurnAgain:
-    """On today's code and prompts; no network, no key. Raises ValueError where the file is no fixture."""
+    """Replay a fixture on today's code and prompts, without network or key. Raises ValueError if the file is
+    no fixture."""
     whole = Fixture.from_json(fixture.read_text(encoding="utf-8")) if isinstance(fixture, Path) else fixture
     return asyncio.run(taken_again(whole))
 
 
 async def taken_again(fixture: Fixture) -> TurnAgain:
-    """The same, where a loop is running already."""
-    settings = fixtures.settings_of(fixture)
-
-    async def fill(scratch: Companion) -> None:
-        await fixtures.fill(scratch, fixture.rows)
-
+    """The same, inside a running event loop."""
+    settings = fixture.open_settings()
     chosen = replace(choose_model(settings), structured=fixture.settings.get("structured") or "none")
-    trace = await taking.take_again(
-        fixture.trace, settings, chosen, fill, taking.Way(persona=fixture.persona)
-    )
-    return TurnAgain(trace)
-
-
-def _called(name: str, data: Mapping[str, Any]) -> Called:
-    return Called(name, _object(data.get("arguments")), data.get("ok") is True, _object(data.get("result")))
+    options = ReplayOptions(persona=fixture.persona)
+    return TurnAgain(await run_turn(fixture.trace, settings, chosen, fixture.fill, options))
 
 
 def _object(text: Any) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Tools in a replay: at work on the copy, with the results they had then, or doing nothing at all."""
+"""Tools in a replay: working on the copy, with recorded results, or doing nothing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -7,44 +7,39 @@ from typing import Literal
 from pydantic_core import from_json
 
 from agent.tracing.trace import Trace
+from memory.spans import Span
 from tools.context import TurnContext
 from tools.registry import Tool, ToolResult
 
-Handling = Literal["live", "recorded", "stub"]
-"""`live`: today's tools, on the copy of what is remembered. `recorded`: what they answered then, for the same
-arguments. `stub`: none does anything."""
+ToolMode = Literal["live", "recorded", "stub"]
+"""`live`: today's tools, on the copy of what is remembered. `recorded`: the recorded results, for the same
+arguments. `stub`: no tool does anything."""
 
-STUBBED = ToolResult({"note": "not done: this is a replay without tools"}, ok=True)
+STUB_RESULT = ToolResult({"note": "not done: this is a replay without tools"}, ok=True)
 
 
-def handled(tools: Sequence[Tool], trace: Trace, how: Handling) -> Sequence[Tool]:
-    if how == "live":
+def tools_for(mode: ToolMode, tools: Sequence[Tool], trace: Trace) -> Sequence[Tool]:
+    if mode == "live":
         return tools
-    if how == "stub":
-        return [Stub(tool.function) for tool in tools]
-    results = [
-        (span.name, str(span.data.get("arguments", "")), span.data.get("result", ""), span.data.get("ok"))
-        for span in trace.spans("tool")
-    ]
-    return [
-        Recorded(tool.function, iter([(a, r, bool(ok)) for name, a, r, ok in results if name == tool.name]))
-        for tool in tools
-    ]
+    if mode == "stub":
+        return [StubTool(tool.function) for tool in tools]
+    spans = list(trace.spans("tool"))
+    return [RecordedTool(tool.function, iter([s for s in spans if s.name == tool.name])) for tool in tools]
 
 
 @dataclass(frozen=True)
-class Stub(Tool):
+class StubTool(Tool):
     async def call(self, turn: TurnContext, written: str) -> ToolResult:
-        return STUBBED
+        return STUB_RESULT
 
 
 @dataclass(frozen=True)
-class Recorded(Tool):
-    results: Iterator[tuple[str, str, bool]] = field(default_factory=lambda: iter(()))
-    """(arguments, result, ok), in the order of the calls."""
+class RecordedTool(Tool):
+    spans: Iterator[Span] = field(default_factory=lambda: iter(()))
+    """Its recorded calls, in order."""
 
     async def call(self, turn: TurnContext, written: str) -> ToolResult:
-        arguments, result, ok = next(self.results, ("", "", False))
-        if arguments != written or not result:
+        data = span.data if (span := next(self.spans, None)) else {}
+        if data.get("arguments", "") != written or not data.get("result"):
             return ToolResult({"error": f"nothing is recorded of {self.name} with these arguments"}, ok=False)
-        return ToolResult(from_json(result), ok)
+        return ToolResult(from_json(data["result"]), bool(data.get("ok")))

@@ -13,7 +13,7 @@ from agent.surfaces.cli.traces_options import TraceId
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.replay.replay import Replayed
-    from agent.replay.taking import Way
+    from agent.replay.run import ReplayOptions
     from agent.tracing.render.tree import Line
     from agent.tracing.trace import Trace
 
@@ -55,12 +55,12 @@ async def replay(
     session: Session = context.obj
     wants(bool(ids) != bool(newest), "name the turns by their ids, or --newest N")
     wants((model == "live") == (from_call is not None), "--from N and --model live go together")
-    from agent.replay.taking import Way
+    from agent.replay.run import ReplayOptions
     from agent.tracing.render.text import json_text
 
     async with session.companion() as pet:
         traces = await _traces(pet, ids or [], newest)
-        replayed = await _all(pet, traces, Way(tools=tools, fork=from_call))
+        replayed = await _all(pet, traces, ReplayOptions(tools=tools, fork=from_call))
     if json:
         print(json_text([_as_json(one) for one in replayed], indent=2))
     else:
@@ -82,7 +82,7 @@ async def to_test(
     """Make a pytest file of a turn, and the fixture it needs. It passes now, and fails when the turn would
     go otherwise."""
     session: Session = context.obj
-    from agent.replay.to_test import make_test
+    from agent.replay.pytest_file import make_test
 
     async with session.companion() as pet:
         files = await make_test(pet, await pet.traces.get(id, pet.clock()))
@@ -113,7 +113,7 @@ async def _traces(pet: "Companion", ids: Sequence[str], newest: int | None) -> "
     return [await pet.traces.get(id, pet.clock()) for id in ids]
 
 
-async def _all(pet: "Companion", traces: "Sequence[Trace]", way: "Way") -> "list[Replayed]":
+async def _all(pet: "Companion", traces: "Sequence[Trace]", options: "ReplayOptions") -> "list[Replayed]":
     from agent.replay.replay import replay
     from agent.surfaces.cli.shown import progress_bar
 
@@ -121,7 +121,7 @@ async def _all(pet: "Companion", traces: "Sequence[Trace]", way: "Way") -> "list
     with progress_bar() as bar:
         task = bar.add_task("replaying", total=len(traces))
         for trace in traces:
-            done.append(await replay(pet, trace, way))
+            done.append(await replay(pet, trace, options))
             bar.advance(task)
     return done
 
@@ -134,8 +134,8 @@ def _as_json(replayed: "Replayed") -> dict[str, Any]:
     return {
         "id": replayed.before.id,
         "same": replayed.same,
-        "tools": replayed.way.tools,
-        "forked_at": replayed.way.fork,
+        "tools": replayed.options.tools,
+        "forked_at": replayed.options.fork,
         "differences": [asdict(difference) for difference in replayed.differences],
         "root": span_json(replayed.after.root),
     }
@@ -171,7 +171,7 @@ def _lines(replayed: "Replayed", *, full: bool) -> "Iterator[Line]":
     yield from list(difference_lines(replayed.before.summary, replayed.after.summary, shown, whole=full))[3:]
     if others and not full:
         yield Line("", f"… and {len(others)} more that may follow from it; --full shows them", "faint")
-    if replayed.way.fork is not None:
-        yield Line("", f"from call {replayed.way.fork} on the model of today was asked", "faint")
+    if replayed.options.fork is not None:
+        yield Line("", f"from call {replayed.options.fork} on the model of today was asked", "faint")
         reply = replayed.after.root.data.get("reply", {}).get("message", "")
         yield Line("", f"→ {one_line(reply or replayed.after.root.error or '')}")

@@ -93,7 +93,7 @@ async def as_markdown(request: Request, id: str) -> Response:
 async def as_test(request: Request, id: str) -> Response:
     """What `hachi traces to-test` writes; with `file` in the form, that file to be kept. Nothing real is
     written, but the turn is taken again for it: so it is asked for by a button, and done one at a time."""
-    from agent.replay.to_test import make_test
+    from agent.replay.pytest_file import make_test
 
     trace = await _trace(request, id)
     form = parse_qs((await request.body()).decode("utf-8", "replace"))

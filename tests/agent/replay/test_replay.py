@@ -13,7 +13,7 @@ import prompts
 from agent import Companion
 from agent.errors import BadInput, ModelUnavailable
 from agent.replay.replay import replay
-from agent.replay.taking import Way
+from agent.replay.run import ReplayOptions
 from agent.tracing.trace import Trace
 from memory.search import recall
 from tools import registry
@@ -194,13 +194,13 @@ async def test_recorded_tools_answer_as_they_did(pet: Companion, recorded: Recor
     for memory in await pet.memories(user="ana"):
         await pet.delete_memory(memory.id, user="ana")
 
-    replayed = await replay(pet, trace, Way(tools="recorded"))
+    replayed = await replay(pet, trace, ReplayOptions(tools="recorded"))
 
     assert "result" not in {difference.where.rpartition(", ")[2] for difference in replayed.differences}
 
 
 async def test_stubbed_tools_do_nothing(pet: Companion, recorded: Recorded) -> None:
-    replayed = await replay(pet, await recorded(), Way(tools="stub"))
+    replayed = await replay(pet, await recorded(), ReplayOptions(tools="stub"))
 
     assert replayed.differences[0].where == "search_memories, result"
     assert list(replayed.after.spans("search", "decision")) == []
@@ -210,7 +210,7 @@ async def test_from_a_call_on_another_model_is_asked(pet: Companion, recorded: R
     trace = await recorded()
     live = ScriptedModel([[assistant_message('{"message": "Rex, of course.", "memories": []}')]])
 
-    replayed = await replay(pet, trace, Way(fork=2, live=live))
+    replayed = await replay(pet, trace, ReplayOptions(fork=2, live=live))
 
     assert replayed.after.root.data["reply"]["message"] == "Rex, of course."
     assert replayed.after.summary.tools == ("search_memories",)
@@ -223,7 +223,7 @@ async def test_from_a_call_on_the_model_of_the_settings_is_asked(
     trace = await recorded()
     server.script(answer("Rex it is."))
 
-    replayed = await replay(pet, trace, Way(fork=3))
+    replayed = await replay(pet, trace, ReplayOptions(fork=3))
 
     assert replayed.after.root.data["reply"]["message"] == "Rex it is."
     assert len(server.asked[-1].results) == 2, "it saw what the recorded calls had brought"
@@ -231,7 +231,7 @@ async def test_from_a_call_on_the_model_of_the_settings_is_asked(
 
 async def test_a_fork_where_there_is_no_call_is_refused(pet: Companion, recorded: Recorded) -> None:
     with pytest.raises(BadInput, match="3 calls; fork at one of them"):
-        await replay(pet, await recorded(), Way(fork=4))
+        await replay(pet, await recorded(), ReplayOptions(fork=4))
 
 
 async def test_documents_are_looked_into_again(pet: Companion, recorded: Recorded, tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ async def test_a_turn_of_another_process_is_the_same_too(
 
 @pytest.mark.parametrize(
     ("content", "user", "why"),
-    [("none", "ana", "HACHI_TRACE_CONTENT was none"), ("full", None, "who spoke was anonymous")],
+    [("none", "ana", "HACHI_TRACE_CONTENT was none"), ("full", None, "the user was anonymous")],
 )
 async def test_where_nothing_is_held_of_what_was_said_there_is_nothing_to_take_again(
     content: str,

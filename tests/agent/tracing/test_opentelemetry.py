@@ -253,9 +253,8 @@ async def test_without_the_library_it_says_what_to_install(
     open_pet: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "agent.tracing.opentelemetry", None)
-    pet = await open_pet(otlp_endpoint="http://127.0.0.1:4318")
     with pytest.raises(SettingsError, match=r"pip install 'hachi\[otel\]'"):
-        await pet.respond("hello", user="ana")
+        await open_pet(otlp_endpoint="http://127.0.0.1:4318")
 
 
 def test_an_endpoint_is_a_url() -> None:

@@ -14,9 +14,9 @@ from scripted_server import Call, Fail, ScriptedServer, answer
 
 from agent import Companion
 from agent.errors import BadInput
-from agent.replay.fixture import MOST_ROWS, Fixture
+from agent.replay.fixture import MAX_ROWS, Fixture
+from agent.replay.pytest_file import make_test, telling_words
 from agent.replay.testing import take_again
-from agent.replay.to_test import make_test, telling_words
 from agent.tracing.trace import Trace
 from memory.search import recall
 from tools import tasks
@@ -166,7 +166,7 @@ async def test_of_a_long_memory_only_what_the_turn_had_before_it_comes_along(
     pet: Companion, recorded: Recorded, made: Any
 ) -> None:
     said = [
-        {"author": "ana", "text": f"line {n}", "sent_at": "2026-01-01T00:00:00Z"} for n in range(MOST_ROWS)
+        {"author": "ana", "text": f"line {n}", "sent_at": "2026-01-01T00:00:00Z"} for n in range(MAX_ROWS)
     ]
     await pet.import_messages(said, user="ana")
     trace = await recorded()
@@ -175,7 +175,7 @@ async def test_of_a_long_memory_only_what_the_turn_had_before_it_comes_along(
 
     [path] = test.parent.glob("trace_*.json")
     fixture = Fixture.from_json(path.read_text())
-    assert len(fixture.rows["messages"]) < MOST_ROWS
+    assert len(fixture.rows["messages"]) < MAX_ROWS
     assert {row["content"] for row in fixture.rows["memories"]} >= {"Ana loves her dog Rex"}
     await passes(test)
 

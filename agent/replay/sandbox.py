@@ -1,0 +1,222 @@
+"""A copy of what is remembered, in which a turn is replayed.
+
+It holds what the turn's audience may read today, without what was said from that turn on and what was learned
+from it: a memory that was corrected, added or deleted by hand since then counts, the rest of the conversation
+does not. What is overwritten when it changes (the person's context, tasks, the summary) is taken from the
+trace if it has changed since.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, Table, func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from agent.companion import Companion
+from agent.tracing.trace import Trace, as_mapping
+from memory.audience import Audience, Place, owners_of
+from memory.conversations.summaries import owner_of
+from memory.people.profile import Preferences, Profile, UserContext
+from memory.people.profile_store import ProfileStore
+from memory.sql import tables as t
+from memory.sql.engine import Database
+from memory.sql.messages import readable
+
+BATCH = 500
+AFTER_ALL = 1 << 62
+"""A sequence number that no message reaches."""
+
+
+class RecordedContexts(ProfileStore):
+    """Shows the person's context as it was recorded."""
+
+    def __init__(self, known: Mapping[str, Any], database: Database) -> None:
+        super().__init__(database)
+        self._known = UserContext(
+            profile=Profile.model_validate(known.get("profile") or {}),
+            preferences=Preferences.model_validate(known.get("preferences") or {}),
+            conversation_themes=tuple(known.get("conversation_themes") or ()),
+            memory_summary=known.get("memory_summary"),
+        )
+
+    async def view(self, user: str, place: Place) -> UserContext:
+        return replace(self._known)
+
+
+async def copy_memories(pet: Companion, trace: Trace, sandbox: Companion, *, index: bool = True) -> None:
+    """Fill an empty companion; its indexes too, unless `index` is off."""
+    context = recorded_context(trace)
+    async with pet.components.database.read() as source, sandbox.components.database.write() as sink:
+        copy = _Copy(source, sink, await _moment_of(source, trace))
+        await copy.transcript()
+        await copy.memories()
+        await copy.tasks(context)
+        await copy.summaries(context)
+        if context.get("knowledge") or any(trace.spans("documents")):
+            await copy.documents()
+    if index:
+        await build_indexes(sandbox)
+
+
+async def build_indexes(sandbox: Companion) -> None:
+    await sandbox.components.sync.catch_up()
+    if not await sandbox.components.documents.empty():
+        await sandbox.components.documents.catch_up()
+
+
+def recorded_context(trace: Trace) -> Mapping[str, Any]:
+    """What was looked up before the model was asked; empty if that was not recorded."""
+    return next((as_mapping(span.data.get("scene")) for span in trace.spans("scene")), {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """When and for whom the turn was."""
+
+    user: str
+    place: Place
+    conversation: str
+    at: datetime
+    seq: int
+    """Of the turn's message: that and every later one is left out."""
+
+    @property
+    def audience(self) -> Audience:
+        return Audience.of(self.user, self.place)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Owners of what the turn could read or write."""
+        return self.audience.keys | owners_of(self.user, self.place)
+
+
+async def _moment_of(source: AsyncConnection, trace: Trace) -> _Moment:
+    summary = trace.summary
+    seq = await source.scalar(select(t.messages.c.seq).where(t.messages.c.id == summary.message_id))
+    if seq is None:  # the message was not stored, or is gone
+        later = t.messages.c.sent_at >= summary.started_at
+        seq = await source.scalar(select(func.min(t.messages.c.seq)).where(later))
+    place = Place.of_key(summary.place)
+    return _Moment(str(summary.user), place, summary.conversation, summary.started_at, seq or AFTER_ALL)
+
+
+class _Copy:
+    def __init__(self, source: AsyncConnection, sink: AsyncConnection, moment: _Moment) -> None:
+        self._source = source
+        self._sink = sink
+        self._moment = moment
+
+    async def transcript(self) -> None:
+        m = self._moment
+        await self._copy(t.users, t.users.c.id == m.user)
+        await self._copy(t.speakers, t.speakers.c.owner.in_(m.keys))
+        await self._copy(t.messages, readable(Audience(m.keys)), t.messages.c.seq < m.seq)
+
+    async def memories(self) -> None:
+        """Without those learned later; what these replaced is active again."""
+        m, owners, aliases, updates = self._moment, t.memory_owners, t.memory_aliases, t.memory_updates
+        ids = select(owners.c.memory_id).where(owners.c.owner.in_(m.keys))
+        said_later = select(t.messages.c.id).where(t.messages.c.seq >= m.seq)
+        later = select(t.memories.c.id).where(
+            t.memories.c.id.in_(ids), t.memories.c.message_id.in_(said_later)
+        )
+        gone = set(await self._source.scalars(later))
+        gone |= await self._corrections_of(gone, ids)
+        await self._copy(t.memories, t.memories.c.id.in_(ids), without={"id": gone})
+        here = set(await self._sink.scalars(select(t.memories.c.id)))
+        await self._copy(owners, owners.c.owner.in_(m.keys), only={"memory_id": here})
+        await self._copy(aliases, aliases.c.owner.in_(m.keys), only={"memory_id": here})
+        await self._copy(updates, updates.c.old_id.in_(ids), only={"old_id": here}, without={"new_id": gone})
+        await self._reactivate_replaced_by(gone)
+
+    async def _corrections_of(self, gone: Collection[str], ids: Select[Any]) -> set[str]:
+        """Memories that replaced nothing but memories in `gone`, or corrections of those."""
+        updates = t.memory_updates
+        replaced: dict[str, set[str]] = {}
+        query = select(updates.c.old_id, updates.c.new_id).where(updates.c.new_id.in_(ids))
+        for step in (await self._source.execute(query)).all():
+            if step.new_id and step.new_id != step.old_id:
+                replaced.setdefault(step.new_id, set()).add(step.old_id)
+        found: set[str] = set()
+        while more := {new for new, old in replaced.items() if new not in found and old <= {*gone, *found}}:
+            found |= more
+        return found
+
+    async def _reactivate_replaced_by(self, gone: Collection[str]) -> None:
+        updates, owners = t.memory_updates, t.memory_owners
+        for batch in batches(sorted(gone)):
+            found = await self._source.execute(select(updates).where(updates.c.new_id.in_(batch)))
+            for step in found.all():
+                owned = (owners.c.memory_id == step.old_id) & owners.c.owner.in_(step.owners)
+                await self._sink.execute(update(owners).where(owned).values(superseded=0))
+
+    async def tasks(self, context: Mapping[str, Any]) -> None:
+        """Those changed since are as they were recorded; open if the trace does not show them."""
+        m = self._moment
+        recorded = {task["id"]: task for task in (context.get("known") or {}).get("open_tasks", ())}
+        query = select(t.tasks).where(t.tasks.c.user_id == m.user, t.tasks.c.created_at < m.at)
+        rows = []
+        for row in (await self._source.execute(query)).all():
+            task = dict(row._mapping)
+            if task["last_updated"] >= m.at:
+                was = recorded.get(task["id"], {"status": "open"})
+                due = was.get("due")
+                task |= {"status": was["status"], "description": was.get("description", task["description"])}
+                task |= {"due": datetime.fromisoformat(due) if due else None}
+                task |= {"last_updated": task["created_at"]}
+            rows.append(task)
+        await self._insert(t.tasks, rows)
+
+    async def summaries(self, context: Mapping[str, Any]) -> None:
+        """The recorded one of this conversation; of others those that have not changed since."""
+        m, active = self._moment, t.active_conversations
+        own = (active.c.conversation_id == m.conversation) & (active.c.owner == owner_of(m.user, m.place))
+        await self._copy(active, active.c.owner.in_(m.keys), active.c.updated_at < m.at, ~own)
+        found = (await self._source.execute(select(active).where(own))).first()
+        if found is not None and (summary := context.get("summary")):
+            changed = {"summary": summary, "updated_at": min(found.updated_at, m.at)}
+            await self._insert(active, [{**found._mapping, **changed}])
+        elif found is not None and found.mode:
+            await self._insert(active, [{**found._mapping, "summary": "", "covered": 0}])
+
+    async def documents(self) -> None:
+        documents = t.knowledge_documents
+        await self._copy(documents, documents.c.owner.in_(self._moment.audience.keys))
+        ids = list(await self._sink.scalars(select(documents.c.id)))
+        for batch in batches(ids):
+            await self._copy(t.knowledge_chunks, t.knowledge_chunks.c.document_id.in_(batch))
+
+    async def _copy(
+        self,
+        table: Table,
+        *conditions: ColumnElement[bool],
+        only: Mapping[str, Collection[str]] | None = None,
+        without: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
+        """The rows that fulfil the conditions, and whose columns have one of the values in `only` and none of
+        those in `without`; these may be more than a query takes."""
+        query = select(table).where(*conditions)
+        if "seq" in table.c:
+            query = query.order_by(table.c.seq)
+        rows = [dict(row._mapping) for row in await self._source.execute(query)]
+        await self._insert(
+            table,
+            [
+                row
+                for row in rows
+                if all(row[column] in values for column, values in (only or {}).items())
+                and not any(row[column] in values for column, values in (without or {}).items())
+            ],
+        )
+
+    async def _insert(self, table: Table, rows: Iterable[dict[str, Any]]) -> None:
+        for batch in batches(
+            [row | ({"indexed_under": None} if "indexed_under" in row else {}) for row in rows]
+        ):
+            await self._sink.execute(insert(table), batch)
+
+
+def batches(items: list[Any]) -> Iterable[list[Any]]:
+    return (items[at : at + BATCH] for at in range(0, len(items), BATCH))
