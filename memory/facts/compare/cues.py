@@ -14,15 +14,16 @@ nunca jamas sin sem mai senza nicht kein keine keinen nie niemals ohne niet geen
 ej aldrig aldri ei neni nem nu не ни нет без δεν μην χωρις לא אל אין בלי ללא ليس لا لم لن بدون नहीं tidak
 """
 _TURNS = """
-hardly barely scarcely rarely seldom almost nearly half less except unless if whether or but however though
-although instead rather than maybe perhaps probably possibly might may could would should must used once
-former formerly previously ex until till before only just merely all every each always everything everyone
-anything anyone any some few most much many too so such same stop stopped stops quit gave given up hate
-hates hated dislike dislikes avoid avoids refuse refuses deny denies lack lacks fail fails forgot pretend
-pretends want wants hope hopes wish wishes plan plans try tries tried say says said tell tells told claim
-claims think thinks believe believes supposedly allegedly temporarily currently soon yet still anymore
-longer off out over away back apart theory dream dreams mind training remission spirit name vain principle
-long provided unlike free closed open available alone fake past
+when whenever while condition least did was were had joke theorie teoria quand cuando quando hardly barely
+scarcely rarely seldom almost nearly half less except unless if whether or but however though although
+instead rather than maybe perhaps probably possibly might could would should must used once former formerly
+previously ex until till before only just merely all every each always everything everyone anything anyone
+any some few most much many too so such same stop stopped stops quit gave given up hate hates hated dislike
+dislikes avoid avoids refuse refuses deny denies lack lacks fail fails forgot pretend pretends want wants
+hope hopes wish wishes plan plans try tries tried say says said tell tells told claim claims think thinks
+believe believes supposedly allegedly temporarily currently soon yet still anymore longer off out over away
+back apart theory dream dreams mind training remission spirit name vain principle long provided unlike free
+closed open available alone fake past
 plus rien personne aucun aucune guere presque peu moins sauf sinon si ou mais pourtant quoique bien que peut
 etre probablement pourrait devrait voudrait aimerait ancien ancienne autrefois avant jusqu jusque seulement
 juste seul seule tout tous toute toutes chaque toujours trop arrete cesse deteste evite veut espere dit
@@ -65,9 +66,7 @@ mit seit namens im
 """What may begin an addition of a place, a time, a companion or a name, with its accents: "à" is not "a"."""
 
 CONNECTORS = frozenset(_CONNECTORS.split())
-EXPLAINING = frozenset(
-    "as who which whose because comme qui parce como quien porque che perché als weil כי".split()
-)
+EXPLAINING = frozenset("who which whose because qui parce quien porque che perché weil כי".split())
 """What may begin a newer addition that says what somebody or something is, or why."""
 AND = frozenset("and & et y e und ו".split())
 DATED = frozenset("le el il am den".split())

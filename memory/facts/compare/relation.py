@@ -32,7 +32,6 @@ SAME_EVENT = timedelta(days=30)
 FEWEST_WORDS = 3
 """Of a statement that another one may add to: "Ann runs" is no part of "Ann runs a bakery"."""
 
-_HEBREW = re.compile("[א-ת]")
 _NOT_TOLD = re.compile('[?؟;"«“„\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]')
 """Marks of questions and quotes, and scripts without spaces between words."""
 
@@ -147,20 +146,15 @@ def added_words(poor: Sequence[Word], rich: Sequence[Word]) -> Sequence[Word]:
 
 def _explains(rich: Sequence[Word], added: Sequence[Word]) -> bool:
     """Whether a newer addition leaves standing what it is added to: it begins like a place, a time, a
-    companion or a reason, or is a clause of its own after a comma."""
+    companion or a reason, or has only names and numbers after a comma."""
     if opens_plainly(added) or added[0].key in EXPLAINING:
         return True
-    return added[0].after_mark and (_only_values(rich, added) or _known_language(rich))
+    return added[0].after_mark and _only_values(rich, added)
 
 
 def turns(word: Word) -> bool:
     """Whether the word, or a part of it at an apostrophe, may turn what is said."""
     return word.key.endswith("n't") or not turning_words().isdisjoint(fold(word.key).split("'"))
-
-
-def _known_language(words: Sequence[Word]) -> bool:
-    """Whether some small word or the script shows a language whose turning words are listed."""
-    return any(word.key in CONNECTORS or _HEBREW.match(word.key) for word in words)
 
 
 def _goes_on(poor: Sequence[Word], added: Sequence[Word]) -> bool:
