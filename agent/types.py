@@ -12,12 +12,6 @@ MAX_MESSAGE = 100_000
 """Characters of one incoming message that are read; far more than any chat lets a person send."""
 
 
-def writable(text: str) -> str:
-    """The text as it can be kept: no NUL, which PostgreSQL does not take, and no half of a surrogate pair,
-    which nothing can encode."""
-    return text.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
     """Something said to the companion."""

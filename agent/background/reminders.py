@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, tzinfo
 from agent.offline.languages import own_language
 from agent.types import TurnRequest
 from memory.people.due_tasks import DueTasks, Reminder
-from memory.people.profile import UserContext, one_line
+from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore
 from memory.records import Message, Task
 from memory.spans import new_id
@@ -20,6 +20,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
 from memory.sql.messages import Transcript
 from memory.sql.tables import work as work_table
+from memory.text import one_line
 
 log = logging.getLogger("hachi.reminders")
 

@@ -8,7 +8,7 @@ from agent.models.ask import ask
 from agent.models.choose import ChosenModel
 from agent.models.json_repair import object_with
 from memory.facts.similar import Doubt
-from memory.people.profile import one_line
+from memory.text import one_line
 from prompts import render
 
 log = logging.getLogger("hachi.judge")

@@ -9,9 +9,10 @@ from datetime import datetime
 from pathlib import Path
 
 from agent.errors import BadInput
-from agent.types import TurnRequest, writable
+from agent.types import TurnRequest
 from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.records import Role
+from memory.text import storable
 
 
 def place_of(place: Place | str | None) -> Place:
@@ -87,6 +88,6 @@ def turn_request(
         place_of(place),
         None if conversation is None else readable_name(conversation, "conversation"),
         None if author is None else readable_name(author, "author"),
-        writable(instructions),
+        storable(instructions),
         tuple(earlier),
     )

@@ -7,7 +7,6 @@ from pathlib import Path
 from agent.errors import BadInput
 from agent.services.arguments import audience_of, owner_of_documents, paths_of, user_named
 from agent.services.erasure import ErasureService
-from agent.types import writable
 from memory.audience import Place
 from memory.documents import (
     AddedDocument,
@@ -18,6 +17,7 @@ from memory.documents import (
     document_name,
 )
 from memory.records import Chunk, Document
+from memory.text import storable
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class DocumentService:
         owner = owner_of_documents(user, place)
         if user is not None:
             await self.erasure.finished(user_named(user))
-        data = writable(content).encode() if isinstance(content, str) else content
+        data = storable(content).encode() if isinstance(content, str) else content
         try:
             named = document_name(name)
         except ValueError as error:

@@ -9,12 +9,13 @@ from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 from agent.errors import BadInput
 from agent.services.arguments import turn_request
 from agent.services.erasure import ErasureService
-from agent.types import TurnRequest, writable
+from agent.types import TurnRequest
 from memory.audience import Place
 from memory.index.sync import IndexSync, Progress
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.messages import Transcript
+from memory.text import storable
 
 BATCH = 500
 
@@ -69,8 +70,8 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> Messag
         id=_uuid(given.get("id"), incoming),
         conversation_id=incoming.conversation_id,
         role="assistant" if given.get("role") == "assistant" else "user",
-        author=writable(author),
-        text=writable(text),
+        author=storable(author),
+        text=storable(text),
         sent_at=sent_at,
     )
 

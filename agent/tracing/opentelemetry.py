@@ -31,8 +31,8 @@ from opentelemetry.trace.status import Status, StatusCode
 
 from agent.tracing.serialization import read_trace
 from agent.tracing.trace import TURN, Summary, Trace, mappings, read_data, scored_ids, tool_failed
-from agent.types import writable
 from memory.spans import Span
+from memory.text import storable
 
 log = logging.getLogger("hachi.traces")
 
@@ -100,7 +100,7 @@ def _readable_spans(trace: Trace, resource: Resource) -> Iterator[ReadableSpan]:
     for path, span in _descend(root):
         end = ended if span.took is None else began + _nano(span.at + span.took)
         yield ReadableSpan(
-            name=writable(span_name(span)),
+            name=storable(span_name(span)),
             context=_context(summary.id, path),
             parent=_context(summary.id, path.rpartition(".")[0]) if path else None,
             resource=resource,
@@ -132,13 +132,13 @@ def _context(trace_id: str, path: str) -> SpanContext:
 def _status(span: Span) -> Status:
     if (error := error_type(span)) is None:
         return Status(StatusCode.UNSET)
-    return Status(StatusCode.ERROR, writable(span.error or error))
+    return Status(StatusCode.ERROR, storable(span.error or error))
 
 
 def _events(span: Span, at: int) -> list[Event]:
     """The exception that a tool raised: the tool answers all the same, so it is not the span's error."""
     traceback = span.data.get("traceback")
-    return [Event("exception", {"exception.stacktrace": writable(str(traceback))}, at)] if traceback else []
+    return [Event("exception", {"exception.stacktrace": storable(str(traceback))}, at)] if traceback else []
 
 
 def _nano(seconds: float) -> int:
@@ -191,7 +191,7 @@ def _sendable(value: Any) -> Any:
     """Without halves of surrogate pairs, which would keep back all that is sent with them."""
     if isinstance(value, list):
         return [_sendable(item) for item in value]
-    return writable(value) if isinstance(value, str) else value
+    return storable(value) if isinstance(value, str) else value
 
 
 def pseudonym(user: str) -> str:

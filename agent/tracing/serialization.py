@@ -19,9 +19,9 @@ from pydantic_core import to_json
 
 from agent.tracing.redact import Redaction, redacted
 from agent.tracing.trace import Status, Summary, Trace, Usage, descend, span_from, tool_failed
-from agent.types import writable
 from memory.search.explanation import rows_of
 from memory.spans import Recording, Span, in_one_line
+from memory.text import storable
 
 Content = Literal["full", "redacted", "none"]
 
@@ -124,9 +124,9 @@ class Serializer:
             took=root.took,
             user=subject.user,
             place=subject.place,
-            conversation=writable(subject.conversation),
+            conversation=storable(subject.conversation),
             surface=self.surface,
-            model=writable(subject.model),
+            model=storable(subject.model),
             said=kept(subject.said),
             reply=kept(subject.reply),
             error=error,
@@ -139,7 +139,7 @@ class Serializer:
 
     def _excerpt(self, text: str) -> str:
         """Redacted before it is cut, as half a secret is not recognised."""
-        return self.redaction.text(writable(text[:MAX_TEXT]))[:EXCERPT]
+        return self.redaction.text(storable(text[:MAX_TEXT]))[:EXCERPT]
 
     def _called(self, tool: Span, content: Content) -> str:
         name = self._known_name(tool) if content == "none" else self._excerpt(tool.name)

@@ -23,7 +23,7 @@ from agent.models.choose import ChosenModel
 from agent.tracing.model_call import recorded_call
 from agent.tracing.trace import Usage
 from agent.turn.output.answer import ANSWER_SCHEMA
-from agent.types import writable
+from memory.text import storable
 from prompts import read
 
 
@@ -133,7 +133,7 @@ class ModelRun(Model):
         if last:
             return [item for item in output if not isinstance(item, ResponseFunctionToolCall)]
         for item in tool_calls(output):
-            item.name = writable(item.name)
+            item.name = storable(item.name)
             if not item.call_id or item.call_id in self._ids:
                 item.call_id = f"call_{len(self._ids)}_{self.calls}"
             self._ids.add(item.call_id)

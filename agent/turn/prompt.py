@@ -21,12 +21,12 @@ from datetime import datetime
 from agent.turn.budget import Budget, Purse, newest_that_fit, sentences_that_fit
 from agent.turn.sentences import sentences
 from agent.turn.user_snippet import LONGEST_NAME, fitting, line, offset, serialize_user_context_snippet
-from agent.types import writable
 from memory.audience import Place
 from memory.documents.quote import LABEL
 from memory.people.profile import UserContext
 from memory.records import Message
 from memory.spans import note
+from memory.text import storable
 from prompts import read, render
 
 _COLONS = re.compile("[:\ua789\u02d0\u02f8\u2236\ufe13\ufe55\uff1a]")
@@ -122,7 +122,7 @@ def _known_that_fits(scene: PromptContext) -> tuple[UserContext, bool]:
 
 
 def _wishes_of_the_program(scene: PromptContext) -> str:
-    lines = (writable(text).strip() for text in scene.instructions[: scene.budgets.instructions].splitlines())
+    lines = (storable(text).strip() for text in scene.instructions[: scene.budgets.instructions].splitlines())
     quoted = [f"> {text}" for text in lines if text]
     return render("client", instructions="\n".join(quoted)) if quoted else ""
 
@@ -141,7 +141,7 @@ def _documents_that_fit(knowledge: str, budget: Budget) -> str:
     """Whole chunks, which empty lines part. Every line is quoted, whoever made the block."""
     purse, kept = Purse(budget), [LABEL]
     purse.spend(LABEL)
-    for chunk in writable(knowledge).removeprefix(LABEL).split("\n\n"):
+    for chunk in storable(knowledge).removeprefix(LABEL).split("\n\n"):
         lines = [text if text.startswith(">") else f"> {text}" for text in chunk.splitlines() if text]
         quoted = "\n".join(lines)
         if lines and purse.take(f"\n{quoted}"):

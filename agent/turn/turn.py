@@ -27,7 +27,7 @@ from agent.turn.jobs import (
 )
 from agent.turn.loop import AgentResult, OnText, run_agent
 from agent.turn.prompt import Budgets, PromptContext, build_messages_for_model, within_budgets
-from agent.types import MAX_MESSAGE, Reply, TurnRequest, writable
+from agent.types import MAX_MESSAGE, Reply, TurnRequest
 from memory.conversations.summaries import Conversations, owner_of
 from memory.documents import DocumentLibrary
 from memory.documents.quote import quote_chunks
@@ -45,6 +45,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript, missing
+from memory.text import storable
 from tools.context import TurnContext
 from tools.registry import Tool
 
@@ -231,7 +232,7 @@ def _said_before(incoming: TurnRequest, limit: int) -> list[Message]:
     """What the program says was said before. It is shown once, and is not part of the transcript."""
     said = incoming.earlier[max(0, len(incoming.earlier) - limit) :]
     return [
-        Message("", incoming.conversation_id, role, incoming.speaker, writable(text), incoming.sent_at)
+        Message("", incoming.conversation_id, role, incoming.speaker, storable(text), incoming.sent_at)
         for role, text in said
     ]
 
@@ -304,7 +305,7 @@ async def answer(
 
 def _readable(incoming: TurnRequest) -> TurnRequest:
     """The text without what cannot be kept or shown; BadInput where nothing can be made of it."""
-    text = writable(incoming.text).strip()
+    text = storable(incoming.text).strip()
     if not text:
         raise BadInput("the message is empty")
     if len(text) > MAX_MESSAGE:

@@ -11,8 +11,9 @@ from datetime import datetime, tzinfo
 
 from agent.turn.budget import Budget, Purse
 from agent.turn.sentences import sentences
-from memory.people.profile import Preferences, Profile, UserContext, one_line
+from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Task
+from memory.text import one_line
 
 FIRST_FACTS = 3
 """So many facts come before anything that can be done without …"""

@@ -29,6 +29,7 @@ from memory.spans import note, span
 from memory.sql.engine import Database, Overtaken
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import missing
+from memory.text import storable
 
 log = logging.getLogger("hachi.memory")
 
@@ -210,8 +211,7 @@ async def _erased(connection: AsyncConnection, origin: Provenance) -> bool:
 
 def _one_line(content: str) -> str:
     """Without NUL, which PostgreSQL refuses, and halves of surrogate pairs, which nothing can encode."""
-    clean = content.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return " ".join(clean.split())
+    return " ".join(storable(content).split())
 
 
 def _log(origin: Provenance, decisions: Sequence[Decision]) -> None:

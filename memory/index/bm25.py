@@ -12,6 +12,8 @@ import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING
 
+from memory.text import storable
+
 if TYPE_CHECKING:
     from qdrant_edge import Bm25, SparseVector
 
@@ -46,14 +48,9 @@ def prepare(text: str) -> str:
     """The text as words with spaces between them, in the form that documents and questions share."""
     if text.isascii():
         return text[:LONGEST]
-    plain = unicodedata.normalize("NFKD", sound(text[:LONGEST]).translate(_APOSTROPHES))
+    plain = unicodedata.normalize("NFKD", storable(text[:LONGEST]).translate(_APOSTROPHES))
     plain = unicodedata.normalize("NFC", _MARKS.sub("", plain))
     return _UNSPACED.sub(_pairs, "".join(map(_symbol, plain)))
-
-
-def sound(text: str) -> str:
-    """Halves of surrogate pairs, which no encoder takes, joined where they fit and replaced where not."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _pairs(run: re.Match[str]) -> str:

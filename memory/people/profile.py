@@ -21,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from memory.facts.compare.normalise import normalise
 from memory.people.task_wording import bare_id
 from memory.records import Memory, Task, TaskStatus
+from memory.text import one_line
 
 MOST: Mapping[str, int] = MappingProxyType(
     {"profile.goals": 10, "preferences.other_notes": 20, "conversation_themes": 12}
@@ -36,13 +37,6 @@ MOST_UPDATES = 50
 _LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+")
 _ANY_TIME = datetime.fromtimestamp(0, UTC)
 _LONGEST_ITEM = 200  # it is part of a key, which PostgreSQL wants short
-
-
-def one_line(text: str) -> str:
-    """The text on one line, without control characters and halves of surrogate pairs."""
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
-    seen = "".join(c for c in whole if c.isspace() or unicodedata.category(c) != "Cc")
-    return unicodedata.normalize("NFC", " ".join(seen.split()))
 
 
 def _line(longest: int, *, required: bool = True) -> BeforeValidator:

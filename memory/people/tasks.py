@@ -23,6 +23,7 @@ from memory.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.messages import missing
 from memory.sql.tables import tasks
+from memory.text import storable
 
 SOON = timedelta(hours=48)
 """What is due within this time bears on a turn, whatever is talked about."""
@@ -121,7 +122,7 @@ class Tasks:
         """
         if any(isinstance(time, datetime) and time.tzinfo is None for time in (now, due)):
             raise ValueError("a time without a zone; Hachi's times are aware UTC")
-        said = _writable(description)
+        said = storable(description).strip()
         if id is None and not said:
             raise NotFound("no task is named; give its id, or a description")
         mine = select(*_COLUMNS).where(tasks.c.user_id == user, *([tasks.c.place == place] if place else []))
@@ -291,13 +292,6 @@ def _advanced(task: Task, said: str, status: TaskStatus | None) -> Task:
 
 def _time(due: Due) -> datetime | None:
     return due.astimezone(UTC) if isinstance(due, datetime) else None
-
-
-def _writable(description: str) -> str:
-    """No NUL (PostgreSQL takes none) and no half of a surrogate pair (nothing can encode it)."""
-    return (
-        description.replace("\x00", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip()
-    )
 
 
 def _near(said: str, open_: Sequence[Task], least: float) -> list[Task]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent import Place, Reply
-from agent.types import ToolCall, TurnRequest, writable
+from agent.types import ToolCall, TurnRequest
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -37,15 +37,6 @@ def test_an_audience_follows_from_who_speaks_and_where() -> None:
 def test_records_are_frozen(record: type) -> None:
     assert record.__dataclass_params__.frozen  # type: ignore[attr-defined]
     assert "__slots__" in vars(record)
-
-
-@pytest.mark.parametrize(
-    ("given", "kept"),
-    [("plain 😀", "plain 😀"), ("a\x00b", "ab"), ("half \ud83d", "half �"), ("\ud83d\ude00", "😀"), ("", "")],
-)
-def test_text_is_made_writable(given: str, kept: str) -> None:
-    assert writable(given) == kept
-    assert writable(kept) == kept
 
 
 def test_a_reply_is_compared_by_what_it_says() -> None:

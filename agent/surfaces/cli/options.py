@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from memory.text import storable
+
 
 def clean(text: str) -> str:
     """Without the halves of characters that undecodable bytes on the command line come in as."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\x00", "")
+    return storable(text)
 
 
 def login() -> str:

@@ -1,4 +1,5 @@
 """Documents of a person, of a place, and of everybody. They are sent whole: a path in a request would be read
+from memory.text import storable
 from the server's own disk."""
 
 from collections.abc import Callable
@@ -14,7 +15,6 @@ from agent.services.arguments import owner_of_documents, place_of
 from agent.surfaces.http.authentication import Authenticated, Pet, require_admin
 from agent.surfaces.http.errors import forbidden, not_found
 from agent.surfaces.http.users import Json, User
-from agent.types import writable
 from memory.audience import GLOBAL, Audience, Place
 
 MAX_PLACE = 400
@@ -119,7 +119,7 @@ def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any])
         limit: Annotated[int, Query(ge=1, le=50)] = 5,
     ) -> list[Json]:
         """The passages that bear on the query, best first."""
-        found = await pet.components.documents.search(writable(query), owner.audience, limit)
+        found = await pet.components.documents.search(storable(query), owner.audience, limit)
         return [asdict(chunk) for chunk in found]
 
     @router.post("", status_code=201, responses=ADDED)

@@ -25,10 +25,10 @@ from agent.errors import (
     ModelUnavailable,
     SettingsError,
 )
-from agent.types import writable
 from memory.errors import EmbedderUnavailable, IndexUnavailable, MemoryFault, NotFound, StoreUnavailable
 from memory.sql.engine import Overtaken
 from memory.sql.keys import BadKey
+from memory.text import storable
 
 log = logging.getLogger("hachi.http")
 
@@ -91,7 +91,7 @@ def not_found(what: str) -> ApiError:
 
 
 def error_body(message: str, type: str, code: str | None, param: str | None = None) -> dict[str, Any]:
-    return {"error": {"message": writable(message), "type": type, "param": param, "code": code}}
+    return {"error": {"message": storable(message), "type": type, "param": param, "code": code}}
 
 
 def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, Any]]:

@@ -12,9 +12,9 @@ from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.memories import Limit, NewMemory, find_memory, stored_memory
 from agent.surfaces.http.metrics import Measured
-from agent.types import writable
 from memory.facts.writer import MAX_CONTENT
 from memory.records import MemoryType, TaskStatus
+from memory.text import storable
 from memory.zones import read_time
 
 router = APIRouter(prefix="/api/users/{user}", tags=["a person"])
@@ -80,7 +80,7 @@ async def search(
     subject: Annotated[list[str], Query(max_length=50)] = [],  # noqa: B006 - never changed
 ) -> list[Json]:
     """Facts and past messages, best first."""
-    hits = await pet.search_memories(writable(query), user=user, limit=limit, subjects=subject)
+    hits = await pet.search_memories(storable(query), user=user, limit=limit, subjects=subject)
     metrics.count_search(len(hits))
     return [hit_json(hit) for hit in hits]
 

@@ -19,7 +19,6 @@ from agent.surfaces.mcp.answers import (
     TaskChange,
     Tasks,
 )
-from agent.types import writable
 from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
 from memory.facts.ttl import read_ttl
@@ -28,10 +27,11 @@ from memory.people.profile import UserContext
 from memory.people.task_wording import bare_id
 from memory.people.tasks import Due
 from memory.records import DEFAULT_IMPORTANCE, Memory, MemoryType, TaskStatus
+from memory.text import storable
 from memory.zones import read_time
 from tools.memories import Limit, Subjects, none_if_blank
 
-Writable = AfterValidator(writable)
+Writable = AfterValidator(storable)
 BlankIsNone = BeforeValidator(none_if_blank)
 Query = Annotated[
     str, Field(min_length=1, max_length=2_000, description="what to look for, in words"), Writable

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from memory.documents.formats import html, markdown, pdf, plain
 from memory.documents.formats.blocks import Block, Parsed, UnreadableDocument
-from memory.index.bm25 import sound
+from memory.text import storable
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx"})
 HTML = frozenset({".html", ".htm", ".xhtml"})
@@ -38,7 +38,7 @@ def parse(name: str, data: bytes) -> Parsed:
     if not parsed.blocks:
         raise UnreadableDocument("it holds no text")
     title = " ".join(_storable(parsed.title).split())
-    return Parsed(title or sound(PurePath(name).stem), tuple(map(_storable_block, parsed.blocks)))
+    return Parsed(title or storable(PurePath(name).stem), tuple(map(_storable_block, parsed.blocks)))
 
 
 def _parse(extension: str, data: bytes) -> Parsed:
@@ -84,7 +84,7 @@ def _unicode_encoding(data: bytes) -> str:
 
 def _storable(text: str) -> str:
     """Without the characters that no database takes; a PDF or an HTML entity may contain them too."""
-    return sound(text).replace("\x00", "")
+    return storable(text)
 
 
 def _storable_block(block: Block) -> Block:

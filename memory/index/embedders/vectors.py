@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from memory.index.bm25 import sound
+from memory.text import storable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def readable(text: str, max_bytes: int) -> str:
     """The text without lone surrogates, cut to `max_bytes` of UTF-8 at a whole character."""
-    encoded = sound(text[:max_bytes]).encode()  # a character has at least one byte
+    encoded = storable(text[:max_bytes]).encode()  # a character has at least one byte
     return encoded[:max_bytes].decode(errors="ignore")
 
 

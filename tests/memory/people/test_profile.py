@@ -28,9 +28,9 @@ from memory.people.profile import (
     entry_for,
     field_named,
     merged,
-    one_line,
 )
 from memory.records import Memory, Task
+from memory.text import one_line
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
