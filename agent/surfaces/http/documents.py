@@ -1,5 +1,4 @@
 """Documents of a person, of a place, and of everybody. They are sent whole: a path in a request would be read
-from memory.text import storable
 from the server's own disk."""
 
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from agent.surfaces.http.authentication import Authenticated, Pet, require_admin
 from agent.surfaces.http.errors import forbidden, not_found
 from agent.surfaces.http.users import Json, User
 from memory.audience import GLOBAL, Audience, Place
+from memory.text import storable
 
 MAX_PLACE = 400
 """Characters of a place's name."""
