@@ -32,7 +32,7 @@ from agent.wiring import (
     utc_now,
 )
 from memory.audience import Place
-from memory.documents import AddedDocument, IngestProgress, IngestResult
+from memory.documents import AddedDocument, DocumentLibrary, IngestProgress, IngestResult
 from memory.erasure.cleanup import Leaving
 from memory.erasure.receipt import Erased
 from memory.index.sync import Progress
@@ -112,6 +112,11 @@ class Companion:
     @property
     def traces(self) -> Traces:
         return self.services.traces
+
+    @property
+    def knowledge(self) -> DocumentLibrary:
+        """For `memory.documents.get_rag_context_for_query`."""
+        return self.components.documents
 
     @property
     def reminders(self) -> Reminders:

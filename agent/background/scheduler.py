@@ -45,7 +45,7 @@ class Schedule:
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
             ("prune", PRUNE_SECONDS, self._prune, "old traces were not deleted"),
             ("remind", REMIND_SECONDS, self._remind, "reminders were not sent"),
-            ("optimise", OPTIMISE_SECONDS, self.index.optimise, "the index was not compacted"),
+            ("optimise", OPTIMISE_SECONDS, self._optimise, "the index was not compacted"),
         ):
             scheduler.add_job(_guarded(act, failure), "interval", seconds=seconds, id=name)
         scheduler.start()
@@ -64,6 +64,9 @@ class Schedule:
 
     async def _remind(self) -> None:
         await self.reminders.run()
+
+    async def _optimise(self) -> None:
+        await self.index.optimise()
 
 
 def _guarded(act: Callable[[], Awaitable[None]], failure: str) -> Callable[[], Awaitable[None]]:

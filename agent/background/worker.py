@@ -29,7 +29,7 @@ from memory.search.recall import Recall
 from memory.spans import unrecorded
 from memory.sql.jobs import Job, JobQueue
 
-log = logging.getLogger("hachi.aftercare")
+log = logging.getLogger("hachi.worker")
 
 GRACE = 5.0
 """Seconds that what is being done may still take when the companion closes."""
@@ -75,7 +75,7 @@ class Worker:
             return
         self._woken.set()
         if self._running is None or self._running.done():
-            self._running = asyncio.create_task(self._run(), name="hachi aftercare")
+            self._running = asyncio.create_task(self._run(), name="hachi worker")
 
     async def settle(self) -> None:
         """Until everything that is due has been done. What failed and waits for another try is left."""
@@ -97,7 +97,7 @@ class Worker:
             piece = await self._queue.take(id)
             return await self._handle(piece) if piece else []
         except MemoryFault as error:
-            log.warning("aftercare waits: %s", error)
+            log.warning("background work waits: %s", error)
             return []
 
     async def stop(self) -> None:
@@ -120,9 +120,9 @@ class Worker:
             try:
                 await self._work_off()
             except MemoryFault as error:
-                log.warning("aftercare waits: %s", error)
+                log.warning("background work waits: %s", error)
             except Exception:
-                log.exception("aftercare broke off; the next turn, or the schedule, takes it up again")
+                log.exception("background work failed; the next turn, or the schedule, starts it again")
 
     async def _work_off(self) -> None:
         at_work: AtWork = {}

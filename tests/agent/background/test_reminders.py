@@ -264,7 +264,7 @@ async def test_a_database_that_fails_is_a_line_in_the_log(
     rows("ALTER TABLE tasks RENAME TO tasks_away")
 
     async with asyncio.timeout(20):
-        while "reminders wait" not in caplog.text:  # noqa: ASYNC110 - a line in a log sets no event
+        while "reminders were not sent" not in caplog.text:  # noqa: ASYNC110 - a line in a log sets no event
             await asyncio.sleep(0.02)
 
 

@@ -68,7 +68,7 @@ async def test_the_index_is_tidied_by_itself_and_its_absence_is_a_line_in_the_lo
     optimise, away = pet.components.index.optimise, IndexUnavailable("the index is away")
 
     async def once_away() -> None:
-        if "not tidied" not in caplog.text:
+        if "not compacted" not in caplog.text:
             raise away
         await optimise()
         tidied.set()
@@ -76,7 +76,7 @@ async def test_the_index_is_tidied_by_itself_and_its_absence_is_a_line_in_the_lo
     monkeypatch.setattr(pet.components.index, "optimise", once_away)
     await asyncio.wait_for(tidied.wait(), 20)
 
-    assert "the index is not tidied: the index is away" in caplog.text
+    assert "the index was not compacted and will be tried again: the index is away" in caplog.text
     assert [hit.content for hit in await pet.search_memories("tea", user="ana")] == ["Ana likes tea"]
 
 
@@ -93,8 +93,10 @@ async def test_the_jobs_outlive_a_database_that_fails(
     rows("ALTER TABLE memories RENAME TO memories_away")
     rows("ALTER TABLE work RENAME TO work_away")
     clock.advance(hours=1)
-    await _until(lambda: "the purge waits" in caplog.text)
-    await _until(lambda: "the queue waits" in caplog.text or "aftercare waits" in caplog.text)
+    await _until(lambda: "the purge failed" in caplog.text)
+    await _until(
+        lambda: "the queue could not be checked" in caplog.text or "background work waits" in caplog.text
+    )
 
     rows("ALTER TABLE work_away RENAME TO work")
     rows("ALTER TABLE memories_away RENAME TO memories")
@@ -109,7 +111,12 @@ async def test_settings_that_do_not_fit_are_a_line_in_the_log(
     monkeypatch.setattr(schedule, "QUEUE_SECONDS", 0.05)
     await open_pet(openai_base_url="http://127.0.0.1:9/v1", upkeep=True)
 
-    await _until(lambda: "the queue waits: OPENAI_BASE_URL is set, so HACHI_MODEL" in caplog.text)
+    await _until(
+        lambda: (
+            "the queue could not be checked and will be tried again: OPENAI_BASE_URL is set, so HACHI_MODEL"
+            in caplog.text
+        )
+    )
 
 
 async def test_the_jobs_end_with_the_companion(

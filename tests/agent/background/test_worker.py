@@ -45,13 +45,13 @@ async def _known(pet: Companion) -> list[str]:
 
 
 async def test_waking_does_what_is_due_in_the_background(pet: Companion) -> None:
-    aftercare = (await pet.runtime()).worker
+    worker = (await pet.runtime()).worker
     await _accept(pet, "Ana skis", "Ana has 2 cats")
 
-    aftercare.wake()
-    aftercare.wake()
+    worker.wake()
+    worker.wake()
     await asyncio.sleep(0)
-    await aftercare.settle()
+    await worker.settle()
 
     assert await _known(pet) == ["Ana has 2 cats", "Ana skis"]
     assert await pet.components.queue.counts() == (0, 0)
@@ -85,23 +85,23 @@ async def test_settling_notes_which_memories_were_used(pet: Companion, clock: An
 
 
 async def test_one_piece_is_done_at_once_and_tells_what_it_decided(pet: Companion) -> None:
-    aftercare = (await pet.runtime()).worker
+    worker = (await pet.runtime()).worker
     first, second = await _accept(pet, "Ana skis", "Ana has 2 cats")
 
-    [decision] = await aftercare.do(second)
+    [decision] = await worker.do(second)
 
     assert (decision.content, decision.action) == ("Ana has 2 cats", "add")
     assert await _known(pet) == ["Ana has 2 cats"]
-    assert await aftercare.do(second) == [], "it is done"
-    assert (await aftercare.do(first))[0].content == "Ana skis"
+    assert await worker.do(second) == [], "it is done"
+    assert (await worker.do(first))[0].content == "Ana skis"
 
 
 async def test_work_that_somebody_else_has_taken_is_left_to_them(pet: Companion, clock: Any) -> None:
-    aftercare = (await pet.runtime()).worker
+    worker = (await pet.runtime()).worker
     [id] = await _accept(pet, "Ana skis")
     assert await pet.components.queue.claim(clock(), id) is not None
 
-    aftercare.wake()
+    worker.wake()
     await pet.settle()
     assert await _known(pet) == []
 
@@ -177,14 +177,14 @@ async def test_what_was_deleted_while_the_index_was_away_leaves_it_later(
 async def test_a_database_that_is_away_is_waited_for(
     pet: Companion, rows: Rows, caplog: pytest.LogCaptureFixture
 ) -> None:
-    aftercare = (await pet.runtime()).worker
+    worker = (await pet.runtime()).worker
     [id] = await _accept(pet, "Ana skis")
     rows("ALTER TABLE work RENAME TO work_away")
 
     await pet.settle()
-    assert await aftercare.do(id) == [], "the reply it belongs to does not fail for it"
+    assert await worker.do(id) == [], "the reply it belongs to does not fail for it"
 
-    assert caplog.text.count("aftercare waits") == 2
+    assert caplog.text.count("background work waits") == 2
     rows("ALTER TABLE work_away RENAME TO work")
     await pet.settle()
     assert await _known(pet) == ["Ana skis"]
@@ -193,7 +193,7 @@ async def test_a_database_that_is_away_is_waited_for(
 async def test_stopping_finishes_what_is_begun_and_leaves_the_rest(
     pet: Companion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    aftercare = (await pet.runtime()).worker
+    worker = (await pet.runtime()).worker
     await _accept(pet, "Ana skis", "Ana has 2 cats", "Ana lives in Oslo")
     begun, go_on = asyncio.Event(), asyncio.Event()
     embed = pet.components.embedder.embed
@@ -204,9 +204,9 @@ async def test_stopping_finishes_what_is_begun_and_leaves_the_rest(
         return await embed(texts)
 
     monkeypatch.setattr(pet.components.embedder, "embed", slow)
-    aftercare.wake()
+    worker.wake()
     await begun.wait()
-    stopping = asyncio.create_task(aftercare.stop())
+    stopping = asyncio.create_task(worker.stop())
     await asyncio.sleep(0.05)
     assert not stopping.done()
 
@@ -214,8 +214,8 @@ async def test_stopping_finishes_what_is_begun_and_leaves_the_rest(
     await stopping
 
     assert await _known(pet) == ["Ana skis"]
-    aftercare.wake()
-    await aftercare.settle()
+    worker.wake()
+    await worker.settle()
     assert await pet.components.queue.counts() == (2, 0), "it has stopped for good"
 
 
@@ -228,10 +228,12 @@ async def test_what_an_earlier_process_left_is_taken_up_at_the_start(
 ) -> None:
     before = await open_pet(given=ScriptedModel())
     [id] = await _accept(before, "Ana skis")
-    assert await before.queue.claim(clock(), id) is not None, "taken, and then the process was killed"
+    assert await before.components.queue.claim(clock(), id) is not None, (
+        "taken, and then the process was killed"
+    )
 
     # The embedded index tells whether the process that took it is still there.
-    await before.index.close()
+    await before.components.index.close()
     after = await open_pet(given=ScriptedModel())
     await after.settle()
 
@@ -242,7 +244,7 @@ async def test_what_a_living_process_has_taken_is_not_taken_from_it(open_pet: Op
     holder = await open_pet(given=ScriptedModel())
     await holder.catch_up()
     [id] = await _accept(holder, "Ana skis")
-    assert await holder.queue.claim(clock(), id) is not None
+    assert await holder.components.queue.claim(clock(), id) is not None
 
     other = await open_pet(given=ScriptedModel())
     await other.settle()
