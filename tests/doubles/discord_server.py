@@ -1,13 +1,13 @@
-"""Discord on 127.0.0.1, as far as a bot needs it, for a real discord.py: its API, its gateway, its limits.
+"""Discord on 127.0.0.1 for a real discord.py: the API, the gateway and the limits that a bot meets.
 
     async with DiscordServer.running() as discord:
         ...                                   # with DiscordServer's addresses set in discord.py
         await discord.say("hello", by=ANA, channel=DM)
         assert discord.shown(DM) == ["Hello, Ana."]
 
-What it refuses is what Discord refuses: empty and over-long messages (2,000 UTF-16 code units), unknown
-messages, buttons with long or equal ids, answers to interactions after their time (3 s) or without one. A
-nonce that it has seen gives back the first message.
+It refuses what Discord refuses: empty and over-long messages (2,000 UTF-16 code units), unknown messages,
+buttons with long or equal ids, answers to interactions that come late (after 3 s) or twice. A nonce that it
+knows returns the first message. The fixed fields of its objects are in discord.json.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -38,16 +39,16 @@ LIMIT = 2_000
 INTERACTION_SECONDS = 3.0
 
 EPHEMERAL = 64
-PRIVATE, TEXT, THREAD = 1, 0, 11
 EVERYBODY_MAY = 0x400 | 0x800
 MANAGES = EVERYBODY_MAY | 0x10
 
 Json = dict[str, Any]
+TEMPLATES: dict[str, Json] = json.loads(Path(__file__).with_name("discord.json").read_text("utf-8"))
 
 
 @dataclass
 class Posted:
-    """A message of the bot's, with all that it has said."""
+    """A message of the bot, with all its texts so far."""
 
     id: int
     channel: int
@@ -55,7 +56,6 @@ class Posted:
     texts: list[str]
     deleted: bool = False
     ephemeral: bool = False
-    edited: list[float] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -63,7 +63,7 @@ class Posted:
 
     @property
     def pings(self) -> set[str]:
-        """Whom it wakes: ids of people, `everyone`, and `replied` for whom it replies to."""
+        """Who is notified: ids of people, `everyone`, and `replied` for the author it replies to."""
         allowed = self.body.get("allowed_mentions")
         parse = {"everyone", "users", "roles"} if allowed is None else set(allowed.get("parse", ()))
         listed = {str(id) for id in (allowed or {}).get("users", ())}
@@ -92,22 +92,19 @@ class Interaction:
     began: float
     on: Posted | None = None
     answered: str = ""
-    """The kind of the first answer: `thinking`, `updating`, `message`, `modal`."""
+    """`thinking`, `updating`, `message` or `modal`."""
     ephemeral: bool = False
     original: Posted | None = None
     modal: Json | None = None
-    """What it was answered with, if it was a modal."""
     follow_ups: list[Posted] = field(default_factory=list)
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def answer(self) -> Posted:
         """What the person sees last."""
-        return self.follow_ups[-1] if self.follow_ups else self._original()
-
-    def _original(self) -> Posted:
-        assert self.original is not None, "nothing was answered"
-        return self.original
+        shown = self.follow_ups[-1] if self.follow_ups else self.original
+        assert shown is not None, "nothing was answered"
+        return shown
 
 
 class DiscordServer:
@@ -121,23 +118,23 @@ class DiscordServer:
         self.identified: list[Json] = []
         self.resumed: list[Json] = []
         self.faults: list[Callable[[str, str], web.Response | None]] = []
-        """Each may answer a request (method, path) in place of the server."""
+        """Each may answer a request (method, path) instead of the server."""
         self.close_with: int | None = None
-        """The code that the gateway closes with when somebody identifies."""
+        """The gateway closes with this code after the client identified."""
         self.closed_dms: set[int] = set()
         self.threads: dict[int, int] = {}
-        """Threads and the channels they lie in."""
+        """Thread → its channel."""
         self.files: dict[str, bytes] = {}
         self.forget_guild = False
-        """Servers are not told of, though things are said in them."""
+        """READY names no servers, though messages come from them."""
         self.connected = asyncio.Event()
         self.refused: list[tuple[int, Json]] = []
         self.lost_answers = 0
-        """So many messages are posted, but the bot is told that it went wrong."""
+        """So many posted messages are answered with 502."""
         self.lost_connections = 0
-        """So many messages are posted, and then the connection breaks."""
+        """After so many posted messages the connection breaks."""
         self.late = False
-        """Every interaction is answered too late."""
+        """Every answer to an interaction comes too late."""
         self._nonces: dict[tuple[int, str], int] = {}
         self._ids = count(SNOWFLAKE + 1_000_000)
         self._sequence = count(1)
@@ -162,10 +159,8 @@ class DiscordServer:
             await server.drop()
             await runner.cleanup()
 
-    # What people do.
-
     async def say(self, text: str, *, by: int = ANA, channel: int = DM, **other: Any) -> int:
-        """A person writes; the id of their message. `other` are fields of the message."""
+        """A person writes. Returns the id of the message; `other` are its fields."""
         message = self.written(text, by=by, channel=channel, **other)
         await self.send("MESSAGE_CREATE", message)
         return int(message["id"])
@@ -203,7 +198,7 @@ class DiscordServer:
         context: int | None = None,
         **options: str,
     ) -> Interaction:
-        """A person uses a command. The answer is there once `done` is set."""
+        """A person uses a command; `done` is set when it is answered."""
         given = [{"name": key, "type": 3, "value": value} for key, value in options.items()]
         known = next(command for command in self.commands if command["name"] == name)
         data = {"id": str(next(self._ids)), "name": name, "type": 1, "options": given}
@@ -216,7 +211,7 @@ class DiscordServer:
         return await self._interact(3, data, by, on.channel, EVERYBODY_MAY, on)
 
     async def fill_in(self, pressed: Interaction, text: str) -> Interaction:
-        """A person fills in the modal that a button brought up, and sends it."""
+        """A person submits the modal that a button opened."""
         await self.until(lambda: pressed.modal)
         assert pressed.modal is not None
         label = pressed.modal["components"][0]
@@ -239,34 +234,25 @@ class DiscordServer:
         made = Interaction(id, token, by, channel, time.monotonic(), on)
         self.interactions[token] = made
         private = channel in (DM, OTHER_DM, GROUP)
-        payload: Json = {
+        payload = TEMPLATES["interaction"] | {
             "id": str(id),
             "application_id": str(APPLICATION),
             "type": type,
             "data": data,
             "token": token,
-            "version": 1,
             "channel": self._channel(channel) | {"permissions": str(may)},
             "channel_id": str(channel),
-            "attachment_size_limit": 10_000_000,
-            "entitlements": [],
-            "authorizing_integration_owners": {},
-            "context": context if context is not None else 1 if private else 0,
-            "locale": "en-US",
+            "context": context if context is not None else int(private),
         }
         if private:
             payload["user"] = _user(by)
         else:
-            payload |= {
-                "guild_id": str(GUILD),
-                "member": _member(by) | {"permissions": str(may), "user": _user(by)},
-            }
-            payload["guild"] = {"id": str(GUILD), "locale": "en-US", "features": []}
+            member = _member(by) | {"permissions": str(may), "user": _user(by)}
+            guild = {"id": str(GUILD), "locale": "en-US", "features": []}
+            payload |= {"guild_id": str(GUILD), "guild": guild, "member": member}
         if on is not None:
-            payload["message"] = self._message(on.id, on.channel, BOT, on.text) | {
-                "components": on.body.get("components") or [],
-                "flags": EPHEMERAL if on.ephemeral else 0,
-            }
+            shown = {"components": on.body.get("components") or [], "flags": EPHEMERAL * on.ephemeral}
+            payload["message"] = self._message(on.id, on.channel, BOT, on.text) | shown
         await self.send("INTERACTION_CREATE", payload)
         return made
 
@@ -274,8 +260,6 @@ class DiscordServer:
         async with asyncio.timeout(10):
             await interaction.done.wait()
         return interaction.answer
-
-    # What people see.
 
     def posted(self, channel: int) -> list[Posted]:
         return [
@@ -286,25 +270,19 @@ class DiscordServer:
         return [message.text for message in self.posted(channel)]
 
     async def until(self, holds: Callable[[], Any]) -> None:
-        """Until it holds; looked at after each request."""
+        """Wait until it holds; checked after each request."""
         async with asyncio.timeout(20), self._news:
             await self._news.wait_for(lambda: bool(holds()))
 
-    # The gateway.
-
     async def send(self, event: str, data: Json) -> None:
-        """An event; kept for whoever resumes."""
+        """Send an event, and keep it for a client that resumes."""
         frame = {"op": 0, "t": event, "s": next(self._sequence), "d": data}
         self._sent.append(frame)
         if self._socket is not None and not self._socket.closed:
             await self._socket.send_str(json.dumps(frame))
 
-    async def send_again(self, data: Json) -> None:
-        """A message that was delivered already."""
-        await self.send("MESSAGE_CREATE", data)
-
     async def drop(self) -> None:
-        """The connection breaks. It can be resumed."""
+        """Break the connection. The session can be resumed."""
         self.connected.clear()
         if self._socket is not None and not self._socket.closed:
             await self._socket.close(code=4000)
@@ -316,7 +294,7 @@ class DiscordServer:
         await self._socket.send_str(json.dumps({"op": 7, "d": None}))
 
     async def invalidate(self) -> None:
-        """The session is over: whoever wants one begins anew, and hears nothing of what was missed."""
+        """End the session: the client identifies again, and missed events are lost."""
         assert self._socket is not None
         self.connected.clear()
         await self._socket.send_str(json.dumps({"op": 9, "d": False}))
@@ -369,8 +347,6 @@ class DiscordServer:
         self._socket = socket
         self.connected.set()
 
-    # The API.
-
     def _routes(self) -> list[web.RouteDef]:
         api = "/api/v10"
         return [
@@ -420,17 +396,7 @@ class DiscordServer:
         return _json(_user(BOT))
 
     async def _application(self, _: web.Request) -> web.Response:
-        team: Json = {
-            "id": str(APPLICATION),
-            "name": "Hachi",
-            "icon": None,
-            "description": "",
-            "bot_public": True,
-            "bot_require_code_grant": False,
-            "owner": _user(ANA),
-            "verify_key": "",
-            "flags": 0,
-        }
+        team = TEMPLATES["application"] | {"id": str(APPLICATION), "owner": _user(ANA)}
         return _json(team)
 
     async def _sync(self, request: web.Request) -> web.Response:
@@ -574,7 +540,6 @@ class DiscordServer:
         self._check_parts(body)
         if body.get("content") is not None:
             posted.texts.append(body["content"])
-            posted.edited.append(time.monotonic())
         posted.body = posted.body | {key: value for key, value in body.items() if key != "content"}
 
     def _as_json(self, posted: Posted) -> web.Response:
@@ -584,73 +549,31 @@ class DiscordServer:
         )
 
     def _message(self, id: int, channel: int, by: int, text: str) -> Json:
-        message: Json = {
-            "id": str(id),
-            "channel_id": str(channel),
-            "author": _user(by),
-            "content": text,
-            "timestamp": "2026-11-21T09:30:00+00:00",
-            "edited_timestamp": None,
-            "tts": False,
-            "mention_everyone": False,
-            "mentions": [],
-            "mention_roles": [],
-            "attachments": [],
-            "embeds": [],
-            "pinned": False,
-            "type": 0,
-        }
+        message = {"id": str(id), "channel_id": str(channel), "author": _user(by), "content": text}
+        message |= TEMPLATES["message"]
         if channel not in (DM, OTHER_DM, GROUP):
             message |= {"guild_id": str(GUILD), "member": _member(by)}
         return message
 
     def _channel(self, id: int) -> Json:
         if id in (DM, OTHER_DM):
-            return {"id": str(id), "type": PRIVATE, "recipients": [_user(ANA if id == DM else BEN)]}
+            return {"id": str(id), "type": 1, "recipients": [_user(ANA if id == DM else BEN)]}
         if id == GROUP:
             return {"id": str(id), "type": 3, "recipients": [_user(ANA), _user(BEN)], "name": "a group"}
+        here = {"id": str(id), "guild_id": str(GUILD)}
         if id in self.threads:
-            return {
-                "id": str(id),
-                "type": THREAD,
-                "guild_id": str(GUILD),
-                "parent_id": str(self.threads[id]),
-                "owner_id": str(ANA),
-                "name": "a thread",
-                "message_count": 1,
-                "member_count": 1,
-                "thread_metadata": {
-                    "archived": False,
-                    "auto_archive_duration": 60,
-                    "archive_timestamp": "2026-11-21T09:30:00+00:00",
-                    "locked": False,
-                },
-            }
-        return {
-            "id": str(id),
-            "type": TEXT,
-            "guild_id": str(GUILD),
-            "name": "general" if id == GENERAL else "random",
-            "position": 0,
-            "permission_overwrites": [],
-        }
+            return TEMPLATES["thread"] | here | {"parent_id": str(self.threads[id]), "owner_id": str(ANA)}
+        return TEMPLATES["text_channel"] | here | {"name": "general" if id == GENERAL else "random"}
 
     def _guild(self) -> Json:
-        everyone = _role(GUILD, "@everyone")
         own = _role(ROLE, "Hachi") | {"managed": True, "tags": {"bot_id": str(BOT)}}
-        return {
+        return TEMPLATES["guild"] | {
             "id": str(GUILD),
-            "name": "A server",
             "owner_id": str(ANA),
-            "roles": [everyone, own],
-            "emojis": [],
-            "features": [],
-            "member_count": 3,
+            "roles": [_role(GUILD, "@everyone"), own],
             "members": [_member(BOT) | {"user": _user(BOT), "roles": [str(ROLE)]}],
             "channels": [self._channel(GENERAL), self._channel(RANDOM)],
             "threads": [self._channel(id) for id in self.threads],
-            "presences": [],
-            "voice_states": [],
         }
 
 
@@ -667,53 +590,27 @@ def refusal(status: int, code: int, message: str) -> web.Response:
 
 
 def too_many(seconds: float) -> web.Response:
-    """Rate limited, as by Discord itself and not by what stands before it."""
+    """Rate limited by Discord itself: discord.py waits only if there is a `Via` header."""
     headers = {"Via": "1.1 google", "Retry-After": str(seconds), "X-RateLimit-Remaining": "0"}
     body = {"message": "You are being rate limited.", "retry_after": seconds, "global": False}
     return _json(body, 429, headers)
 
 
 def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    """Discord names no charset, and discord.py looks for exactly this type."""
+    """discord.py wants exactly this type, without a charset."""
     whole = {"Content-Type": "application/json", **(headers or {})}
     return web.Response(body=json.dumps(value).encode(), status=status, headers=whole)
 
 
 def _user(id: int) -> Json:
     name = NAMES.get(id, f"user{id}")
-    return {
-        "id": str(id),
-        "username": name.lower(),
-        "global_name": name,
-        "discriminator": "0",
-        "avatar": None,
-        "bot": id in (BOT, ANOTHER_BOT),
-    }
+    about = {"id": str(id), "username": name.lower(), "global_name": name, "bot": id in (BOT, ANOTHER_BOT)}
+    return TEMPLATES["user"] | about
 
 
 def _member(id: int) -> Json:
-    return {
-        "nick": None,
-        "roles": [],
-        "joined_at": "2026-01-01T00:00:00+00:00",
-        "premium_since": None,
-        "deaf": False,
-        "mute": False,
-        "flags": 0,
-        "avatar": None,
-    }
+    return dict(TEMPLATES["member"])
 
 
 def _role(id: int, name: str) -> Json:
-    return {
-        "id": str(id),
-        "name": name,
-        "color": 0,
-        "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
-        "hoist": False,
-        "position": 0,
-        "permissions": str(EVERYBODY_MAY),
-        "managed": False,
-        "mentionable": False,
-        "flags": 0,
-    }
+    return TEMPLATES["role"] | {"id": str(id), "name": name}

@@ -1,7 +1,7 @@
-"""Slack on 127.0.0.1: its Web API, Socket Mode, and events and commands by HTTP.
+"""Slack on 127.0.0.1 for a real slack-bolt: the Web API, Socket Mode, and signed requests by HTTP.
 
-It keeps what was posted as the channel would show it, and refuses what Slack refuses: a wrong token, texts
-and blocks that are too long, streams outside a thread, a message that is not there.
+It keeps messages as the channel would show them, and refuses what Slack refuses: wrong tokens, texts and
+blocks that are too long, streams outside a thread, unknown messages.
 
     async with SlackServer.running() as slack:
         ...                                          # an app whose client's base_url is slack.api
@@ -30,25 +30,25 @@ LONGEST_TEXT, LONGEST_MARKDOWN, LONGEST_SECTION, MOST_BLOCKS, MOST_IN_VIEW = 40_
 
 
 class Refused(Exception):
-    """What Slack answers with `"ok": false`."""
+    """Answered with `"ok": false`."""
 
 
 @dataclass
 class Posted:
-    """A message of the bot's, as it stands now."""
+    """A message of the bot."""
 
     channel: str
     ts: str
     text: str
     thread: str | None = None
     only_for: str | None = None
-    """Of an ephemeral one: who sees it."""
+    """Who sees an ephemeral message."""
     blocks: list[dict[str, Any]] = field(default_factory=list)
     versions: list[str] = field(default_factory=list)
-    """What it said at each time that it was changed, the first included."""
+    """Its texts so far."""
     streaming: bool = False
     streamed: bool = False
-    """Whether it was written as a stream."""
+    """Whether it began as a stream."""
 
     def become(self, text: str, blocks: list[dict[str, Any]] | None = None) -> None:
         self.text = text
@@ -73,54 +73,50 @@ def buttons_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def texts_of(blocks: list[dict[str, Any]]) -> list[str]:
-    found = []
-    for block in blocks:
-        for part in [block.get("text"), *(block.get("elements") or ())]:
-            if isinstance(part, dict) and isinstance(part.get("text"), str):
-                found.append(part["text"])
-    return found
+    parts = [part for block in blocks for part in (block.get("text"), *(block.get("elements") or ()))]
+    return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
 
 
 class SlackServer:
     def __init__(self) -> None:
         self.url = ""
         self.calls: list[tuple[str, dict[str, Any]]] = []
-        """(method, arguments) of every call that was let in, in order."""
+        """(method, arguments) of the authorised calls."""
         self.messages: list[Posted] = []
-        """All that the bot posted and that is still there, in order."""
+        """Those that are still there."""
         self.homes: dict[str, dict[str, Any]] = {}
-        """Person → the App Home last published for them."""
+        """Person → App Home."""
         self.modals: dict[str, dict[str, Any]] = {}
-        """Person → the modal last shown to them."""
+        """Person → the modal opened last."""
         self.triggers: dict[str, str] = {}
-        """Trigger → who did what it was given out for; each opens one modal."""
+        """Trigger → person. Each opens one modal."""
         self.statuses: list[tuple[str, str, str]] = []
-        """(channel, thread, status), in order."""
+        """(channel, thread, status)."""
         self.responses: list[dict[str, Any]] = []
-        """What was sent to a response_url, in order."""
+        """Sent to a response_url."""
         self.names: dict[str, str] = {}
-        """Person → their display name; who is not in here is unknown."""
+        """Person → display name. Others are unknown."""
         self.files: dict[str, tuple[str, bytes]] = {}
-        """Path → content type and content of what people attached."""
+        """Path → content type and content."""
         self.acknowledged: list[str] = []
-        """Envelopes of Socket Mode that were answered, in order."""
+        """Envelopes of Socket Mode."""
         self.said_back: dict[str, Any] = {}
-        """Envelope → what its acknowledgement said."""
+        """Envelope → the payload of its acknowledgement."""
         self.connections = 0
-        """How often Socket Mode was connected to."""
+        """Of Socket Mode, so far."""
         self.deaf: set[str] = set()
-        """Methods that this workspace does not know."""
+        """Methods that the workspace does not know."""
         self.unanswered: dict[str, int] = {}
-        """Method → how many calls yet are answered with 500."""
+        """Method → how many further calls are answered with 500."""
         self.closed: set[str] = set()
-        """Channels that the bot may not write to."""
+        """Channels where the bot may not write."""
         self.refused: dict[str, str] = {}
-        """Method → what its calls are refused with."""
+        """Method → error."""
         self.admins: set[str] = set()
         self.creators: dict[str, str] = {}
-        """Channel → who made it."""
+        """Channel → who created it."""
         self.changed = asyncio.Event()
-        self._limits: dict[str, list[int]] = {}
+        self._limits: dict[str, int] = {}
         self._numbers = count(1)
         self._sockets: list[web.WebSocketResponse] = []
 
@@ -146,14 +142,12 @@ class SlackServer:
                     await socket.close()
             await runner.cleanup()
 
-    # What tests look at.
-
     @property
     def api(self) -> str:
         return f"{self.url}/api/"
 
     def in_channel(self, channel: str, *, thread: str | None = None) -> list[Posted]:
-        """What everybody sees there, in order; of one thread, if one is named."""
+        """What everybody sees in the channel or thread."""
         return [
             message
             for message in self.messages
@@ -167,18 +161,16 @@ class SlackServer:
         return [arguments for name, arguments in self.calls if name == method]
 
     async def until(self, true: Callable[[], Any], seconds: float = 10.0) -> None:
-        """Wait for something to come true; fails after `seconds`."""
+        """Wait until it holds; fails after `seconds`."""
         async with asyncio.timeout(seconds):
             while not true():
                 self.changed.clear()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.changed.wait(), 0.05)
 
-    # What tests make happen.
-
-    def limit(self, method: str, times: int = 1, retry_after: int = 0) -> None:
-        """The next `times` calls of it are too many."""
-        self._limits[method] = [times, retry_after]
+    def limit(self, method: str, times: int = 1) -> None:
+        """Rate-limit the next `times` calls."""
+        self._limits[method] = times
 
     def next_ts(self) -> str:
         return f"1700000000.{next(self._numbers):06d}"
@@ -186,7 +178,7 @@ class SlackServer:
     def says(
         self, user: str, text: str, /, *, channel: str, ts: str | None = None, **other: Any
     ) -> dict[str, Any]:
-        """A message event, whole: in private where the channel begins with D."""
+        """A message event. Channels that begin with D are direct messages."""
         kind = {"D": "im", "G": "mpim"}.get(channel[0], "channel")
         event = {
             "type": "message",
@@ -200,7 +192,7 @@ class SlackServer:
         return self.event(event)
 
     def mentions(self, user: str, text: str, /, *, channel: str, **other: Any) -> list[dict[str, Any]]:
-        """Both events that Slack sends for one message that names the bot."""
+        """The two events of a message that mentions the bot."""
         message = self.says(user, f"<@{BOT}> {text}", channel=channel, **other)
         named = {key: value for key, value in message["event"].items() if key != "channel_type"}
         return [self.event(named | {"type": "app_mention"}), message]
@@ -236,7 +228,7 @@ class SlackServer:
     def pressed(
         self, button: dict[str, Any], *, user: str, channel: str = "D1", home: bool = False
     ) -> dict[str, Any]:
-        """A button that somebody pressed, in a message or in the App Home."""
+        """A button pressed in a message or in the App Home."""
         trigger = f"trigger.{next(self._numbers)}"
         self.triggers[trigger] = user
         where: dict[str, Any] = {
@@ -261,7 +253,7 @@ class SlackServer:
         }
 
     def filled_in(self, words: str, *, user: str) -> dict[str, Any]:
-        """The modal that a person was shown, sent with these words in its one field."""
+        """The person's modal, submitted with this text."""
         modal = self.modals[user]
         [block] = modal["blocks"]
         entry = {"type": "plain_text_input", "value": words or None}
@@ -278,7 +270,7 @@ class SlackServer:
         }
 
     def attach(self, name: str, content: bytes, type: str = "text/plain", **other: Any) -> dict[str, Any]:
-        """A file, as a message shows it."""
+        """A file of a message."""
         self.files[name] = (type, content)
         return {
             "id": f"F{next(self._numbers)}",
@@ -290,13 +282,13 @@ class SlackServer:
         }
 
     async def deliver(self, *payloads: dict[str, Any], **envelope: Any) -> None:
-        """Through Socket Mode; returns once each was acknowledged."""
+        """By Socket Mode. Returns when each is acknowledged."""
         for payload in payloads:
             id = await self.send(payload, **envelope)
             await self.until(lambda id=id: id in self.acknowledged)  # type: ignore[misc]
 
     async def send(self, payload: dict[str, Any], **envelope: Any) -> str:
-        """Through Socket Mode, without waiting; the id of the envelope."""
+        """By Socket Mode. Returns the id of the envelope at once."""
         await self.until(lambda: self._sockets)
         kinds = {"event_callback": "events_api", None: "slash_commands"}
         id = f"envelope-{next(self._numbers)}"
@@ -306,7 +298,7 @@ class SlackServer:
         return id
 
     async def hang_up(self, *, politely: bool) -> None:
-        """End the connection: with notice that another one is wanted, or just so."""
+        """End the connection, with or without notice."""
         socket = self._sockets.pop()
         if politely:
             await socket.send_json({"type": "disconnect", "reason": "refresh_requested"})
@@ -318,7 +310,7 @@ class SlackServer:
     async def post(
         self, url: str, payload: dict[str, Any], *, secret: str = SECRET, age: int = 0, **headers: str
     ) -> int:
-        """By HTTP and signed, to where the app listens; the status it answers with."""
+        """By HTTP, signed. Returns the status of the answer."""
         if payload.get("type") == "event_callback" or "challenge" in payload:
             body, kind = json.dumps(payload), "application/json"
         elif "command" in payload:
@@ -339,8 +331,6 @@ class SlackServer:
             await answer.read()
             return answer.status
 
-    # Slack itself.
-
     async def _api(self, request: web.Request) -> web.Response:
         method = request.match_info["method"]
         arguments: dict[str, Any] = dict(request.query)
@@ -351,11 +341,10 @@ class SlackServer:
         wanted = APP_TOKEN if method == "apps.connections.open" else BOT_TOKEN
         if request.headers.get("Authorization") != f"Bearer {wanted}":
             return web.json_response({"ok": False, "error": "invalid_auth"})
-        limit = self._limits.get(method)
-        if limit and limit[0]:
-            limit[0] -= 1
-            headers = {"Retry-After": str(limit[1])}
-            return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
+        if self._limits.get(method, 0):
+            self._limits[method] -= 1
+            limited = {"ok": False, "error": "ratelimited"}
+            return web.json_response(limited, status=429, headers={"Retry-After": "0"})
         if self.unanswered.get(method, 0):
             self.unanswered[method] -= 1
             return web.Response(status=500, text="oops")
@@ -405,11 +394,9 @@ class SlackServer:
         return web.Response(text="ok")
 
     def _find(self, arguments: dict[str, Any]) -> Posted:
+        wanted = (arguments["channel"], arguments["ts"])
         for message in self.messages:
-            if (message.channel, message.ts) == (
-                arguments["channel"],
-                arguments["ts"],
-            ) and not message.only_for:
+            if (message.channel, message.ts) == wanted and not message.only_for:
                 return message
         raise Refused("message_not_found")
 
@@ -474,7 +461,7 @@ class SlackServer:
         return answer
 
     def expire_streams(self) -> None:
-        """As Slack does with those that nobody writes to."""
+        """Slack ends idle streams."""
         for message in self.messages:
             message.streaming = False
 
@@ -523,14 +510,8 @@ class SlackServer:
         return {"url": f"{self.url.replace('http', 'ws')}/socket"}
 
     def who_am_i(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "team_id": TEAM,
-            "user_id": BOT,
-            "user": "hachi",
-            "bot_id": BOT_ID,
-            "url": "https://acme.test/",
-            "team": "Acme",
-        }
+        about = {"bot_id": BOT_ID, "url": "https://acme.test/", "team": "Acme"}
+        return about | {"team_id": TEAM, "user_id": BOT, "user": "hachi"}
 
 
 METHODS: dict[str, Callable[[SlackServer, dict[str, Any]], dict[str, Any] | None]] = {
@@ -558,7 +539,7 @@ def _text(arguments: dict[str, Any]) -> str:
 
 
 def _fits(arguments: dict[str, Any], most: int = MOST_BLOCKS) -> None:
-    """Raises Refused, as Slack would."""
+    """Raises Refused if a limit is exceeded."""
     if len(arguments.get("text") or "") > LONGEST_TEXT:
         raise Refused("msg_too_long")
     if "markdown_text" in arguments:

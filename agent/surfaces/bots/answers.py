@@ -5,10 +5,6 @@ from typing import Literal
 
 from memory.audience import PRIVATE, Place
 
-UNDO, DELETE, MORE, DONE, ERASE, KEEP = "undo", "delete", "more", "done", "erase", "keep"
-EDIT, MAKE_PRIVATE = "edit", "private"
-"""Actions of buttons. `EDIT` needs the new text first: the platform asks for it and calls `Commands.edit`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Asker:
@@ -24,6 +20,8 @@ class Button:
 
     label: str
     action: str
+    """undo, delete, edit, private, done, more, erase or keep. For `edit` the platform asks for the new text
+    and calls `Commands.edit`."""
     value: str = ""
     """At most 60 characters."""
     style: Literal["plain", "danger"] = "plain"

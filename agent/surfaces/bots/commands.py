@@ -4,20 +4,10 @@ An answer is shown only to the person who asked, and has only what may be read i
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agent.surfaces.bots.answers import (
-    ERASE,
-    KEEP,
-    MORE,
-    Answer,
-    Asker,
-    Button,
-    Item,
-    ReceiptUpdate,
-)
+from agent.surfaces.bots.answers import Answer, Asker, Button, Item, ReceiptUpdate
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.items import (
     Receipt,
@@ -51,15 +41,13 @@ _LISTENING: dict[Listening, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     name: str
     description: str
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     name: str
     description: str
     argument: Argument | None = None
@@ -146,7 +134,7 @@ class Commands:
             "This is what I remember" + (" of that:" if query else ":"),
             tuple(memory_item(memory, asker.user, now, zone) for memory in found),
             note="" if asker.place.private else "What you told me in private I show in our direct messages.",
-            buttons=(Button("More", MORE, str(skip + PAGE)),) if more else (),
+            buttons=(Button("More", "more", str(skip + PAGE)),) if more else (),
         )
 
     async def _remember(self, asker: Asker, content: str) -> Answer:
@@ -173,7 +161,7 @@ class Commands:
         return Answer(
             "This takes away everything I keep of you, everywhere: memories, messages, summaries, tasks and "
             "what I know of you. It cannot be undone.",
-            buttons=(Button("Forget me", ERASE, style="danger"), Button("Keep it", KEEP)),
+            buttons=(Button("Forget me", "erase", style="danger"), Button("Keep it", "keep")),
         )
 
     async def _privacy(self, asker: Asker, _: str) -> Answer:

@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 from typing import Any, Literal
 
 from agent.settings import Settings
-from agent.surfaces.bots.answers import DELETE, DONE, EDIT, MAKE_PRIVATE, Answer, Button, Item
+from agent.surfaces.bots.answers import Answer, Button, Item
 from agent.tracing.render.overview import overview, warnings
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
@@ -75,15 +75,15 @@ def expiry(expires_at: datetime | None, now: datetime, zone: tzinfo | None) -> s
 def memory_item(memory: Memory, user: str, now: datetime, zone: tzinfo) -> Item:
     """With a button to forget it if the user is one of those who said it."""
     own = user_key(user) in tellers(memory.owners, memory.user_id)
-    buttons = (Button("Forget", DELETE, memory.id),) if own else ()
+    buttons = (Button("Forget", "delete", memory.id),) if own else ()
     created = f"{in_zone(memory.created_at, zone):%Y-%m-%d}"
     return Item(shorten(memory.content), f"{created} {expiry(memory.expires_at, now, zone)}".strip(), buttons)
 
 
 def receipt_item(receipt: Receipt, place: Place, now: datetime, zone: tzinfo | None) -> Item:
-    buttons = [Button("Undo", receipt.undo, receipt.id), Button("Edit", EDIT, receipt.id)]
+    buttons = [Button("Undo", receipt.undo, receipt.id), Button("Edit", "edit", receipt.id)]
     if not place.private:
-        buttons.append(Button("Make private", MAKE_PRIVATE, receipt.id))
+        buttons.append(Button("Make private", "private", receipt.id))
     return Item(shorten(receipt.content), expiry(receipt.expires_at, now, zone), tuple(buttons))
 
 
@@ -91,7 +91,7 @@ def task_item(task: Task, zone: tzinfo) -> Item:
     due = f"due {in_zone(task.due, zone):%Y-%m-%d %H:%M}" if task.due else ""
     state = "in progress" if task.status == "in_progress" else ""
     note = ", ".join(filter(None, (state, due)))
-    return Item(shorten(task.description), note, (Button("Done", DONE, task.id),))
+    return Item(shorten(task.description), note, (Button("Done", "done", task.id),))
 
 
 def context_items(known: UserContext) -> Iterator[Item]:

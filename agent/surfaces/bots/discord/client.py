@@ -100,20 +100,13 @@ class HachiClient(discord.Client):
     async def _receive(self, message: discord.Message) -> None:
         if not is_from_person(message):
             return
-        place = await self._place(message)
-        if place is None or not await self._should_answer(message, place):
+        if (place := await self._place(message)) is None:
+            return
+        addressed, to_others = is_addressed(message, self.user), is_to_others(message)
+        if not should_answer(await self._places.listening(place), addressed=addressed, to_others=to_others):
             return
         if await self._deliveries.first(SOURCE, str(message.id), self.pet.clock()):
             self.conversations.add(IncomingMessage(user_name(message.author.id), place, source=message))
-
-    async def _should_answer(self, message: discord.Message, place: Place) -> bool:
-        addressed = is_addressed(message, self.user)
-        try:
-            listening = await self._places.listening(place)
-        except FAULTS as error:
-            log.warning("cannot read what is listened to: %s", error)
-            return addressed
-        return should_answer(listening, addressed=addressed, to_others=is_to_others(message))
 
     async def _place(self, message: discord.Message) -> Place | None:
         """Fetches a thread that Discord has not sent, since its channel decides who may read it."""

@@ -8,7 +8,7 @@ from typing import Any
 import discord
 from discord import app_commands
 
-from agent.surfaces.bots.answers import EDIT, ERASE, KEEP, MORE, Answer, Asker, ReceiptUpdate
+from agent.surfaces.bots.answers import Answer, Asker, ReceiptUpdate
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Command, Commands
 from agent.surfaces.bots.discord.buttons import EditModal, HachiButton, answer_view, view_without
 from agent.surfaces.bots.discord.messages import place_of, user_name
@@ -20,7 +20,7 @@ log = logging.getLogger("hachi.discord")
 
 NOWHERE = Answer("I can tell you that in a server's channel, or in our direct messages.")
 NOT_YOURS = Answer("That button is for somebody else. Use /memories for your own.")
-_REPLACES = (MORE, ERASE, KEEP)
+_REPLACES = ("more", "erase", "keep")
 """Actions whose answer replaces the message with the button."""
 TEXT = app_commands.Range[str, 1, 1000]
 
@@ -109,7 +109,7 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
     if asker is None or button.user != interaction.user.id:
         await interaction.response.defer(ephemeral=True, thinking=True)
         await _send(interaction, NOT_YOURS if asker else NOWHERE)
-    elif button.action == EDIT:
+    elif button.action == "edit":
         await _ask_for_text(commands, asker, button.value, interaction)
     else:
         await interaction.response.defer()

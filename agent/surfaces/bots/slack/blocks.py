@@ -1,10 +1,11 @@
-"""Answers as Slack's blocks, within its limits. All text is escaped."""
+"""Answers and the edit modal as Slack's blocks, within its limits. All text is escaped."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agent.surfaces.bots.answers import Answer, Button, Item
 from agent.surfaces.bots.slack.markup import escape
+from memory.facts.writer import MAX_CONTENT
 
 Block = dict[str, Any]
 
@@ -17,6 +18,9 @@ ACTION = "hachi"
 """The first part of our buttons' ids."""
 ALONE = "alone"
 """The last part if the message is about nothing else: the answer replaces it."""
+MODAL = "hachi.edited"
+"""The callback id of the modal that asks for the new text of a memory."""
+_BLOCK, _INPUT = "memory", "words"
 
 
 def answer_blocks(answer: Answer, limit: int = MAX_BLOCKS) -> list[Block]:
@@ -81,6 +85,35 @@ def confirmed(button: Button, question: str) -> Block:
         "style": "danger",
     }
     return {"type": "actions", "elements": [_button(button, alone=True) | {"confirm": confirm}]}
+
+
+def edit_modal(text: str, metadata: str) -> Block:
+    """`metadata` comes back with the submitted text."""
+    entry = {
+        "type": "plain_text_input",
+        "action_id": _INPUT,
+        "multiline": True,
+        "initial_value": text,
+        "max_length": MAX_CONTENT,
+    }
+    label = plain("What I am to remember")
+    return {
+        "type": "modal",
+        "callback_id": MODAL,
+        "private_metadata": metadata,
+        "title": plain("Say it differently"),
+        "submit": plain("Remember"),
+        "close": plain("Cancel"),
+        "blocks": [{"type": "input", "block_id": _BLOCK, "label": label, "element": entry}],
+    }
+
+
+def submitted_text(view: Mapping[str, Any]) -> str:
+    return str(view["state"]["values"][_BLOCK][_INPUT].get("value") or "")
+
+
+def empty_error() -> dict[str, str]:
+    return {_BLOCK: "Say what I am to remember."}
 
 
 def shorten(escaped: str, limit: int) -> str:

@@ -11,14 +11,22 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.respond.async_respond import AsyncRespond
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.surfaces.bots.answers import EDIT, MORE, Answer, Asker
+from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Commands
-from agent.surfaces.bots.slack.blocks import ACTION, ALONE, answer_blocks, answer_text
+from agent.surfaces.bots.slack.blocks import (
+    ACTION,
+    ALONE,
+    MODAL,
+    answer_blocks,
+    answer_text,
+    edit_modal,
+    empty_error,
+    submitted_text,
+)
 from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.home import publish_home
 from agent.surfaces.bots.slack.markup import plain_text
 from agent.surfaces.bots.slack.messages import place_of, user_name
-from agent.surfaces.bots.slack.modal import MODAL, edit_modal, empty_error, submitted_text
 from memory.audience import PRIVATE
 
 log = logging.getLogger("hachi.slack")
@@ -73,12 +81,12 @@ class Interactions:
             return
         channel = (body.get("channel") or {}).get("id") or (body.get("container") or {}).get("channel_id")
         asker = _asker(context, channel)
-        if action == EDIT:
+        if action == "edit":
             kept = {"id": value, "channel": channel, "respond": body["response_url"], "alone": alone}
             await self._ask_for_text(respond, asker, body["trigger_id"], kept)
             return
         answer = await self._commands.press(asker, action, value)
-        await _send(respond, answer, replace=action == MORE or alone)
+        await _send(respond, answer, replace=action == "more" or alone)
 
     async def _ask_for_text(
         self, respond: Respond, asker: Asker, trigger: str, kept: Mapping[str, Any]
@@ -106,7 +114,7 @@ class Interactions:
 
     async def _press_at_home(self, action: str, value: str, context: Any) -> None:
         asker, skip, message = _asker(context, None), 0, ""
-        if action == MORE:
+        if action == "more":
             skip = int(value) if value.isdecimal() else 0
         else:
             message = (await self._commands.press(asker, action, value)).text

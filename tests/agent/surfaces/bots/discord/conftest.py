@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yarl
 from discord_server import TOKEN, DiscordServer
-from scripted_server import ScriptedServer
 
 from agent import Companion
 
@@ -27,18 +26,6 @@ async def platform(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordServ
         monkeypatch.setattr(discord.http.Route, "BASE", f"http://{running.address}/api/v10")
         monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(f"ws://{running.address}/gw/"))
         yield running
-
-
-@pytest.fixture
-async def pet(open_pet: Callable[..., Awaitable[Companion]], server: ScriptedServer) -> Companion:
-    return await open_pet(
-        openai_base_url=server.url,
-        openai_api_key="sk-test",
-        model="tiny",
-        api="chat",
-        look_back="plain",
-        model_retries=0,
-    )
 
 
 @dataclass

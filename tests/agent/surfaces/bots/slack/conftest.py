@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from scripted_server import ScriptedServer
 from slack_server import APP_TOKEN, BOT_TOKEN, SECRET, SlackServer
 
 from agent import Companion, Settings
@@ -27,18 +26,6 @@ async def slack() -> AsyncIterator[SlackServer]:
     async with SlackServer.running() as running:
         running.names |= {"UANA": "Ana", "UBEN": "Ben"}
         yield running
-
-
-@pytest.fixture
-async def pet(open_pet: OpenPet, server: ScriptedServer) -> Companion:
-    return await open_pet(
-        openai_base_url=server.url,
-        openai_api_key="sk-test",
-        model="tiny",
-        api="chat",
-        look_back="plain",
-        model_retries=0,
-    )
 
 
 @pytest.fixture
