@@ -79,7 +79,7 @@ class _Recorded:
 
 
 _Due = tuple[_Recorded, Recording, Subject, bool]
-"""What is to be serialized: its source, the recording and subject or copies of them, and whether it ended."""
+"""The source, its recording and subject (copies while it runs), and whether it has ended."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +168,9 @@ class Recorder:
             return
         one = _Recorded(recorded, subject, due=time.monotonic() + PAUSE / 2, pause=REWRITE_AFTER)
         self._running[recorded.id] = one
-        self._wake()
+        self._woken.set()
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write_while_needed(), name="hachi traces")
         try:
             with recording(recorded):
                 yield
@@ -184,11 +186,6 @@ class Recorder:
         while len(self._ended) + len(self._waiting) > MAX_WAITING:
             (self._waiting or self._ended).popleft()
             self._dropped += 1
-
-    def _wake(self) -> None:
-        self._woken.set()
-        if self._writer is None or self._writer.done():
-            self._writer = asyncio.create_task(self._write_while_needed(), name="hachi traces")
 
     async def _write_while_needed(self) -> None:
         while not self._closing and (self._ended or self._running or self._waiting):

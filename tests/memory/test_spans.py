@@ -30,32 +30,50 @@ def recorded() -> Recording:
     return Recording("trace_" + "0" * 32, Span("turn"))
 
 
-def test_where_nobody_records_nothing_is_kept() -> None:
+def test_outside_a_recording_nothing_is_kept_and_every_id_is_new() -> None:
     with span("tool", query="tea") as here:
         note(found=1)
         assert here is None
     assert begin("call") is None
     assert recorded_id() is None
+    assert new_id() != new_id()
 
 
-def test_spans_stand_in_each_other_as_their_blocks_do(recorded: Recording) -> None:
+def test_spans_are_nested_as_their_blocks_are(recorded: Recording) -> None:
     with recording(recorded):
         with span("tool", "search"), span("search"):
             note(found=3)
-        with span("answer"):
-            pass
+        with span("answer"), unrecorded(), span("tool") as other:
+            assert other is None
     assert shape(recorded.root) == ("turn", [("tool", [("search", [])]), ("answer", [])])
-    assert recorded.root.spans[0].spans[0].data == {"found": 3}
+    tool, _ = recorded.root.spans
+    [search] = tool.spans
+    assert search.data == {"found": 3}
+    assert 0 <= tool.at <= search.at
+    assert search.at + search.took <= tool.at + tool.took <= recorded.root.took  # type: ignore[operator]
     assert not recorded.open
 
 
-def test_a_span_begins_after_its_parent_and_ends_before_it(recorded: Recording) -> None:
-    with recording(recorded), span("tool"), span("search"):
-        pass
-    tool = recorded.root.spans[0]
-    search = tool.spans[0]
-    assert 0 <= tool.at <= search.at
-    assert search.at + search.took <= tool.at + tool.took <= recorded.root.took  # type: ignore[operator]
+async def test_what_outlives_a_recording_is_not_in_it(recorded: Recording) -> None:
+    async def late() -> None:
+        await asyncio.sleep(0)
+        with span("tool") as here:
+            note(found=1)
+            assert here is None
+
+    with recording(recorded):
+        task = asyncio.create_task(late())
+    await task
+    assert shape(recorded.root) == ("turn", [])
+
+
+def test_the_same_recording_makes_the_same_ids() -> None:
+    def ids(of: str) -> list[str]:
+        with recording(Recording(of, Span("turn"))):
+            return [new_id(), new_id()]
+
+    assert ids("one") == ids("one")
+    assert len({*ids("one"), *ids("other")}) == 4
 
 
 def test_what_a_block_raises_is_noted_and_goes_on(recorded: Recording) -> None:
@@ -75,38 +93,6 @@ async def test_tasks_that_run_beside_each_other_keep_theirs_apart(recorded: Reco
     with recording(recorded):
         await asyncio.gather(tool("a"), tool("b"))
     assert [(one.name, one.spans[0].name) for one in recorded.root.spans] == [("a", "a"), ("b", "b")]
-
-
-async def test_what_a_recording_leaves_running_is_not_in_it(recorded: Recording) -> None:
-    async def late() -> None:
-        await asyncio.sleep(0)
-        with span("tool") as here:
-            note(found=1)
-            assert here is None
-
-    with recording(recorded):
-        task = asyncio.create_task(late())
-    await task
-    assert shape(recorded.root) == ("turn", [])
-
-
-def test_work_of_another_kind_is_kept_out_of_it(recorded: Recording) -> None:
-    with recording(recorded), unrecorded(), span("tool") as here:
-        assert here is None
-    assert shape(recorded.root) == ("turn", [])
-
-
-def test_the_same_recording_makes_the_same_ids() -> None:
-    def ids(of: str) -> list[str]:
-        with recording(Recording(of, Span("turn"))):
-            return [new_id(), new_id()]
-
-    assert ids("one") == ids("one")
-    assert len({*ids("one"), *ids("other")}) == 4
-
-
-def test_outside_of_one_every_id_is_new() -> None:
-    assert new_id() != new_id()
 
 
 def test_a_span_may_be_ended_by_hand(recorded: Recording) -> None:

@@ -26,19 +26,16 @@ Recorded = Callable[..., Awaitable[Trace]]
 
 @pytest.fixture
 def made(pet: Companion, tmp_path: Path) -> Callable[..., Awaitable[Path]]:
-    """`await made(trace)`: the test's file, its fixture beside it."""
+    """`await made(trace)`: the test's file, with its fixture beside it."""
 
     async def make(trace: Trace) -> Path:
-        return _written(await make_test(pet, trace), tmp_path)
+        files = await make_test(pet, trace)
+        for name, text in files.items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        [test] = [name for name in files if name.endswith(".py")]
+        return tmp_path / test
 
     return make
-
-
-def _written(files: dict[str, str], folder: Path) -> Path:
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    [test] = folder.glob("test_trace_*.py")
-    return test
 
 
 async def passes(test: Path) -> None:
@@ -48,7 +45,9 @@ async def passes(test: Path) -> None:
             await asyncio.to_thread(function)
 
 
-async def test_it_reads_like_a_test_and_passes(recorded: Recorded, made: Any) -> None:
+async def test_it_reads_like_a_test_passes_anywhere_and_fails_when_behaviour_changes(
+    pet: Companion, recorded: Recorded, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     test = await made(await recorded())
 
     text = test.read_text()
@@ -60,7 +59,42 @@ async def test_it_reads_like_a_test_and_passes(recorded: Recorded, made: Any) ->
     assert 'assert turn.place == "dm"' in text
     assert 'assert "Rex" in turn.reply' in text
     assert "You love your dog Rex." not in text, "the wording is the model's own affair"
+    await pet.erase(user="ana")
     await passes(test)
+
+    monkeypatch.setattr(recall, "rank", lambda *args, **more: [])
+    with pytest.raises(AssertionError):
+        await passes(test)
+
+
+async def test_it_fails_when_a_tool_fails_that_did_not(
+    recorded: Recorded, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update = {"id": None, "description": "call Leo", "status": "open"}
+    test = await made(await recorded(Call("update_task", update), answer("Noted.")))
+
+    async def broken(*args: Any, **more: Any) -> Any:
+        raise tasks.ToolFailed("no")
+
+    monkeypatch.setattr("memory.people.tasks.Tasks.update", broken)
+    with pytest.raises(AssertionError):
+        await passes(test)
+
+
+async def test_it_asks_for_the_words_that_were_found_and_holds_no_secret(
+    pet: Companion, recorded: Recorded
+) -> None:
+    key = "sk-abcdefghijklmnopqrstuvwxyz"
+    await recorded(answer("Keep it safe."), said=f"my key is {key}")
+    search = Call("search_memories", {"query": "dentist"})
+    trace = await recorded(search, answer("Oh, it is Leo, as ever."), said="who is my dentist?")
+
+    files = await make_test(pet, trace)
+
+    assert not any(key in text for text in files.values())
+    [fixture] = [text for name, text in files.items() if name.endswith(".json")]
+    turn = await asyncio.to_thread(take_again, Fixture.from_json(fixture))
+    assert telling_words(turn)[0] == "Leo"
 
 
 @pytest.mark.slow
@@ -82,42 +116,6 @@ async def test_pytest_runs_it_in_a_project_of_its_own(recorded: Recorded, made: 
     assert "1 passed" in ran.stdout
 
 
-async def test_it_fails_when_a_search_finds_something_else(
-    recorded: Recorded, made: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    test = await made(await recorded())
-    monkeypatch.setattr(recall, "rank", lambda *args, **more: [])
-
-    with pytest.raises(AssertionError):
-        await passes(test)
-
-
-async def test_it_fails_when_a_tool_fails_that_did_not(
-    recorded: Recorded, made: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trace = await recorded(
-        Call("update_task", {"id": None, "description": "call Leo", "status": "open"}), answer("Noted.")
-    )
-    test = await made(trace)
-
-    async def broken(*args: Any, **more: Any) -> Any:
-        raise tasks.ToolFailed("no")
-
-    monkeypatch.setattr("memory.people.tasks.Tasks.update", broken)
-
-    with pytest.raises(AssertionError):
-        await passes(test)
-
-
-async def test_it_does_not_need_what_is_remembered_at_home(
-    pet: Companion, recorded: Recorded, made: Any
-) -> None:
-    test = await made(await recorded())
-    await pet.erase(user="ana")
-
-    await passes(test)
-
-
 async def test_a_turn_that_failed_is_held_to_its_failure(
     pet: Companion, server: ScriptedServer, made: Any
 ) -> None:
@@ -136,30 +134,16 @@ async def test_a_turn_that_failed_is_held_to_its_failure(
 @pytest.mark.parametrize(
     "said",
     [
-        '"""; import os; os.abort()  # \\',
-        "שלום, מה שלומך?",
-        "x" * 5000,
-        "{braces} {{and}} more {0}",
-        "\u202e?\u2028 \ud83d\ude00",
+        '"""; import os; os.abort()  # \\ {braces} {{and}} more {0}',
+        "שלום, מה שלומך? \u202e?\u2028 \ud83d\ude00" + "x" * 5000,
     ],
-    ids=["python", "hebrew", "long", "braces", "odd"],
+    ids=["python", "odd"],
 )
 async def test_whatever_was_said_it_is_python_that_passes(said: str, recorded: Recorded, made: Any) -> None:
-    trace = await recorded(
-        Call("search_memories", {"query": said[:500]}), answer(f"You said {said}"), said=said
-    )
+    search = Call("search_memories", {"query": said[:500]})
+    trace = await recorded(search, answer(f"You said {said}"), said=said)
 
     await passes(await made(trace))
-
-
-async def test_secrets_do_not_come_along(pet: Companion, recorded: Recorded) -> None:
-    key = "sk-abcdefghijklmnopqrstuvwxyz"
-    await recorded(answer("Keep it safe."), said=f"my key is {key}")
-    trace = await recorded()
-
-    files = await make_test(pet, trace)
-
-    assert not any(key in text for text in files.values())
 
 
 async def test_of_a_long_memory_only_what_the_turn_had_before_it_comes_along(
@@ -210,17 +194,3 @@ async def test_work_after_a_turn_makes_no_test(pet: Companion, recorded: Recorde
 
     with pytest.raises(BadInput, match="the turn that it belongs to"):
         await make_test(pet, work)
-
-
-async def test_the_words_that_tell_are_those_that_were_found(pet: Companion, recorded: Recorded) -> None:
-    trace = await recorded(
-        Call("search_memories", {"query": "dentist"}),
-        answer("Oh, it is Leo, as ever."),
-        said="who is my dentist?",
-    )
-    files = await make_test(pet, trace)
-    [fixture] = [text for name, text in files.items() if name.endswith(".json")]
-
-    turn = await asyncio.to_thread(take_again, Fixture.from_json(fixture))
-
-    assert telling_words(turn)[0] == "Leo"

@@ -1,4 +1,4 @@
-"""Traces of turns, looked at once they are written."""
+"""Fixtures for traces."""
 
 import importlib.util
 import sys
@@ -10,18 +10,14 @@ from typing import Any
 import pytest
 
 from agent import Companion
-from agent.tracing.store import TraceFilter
 from agent.tracing.trace import Trace
-from memory.spans import Span
-
-EVERY = TraceFilter(kinds=frozenset())
 
 Looked = Callable[..., Awaitable[Trace]]
 
 
 @pytest.fixture
 def last() -> Looked:
-    """`await last(pet)`: the newest turn's trace, as anybody reads it."""
+    """`await last(pet)`: the newest turn's trace, read from the database."""
 
     async def look(pet: Companion) -> Trace:
         await pet.components.recorder.flush()
@@ -30,27 +26,17 @@ def last() -> Looked:
     return look
 
 
-@pytest.fixture
-def kinds() -> Callable[[Span], Any]:
-    """A tree as its kinds and names: `("turn", [("scene", []), ("call tiny", [])])`."""
-
-    def shape(span: Span) -> Any:
-        return (f"{span.kind} {span.name}".strip(), [shape(inner) for inner in span.spans])
-
-    return shape
-
-
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Any]:
-    """The server that the tests of the record have."""
+    """The PostgreSQL server of the memory tests."""
     path = Path(__file__).parents[2] / "memory" / "conftest.py"
-    spec = importlib.util.spec_from_file_location("tests_of_the_record", path)
+    spec = importlib.util.spec_from_file_location("memory_conftest", path)
     assert spec is not None
     assert spec.loader is not None
-    record = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = record
-    spec.loader.exec_module(record)
+    memory_conftest = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = memory_conftest
+    spec.loader.exec_module(memory_conftest)
     with tempfile.TemporaryDirectory(prefix="hachi-postgresql-") as folder:
-        started = record.Server(Path(folder) / "data")
+        started = memory_conftest.Server(Path(folder) / "data")
         yield started
         started.stop()

@@ -61,44 +61,6 @@ def where(before: Trace, after: Trace) -> list[str]:
     return [difference.where for difference in differences(before, after)]
 
 
-def test_times_and_ids_of_traces_make_no_difference() -> None:
-    one, other = trace(call(), tool()), trace(call(usage={"input": 3}), tool())
-    other = replace(other, summary=replace(other.summary, id="trace_" + "1" * 32, took=9.0))
-
-    assert differences(one, other) == []
-
-
-def test_a_section_of_the_system_message_is_named() -> None:
-    changed = trace(
-        call(SYSTEM.replace("brief", "funny")), sections=[["persona", 14], ["rules", 9], ["setting", 11]]
-    )
-
-    [found] = differences(trace(call()), changed)
-
-    assert (found.where, found.what) == ("call 1, system message, rules", "differs")
-    assert (found.before, found.after) == ("Be brief.", "Be funny.")
-
-
-def test_a_section_that_came_or_went_is_said_so() -> None:
-    more = trace(call(f"{SYSTEM}\n\nAna skis."), sections=[*SECTIONS, ["person", 9]])
-
-    [new] = differences(trace(call()), more)
-    [gone] = differences(more, trace(call()))
-
-    assert (new.where, new.what) == ("call 1, system message, person", "is new")
-    assert gone.what == "is gone"
-
-
-def test_what_is_added_for_the_last_call_is_a_section_too() -> None:
-    assert sections(trace(), f"{SYSTEM}\n\nAnswer now.")["last call"] == "Answer now."
-
-
-def test_where_nothing_tells_the_sections_the_message_is_compared_whole() -> None:
-    assert where(trace(call("a"), sections=[]), trace(call("b"), sections=[])) == [
-        "call 1, system message, whole"
-    ]
-
-
 @pytest.mark.parametrize(
     ("before", "after", "first"),
     [
@@ -125,26 +87,6 @@ def test_what_happens_first_is_told_first() -> None:
     assert where(before, after) == ["remember, result", "call 2, message 1", "reply"]
 
 
-def test_another_order_of_things_ends_the_comparison() -> None:
-    found = differences(trace(call(), tool(), call()), trace(call(), call()))
-
-    assert found[-1].what == "something else happens"
-    assert (found[-1].before, found[-1].after) == ("remember is called", "the model is asked")
-
-
-def test_more_of_it_on_one_side_is_a_difference() -> None:
-    [found] = differences(trace(call()), trace(call(), tool()))
-
-    assert (found.before, found.after) == ("nothing more", "remember is called")
-
-
-def test_another_model_that_is_asked_the_same_is_no_difference() -> None:
-    other = call()
-    other.name = "huge"
-
-    assert differences(trace(call()), trace(other)) == []
-
-
 def test_a_call_that_failed_and_was_made_again_counts_once() -> None:
     failed = call()
     failed.error = "RateLimitError: 429"
@@ -153,29 +95,51 @@ def test_a_call_that_failed_and_was_made_again_counts_once() -> None:
     assert len(steps(trace(failed, call()))) == 1
 
 
-def test_a_call_that_failed_for_good_is_a_difference() -> None:
+def test_times_ids_and_the_name_of_the_model_make_no_difference() -> None:
+    one, other = trace(call(), tool()), trace(call(usage={"input": 3}), tool())
+    other = replace(other, summary=replace(other.summary, id="trace_" + "1" * 32, took=9.0))
+    other.root.spans[0].name = "huge"
+    for side, id in ((one, "a"), (other, "b")):
+        side.root.spans[0].data["output"] = [{"id": id, "text": "hi"}]
+    assert differences(one, other) == []
+
+    bare = [Span("call", "tiny"), Span("tool", "remember", data={"ok": True}), Span("answer")]
+    without_content = trace(*bare, incoming={}, reply={}, sections=[])
+    assert differences(without_content, without_content) == []
+
+
+def test_sections_of_the_system_message_are_named() -> None:
+    [changed] = differences(trace(call()), trace(call(SYSTEM.replace("brief", "funny"))))
+    assert (changed.where, changed.what) == ("call 1, system message, rules", "differs")
+    assert (changed.before, changed.after) == ("Be brief.", "Be funny.")
+
+    more = trace(call(f"{SYSTEM}\n\nAna skis."), sections=[*SECTIONS, ["person", 9]])
+    [new], [gone] = differences(trace(call()), more), differences(more, trace(call()))
+    assert (new.where, new.what, gone.what) == ("call 1, system message, person", "is new", "is gone")
+
+    assert sections(trace(), f"{SYSTEM}\n\nAnswer now.")["last call"] == "Answer now."
+    unnamed = where(trace(call("a"), sections=[]), trace(call("b"), sections=[]))
+    assert unnamed == ["call 1, system message, whole"]
+
+
+def test_another_order_of_steps_ends_the_comparison() -> None:
+    found = differences(trace(call(), tool(), call()), trace(call(), call()))
+    assert found[-1].what == "something else happens"
+    assert (found[-1].before, found[-1].after) == ("remember is called", "the model is asked")
+    [longer] = differences(trace(call()), trace(call(), tool()))
+    assert (longer.where, longer.before, longer.after) == (
+        "after call 1",
+        "nothing more",
+        "remember is called",
+    )
+
+
+def test_errors_and_answers_are_compared() -> None:
     failed = call(output=None)
     failed.error = "APITimeoutError: late"
-
     assert where(trace(call()), trace(failed))[-1] == "call 1, error"
-
-
-def test_what_an_answer_was_read_as_is_compared() -> None:
-    one = trace(Span("answer", data={"answer": {"message": "hi", "memories": []}}))
-    other = trace(Span("answer", data={"answer": {"message": "hi", "memories": [{"content": "Ana skis"}]}}))
-
-    assert where(one, other) == ["answer, memories"]
-
-
-def test_ids_that_a_server_gave_say_nothing() -> None:
-    one, other = call(), call()
-    one.data["output"], other.data["output"] = [{"id": "a", "text": "hi"}], [{"id": "b", "text": "hi"}]
-
-    assert differences(trace(one), trace(other)) == []
-
-
-def test_traces_without_content_are_compared_by_what_was_done() -> None:
-    bare = [Span("call", "tiny"), Span("tool", "remember", data={"ok": True}), Span("answer")]
-    one = trace(*bare, incoming={}, reply={}, sections=[])
-
-    assert differences(one, one) == []
+    answers = [
+        trace(Span("answer", data={"answer": {"message": "hi", "memories": memories}}))
+        for memories in ([], [{"content": "Ana skis"}])
+    ]
+    assert where(*answers) == ["answer, memories"]

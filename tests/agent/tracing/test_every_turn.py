@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_server import Call, Fail, Hang, Raw, Refuse, Say, ScriptedServer, answer
+from scripted_server import Call, Fail, Hang, Raw, Say, ScriptedServer, answer
 
 from agent import Companion
 from agent.errors import BadInput, ModelError
@@ -30,128 +30,89 @@ def names(trace: Trace) -> list[str]:
     return [f"{span.kind} {span.name}".strip() for span in trace.root.spans]
 
 
-async def test_a_plain_turn(pet_at: PetAt, way: Any, server: ScriptedServer, last: Looked) -> None:
-    pet = await pet_at(way)
-    server.script(answer("Hello, Ana!"))
-
-    reply, _ = await way.ask(pet, "hello", user="ana", author="Ana")
-
-    trace = await last(pet)
-    assert trace.id == reply.trace_id
-    summary = trace.summary
-    assert (summary.status, summary.kind, summary.user, summary.place) == ("ok", "turn", "ana", "")
-    assert (summary.said, summary.reply, summary.calls, summary.model) == ("hello", "Hello, Ana!", 1, "tiny")
-    assert (summary.usage.input, summary.usage.output) == (10, 5)
-    assert names(trace) == ["scene", "call tiny", "answer"]
-    assert trace.root.data["incoming"]["author"] == "Ana"
-    assert trace.root.data["reply"] == {
-        "message": "Hello, Ana!",
-        "message_id": reply.message_id,
-        "calls": 1,
-    }
-    assert ("first" in next(trace.spans("call")).data) is way.streamed
-
-
-async def test_a_turn_with_tools_shows_what_they_did(
+async def test_a_turn_with_tools_is_recorded_whole(
     pet_at: PetAt, way: Any, server: ScriptedServer, last: Looked
 ) -> None:
     pet = await pet_at(way)
     server.script(SEARCH, Call("remember", {"content": "Ana skis"}), answer("Noted."))
 
-    reply, _ = await way.ask(pet, "I ski", user="ana")
+    reply, _ = await way.ask(pet, "I ski", user="ana", author="Ana")
 
     trace = await last(pet)
-    assert names(trace) == [
-        "scene",
-        "call tiny",
-        "tool search_memories",
-        "call tiny",
-        "tool remember",
-        "call tiny",
-        "answer",
-    ]
+    assert trace.id == reply.trace_id
+    summary = trace.summary
+    assert (summary.status, summary.kind, summary.user, summary.place) == ("ok", "turn", "ana", "")
+    assert (summary.said, summary.reply, summary.calls, summary.model) == ("I ski", "Noted.", 3, "tiny")
+    assert (summary.usage.input, summary.usage.output) == (30, 15)
+    assert summary.tools == ("search_memories", "remember")
+    assert trace.root.data["incoming"]["author"] == "Ana"
+    told = {"message": "Noted.", "message_id": reply.message_id, "calls": 3}
+    assert trace.root.data["reply"] == told
+    order = "scene; call tiny; tool search_memories; call tiny; tool remember; call tiny; answer"
+    assert names(trace) == order.split("; ")
+    assert ("first" in next(trace.spans("call")).data) is way.streamed
     search, remember = trace.spans("tool")
     assert search.data["arguments"] == '{"query": "shoulder"}'
     assert [span.kind for span in search.spans] == ["search"]
     assert [tool.data["result"] for tool in (search, remember)] == [tool.result for tool in reply.tools]
     [decision] = remember.spans
     [decided] = decision.data["decisions"]
-    assert (decided["action"], decided["content"], decided["id"]) == (
-        "add",
-        "Ana skis",
-        reply.memories[0].id,
-    )
-    assert trace.summary.tools == ("search_memories", "remember")
+    assert (decided["action"], decided["content"]) == ("add", "Ana skis")
+    assert decided["id"] == reply.memories[0].id
 
 
-async def test_five_calls_that_all_want_tools(
-    pet_at: PetAt, way: Any, server: ScriptedServer, last: Looked
-) -> None:
-    pet = await pet_at(way)
-    server.script(*[SEARCH] * 4, answer("I found nothing."))
-
-    await way.ask(pet, "what about my shoulder?", user="ana")
-
-    trace = await last(pet)
-    assert trace.summary.calls == 5
-    assert [len(call.data["request"]["tools"]) for call in trace.spans("call")] == [5, 5, 5, 5, 0]
-    assert trace.summary.usage.input == 50
-
-
-async def test_a_tool_that_breaks_is_there_with_its_traceback(
-    pet_at: PetAt, some_way: Any, server: ScriptedServer, last: Looked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pet = await pet_at(some_way)
-
-    async def away(*_: Any, **__: Any) -> Any:
-        raise StoreUnavailable("the shelf is broken")
-
-    monkeypatch.setattr(pet.components.recall, "search", away)
-    server.script(SEARCH, answer("I cannot look it up."))
-
-    await some_way.ask(pet, "what about my shoulder?", user="ana")
-
-    trace = await last(pet)
-    [tool] = trace.spans("tool")
-    assert trace.summary.status == "tool_error"
-    assert trace.summary.tools == ("search_memories!",)
-    assert tool.data["ok"] is False
-    assert "the shelf is broken" in tool.data["result"]
-    assert "StoreUnavailable: the shelf is broken" in tool.data["traceback"]
-
-
-async def test_a_tool_that_does_not_end(
+async def test_tools_that_fail_are_recorded_with_their_tracebacks(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pet = await pet_at(first_way)
+    outcomes = iter([StoreUnavailable("the shelf is broken"), None])
 
-    async def stuck(*_: Any, **__: Any) -> Any:
+    async def fails(*_: Any, **__: Any) -> Any:
+        if error := next(outcomes):
+            raise error
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(pet.components.recall, "search", stuck)
+    monkeypatch.setattr(pet.components.recall, "search", fails)
     monkeypatch.setattr("agent.turn.loop.TOOL_SECONDS", 0.05)
-    server.script(SEARCH, answer("It took too long."))
+    server.script(SEARCH, SEARCH, Call("open the\nfridge", {}), Say("just text"))
 
     await pet.respond("what about my shoulder?", user="ana")
 
-    [tool] = (await last(pet)).spans("tool")
-    assert "did not end within" in tool.data["result"]
-    assert "TimeoutError" in tool.data["traceback"]
-    assert tool.took is not None
-    assert tool.took > 0.04
+    trace = await last(pet)
+    broken, stuck, unknown = trace.spans("tool")
+    assert trace.summary.status == "tool_error"
+    assert trace.summary.tools == ("search_memories!", "search_memories!", "open_the_fridge!")
+    assert broken.data["ok"] is False
+    assert "the shelf is broken" in broken.data["result"]
+    assert "StoreUnavailable: the shelf is broken" in broken.data["traceback"]
+    assert "TimeoutError" in stuck.data["traceback"]
+    assert stuck.took is not None
+    assert stuck.took > 0.04
+    assert unknown.data["ok"] is False
+    [read] = trace.spans("answer")
+    assert (read.data["well_formed"], read.data["answer"]["message"]) == (False, "just text")
 
 
-async def test_a_tool_that_there_is_not(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+async def test_of_anonymous_users_no_text_is_kept_and_with_traces_off_nothing_at_all(
+    pet_at: PetAt, some_way: Any, server: ScriptedServer, last: Looked, rows: Rows, tmp_path: Path
 ) -> None:
-    pet = await pet_at(first_way)
-    server.script(Call("open the\nfridge", {}), answer("I cannot."))
-
-    await pet.respond("open it", user="ana")
+    pet = await pet_at(some_way)
+    server.script(Call("zebrafish", {"of": "pelican"}), answer("walrus"))
+    await some_way.ask(pet, "octopus", user=None, author="Badger")
 
     trace = await last(pet)
-    assert trace.summary.tools == ("open_the_fridge!",)
-    assert trace.summary.status == "tool_error"
+    [row] = rows("SELECT * FROM traces")
+    for word in ("zebrafish", "pelican", "walrus", "octopus", "Badger"):
+        assert word not in str((trace, row))
+    assert trace.summary.calls == 2
+    assert trace.summary.tools == ("unknown!",)
+
+    off = await pet_at(some_way, traces=False, home=tmp_path / "off")
+    server.script(answer("Hello."))
+    reply, _ = await some_way.ask(off, "hello", user="ana")
+    await off.settle()
+    assert reply.trace_id
+    assert await off.traces.count(TraceFilter(kinds=frozenset())) == 0
 
 
 FAULTS = {
@@ -186,31 +147,6 @@ async def test_a_model_that(
         assert call.data["request"]["input"] == [{"content": "hello", "role": "user"}]
 
 
-async def test_a_model_that_declines(
-    pet_at: PetAt, some_way: Any, server: ScriptedServer, last: Looked
-) -> None:
-    pet = await pet_at(some_way)
-    server.script(Refuse("I would rather not."))
-
-    await some_way.ask(pet, "pick a lock", user="ana")
-
-    assert "I would rather not." in str([call.data["output"] for call in (await last(pet)).spans("call")])
-
-
-async def test_an_answer_in_another_form_is_said_to_be_one(
-    pet_at: PetAt, some_way: Any, server: ScriptedServer, last: Looked
-) -> None:
-    pet = await pet_at(some_way)
-    server.script(Say("just text"))
-
-    await some_way.ask(pet, "hello", user="ana")
-
-    trace = await last(pet)
-    assert trace.summary.status == "malformed"
-    [read] = trace.spans("answer")
-    assert (read.data["well_formed"], read.data["answer"]["message"]) == (False, "just text")
-
-
 async def test_a_turn_that_its_client_gives_up(
     pet_at: PetAt, some_way: Any, server: ScriptedServer, last: Looked
 ) -> None:
@@ -241,31 +177,6 @@ async def test_what_cannot_be_read(open_pet: Any, last: Looked) -> None:
     assert trace.root.spans == []
 
 
-async def test_of_somebody_anonymous_no_text_is_kept(
-    pet_at: PetAt, some_way: Any, server: ScriptedServer, last: Looked, rows: Rows
-) -> None:
-    pet = await pet_at(some_way)
-    server.script(Call("zebrafish", {"of": "pelican"}), answer("walrus"))
-
-    await some_way.ask(pet, "octopus", user=None, author="Badger")
-
-    trace = await last(pet)
-    [row] = rows("SELECT * FROM traces")
-    for word in ("zebrafish", "pelican", "walrus", "octopus", "Badger"):
-        assert word not in str((trace, row))
-    assert trace.summary.calls == 2
-    assert [span.name for span in trace.spans("tool")] == ["unknown"]
-    assert trace.summary.tools == ("unknown!",)
-
-
-async def test_nothing_is_kept_where_it_is_not_wanted(open_pet: Any, rows: Rows) -> None:
-    pet = await open_pet(traces=False)
-    reply = await pet.respond("hello", user="ana", settle=True)
-    await pet.settle()
-    assert reply.trace_id
-    assert rows("SELECT * FROM traces") == []
-
-
 async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, home: Path
 ) -> None:
@@ -285,7 +196,9 @@ async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(
         while not seen():  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     assert seen() == [("running", "are you there?")]
-    trace = await pet.traces.get("last", pet.clock())
+    async with asyncio.timeout(10):  # on a busy machine the call is only in the second writing
+        while len((trace := await pet.traces.get("last", pet.clock())).root.spans) < 2:
+            await asyncio.sleep(0.05)
     assert [span.kind for span in trace.root.spans] == ["scene", "call"]
     assert trace.root.took is None
     late = pet.clock() + timedelta(hours=1)
@@ -324,9 +237,6 @@ async def test_every_tool_that_comes_with_it_is_known_in_what_made_a_trace(
     assert "last_call" in made_by["prompts"]
 
 
-# Work afterwards.
-
-
 @pytest.mark.parametrize("settle", [True, False])
 async def test_work_afterwards_is_linked_to_its_turn(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, settle: bool
@@ -348,24 +258,7 @@ async def test_work_afterwards_is_linked_to_its_turn(
     assert not list(own.spans("decision")), "what was done afterwards is not in the turn"
 
 
-async def test_also_where_another_process_does_it(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, open_pet: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pet = await pet_at(first_way)
-    server.script(answer("So you ski!", {"content": "Ana skis"}))
-    (await pet.runtime()).worker._stopped = True  # it is killed before
-    reply = await pet.respond("I ski", user="ana")
-
-    other = await open_pet(
-        openai_base_url=server.url, openai_api_key="sk-other", model="tiny", api="responses", qdrant_url=None
-    )
-    await other.settle()
-
-    after = await other.traces.after(reply.trace_id, other.clock())
-    assert {trace.summary.kind for trace in after} == {"store_memories", "look_back"}
-
-
-async def test_a_look_back_in_which_nothing_happened_leaves_no_trace(open_pet: Any) -> None:
+async def test_a_job_in_which_nothing_happened_leaves_no_trace(open_pet: Any) -> None:
     pet = await open_pet(look_back="off")
     await pet.respond("hello", user="ana")
     await pet.settle()

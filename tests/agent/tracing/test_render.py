@@ -49,11 +49,11 @@ async def test_a_turn_is_a_tree(pet_at: PetAt, first_way: Any, server: ScriptedS
     assert "⚠" not in text
 
 
-async def test_an_index_that_is_down(
+async def test_an_index_that_is_down_in_short_and_in_full(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
 ) -> None:
     pet = await pet_at(first_way, qdrant_url="http://127.0.0.1:9")
-    server.script(Call("search_memories", {"query": "cats"}), answer("You love cats."))
+    server.script(Call("search_memories", {"query": "cats"}, id="call_7"), answer("You love cats."))
 
     await pet.respond("what do I love?", user="ana")
 
@@ -65,6 +65,32 @@ async def test_an_index_that_is_down(
     assert "IndexUnavailable, raised in memory/index/" in text
     assert "⚠ answered after a tool error: search_memories" in text
     assert text.count("✗") == 2  # the tool, and the search inside it
+
+    text = "\n".join(map(str, full_lines(await last(pet))))
+    assert "system message, rules" in text
+    for line in server.asked[1].system.splitlines():
+        assert line in text
+    assert "message 1, user" in text
+    assert '"call_id": "call_7"' in text
+    assert "Traceback (most recent call last):" in text
+    assert "search_memories, get_recent_memories, search_knowledge" in text
+
+
+async def test_what_a_model_wrote_wrong_is_shown_as_it_wrote_it(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
+) -> None:
+    pet = await pet_at(first_way)
+    server.script(Call("search_memories", "{query: "), Call("no_such_tool"), Say("Hello, no JSON here"))
+
+    await pet.respond("hi", user="ana")
+
+    text = await on_screen(pet, last)
+    assert "✗ search_memories({query:)" in text
+    assert "✗ no_such_tool(" in text
+    assert "error: no tool 'no_such_tool'" in text
+    assert "⚠ answered after a tool error: search_memories, no_such_tool" in text
+    assert "⚠ the answer was not the JSON that was asked for, and was read leniently" in text
+    assert 'reply "Hello, no JSON here"' in text
 
 
 async def test_a_model_that_does_not_answer_in_time(
@@ -82,35 +108,6 @@ async def test_a_model_that_does_not_answer_in_time(
     assert "⚠ 1 call failed and was retried" in text
     assert f"✗ the turn failed: ModelUnavailable: {raised.value}" in text
     assert "reply" not in text
-
-
-async def test_an_answer_that_is_not_what_was_asked_for(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
-) -> None:
-    pet = await pet_at(first_way)
-    server.script(Say("Hello, no JSON here"))
-
-    await pet.respond("hi", user="ana")
-
-    text = await on_screen(pet, last)
-    assert "malformed" in text.splitlines()[0]
-    assert "⚠ the answer was not the JSON that was asked for, and was read leniently" in text
-    assert 'reply "Hello, no JSON here"' in text
-
-
-async def test_arguments_that_no_tool_can_read_are_shown_as_they_were_written(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
-) -> None:
-    pet = await pet_at(first_way)
-    server.script(Call("search_memories", "{query: "), Call("no_such_tool"), answer("Well."))
-
-    await pet.respond("hi", user="ana")
-
-    text = await on_screen(pet, last)
-    assert "✗ search_memories({query:)" in text
-    assert "✗ no_such_tool(" in text
-    assert "error: no tool 'no_such_tool'" in text
-    assert "⚠ answered after a tool error: search_memories, no_such_tool" in text
 
 
 async def test_where_much_was_found_it_gives_way_to_what_happened(
@@ -142,24 +139,6 @@ async def test_with_no_content_it_is_told_what_was_done(
         assert words not in text + whole
     assert "call 2  tiny  10→5 tokens" in text
     assert "search_memories()" in text
-
-
-async def test_all_of_it_shows_what_the_model_got_and_gave(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
-) -> None:
-    pet = await pet_at(first_way, qdrant_url="http://127.0.0.1:9")
-    server.script(Call("search_memories", {"query": "cats"}, id="call_7"), answer("You love cats."))
-
-    await pet.respond("what do I love?", user="ana")
-
-    text = "\n".join(map(str, full_lines(await last(pet))))
-    assert "system message, rules" in text
-    for line in server.asked[1].system.splitlines():
-        assert line in text
-    assert "message 1, user" in text
-    assert '"call_id": "call_7"' in text
-    assert "Traceback (most recent call last):" in text
-    assert "search_memories, get_recent_memories, search_knowledge" in text
 
 
 async def test_candidates_are_a_table_that_says_why_each_was_left_out(
