@@ -42,7 +42,7 @@ RETRY_AFTER = 5.0
 FLUSH_TIMEOUT = 2.0
 """Seconds that `flush` waits."""
 CLOSE_TIMEOUT = 10.0
-"""Seconds that a listener may take to send what it still has."""
+"""Seconds that a listener's `close` may take."""
 
 
 class Listener(Protocol):
@@ -50,8 +50,7 @@ class Listener(Protocol):
 
     def __call__(self, summary: Summary, body: bytes) -> None: ...
 
-    def close(self) -> None:
-        """Send what is left; called once."""
+    def close(self) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -126,9 +125,9 @@ class Recorder:
     def turn(self, incoming: TurnRequest, model: str, id: str | None = None) -> Iterator["TurnRecording"]:
         """Record a turn. Its exceptions are noted and raised; a ModelError gets the trace's id."""
         subject = Subject(
-            kind=TURN,
-            started_at=self._clock(),
-            user=incoming.user,
+            TURN,
+            self._clock(),
+            incoming.user,
             place=key_of(incoming.place),
             conversation=incoming.conversation_id,
             model=model,
@@ -149,9 +148,9 @@ class Recorder:
     def work(self, job: Job) -> Iterator[None]:
         """Record a background job; nothing is kept of one in which nothing happened."""
         subject = Subject(
-            kind=job.kind,
-            started_at=self._clock(),
-            user=job.user_id,
+            job.kind,
+            self._clock(),
+            job.user_id,
             place=key_of(Place(tuple(job.payload.get("place", ())))),
             conversation=job.payload.get("conversation", ""),
             turn_id=job.payload.get("trace"),
@@ -199,10 +198,9 @@ class Recorder:
 
     def _until_due(self) -> float:
         """Seconds until there is something to write."""
-        dues = [one.due for one in self._running.values()]
-        if self._waiting:
-            dues.append(self._retry_at)
-        return max(0.0, min(dues, default=time.monotonic()) - time.monotonic())
+        now = time.monotonic()
+        dues = [*(one.due for one in self._running.values()), *([self._retry_at] if self._waiting else [])]
+        return max(0.0, min(dues, default=now) - now)
 
     async def flush(self) -> None:
         """Write what has ended, and what is running as far as it is. Returns after `FLUSH_TIMEOUT` at the

@@ -197,7 +197,7 @@ async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(
             await asyncio.sleep(0.05)
     assert seen() == [("running", "are you there?")]
     async with asyncio.timeout(10):  # on a busy machine the call is only in the second writing
-        while len((trace := await pet.traces.get("last", pet.clock())).root.spans) < 2:
+        while len((trace := await pet.traces.get("last", pet.clock())).root.spans) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     assert [span.kind for span in trace.root.spans] == ["scene", "call"]
     assert trace.root.took is None
