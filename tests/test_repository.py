@@ -1,15 +1,18 @@
 """What holds for the repository as a whole."""
 
+import ast
 import re
 import subprocess
+import sys
 import tomllib
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from agent.settings import Settings
 
@@ -127,6 +130,33 @@ def test_the_constraints_pin_whatever_make_installs() -> None:
     for wanted in map(Requirement, [*PROJECT["dependencies"], *shipped]):
         if wanted.name != PROJECT["name"]:
             assert wanted.specifier.contains(pinned[re.sub(r"[-_.]+", "-", wanted.name).lower()]), wanted
+
+
+def imported_packages() -> set[str]:
+    """The top-level names of other packages that the product imports, lazily too."""
+    names = set()
+    for path in (path for root in ("agent", "memory", "tools") for path in (HERE / root).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module or "")
+    roots = {name.partition(".")[0] for name in names}
+    return roots - sys.stdlib_module_names - {"agent", "memory", "tools", "prompts"}
+
+
+def test_every_imported_package_is_declared() -> None:
+    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    lists = [project["dependencies"], *project["optional-dependencies"].values()]
+    declared = {canonicalize_name(Requirement(line).name) for lines in lists for line in lines}
+    declared.add(canonicalize_name("pydantic-core"))  # pydantic pins it
+    providers = packages_distributions()
+    missing = {
+        name
+        for name in imported_packages() - {"fastembed"}  # an extra that tests do not install
+        if not declared & {canonicalize_name(provider) for provider in providers.get(name, ())}
+    }
+    assert missing == set()
 
 
 def test_the_changelog_has_this_version() -> None:
