@@ -1,43 +1,24 @@
-"""The application behind a real server on 127.0.0.1, over a companion whose model is scripted."""
+"""The application behind a real server on 127.0.0.1."""
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from agents import ModelResponse, Usage
-from agents.models.interface import Model
-from agents.testing import assistant_message
+import pytest_asyncio
 
-from agent import Companion
+from agent import Companion, Settings
 from agent.surfaces.http.application import app
 from agent.surfaces.http.server import Server, address_of, listening, server_of
 from memory.sql.keys import Key, Keys
 
 OpenPet = Callable[..., Awaitable[Companion]]
-
-
-class Says(Model):
-    """Answers with what it is given, the last of it again and again; an exception is raised."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.asked: list[Any] = []
-        self._answers = list(answers) or ["I see."]
-
-    async def get_response(self, *given: Any, **request: Any) -> ModelResponse:
-        self.asked.append(request.get("input", given[1] if len(given) > 1 else None))
-        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        written = answer if answer.startswith("{") else json.dumps({"message": answer, "memories": []})
-        return ModelResponse(output=[assistant_message(written)], usage=Usage(), response_id=None)
-
-    def stream_response(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
 
 
 @dataclass
@@ -48,33 +29,35 @@ class Site:
     pet: Companion
     server: Server
     client: httpx2.AsyncClient
-    """With no key."""
-    keys: Keys = field(init=False)
+    """Without a key."""
 
-    def __post_init__(self) -> None:
-        self.keys = self.pet.services.keys
+    @property
+    def keys(self) -> Keys:
+        return self.pet.services.keys
 
-    async def key(
-        self, user: str | None = None, *, admin: bool = False, name: str = "test"
-    ) -> tuple[Key, str]:
-        """Of that user, or of a service."""
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    async def key(self, user: str | None = None, *, admin: bool = False) -> tuple[Key, str]:
+        """A new key of that user, or of a service, and its secret."""
         kind: Any = "service" if user is None else "user"
-        return await self.keys.create(name, kind, user, admin, now=self.pet.clock())
+        return await self.keys.create("test", kind, user, admin, now=self.pet.clock())
 
-    async def headers(self, user: str | None = None, *, admin: bool = False, **more: str) -> dict[str, str]:
-        """With a new key of that user, or of a service."""
+    async def headers(self, user: str | None = None, *, admin: bool = False) -> dict[str, str]:
+        """A header with a new key of that user, or of a service."""
         _, secret = await self.key(user, admin=admin)
-        return {"authorization": f"Bearer {secret}", **{k.replace("_", "-"): v for k, v in more.items()}}
+        return {"authorization": f"Bearer {secret}"}
 
-    async def say(self, text: str, headers: dict[str, str] | None = None, **more: Any) -> httpx2.Response:
+    async def say(self, text: str, headers: Any = None, **more: Any) -> httpx2.Response:
         body = {"model": "hachi", "messages": [{"role": "user", "content": text}], **more}
         return await self.client.post("/v1/chat/completions", json=body, headers=headers)
 
 
 @asynccontextmanager
-async def served(pet: Companion, *, loopback: bool) -> AsyncIterator[Site]:
+async def served(pet: Companion, settings: Settings, *, loopback: bool) -> AsyncIterator[Site]:
     with listening("127.0.0.1", 0) as listener:
-        server = server_of(app(pet, pet.settings, loopback=loopback))
+        server = server_of(app(pet, settings, loopback=loopback))
         running = asyncio.create_task(server.serve(sockets=[listener]))
         url = address_of(listener)
         try:
@@ -87,14 +70,26 @@ async def served(pet: Companion, *, loopback: bool) -> AsyncIterator[Site]:
 
 @pytest.fixture
 async def serve(open_pet: OpenPet) -> AsyncIterator[Callable[..., Awaitable[Site]]]:
-    """`await serve(says=…, loopback=True, **settings)`: a site, closed when the test ends. Its model is the
-    rule-based one unless it is given what to say."""
+    """`await serve(loopback=True, **settings)`: a server of this test alone."""
     async with AsyncExitStack() as closing:
 
-        async def opened(*, loopback: bool = False, says: Sequence[Any] = (), **given: Any) -> Site:
-            if says:
-                given["given"] = Says(*says)
+        async def opened(*, loopback: bool = False, **given: Any) -> Site:
             pet = await open_pet(**given)
-            return await closing.enter_async_context(served(pet, loopback=loopback))
+            return await closing.enter_async_context(served(pet, pet.settings, loopback=loopback))
 
         yield opened
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def site(empty_home: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    """One server for the tests of a module that take it (with `loop_scope="session"`)."""
+    home = Path(shutil.copytree(empty_home, tmp_path_factory.mktemp("site") / "home"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(("HACHI_", "OPENAI_", "QDRANT_"))]:
+            patch.delenv(name)
+        settings = Settings(home=home, embedder="bundled", http_rate=0, http_max_body=400_000)
+    async with (
+        Companion.open(settings, upkeep=False) as pet,
+        served(pet, settings, loopback=False) as running,
+    ):
+        yield running

@@ -14,7 +14,7 @@ from schemathesis.checks import not_a_server_error
 
 Serve = Callable[..., Awaitable[Any]]
 
-EXAMPLES = 4
+EXAMPLES = 2
 """Of each operation."""
 
 

@@ -36,34 +36,32 @@ async def test_an_answer_is_the_same_as_data_and_as_text(open_pet: OpenPet, agen
     assert "expires_at" not in result.structured_content
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
-    [
-        ("remember", {}, "content: field required"),
-        ("remember", {"content": ""}, "content: string should have at least 1 character"),
-        ("remember", {"content": "x" * 2_001}, "content: string should have at most 2000 characters"),
-        ("remember", {"content": "a", "importance": 7}, "importance: input should be less than or equal"),
-        ("remember", {"content": "a", "type": "rumour"}, "type: input should be 'fact'"),
-        ("remember", {"content": "a", "user": "ben"}, "user: there is no such argument"),
-        ("remember", {"content": "a", "replaces": "%"}, "replaces: an id is 8 to 36 of"),
-        ("search_memories", {"query": "boat", "limit": 1_000}, "limit: input should be less than or equal"),
-        (
-            "remember",
-            {"content": "a", "subjects": [str(n) for n in range(51)]},
-            "subjects: value should have at",
-        ),
-        ("search_memories", {"query": ["boat"]}, "query: input should be a valid string"),
-        ("forget", {"id": "every one"}, "id: an id is 8 to 36 of"),
-        ("update_task", {}, "description: say what is to be done, or give the id of a task"),
-        ("update_task", {"description": "call Ben", "due": "soon"}, "due: 'soon' is no time such as"),
-        ("update_task", {"id": "abcd1234", "status": "done"}, "no task 'abcd1234'"),
-    ],
-)
-async def test_a_wrong_call_is_told_in_one_line(
-    open_pet: OpenPet, agent: Any, tool: str, arguments: Any, said: str
-) -> None:
+WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("remember", {}, "content: field required"),
+    ("remember", {"content": ""}, "content: string should have at least 1 character"),
+    ("remember", {"content": "x" * 2_001}, "content: string should have at most 2000 characters"),
+    ("remember", {"content": "a", "importance": 7}, "importance: input should be less than or equal"),
+    ("remember", {"content": "a", "type": "rumour"}, "type: input should be 'fact'"),
+    ("remember", {"content": "a", "user": "ben"}, "user: there is no such argument"),
+    ("remember", {"content": "a", "replaces": "%"}, "replaces: an id is 8 to 36 of"),
+    ("search_memories", {"query": "boat", "limit": 1_000}, "limit: input should be less than or equal"),
+    (
+        "remember",
+        {"content": "a", "subjects": [str(n) for n in range(51)]},
+        "subjects: value should have at",
+    ),
+    ("search_memories", {"query": ["boat"]}, "query: input should be a valid string"),
+    ("forget", {"id": "every one"}, "id: an id is 8 to 36 of"),
+    ("update_task", {}, "description: say what is to be done, or give the id of a task"),
+    ("update_task", {"description": "call Ben", "due": "soon"}, "due: 'soon' is no time such as"),
+    ("update_task", {"id": "abcd1234", "status": "done"}, "no task 'abcd1234'"),
+]
+
+
+async def test_a_wrong_call_is_told_in_one_line(open_pet: OpenPet, agent: Any) -> None:
     async with agent(await open_pet(), "ana") as ana:
-        assert (await ana.refused(tool, **arguments)).startswith(said)
+        for tool, arguments, message in WRONG_CALLS:
+            assert (await ana.refused(tool, **arguments)).startswith(message), (tool, arguments)
 
 
 async def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(open_pet: OpenPet, agent: Any) -> None:
@@ -72,18 +70,19 @@ async def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(open_pet: Op
             await ana.ask("erase_everything")
 
 
-@pytest.mark.parametrize("tool", sorted(READING | {"remember", "update_task", "forget"}))
-async def test_for_nobody_nothing_is_read_or_kept(open_pet: OpenPet, agent: Any, tool: Any) -> None:
-    needed: dict[str, dict[str, Any]] = {
+async def test_for_nobody_nothing_is_read_or_kept(open_pet: OpenPet, agent: Any) -> None:
+    calls: dict[str, dict[str, Any]] = {
         "search_memories": {"query": "boat"},
+        "get_recent_memories": {},
         "search_knowledge": {"query": "boat"},
+        "list_tasks": {},
         "remember": {"content": "Ana has a red boat"},
         "update_task": {"description": "paint the boat"},
         "forget": {"id": "0" * 36},
     }
-    async with agent(await open_pet(), None) as somebody:
-        said = await somebody.refused(tool, **needed.get(tool, {}))
-    assert said.startswith("nobody is named")
+    async with agent(await open_pet(), None) as anonymous:
+        for tool, arguments in calls.items():
+            assert (await anonymous.refused(tool, **arguments)).startswith("nobody is named")
 
 
 async def test_a_fault_of_ours_is_told_in_full_only_to_who_runs_it(

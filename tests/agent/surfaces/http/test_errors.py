@@ -16,6 +16,8 @@ from memory.errors import NotFound, StoreUnavailable
 
 Serve = Callable[..., Awaitable[Any]]
 
+shared = pytest.mark.asyncio(loop_scope="session")
+
 
 def kinds(parent: type[Exception]) -> Iterator[type[Exception]]:
     yield parent
@@ -59,7 +61,7 @@ async def test_no_fault_escapes(serve: Serve, monkeypatch: pytest.MonkeyPatch) -
         assert answer.json()["error"]["code"] != "internal_error" or kind in FAULTS, kind
 
 
-async def test_a_fault_names_its_turn(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_names_its_turn() -> None:
     error = ModelUnavailable("nobody there")
     error.trace_id = "trace_1"
     for in_full, line in (
@@ -69,11 +71,10 @@ async def test_a_fault_names_its_turn(serve: Serve, monkeypatch: pytest.MonkeyPa
         assert fault_response(error, operator=in_full)[1]["error"]["message"] == line
 
 
+@shared
 async def test_only_who_runs_the_server_hears_where_its_record_is(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
+    site: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = await serve()
-
     async def failing(*_: Any, **__: Any) -> Any:
         raise StoreUnavailable("/srv/hachi.db: the disk is full")
 
@@ -85,12 +86,12 @@ async def test_only_who_runs_the_server_hears_where_its_record_is(
         assert ("/srv" in answer.text) == admin
 
 
-async def test_what_is_not_found_is_told_to_anybody(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_found_is_told_to_anybody() -> None:
     assert fault_response(NotFound("no task 'x'"), operator=False)[1]["error"]["message"] == "no task 'x'"
 
 
-async def test_an_address_that_is_none_is_told_so(serve: Serve) -> None:
-    site = await serve()
+@shared
+async def test_an_address_that_is_none_is_told_so(site: Any) -> None:
     for method, path, status in (
         ("GET", "/", 404),
         ("GET", "/docs", 404),
@@ -108,8 +109,8 @@ async def test_an_address_that_is_none_is_told_so(serve: Serve) -> None:
         assert answer.json()["error"]["type"] in ("not_found_error", "invalid_request_error")
 
 
-async def test_a_body_that_is_no_request_is_400_in_the_typed_shape(serve: Serve) -> None:
-    site = await serve()
+@shared
+async def test_a_body_that_is_no_request_is_400_in_the_typed_shape(site: Any) -> None:
     headers = await site.headers("ana") | {"content-type": "application/json"}
     for content in (
         b"",
@@ -131,8 +132,8 @@ async def test_a_body_that_is_no_request_is_400_in_the_typed_shape(serve: Serve)
 
 
 @pytest.mark.parametrize("half", [b"\\ud800", b"\xed\xa0\x80"])
-async def test_half_a_character_breaks_nothing(serve: Serve, half: bytes) -> None:
-    site = await serve()
+@shared
+async def test_half_a_character_breaks_nothing(site: Any, half: bytes) -> None:
     headers = await site.headers("ana") | {"content-type": "application/json"}
     said = b'{"messages": [{"role": "user", "content": "I own ' + half + b' boats"}]}'
     answer = await site.client.post("/v1/chat/completions", content=said, headers=headers)
@@ -142,8 +143,8 @@ async def test_half_a_character_breaks_nothing(serve: Serve, half: bytes) -> Non
     assert answer.status_code == 400
 
 
-async def test_what_is_wrong_with_a_request_is_told_in_words(serve: Serve) -> None:
-    site = await serve()
+@shared
+async def test_what_is_wrong_with_a_request_is_told_in_words(site: Any) -> None:
     headers = await site.headers("ana")
     whole = "the body must be an object in JSON, sent with content-type: application/json"
     for method, path, given, said in (

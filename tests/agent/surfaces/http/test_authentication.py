@@ -1,0 +1,278 @@
+"""Who is let in, and for whom they may ask."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from agent.surfaces.http.application import app
+
+Serve = Callable[..., Awaitable[Any]]
+
+shared = pytest.mark.asyncio(loop_scope="session")
+"""For tests on the server that all share."""
+
+NO_KEY_NEEDED = {"/healthz", "/readyz"}
+WRONG_KEY = {"authorization": "Bearer hachi-nothing"}
+USER = "x-openwebui-user-id"
+SECRET = "Ben owns a red boat"
+PATH_VALUES = {
+    "{user}": "ben",
+    "{sessionId}": "ben",
+    "{field}": "tone",
+    "{name}": "a.md",
+    "{model}": "hachi",
+    "{memoryId}": "0" * 36,
+    "{id}": "0" * 36,
+}
+
+
+def operations(site: Any) -> list[tuple[str, str]]:
+    """Method and address of each operation that needs a key."""
+    found = []
+    for path, methods in app(site.pet, site.pet.settings).openapi()["paths"].items():
+        address = path
+        for part, value in PATH_VALUES.items():
+            address = address.replace(part, value)
+        found += [(method, address) for method in methods if path not in NO_KEY_NEEDED]
+    return found
+
+
+async def contents(site: Any, user: str) -> list[str]:
+    return [memory.content for memory in await site.pet.memories(user=user)]
+
+
+@shared
+async def test_no_operation_works_without_a_key_or_with_a_key_for_somebody_else(site: Any) -> None:
+    await site.pet.remember(SECRET, user="ben")
+    ana = await site.headers("ana", admin=True)
+    tried = operations(site)
+    assert len(tried) > 30
+    for method, path in tried:
+        for headers in (WRONG_KEY, {USER: "ben"}):
+            answer = await site.client.request(method, path, headers=headers)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key"), path
+            assert answer.headers["www-authenticate"] == "Bearer"
+        answer = await site.client.request(method, path, headers=ana | {USER.title(): "ben"})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden"), (method, path)
+        assert answer.json()["error"]["type"] == "permission_error"
+    for path in NO_KEY_NEEDED:
+        assert (await site.client.get(path, headers=WRONG_KEY)).status_code == 200
+    assert await contents(site, "ben") == [SECRET]
+
+
+@shared
+async def test_only_a_whole_active_key_in_its_own_header_is_accepted(site: Any) -> None:
+    key, secret = await site.key("ana")
+    right = {"authorization": f"Bearer {secret}"}
+    wrong: list[Any] = [
+        *({name: secret} for name in ("x-api-key", "api-key", "cookie")),
+        *(
+            {"authorization": value}
+            for value in (
+                secret,
+                f"Basic {secret}",
+                "Bearer",
+                "Bearer sk-1",
+                f"Bearer {secret[:-1]}",
+                f"Bearer {secret}x",
+                f"Bearer {secret.upper()}",
+                f"Bearer {key.id}",
+            )
+        ),
+        [(b"authorization", "Bearer é".encode())],
+    ]
+    for headers in wrong:
+        assert (await site.client.get("/v1/models", headers=headers)).status_code == 401, headers
+    for name in ("key", "api_key", "access_token"):
+        assert (await site.client.get("/v1/models", params={name: secret})).status_code == 401
+    assert (await site.client.get("/v1/models", headers=right)).status_code == 200
+    await site.keys.revoke(key.id, site.pet.clock())
+    assert (await site.client.get("/v1/models", headers=right)).status_code == 401
+
+
+@shared
+async def test_a_users_key_acts_for_its_user_whoever_else_is_named(site: Any) -> None:
+    ana = await site.headers("ana")
+    told = await site.say("I collect maps", ana | {USER: "ana"}, user="ana")
+    assert told.status_code == 200
+    assert any("maps" in content for content in await contents(site, "ana"))
+
+    for more in ({"user": "ben"}, {"user": " ben "}):
+        assert (await site.say("what do I own?", ana, **more)).status_code == 403
+    ignored = {"metadata": {"user_id": "ben"}, "safety_identifier": "ben", "conversation": "dm:ben"}
+    told = await site.say("what do I own?", ana, **ignored, user_id="ben")
+    assert (told.status_code, SECRET in told.text) == (200, False)
+
+
+OTHER_HEADERS = """
+    x_openwebui_user_id x-openwebui-user x-openwebui-user-email x-openwebui-user-name x-hachi-user
+    x-openwebui-message-id x-user-id x-forwarded-user x-remote-user remote-user from cookie""".split()
+
+
+@shared
+async def test_no_other_header_says_who_speaks_or_what_they_may_do(site: Any) -> None:
+    others = dict.fromkeys(OTHER_HEADERS, "zoe")
+    for headers in (await site.headers("ana"), service := await site.headers()):
+        assert (await site.say("I keep two ferrets", headers | others)).status_code == 200
+    assert await contents(site, "zoe") == []
+    admin = service | {USER: "ana", "x-openwebui-user-role": "admin"}
+    assert (await site.client.get("/metrics", headers=admin)).status_code == 403
+
+
+@shared
+async def test_a_service_acts_for_the_user_it_names_and_otherwise_for_nobody(site: Any) -> None:
+    service = await site.headers()
+    for user in ("dan", "eve"):
+        await site.say(f"I own the boat of {user}", service | {USER: user})
+        assert f"boat of {user}" in str(await contents(site, user)).lower()
+        assert len(await contents(site, user)) == 1
+
+    anonymous = await site.say("I own a red boat", service, user="dan")
+    assert (anonymous.status_code, anonymous.json()["memories"]) == (200, [])
+    assert len(await contents(site, "dan")) == 1
+    for user, status in (("eve", 403), ("dan", 200)):
+        answer = await site.client.get(f"/api/users/{user}/context", headers=service | {USER: "dan"})
+        assert answer.status_code == status
+
+
+@shared
+async def test_identity_headers_hold_one_readable_value(site: Any) -> None:
+    service = await site.headers()
+    key = service["authorization"]
+    twice = [("authorization", key), (USER, "ana"), (USER, "ben")]
+    answer = await site.client.get("/v1/models", headers=twice)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_header")
+    for name in (USER, "x-openwebui-chat-id"):
+        answer = await site.client.get("/v1/models", headers=service | {name: "x" * 500})
+        assert answer.status_code == 400
+        assert name in answer.json()["error"]["message"]
+
+    written = [(b"authorization", key.encode()), (USER.encode(), "אנה".encode())]
+    await site.say("I own a kayak", [*written, (b"x-openwebui-user-name", b"Zo%C3%AB")])
+    assert await contents(site, "אנה") == ["Zoë owns a kayak"]
+
+
+@shared
+async def test_metrics_are_for_admins(site: Any) -> None:
+    for user in ("ana", None):
+        refused = await site.client.get("/metrics", headers=await site.headers(user))
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
+        shown = await site.client.get("/metrics", headers=await site.headers(user, admin=True))
+        assert shown.status_code == 200
+
+
+async def test_on_loopback_no_key_is_needed_until_one_was_made(serve: Serve) -> None:
+    site = await serve(loopback=True)
+
+    async def status(path: str = "/v1/models", **headers: str) -> int:
+        return int((await site.client.get(path, headers=headers)).status_code)
+
+    for path in ("/v1/models", "/metrics"):
+        assert await status(path) == 200
+    assert await status(**WRONG_KEY) == 200  # clients always send one
+    for host, expected in (
+        ("localhost:8000", 200),
+        ("[::1]:8000", 200),
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+    ):
+        assert await status(host=host) == expected, host
+    form = {"content-type": "text/plain"}  # what a page elsewhere may make a browser send
+    body = '{"messages": [{"role": "user", "content": "I own a boat"}]}'
+    assert (await site.client.post("/v1/chat/completions", content=body, headers=form)).status_code == 400
+
+    key, _ = await site.key("ana")
+    assert (await status(), await status("/metrics")) == (401, 401)
+    await site.keys.revoke(key.id, site.pet.clock())
+    assert await status() == 401
+
+
+async def test_each_key_has_its_own_requests_per_minute(serve: Serve) -> None:
+    site = await serve(http_rate=3)
+    ana, ben = await site.headers("ana"), await site.headers("ben")
+    for _ in range(3):
+        assert (await site.client.get("/v1/models", headers=WRONG_KEY)).status_code == 401
+    answers = [await site.client.get("/v1/models", headers=ana) for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    assert 1 <= int(answers[-1].headers["retry-after"]) <= 20
+    assert answers[-1].json()["error"]["type"] == "rate_limit_error"
+    assert (await site.client.get("/v1/models", headers=ben)).status_code == 200
+
+
+ODD_PATHS = """
+    /api/users/ana/../ben/memories
+    /api/users/ana/%2e%2e/ben/memories
+    /api/users/ana%2F..%2Fben/memories
+    /api/users/ana/memories/../../ben/memories
+    /api/users/ana/memories/..%2f..%2fben/memories
+    //api/users/ben/memories
+    /api//users/ben/memories
+    /api/users//ben/memories
+    /api/users/ben/memories/
+    /api/users/ben%2Fmemories
+    /api%2Fusers%2Fben%2Fmemories
+    /API/users/ben/memories
+    /api/users/ben/memories;x=1
+    /api/users/ben/memories%00
+    /api/users/ben/memories%3f
+    /api/users/ben/memories#ana
+    /api/users/ben
+    /api/users/%62en/memories
+    /api/users/%2562en/memories
+    /api/users/ben%20/memories
+    /api/users/ben%00/memories
+    /api/users/ben;ana/memories
+    /api/users/ben/memories?user=ana
+    /api/users/ben/memories/search?query=boat&user=ana
+    /api/users/ana/memories/%2e%2e/%2e%2e/ben/export
+    /api/sessions/ben/memories
+    /api/sessions/%62en/memories
+    /api/sessions/ana%2F..%2Fben/memories
+    /api/sessions/dm:ben/memories
+    /healthz/../api/users/ben/memories
+    /healthz/%2e%2e/metrics
+    /healthz/../metrics
+    /metrics
+    /metrics/
+    //metrics
+    /Metrics
+    /metrics%20
+    http://127.0.0.1/api/users/ben/memories
+    http://127.0.0.1/metrics
+    *
+""".split()
+
+
+@shared
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PROPFIND"])
+async def test_no_odd_path_leads_around_authentication(site: Any, method: str) -> None:
+    """On raw connections: no client would write such requests."""
+    await site.pet.remember(SECRET, user="ben")
+    proof = f"authorization: {(await site.headers('ana'))['authorization']}\r\n"
+
+    async def ask(path: str, key: str) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+        writer.write(f"{method} {path} HTTP/1.1\r\nhost: x\r\n{key}connection: close\r\n\r\n".encode())
+        async with asyncio.timeout(10):
+            answer = await reader.read()
+        writer.close()
+        assert 400 <= int(answer.split()[1]) < 500, (path, answer)
+        assert b"boat" not in answer
+        assert b"memory_total" not in answer
+
+    await asyncio.gather(*(ask(path, key) for path in ODD_PATHS for key in ("", proof)))
+
+
+@shared
+async def test_headers_do_not_change_method_or_path(site: Any) -> None:
+    id = (await site.pet.remember("Gil owns a raft", user="gil")).id
+    gil = await site.headers("gil")
+    for name in ("x-http-method-override", "x-method-override"):
+        await site.client.get(f"/api/users/gil/memories/{id}", headers=gil | {name: "DELETE"})
+        await site.client.post(f"/api/users/gil/memories/{id}", headers=gil | {name: "DELETE"})
+    for name in ("x-original-url", "x-rewrite-url", "x-forwarded-prefix"):
+        answer = await site.client.get("/healthz", headers={name: "/api/users/gil/memories"})
+        assert answer.json() == {"status": "ok"}
+    assert await contents(site, "gil") == ["Gil owns a raft"]

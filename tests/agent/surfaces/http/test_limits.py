@@ -1,0 +1,139 @@
+"""Requests a minute, long bodies, slow clients, and what breaks before an answer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.surfaces.http.limits import RateLimiter, RequestLimits
+
+
+def test_a_minutes_worth_may_be_spent_at_once_and_refills() -> None:
+    limiter = RateLimiter(60)
+    assert [limiter.acquire("ana", 0.0) for _ in range(60)] == [0.0] * 60
+    assert [limiter.acquire("ana", now) for now in (0.0, 0.5, 1.0)] == [1.0, 0.5, 0.0]
+    assert limiter.acquire("ana", 1.0) > 0
+    assert limiter.acquire("ben", 1.0) == 0.0
+    assert not any(RateLimiter(0).acquire("ana", 0.0) for _ in range(1000))
+
+
+@given(st.integers(1, 100), st.lists(st.floats(0, 5), max_size=60))
+def test_at_most_two_minutes_worth_pass_within_a_minute(per_minute: int, pauses: list[float]) -> None:
+    limiter, now, passed = RateLimiter(per_minute), 0.0, []
+    for pause in pauses:
+        now += pause
+        if not limiter.acquire("ana", now):
+            passed.append(now)
+    for start in passed:
+        assert sum(start <= at < start + 60 for at in passed) <= 2 * per_minute
+
+
+@given(st.integers(1, 1000), st.floats(0, 1000))
+def test_after_the_wait_there_is_a_token(per_minute: int, start: float) -> None:
+    limiter = RateLimiter(per_minute)
+    for _ in range(per_minute):
+        limiter.acquire("ana", start)
+    wait = limiter.acquire("ana", start)
+    assert wait > 0
+    assert limiter.acquire("ana", start + wait + 1e-6) == 0.0
+
+
+Message = dict[str, Any]
+
+
+def chunk(body: bytes = b"", *, more: bool = False) -> Message:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+async def run(
+    app: Any,
+    *received: Message,
+    content_length: bytes | None = None,
+    seconds: float = 1,
+    send: Callable[[Message], Awaitable[None]] | None = None,
+) -> list[Message]:
+    """What is sent for a request whose messages are these; after the last one nothing comes."""
+    sent: list[Message] = []
+    messages = iter(received or (chunk(),))
+
+    async def receive() -> Message:
+        message = next(messages, None)
+        return message if message is not None else await asyncio.sleep(60, chunk())
+
+    async def keep(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"content-length", content_length)] if content_length else []
+    limits = RequestLimits(app, max_body=10, timeout=seconds)
+    async with asyncio.timeout(10):
+        await limits({"type": "http", "headers": headers}, receive, send or keep)
+    return sent
+
+
+async def echo(_: Any, receive: Any, send: Any) -> None:
+    body = (await receive())["body"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+TOO_LONG = (413, b"too_large")
+
+
+@pytest.mark.parametrize(
+    ("received", "content_length", "expected"),
+    [
+        ([chunk(b"x" * 10)], b"10", (200, b"x" * 10)),
+        ([chunk(b"x" * 5, more=True), chunk(b"y" * 5)], None, (200, b"xxxxxyyyyy")),
+        ([chunk(b"x" * 11)], b"11", TOO_LONG),
+        ([chunk(b"x" * 5, more=True), chunk(b"x" * 6)], None, TOO_LONG),
+        ([chunk(b"x" * 50, more=True), chunk(b"x" * 51, more=True)], None, TOO_LONG),
+        ([], b"101", TOO_LONG),
+        ([chunk(b"x" * 5, more=True)], None, (408, b"request_timeout")),
+    ],
+)
+async def test_a_body_is_read_within_its_limits(
+    received: list[Message], content_length: bytes | None, expected: tuple[int, bytes]
+) -> None:
+    start, body = await run(echo, *received, content_length=content_length, seconds=0.1)
+    assert start["status"] == expected[0]
+    assert expected[1] in body["body"]
+
+
+async def test_a_client_that_disconnects_gets_no_answer() -> None:
+    assert await run(echo, chunk(b"x", more=True), {"type": "http.disconnect"}) == []
+
+
+@pytest.mark.parametrize("started", [False, True])
+async def test_an_unexpected_error_is_one_line_and_adds_nothing_to_an_answer(started: bool) -> None:
+    async def broken(_: Any, __: Any, send: Any) -> None:
+        if started:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError("a secret")
+
+    start, *body = await run(broken)
+    assert start["status"] == (200 if started else 500)
+    if not started:
+        assert b"internal_error" in body[0]["body"]
+        assert b"secret" not in body[0]["body"]
+    else:
+        assert body == []
+
+
+async def test_an_answer_that_nobody_reads_is_given_up() -> None:
+    async def never(_: Message) -> None:
+        await asyncio.sleep(60)
+
+    assert await run(echo, seconds=0.05, send=never) == []
+
+
+async def test_what_is_not_a_request_passes() -> None:
+    seen = []
+
+    async def app(scope: Any, _: Any, __: Any) -> None:
+        seen.append(scope["type"])
+
+    await RequestLimits(app, max_body=10, timeout=1)({"type": "lifespan"}, echo, echo)  # type: ignore[arg-type]
+    assert seen == ["lifespan"]

@@ -1,0 +1,204 @@
+"""The server: where it listens, how it stops, and what it does about slow and odd clients."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from agent.errors import BadInput
+from agent.surfaces.http import server as http_server
+from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
+
+Serve = Callable[..., Awaitable[Any]]
+HOST = b"\r\nhost: 127.0.0.1\r\n"
+
+shared = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "loopback"),
+    [
+        ("127.0.0.1 127.9.9.9 ::1 [::1] localhost LOCALHOST", True),
+        ("0.0.0.0 :: 192.168.1.4 example.com localhost.example.com", False),
+    ],
+)
+def test_loopback_is_what_only_this_machine_can_reach(hosts: str, loopback: bool) -> None:
+    assert {is_loopback(host) for host in hosts.split()} == {loopback}
+    assert not is_loopback("")
+
+
+def test_an_address_can_be_opened_and_a_port_in_use_is_reported() -> None:
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        assert address_of(listener) == f"http://127.0.0.1:{port}"
+        with pytest.raises(BadInput, match="choose another --port"):
+            listening("127.0.0.1", port)
+    if socket.has_ipv6:
+        try:
+            with listening("::1", 0) as listener:
+                assert address_of(listener).startswith("http://[::1]:")
+        except BadInput:
+            pytest.skip("this machine has no IPv6")
+
+
+async def test_answers_in_progress_are_finished_before_it_stops() -> None:
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        asked.set()
+        await go_on.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"whole"})
+
+    with listening("127.0.0.1", 0) as listener:
+        server = server_of(app)
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        await asked.wait()
+        server.stop()
+        await asyncio.sleep(0.15)
+        assert not running.done()
+        go_on.set()
+        assert (await reader.read()).endswith(b"whole\r\n0\r\n\r\n")
+        await running
+        writer.close()
+    assert not server.force_exit
+    server.stop()
+    assert server.force_exit
+
+
+async def exchange(site: Any, *pieces: bytes, drop: bytes = b"", end: bool = False) -> bytes:
+    """Everything that comes back until the server hangs up; `drop` is sent every 20 ms meanwhile."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    reading = asyncio.ensure_future(reader.read())
+    try:
+        for piece in pieces:
+            writer.write(piece)
+        if end:
+            writer.write_eof()
+        async with asyncio.timeout(5):
+            while drop and not reading.done():
+                writer.write(drop)
+                await asyncio.sleep(0.02)
+            return await reading
+    except ConnectionError:
+        return b""
+    finally:
+        writer.transport.abort()
+
+
+@shared
+@pytest.mark.parametrize(
+    ("begun", "drop"),
+    [
+        (b"", b""),
+        (b"GET /healthz HTT", b""),
+        (b"GET /healthz HTTP/1.1" + HOST + b"x-more: ", b"x"),
+        (b"GET /healthz HTTP/1.1" + HOST + b"\r\n", b"x"),  # the second request
+    ],
+)
+async def test_a_connection_whose_request_stays_incomplete_is_closed(
+    site: Any, monkeypatch: pytest.MonkeyPatch, begun: bytes, drop: bytes
+) -> None:
+    monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.3)
+    answer = await exchange(site, begun, drop=drop)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("kind", [b"content-length: 900", b"transfer-encoding: chunked"])
+async def test_a_body_that_drips_is_not_waited_for(serve: Serve, kind: bytes) -> None:
+    site = await serve(http_timeout=0.3)
+    head = b"POST /v1/chat/completions HTTP/1.1" + HOST + kind + b"\r\n\r\n"
+    answer = await exchange(site, head, drop=b"1\r\nx\r\n" if b"chunked" in kind else b"x")
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 408")  # a client that still sends may not see it
+
+
+@shared
+async def test_two_requests_on_a_connection_do_not_share_a_key(site: Any) -> None:
+    """The second comes behind one that was let in, or as its body."""
+    await site.pet.remember("Hal owns a red boat", user="hal")
+    key = (await site.headers("hal"))["authorization"].encode()
+    second = b"GET /api/users/hal/memories HTTP/1.1" + HOST + b"connection: close\r\n\r\n"
+    first = b"GET /healthz HTTP/1.1" + HOST + b"authorization: " + key + b"\r\n"
+    for between in (b"\r\n", b"content-length: %d\r\n\r\n" % len(second)):
+        answer = await exchange(site, first + between + second, end=True)
+        assert answer.startswith(b"HTTP/1.1 200")
+        assert b"boat" not in answer
+
+
+@shared
+@pytest.mark.parametrize(
+    "lengths",
+    [b"content-length: 5\r\ntransfer-encoding: chunked", b"content-length: 5\r\ncontent-length: 6"],
+)
+async def test_a_request_of_two_lengths_is_refused(site: Any, lengths: bytes) -> None:
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nconnection: close\r\n"
+    request = head + lengths + HOST + b"\r\n0\r\n\r\n"
+    assert int((await exchange(site, request)).split()[1]) in (400, 401)
+
+
+@shared
+@pytest.mark.parametrize(
+    "header", [b"x-padding: " + b"x" * 200_000, b"\r\n".join(b"x-%d: 1" % at for at in range(20_000))]
+)
+async def test_endless_headers_are_not_read(site: Any, header: bytes) -> None:
+    answer = await exchange(site, b"GET /healthz HTTP/1.1" + HOST + header)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
+    assert (await site.client.get("/healthz")).status_code == 200
+
+
+@shared
+async def test_a_client_that_never_reads_is_disconnected(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if its connection is to be closed, with an answer still waiting to be read."""
+    monkeypatch.setattr(http_server, "WRITE_TIMEOUT", 0.2)
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        client.connect(("127.0.0.1", site.port))
+        client.setblocking(False)
+        address = client.getsockname()
+
+        def connected() -> bool:
+            connections = site.server.server_state.connections
+            return any(connection.client == address for connection in connections)
+
+        request = b"GET /openapi.json HTTP/1.1" + HOST + b"\r\n"
+        sending = asyncio.ensure_future(asyncio.get_running_loop().sock_sendall(client, request * 2_000))
+        async with asyncio.timeout(10):
+            for wanted in (True, False):
+                while connected() != wanted:  # noqa: ASYNC110 - the server has no event to wait for
+                    await asyncio.sleep(0.02)
+        sending.cancel()
+
+
+@shared
+async def test_a_client_that_reads_slowly_gets_all_of_it(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "WRITE_TIMEOUT", 0.4)
+    text = "I row. " * 600_000
+
+    async def export(**_: Any) -> Any:
+        return {"text": text}
+
+    monkeypatch.setattr(site.pet, "export", export)
+    key = (await site.headers("ivy"))["authorization"].encode()
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        client.connect(("127.0.0.1", site.port))
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        request = b"GET /api/users/ivy/export HTTP/1.1" + HOST + b"authorization: " + key + b"\r\n"
+        await loop.sock_sendall(client, request + b"connection: close\r\n\r\n")
+        read = b""
+        async with asyncio.timeout(20):
+            while piece := await loop.sock_recv(client, 131_072):
+                read += piece
+                await asyncio.sleep(0.01)
+    assert len(read) > len(text)
