@@ -1,4 +1,4 @@
-"""Long texts in parts: nothing lost, nothing cut in two that belongs together."""
+"""Splitting long texts: nothing is lost, and nothing is cut in two that belongs together."""
 
 import re
 import unicodedata
@@ -44,11 +44,6 @@ def test_nothing_is_lost_and_everything_fits(text: str, limit: int) -> None:
     assert all(part.strip() for part in parts)
 
 
-@given(prose, limits)
-def test_even_the_space_between_parts_is_kept(text: str, limit: int) -> None:
-    assert "".join(split(text, limit)).strip() == text.strip()
-
-
 @given(mixed, limits)
 def test_every_part_closes_the_code_that_it_opens(text: str, limit: int) -> None:
     parts = split(text, limit)
@@ -61,7 +56,7 @@ def test_every_part_closes_the_code_that_it_opens(text: str, limit: int) -> None
 
 @given(mixed, limits)
 @example("```py\n" + "x = 1\n" * 90, 100)
-def test_no_line_of_code_leaves_its_block(text: str, limit: int) -> None:
+def test_code_stays_inside_its_block(text: str, limit: int) -> None:
     inside = [line for part in split(text, limit) for line in "".join(part.split("```")[1::2]).splitlines()]
     kept = "".join(line for line in inside if line != "py")
     blocks = close_code_block(text).split("```")[1::2]
@@ -69,8 +64,8 @@ def test_no_line_of_code_leaves_its_block(text: str, limit: int) -> None:
 
 
 @given(mixed, mixed, limits)
-def test_parts_stay_as_they_are_when_the_text_grows(text: str, more: str, limit: int) -> None:
-    """All but the last, which is still being written: and what stands right behind it."""
+def test_parts_stay_the_same_when_the_text_grows(text: str, more: str, limit: int) -> None:
+    """All but the last two, which are still growing."""
     before, after = split(text, limit), split(text + more, limit)
     assert after[: max(0, len(before) - 2)] == before[: max(0, len(before) - 2)]
 
@@ -81,7 +76,7 @@ def test_parts_stay_as_they_are_when_the_text_grows(text: str, more: str, limit:
     ).map("".join),
     limits,
 )
-def test_what_a_reader_sees_as_one_is_not_cut(text: str, limit: int) -> None:
+def test_emoji_flags_and_accents_are_not_cut(text: str, limit: int) -> None:
     for part in split(text, limit):
         assert unicodedata.category(part[0])[0] != "M"
         assert part[0] not in "\u200d🏽"
@@ -91,12 +86,12 @@ def test_what_a_reader_sees_as_one_is_not_cut(text: str, limit: int) -> None:
 
 @pytest.mark.parametrize("sign", ["👍🏽", "🇫🇷", "👩‍👧", "e\u0301", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "é"])
 @pytest.mark.parametrize("before", range(4))
-def test_wherever_a_part_is_full_a_sign_stays_whole(sign: str, before: int) -> None:
+def test_a_grapheme_stays_whole_wherever_a_part_is_full(sign: str, before: int) -> None:
     parts = split("x" * before + sign * 100, 100)
     assert [part.lstrip("x").replace(sign, "") for part in parts] == [""] * len(parts)
 
 
-def test_a_heap_of_accents_is_cut_where_the_part_is_full() -> None:
+def test_a_long_run_of_accents_is_cut_at_the_limit() -> None:
     assert [len(part) for part in split("e" + "\u0301" * 249, 100)] == [100, 100, 50]
 
 
@@ -110,11 +105,7 @@ def test_a_part_ends_where_a_reader_pauses() -> None:
     lines = "x" * 60 + "\n" + "y" * 60
     assert split(lines, 100) == ["x" * 60 + "\n", "y" * 60]
     assert split("word " * 30, 100)[0].endswith("word ")
-
-
-def test_sentences_without_spaces_are_seen() -> None:
-    text = "她对坚果过敏，所以要小心。" * 20
-    assert all(part.endswith("。") for part in split(text, 100))
+    assert all(part.endswith("。") for part in split("她对坚果过敏，所以要小心。" * 20, 100))
 
 
 def test_a_long_block_is_opened_again_in_its_language() -> None:
@@ -137,30 +128,26 @@ def test_a_closing_fence_stays_with_its_block() -> None:
     assert split(text, 100) == ["```\n" + "x" * 88 + "\n```\n", "after that there is more to read"]
 
 
-def test_letters_beyond_the_first_plane_count_double() -> None:
+def test_lengths_are_utf16_code_units() -> None:
     assert utf16_length("a👍") == 3
     assert [utf16_length(part) for part in split("👍" * 75, 100)] == [100, 50]
 
 
-def test_a_short_text_is_one_part_and_an_empty_one_none() -> None:
+def test_short_and_blank_texts_and_a_limit_without_room() -> None:
     assert split("hello", 100) == ["hello"]
-    assert split("", 100) == []
-    assert split(" \n ", 100) == []
-
-
-def test_a_limit_without_room_for_a_block_is_refused() -> None:
+    assert split("", 100) == split(" \n ", 100) == []
     with pytest.raises(ValueError, match="100 characters or more, not 20"):
         split("hello", 20)
 
 
-def test_a_block_that_is_still_being_written_is_closed() -> None:
+def test_an_open_code_block_is_closed() -> None:
     assert close_code_block("see\n```py\nx = 1") == "see\n```py\nx = 1\n```"
     assert close_code_block("see\n```py\nx = 1\n") == "see\n```py\nx = 1\n```"
     assert close_code_block("see ```x```") == "see ```x```"
     assert close_code_block("see `x") == "see `x"
 
 
-def test_a_fence_of_more_marks_holds_one_of_fewer() -> None:
+def test_a_fence_contains_shorter_fences() -> None:
     text = "````md\n```py\n" + "x = 1\n" * 30 + "```\n````\nend"
     parts = split(text, 120)
     assert all(part.startswith("````md\n") for part in parts[1:])
