@@ -1,4 +1,4 @@
-"""What the tests of the record share: a clock that can be moved, both databases, and a house wired on one."""
+"""What the tests of the record share: a clock that can be moved, both databases, and a stack wired on one."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Ruling:
 
 
 @dataclass
-class House:
+class Stack:
     """Everything that remembers, on one database and one index, as the companion wires it."""
 
     database: Database
@@ -335,17 +335,17 @@ async def database(database_url: str, tmp_path: Path) -> AsyncIterator[Database]
     await opened.close()
 
 
-HouseBuilder = Callable[..., Awaitable[House]]
+StackBuilder = Callable[..., Awaitable[Stack]]
 
 
 @pytest.fixture
-async def build_house(tmp_path: Path, clock: Clock) -> AsyncIterator[HouseBuilder]:
-    """Further houses: `build_house(database, embedder, index)`; without one, on the index in a folder of
+async def build_stack(tmp_path: Path, clock: Clock) -> AsyncIterator[StackBuilder]:
+    """Further stacks: `build_stack(database, embedder, index)`; without one, on the index in a folder of
     their own, which is opened when it is needed."""
     folder = tmp_path / "index"
     made: list[LazyIndex] = []
 
-    async def build(database: Database, embedder: Any, index: Any = None) -> House:
+    async def build(database: Database, embedder: Any, index: Any = None) -> Stack:
         async def opener(anew: bool) -> EmbeddedIndex:
             fingerprint = fingerprint_of(embedder.name, embedder.dimension)
             return await EmbeddedIndex.open(folder, embedder.dimension, fingerprint, anew=anew)
@@ -356,7 +356,7 @@ async def build_house(tmp_path: Path, clock: Clock) -> AsyncIterator[HouseBuilde
         if not isinstance(index, Reachable):
             index = Reachable(index, IndexUnavailable("the index is away"))
         reachable = Reachable(embedder, EmbedderUnavailable("the embedder is away"))
-        return House(database, index, reachable, clock)
+        return Stack(database, index, reachable, clock)
 
     yield build
     for index in made:
@@ -404,11 +404,11 @@ class Lent:
 
 
 @pytest.fixture
-async def house(
-    database: Database, build_house: HouseBuilder, bundled: BundledEmbedder, shared_index: Lent
-) -> AsyncIterator[House]:
+async def stack(
+    database: Database, build_stack: StackBuilder, bundled: BundledEmbedder, shared_index: Lent
+) -> AsyncIterator[Stack]:
     """On both databases, with the embedder and the index that people have."""
-    yield await build_house(database, bundled, await shared_index.lend())
+    yield await build_stack(database, bundled, await shared_index.lend())
     await shared_index.give_back()
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement
 
     from memory.records import Decision
-    from tests.memory.conftest import House
+    from tests.memory.conftest import Stack
 
 USERS = ("anna", "ben", "cleo")
 PLACES = ("dm", "acme", "acme/general", "home")
@@ -56,7 +56,7 @@ _worlds = count()
 class World:
     """A few people with names of their own, and the model: which texts were ever said for which owner key."""
 
-    house: House
+    stack: Stack
     number: int = field(default_factory=lambda: next(_worlds))
     said: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     ids: list[str] = field(default_factory=list)
@@ -84,14 +84,14 @@ class World:
 
     async def say(self, name: str, place: str, content: str, ttl: str | None) -> None:
         self.note(name, place, content)
-        decision = await self.house.remember(content, self.user(name), str(self.place(place)), ttl=ttl)
+        decision = await self.stack.remember(content, self.user(name), str(self.place(place)), ttl=ttl)
         await self.told(decision, self.audience(name, place))
 
     async def correct(self, name: str, place: str, content: str, which: int) -> None:
         if self.ids:
             self.note(name, place, content)
             target = self.ids[which % len(self.ids)]
-            decision = await self.house.remember(
+            decision = await self.stack.remember(
                 content, self.user(name), str(self.place(place)), replaces=target
             )
             await self.told(decision, self.audience(name, place))
@@ -106,32 +106,32 @@ class World:
         }
         assert hidden.isdisjoint(re.findall(r"\w+", decision.reason.partition(":")[2])), decision
         named = [id for id in (decision.id, decision.target_id) if id]
-        now = self.house.clock.now
+        now = self.stack.clock.now
         if decision.id and self.alone:
-            assert set(await self.house.store.by_ids([decision.id], audience, now)) == {decision.id}
+            assert set(await self.stack.store.by_ids([decision.id], audience, now)) == {decision.id}
         for id in named:
             assert await self.texts_of(id) <= allowed
         self.ids += named
 
     async def texts_of(self, id: str) -> set[str]:
-        found = await self.house.store.where(_is(id))
+        found = await self.stack.store.where(_is(id))
         return {content_key(memory.content) for memory in found}
 
     async def receive(self, name: str, place: str, content: str) -> None:
         self.note(name, place, content)
-        await self.house.receive(content, self.user(name), str(self.place(place)))
+        await self.stack.receive(content, self.user(name), str(self.place(place)))
 
     async def delete(self, name: str, place: str, which: int) -> None:
-        mine = await self.house.store.newest(self.audience(name, place), self.house.clock.now)
+        mine = await self.stack.store.newest(self.audience(name, place), self.stack.clock.now)
         if mine and (memory := mine[which % len(mine)]).user_id == self.user(name):
-            await self.house.removal.delete(memory, self.user(name))
+            await self.stack.removal.delete(memory, self.user(name))
 
     async def move(self, days: int) -> None:
-        self.house.clock.move(days=days)
+        self.stack.clock.move(days=days)
 
     async def upkeep(self) -> None:
-        await self.house.removal.purge()
-        await self.house.indexing.catch_up()
+        await self.stack.removal.purge()
+        await self.stack.indexing.catch_up()
 
     async def check(self, readers: Iterable[tuple[str, str]]) -> None:
         for name, place in readers:
@@ -140,23 +140,23 @@ class World:
             assert await self.everything_read_by(audience) <= allowed, (name, place)
 
     async def everything_read_by(self, audience: Audience) -> set[str]:
-        house, now = self.house, self.house.clock.now
-        read = await house.store.newest(audience, now)
-        assert await house.store.count(audience, now) == len(read)
+        stack, now = self.stack, self.stack.clock.now
+        read = await stack.store.newest(audience, now)
+        assert await stack.store.count(audience, now) == len(read)
         texts = {memory.content for memory in read}
         assert all(audience.may_read(memory.owners) for memory in read)
         assert all(memory.expires_at is None or memory.expires_at > now for memory in read)
-        hits = await house.recall.recent(audience, 50)
+        hits = await stack.recall.recent(audience, 50)
         for question in QUESTIONS:
-            hits += await house.recall.search(question, audience, limit=50)
+            hits += await stack.recall.search(question, audience, limit=50)
         texts |= {hit.content for hit in hits}
         assert {hit.id for hit in hits if hit.kind == "memory"} <= {memory.id for memory in read}
         for id in set(self.ids):
-            texts |= {memory.content for memory in (await house.store.by_ids([id], audience, now)).values()}
-            for step in await house.history.of(id, audience):
+            texts |= {memory.content for memory in (await stack.store.by_ids([id], audience, now)).values()}
+            for step in await stack.history.of(id, audience):
                 texts |= {step.old_content, step.new_content or step.old_content}
         for conversation in (*(f"dm:{self.user(name)}" for name in USERS), *self.talks()):
-            texts |= {m.text for m in await house.transcript.last(conversation, audience, 50)}
+            texts |= {m.text for m in await stack.transcript.last(conversation, audience, 50)}
         return {content_key(text) for text in texts}
 
     def talks(self) -> list[str]:
@@ -165,13 +165,13 @@ class World:
     async def let_the_index_lie(self) -> None:
         """Everything there is, shown to everybody."""
         everybody = frozenset(self.said)
-        kept = [memory for id in set(self.ids) for memory in await self.house.store.where(_is(id))]
-        vectors = await self.house.embedder.embed([memory.content for memory in kept])
+        kept = [memory for id in set(self.ids) for memory in await self.stack.store.where(_is(id))]
+        vectors = await self.stack.embedder.embed([memory.content for memory in kept])
         lies = [
             Point(memory.id, "memory", everybody, memory.content, vector, memory.created_at)
             for memory, vector in zip(kept, vectors, strict=True)
         ]
-        await self.house.index.put(lies)
+        await self.stack.index.put(lies)
 
 
 def _is(id: str) -> ColumnElement[bool]:
@@ -185,9 +185,9 @@ def _is(id: str) -> ColumnElement[bool]:
 )
 @given(story=STORY, lying=st.booleans(), readers=st.sets(st.tuples(who, where), min_size=2, max_size=4))
 async def test_nobody_reads_what_was_not_said_to_them(
-    house: House, story: list[tuple[object, ...]], lying: bool, readers: set[tuple[str, str]]
+    stack: Stack, story: list[tuple[object, ...]], lying: bool, readers: set[tuple[str, str]]
 ) -> None:
-    world = World(house)
+    world = World(stack)
     for kind, *details in story:
         await world.act(str(kind), *details)
     if lying:
@@ -195,8 +195,8 @@ async def test_nobody_reads_what_was_not_said_to_them(
     await world.check(readers)
 
 
-async def test_nobody_reads_anything_said_by_others_at_the_same_time(house: House) -> None:
-    world = World(house, alone=False)
+async def test_nobody_reads_anything_said_by_others_at_the_same_time(stack: Stack) -> None:
+    world = World(stack, alone=False)
     told = [
         world.say(name, place, content, None) for name, place, content in product(USERS, PLACES, TEXTS[:4])
     ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from memory.index.embedders.bundled import BundledEmbedder
     from memory.sql.engine import Database
-    from tests.memory.conftest import HouseBuilder
+    from tests.memory.conftest import StackBuilder
 
 REMEMBER_FOR_EVER = """
 import asyncio, sys
@@ -91,7 +91,7 @@ def killed_while_remembering(url: str, folder: Path, begin: int) -> list[tuple[s
 async def test_everything_acknowledged_survives_a_kill_once(
     database: Database,
     database_url: str,
-    build_house: HouseBuilder,
+    build_stack: StackBuilder,
     bundled: BundledEmbedder,
     tmp_path: Path,
 ) -> None:
@@ -100,10 +100,10 @@ async def test_everything_acknowledged_survives_a_kill_once(
         told += await asyncio.to_thread(
             killed_while_remembering, database_url, tmp_path / "index", round_ * 1000
         )
-    house = await build_house(database, bundled)
+    stack = await build_stack(database, bundled)
     anna = Audience.of("anna")
-    facts = Counter(memory.content for memory in await house.memories())
-    said = Counter(message.text for message in await house.transcript.last("dm:anna", anna, 10_000))
+    facts = Counter(memory.content for memory in await stack.memories())
+    said = Counter(message.text for message in await stack.transcript.last("dm:anna", anna, 10_000))
     assert set(facts.values()) == set(said.values()) == {1}
     wanted = {
         "memory": {f"Anna owns boat {number}" for kind, number in told if kind == "memory"},
@@ -112,6 +112,6 @@ async def test_everything_acknowledged_survives_a_kill_once(
     assert wanted["memory"] <= facts.keys()
     assert wanted["message"] <= said.keys()
     for text in wanted["memory"] | wanted["message"]:
-        hits = await house.search(text, limit=10)
+        hits = await stack.search(text, limit=10)
         assert [hit.content for hit in hits].count(text) == 1, text
-    assert await house.indexing.due() == 0
+    assert await stack.indexing.due() == 0

@@ -15,44 +15,44 @@ from memory.conversations.summaries import ActiveConversation, owner_of
 from memory.sql.tables import active_conversations
 
 if TYPE_CHECKING:
-    from tests.memory.conftest import House
+    from tests.memory.conftest import Stack
 
 ANNA, BEN, NOBODY = Audience.of("anna"), Audience.of("ben"), Audience.of(None)
 ACME = Place.parse("acme")
 
 
-async def kept(house: House, owner: str = "user:anna", conversation: str = "talk") -> ActiveConversation:
-    found = await house.conversations.of(conversation, owner)
+async def kept(stack: Stack, owner: str = "user:anna", conversation: str = "talk") -> ActiveConversation:
+    found = await stack.conversations.of(conversation, owner)
     assert found is not None
     return found
 
 
 async def update(
-    house: House, summary: str, after: int, covered: int, owner: str = "user:anna", conversation: str = "talk"
+    stack: Stack, summary: str, after: int, covered: int, owner: str = "user:anna", conversation: str = "talk"
 ) -> bool:
-    return await house.conversations.update(
-        conversation, owner, summary, after=after, covered=covered, now=house.clock.now
+    return await stack.conversations.update(
+        conversation, owner, summary, after=after, covered=covered, now=stack.clock.now
     )
 
 
-async def indexed(house: House) -> None:
-    due = await house.conversations.unindexed("g1", 100)
-    await house.conversations.mark_indexed({known.id: revision for known, revision in due}, "g1")
+async def indexed(stack: Stack) -> None:
+    due = await stack.conversations.unindexed("g1", 100)
+    await stack.conversations.mark_indexed({known.id: revision for known, revision in due}, "g1")
 
 
-async def due(house: House, generation: str = "g1") -> list[str]:
+async def due(stack: Stack, generation: str = "g1") -> list[str]:
     """The summaries that wait to be indexed."""
-    found = sorted(known.summary for known, _ in await house.conversations.unindexed(generation, 100))
-    assert await house.conversations.count_unindexed(generation) == len(found)
+    found = sorted(known.summary for known, _ in await stack.conversations.unindexed(generation, 100))
+    assert await stack.conversations.count_unindexed(generation) == len(found)
     return found
 
 
 # Keeping.
 
 
-async def test_of_a_conversation_that_nothing_was_kept_of_there_is_none(house: House) -> None:
-    await house.receive("hello", conversation="talk")
-    assert await house.conversations.of("talk", "user:anna") is None
+async def test_of_a_conversation_that_nothing_was_kept_of_there_is_none(stack: Stack) -> None:
+    await stack.receive("hello", conversation="talk")
+    assert await stack.conversations.of("talk", "user:anna") is None
 
 
 @pytest.mark.parametrize(
@@ -65,25 +65,25 @@ async def test_of_a_conversation_that_nothing_was_kept_of_there_is_none(house: H
         "تريد آنا طلاء القارب بالأزرق قبل مايو.",
     ],
 )
-async def test_a_summary_comes_back_as_it_was_kept_and_is_found(house: House, summary: str) -> None:
-    assert await update(house, summary, 0, 4)
-    found = await kept(house)
-    assert found == ActiveConversation(found.id, "talk", "user:anna", None, summary, 4, house.clock.now)
-    await house.indexing.catch_up()
-    assert await house.found(summary) == {summary}
+async def test_a_summary_comes_back_as_it_was_kept_and_is_found(stack: Stack, summary: str) -> None:
+    assert await update(stack, summary, 0, 4)
+    found = await kept(stack)
+    assert found == ActiveConversation(found.id, "talk", "user:anna", None, summary, 4, stack.clock.now)
+    await stack.indexing.catch_up()
+    assert await stack.found(summary) == {summary}
 
 
-async def test_space_around_a_summary_is_not_kept(house: House) -> None:
-    await update(house, "\n They paint the boat. ", 0, 4)
-    assert (await kept(house)).summary == "They paint the boat."
+async def test_space_around_a_summary_is_not_kept(stack: Stack) -> None:
+    await update(stack, "\n They paint the boat. ", 0, 4)
+    assert (await kept(stack)).summary == "They paint the boat."
 
 
-async def test_the_next_summary_takes_the_place_of_the_last(house: House) -> None:
-    await update(house, "They paint the boat.", 0, 4)
-    first = await kept(house)
-    house.clock.move(minutes=1)
-    assert await update(house, "They paint the boat blue.", 4, 6)
-    second = await kept(house)
+async def test_the_next_summary_takes_the_place_of_the_last(stack: Stack) -> None:
+    await update(stack, "They paint the boat.", 0, 4)
+    first = await kept(stack)
+    stack.clock.move(minutes=1)
+    assert await update(stack, "They paint the boat blue.", 4, 6)
+    second = await kept(stack)
     assert (second.id, second.summary, second.covered) == (first.id, "They paint the boat blue.", 6)
     assert second.updated_at == first.updated_at + timedelta(minutes=1)
 
@@ -94,50 +94,50 @@ async def test_the_next_summary_takes_the_place_of_the_last(house: House) -> Non
     ids=["from none", "from an older one", "from a newer one", "nothing new", "backwards"],
 )
 async def test_what_is_not_made_from_the_last_summary_is_refused(
-    house: House, after: int, covered: int
+    stack: Stack, after: int, covered: int
 ) -> None:
-    await update(house, "They paint the boat.", 0, 4)
-    before = await kept(house)
-    house.clock.move(minutes=1)
-    assert not await update(house, "They talk of the weather.", after, covered)
-    assert await kept(house) == before
+    await update(stack, "They paint the boat.", 0, 4)
+    before = await kept(stack)
+    stack.clock.move(minutes=1)
+    assert not await update(stack, "They talk of the weather.", after, covered)
+    assert await kept(stack) == before
 
 
-async def test_without_a_row_only_the_first_summary_is_kept(house: House) -> None:
-    assert not await update(house, "They paint the boat.", 4, 6)
-    assert await house.conversations.of("talk", "user:anna") is None
+async def test_without_a_row_only_the_first_summary_is_kept(stack: Stack) -> None:
+    assert not await update(stack, "They paint the boat.", 4, 6)
+    assert await stack.conversations.of("talk", "user:anna") is None
 
 
 @pytest.mark.parametrize("after", [0, 4])
-async def test_of_several_workers_at_once_one_wins(house: House, after: int) -> None:
+async def test_of_several_workers_at_once_one_wins(stack: Stack, after: int) -> None:
     if after:
-        await update(house, "The beginning.", 0, after)
-    done = await asyncio.gather(*(update(house, f"By worker {n}.", after, after + 2 + n) for n in range(5)))
+        await update(stack, "The beginning.", 0, after)
+    done = await asyncio.gather(*(update(stack, f"By worker {n}.", after, after + 2 + n) for n in range(5)))
     assert sorted(done) == [False] * 4 + [True]
     winner = done.index(True)
-    found = await kept(house)
+    found = await kept(stack)
     assert (found.summary, found.covered) == (f"By worker {winner}.", after + 2 + winner)
 
 
-async def test_what_is_not_committed_is_not_kept(house: House) -> None:
+async def test_what_is_not_committed_is_not_kept(stack: Stack) -> None:
     async def fail_halfway() -> None:
-        async with house.database.write() as connection:
-            assert await house.conversations.update_in(
-                connection, "talk", "user:anna", "Lost.", after=0, covered=4, now=house.clock.now
+        async with stack.database.write() as connection:
+            assert await stack.conversations.update_in(
+                connection, "talk", "user:anna", "Lost.", after=0, covered=4, now=stack.clock.now
             )
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         await fail_halfway()
-    assert await house.conversations.of("talk", "user:anna") is None
-    assert await update(house, "Kept.", 0, 4)
+    assert await stack.conversations.of("talk", "user:anna") is None
+    assert await update(stack, "Kept.", 0, 4)
 
 
-async def test_what_different_people_hear_under_one_id_are_different_conversations(house: House) -> None:
+async def test_what_different_people_hear_under_one_id_are_different_conversations(stack: Stack) -> None:
     owners = ("user:anna", "user:ben", "place:acme")
     for owner in owners:
-        assert await update(house, f"What {owner} heard.", 0, 4, owner)
-    assert [(await kept(house, owner)).summary for owner in owners] == [f"What {o} heard." for o in owners]
+        assert await update(stack, f"What {owner} heard.", 0, 4, owner)
+    assert [(await kept(stack, owner)).summary for owner in owners] == [f"What {o} heard." for o in owners]
 
 
 def test_a_conversation_is_its_place_and_in_private_its_persons() -> None:
@@ -148,258 +148,258 @@ def test_a_conversation_is_its_place_and_in_private_its_persons() -> None:
 # What it is for.
 
 
-async def test_what_a_conversation_is_for_can_be_said_before_its_first_message(house: House) -> None:
-    await house.conversations.set_mode("talk", "user:anna", "study", house.clock.now)
-    found = await kept(house)
+async def test_what_a_conversation_is_for_can_be_said_before_its_first_message(stack: Stack) -> None:
+    await stack.conversations.set_mode("talk", "user:anna", "study", stack.clock.now)
+    found = await kept(stack)
     assert (found.mode, found.summary, found.covered) == ("study", "", 0)
-    assert await update(house, "They paint the boat.", 0, 4)
-    found = await kept(house)
+    assert await update(stack, "They paint the boat.", 0, 4)
+    found = await kept(stack)
     assert (found.mode, found.summary) == ("study", "They paint the boat.")
 
 
-async def test_what_a_conversation_is_for_can_change_without_touching_its_summary(house: House) -> None:
-    await update(house, "They paint the boat.", 0, 4)
-    await indexed(house)
-    before = await kept(house)
-    house.clock.move(minutes=1)
+async def test_what_a_conversation_is_for_can_change_without_touching_its_summary(stack: Stack) -> None:
+    await update(stack, "They paint the boat.", 0, 4)
+    await indexed(stack)
+    before = await kept(stack)
+    stack.clock.move(minutes=1)
     for mode in ("work", None):
-        await house.conversations.set_mode("talk", "user:anna", mode, house.clock.now)
-        found = await kept(house)
+        await stack.conversations.set_mode("talk", "user:anna", mode, stack.clock.now)
+        found = await kept(stack)
         assert found.mode == mode
         assert (found.summary, found.covered, found.updated_at) == (
             before.summary,
             before.covered,
             before.updated_at,
         )
-    assert await due(house) == []
+    assert await due(stack) == []
 
 
 # What the summary does not cover yet.
 
 
-async def say(house: House, *texts: str, user: str = "anna", place: str | None = None) -> None:
+async def say(stack: Stack, *texts: str, user: str = "anna", place: str | None = None) -> None:
     for text in texts:
-        await house.receive(text, user, place, conversation="talk")
+        await stack.receive(text, user, place, conversation="talk")
 
 
 async def waiting(
-    house: House, user: str = "anna", place: Place = PRIVATE, limit: int = 6
+    stack: Stack, user: str = "anna", place: Place = PRIVATE, limit: int = 6
 ) -> tuple[list[str], int]:
     """The texts that are not covered, and how far they reach."""
-    lines = await house.conversations.uncovered("talk", user, place, limit)
+    lines = await stack.conversations.uncovered("talk", user, place, limit)
     return [line.message.text for line in lines], lines[-1].seq if lines else 0
 
 
-async def cover(house: House, reached: int, owner: str = "user:anna") -> None:
-    known = await house.conversations.of("talk", owner)
-    assert await update(house, f"Up to {reached}.", known.covered if known else 0, reached, owner)
+async def cover(stack: Stack, reached: int, owner: str = "user:anna") -> None:
+    known = await stack.conversations.of("talk", owner)
+    assert await update(stack, f"Up to {reached}.", known.covered if known else 0, reached, owner)
 
 
-async def test_what_is_said_is_uncovered_until_a_summary_reaches_it(house: House) -> None:
-    assert await waiting(house) == ([], 0)
-    await say(house, "one", "two")
-    texts, reached = await waiting(house)
+async def test_what_is_said_is_uncovered_until_a_summary_reaches_it(stack: Stack) -> None:
+    assert await waiting(stack) == ([], 0)
+    await say(stack, "one", "two")
+    texts, reached = await waiting(stack)
     assert texts == ["one", "two"]
-    await cover(house, reached)
-    assert await waiting(house) == ([], 0)
-    await say(house, "three")
-    assert (await waiting(house))[0] == ["three"]
+    await cover(stack, reached)
+    assert await waiting(stack) == ([], 0)
+    await say(stack, "three")
+    assert (await waiting(stack))[0] == ["three"]
 
 
-async def test_what_has_piled_up_comes_oldest_first_so_many_at_a_time(house: House) -> None:
-    await say(house, "one")
-    await cover(house, (await waiting(house))[1])
-    await say(house, *(str(number) for number in range(8)))
+async def test_what_has_piled_up_comes_oldest_first_so_many_at_a_time(stack: Stack) -> None:
+    await say(stack, "one")
+    await cover(stack, (await waiting(stack))[1])
+    await say(stack, *(str(number) for number in range(8)))
     steps = []
     while True:
-        texts, reached = await waiting(house, limit=3)
+        texts, reached = await waiting(stack, limit=3)
         if not texts:
             break
         steps.append(texts)
-        await cover(house, reached)
+        await cover(stack, reached)
     assert steps == [["0", "1", "2"], ["3", "4", "5"], ["6", "7"]]
 
 
 @pytest.mark.parametrize("mode_is_set", [False, True])
 async def test_a_conversation_without_a_summary_begins_at_its_beginning(
-    house: House, mode_is_set: bool
+    stack: Stack, mode_is_set: bool
 ) -> None:
-    await say(house, *(str(number) for number in range(20)))
+    await say(stack, *(str(number) for number in range(20)))
     if mode_is_set:
-        await house.conversations.set_mode("talk", "user:anna", "work", house.clock.now)
-    texts, reached = await waiting(house, limit=3)
+        await stack.conversations.set_mode("talk", "user:anna", "work", stack.clock.now)
+    texts, reached = await waiting(stack, limit=3)
     assert texts == ["0", "1", "2"]
-    await cover(house, reached)
-    assert (await waiting(house, limit=3))[0] == ["3", "4", "5"]
+    await cover(stack, reached)
+    assert (await waiting(stack, limit=3))[0] == ["3", "4", "5"]
 
 
 async def test_a_transcript_imported_into_a_conversation_is_not_worked_through(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memory.conversations.summaries.MOST_BEHIND", 10)
-    await say(house, "one")
-    await cover(house, (await waiting(house))[1])
-    await say(house, *(str(number) for number in range(10)))
-    assert (await waiting(house, limit=3))[0] == ["0", "1", "2"]
-    await say(house, "10")
-    assert (await waiting(house, limit=3))[0] == ["8", "9", "10"]
+    await say(stack, "one")
+    await cover(stack, (await waiting(stack))[1])
+    await say(stack, *(str(number) for number in range(10)))
+    assert (await waiting(stack, limit=3))[0] == ["0", "1", "2"]
+    await say(stack, "10")
+    assert (await waiting(stack, limit=3))[0] == ["8", "9", "10"]
 
 
-async def test_it_ends_where_another_person_begins_to_speak(house: House) -> None:
-    await say(house, "a1", "a2", place="acme")
-    await say(house, "b1", user="ben", place="acme")
-    await say(house, "a3", place="acme")
+async def test_it_ends_where_another_person_begins_to_speak(stack: Stack) -> None:
+    await say(stack, "a1", "a2", place="acme")
+    await say(stack, "b1", user="ben", place="acme")
+    await say(stack, "a3", place="acme")
     steps = []
     for _ in range(3):
-        lines = await house.conversations.uncovered("talk", "cleo", ACME)
+        lines = await stack.conversations.uncovered("talk", "cleo", ACME)
         steps.append(({line.user for line in lines}, [line.message.text for line in lines]))
-        await cover(house, lines[-1].seq, "place:acme")
+        await cover(stack, lines[-1].seq, "place:acme")
     assert steps == [({"anna"}, ["a1", "a2"]), ({"ben"}, ["b1"]), ({"anna"}, ["a3"])]
-    assert await waiting(house, "cleo", ACME) == ([], 0)
+    assert await waiting(stack, "cleo", ACME) == ([], 0)
 
 
-async def test_what_is_uncovered_is_what_was_heard_there_alone(house: House) -> None:
-    await say(house, "anna in private")
-    await say(house, "ben in private", user="ben")
-    await say(house, "anna in acme", place="acme")
-    await house.receive("elsewhere")
-    assert (await waiting(house, "anna"))[0] == ["anna in private"]
-    assert (await waiting(house, "ben"))[0] == ["ben in private"]
-    assert (await waiting(house, "ben", ACME))[0] == ["anna in acme"]
+async def test_what_is_uncovered_is_what_was_heard_there_alone(stack: Stack) -> None:
+    await say(stack, "anna in private")
+    await say(stack, "ben in private", user="ben")
+    await say(stack, "anna in acme", place="acme")
+    await stack.receive("elsewhere")
+    assert (await waiting(stack, "anna"))[0] == ["anna in private"]
+    assert (await waiting(stack, "ben"))[0] == ["ben in private"]
+    assert (await waiting(stack, "ben", ACME))[0] == ["anna in acme"]
 
 
-async def test_reading_the_summary_first_no_message_is_told_of_twice(house: House) -> None:
+async def test_reading_the_summary_first_no_message_is_told_of_twice(stack: Stack) -> None:
     """Another worker comes between reading the summary and reading what it does not cover."""
-    await say(house, "one", "two")
+    await say(stack, "one", "two")
     after = 0
-    _, reached = await waiting(house)
-    await cover(house, reached)
-    await say(house, "three")
-    texts, reached = await waiting(house)
+    _, reached = await waiting(stack)
+    await cover(stack, reached)
+    await say(stack, "three")
+    texts, reached = await waiting(stack)
     assert texts == ["three"]
-    assert not await update(house, "Without what the other worker told.", after, reached)
+    assert not await update(stack, "Without what the other worker told.", after, reached)
 
 
 # Reading by id, and what is newest.
 
 
-async def test_the_summary_of_somebody_called_global_is_not_everybodys(house: House) -> None:
-    await house.summarise("A secret.", GLOBAL)
-    assert await house.conversations.newest(BEN, 5) == []
-    assert len(await house.conversations.newest(Audience.of(GLOBAL), 5)) == 1
+async def test_the_summary_of_somebody_called_global_is_not_everybodys(stack: Stack) -> None:
+    await stack.summarise("A secret.", GLOBAL)
+    assert await stack.conversations.newest(BEN, 5) == []
+    assert len(await stack.conversations.newest(Audience.of(GLOBAL), 5)) == 1
 
 
-async def summarise_all(house: House) -> dict[str, str]:
+async def summarise_all(stack: Stack) -> dict[str, str]:
     """A summary of anna's, ben's and acme's under one conversation id; their ids by owner."""
     owners = ("user:anna", "user:ben", "place:acme")
     return {
-        owner: await house.summarise(
+        owner: await stack.summarise(
             f"What {owner} heard.", owner.partition(":")[2], place, conversation="talk"
         )
         for owner, place in zip(owners, (None, None, "acme"), strict=True)
     }
 
 
-async def test_a_summary_is_read_by_its_audience_alone(house: House) -> None:
-    ids = await summarise_all(house)
+async def test_a_summary_is_read_by_its_audience_alone(stack: Stack) -> None:
+    ids = await summarise_all(stack)
     for audience, owner in (
         (ANNA, "user:anna"),
         (BEN, "user:ben"),
         (Audience.of("anna", ACME), "place:acme"),
         (Audience.of("cleo", Place.parse("acme/general")), "place:acme"),
     ):
-        assert set(await house.conversations.by_ids(ids.values(), audience)) == {ids[owner]}
-        [newest] = await house.conversations.newest(audience, 5)
+        assert set(await stack.conversations.by_ids(ids.values(), audience)) == {ids[owner]}
+        [newest] = await stack.conversations.newest(audience, 5)
         assert (newest.id, newest.owner) == (ids[owner], owner)
     for audience in (NOBODY, Audience.of("cleo"), Audience.of("anna", Place.parse("ac"))):
-        assert await house.conversations.by_ids(ids.values(), audience) == {}
-        assert await house.conversations.newest(audience, 5) == []
+        assert await stack.conversations.by_ids(ids.values(), audience) == {}
+        assert await stack.conversations.newest(audience, 5) == []
 
 
-async def test_asking_for_no_ids_asks_for_nothing(house: House) -> None:
-    await summarise_all(house)
-    assert await house.conversations.by_ids([], ANNA) == {}
+async def test_asking_for_no_ids_asks_for_nothing(stack: Stack) -> None:
+    await summarise_all(stack)
+    assert await stack.conversations.by_ids([], ANNA) == {}
 
 
-async def test_a_conversation_without_a_summary_is_not_among_them(house: House) -> None:
-    await house.conversations.set_mode("talk", "user:anna", "work", house.clock.now)
-    empty = await kept(house)
-    assert await house.conversations.by_ids([empty.id], ANNA) == {}
-    assert await house.conversations.newest(ANNA, 5) == []
+async def test_a_conversation_without_a_summary_is_not_among_them(stack: Stack) -> None:
+    await stack.conversations.set_mode("talk", "user:anna", "work", stack.clock.now)
+    empty = await kept(stack)
+    assert await stack.conversations.by_ids([empty.id], ANNA) == {}
+    assert await stack.conversations.newest(ANNA, 5) == []
 
 
-async def test_the_newest_are_those_whose_summary_changed_last(house: House) -> None:
+async def test_the_newest_are_those_whose_summary_changed_last(stack: Stack) -> None:
     for name in ("first", "second", "third"):
-        await house.summarise(name, conversation=name)
-        house.clock.move(days=1)
-    await house.summarise("first again", conversation="first")
-    assert await newest(house, 2) == ["first again", "third"]
-    start = house.clock.now - timedelta(days=2)
-    assert await newest(house, 5, since=start) == ["first again", "third", "second"]
-    assert await newest(house, 5, since=start, until=house.clock.now) == ["third", "second"]
-    [latest] = await house.conversations.newest(ANNA, 1)
-    assert await newest(house, 1, exclude=[latest.id]) == ["third"]
+        await stack.summarise(name, conversation=name)
+        stack.clock.move(days=1)
+    await stack.summarise("first again", conversation="first")
+    assert await newest(stack, 2) == ["first again", "third"]
+    start = stack.clock.now - timedelta(days=2)
+    assert await newest(stack, 5, since=start) == ["first again", "third", "second"]
+    assert await newest(stack, 5, since=start, until=stack.clock.now) == ["third", "second"]
+    [latest] = await stack.conversations.newest(ANNA, 1)
+    assert await newest(stack, 1, exclude=[latest.id]) == ["third"]
 
 
-async def newest(house: House, limit: int, **given: object) -> list[str]:
-    found = await house.conversations.newest(ANNA, limit, **given)  # type: ignore[arg-type]
+async def newest(stack: Stack, limit: int, **given: object) -> list[str]:
+    found = await stack.conversations.newest(ANNA, limit, **given)  # type: ignore[arg-type]
     return [known.summary for known in found]
 
 
 # What the index is given.
 
 
-async def test_a_summary_waits_until_it_is_marked(house: House) -> None:
+async def test_a_summary_waits_until_it_is_marked(stack: Stack) -> None:
     for name in ("one", "two", "three"):
-        await house.summarise(name, conversation=name)
-    assert len(await house.conversations.unindexed("g1", 2)) == 2
-    assert await due(house) == ["one", "three", "two"]
-    await indexed(house)
-    assert await due(house) == []
+        await stack.summarise(name, conversation=name)
+    assert len(await stack.conversations.unindexed("g1", 2)) == 2
+    assert await due(stack) == ["one", "three", "two"]
+    await indexed(stack)
+    assert await due(stack) == []
 
 
 @pytest.mark.parametrize("generation", ["a", "z"])
-async def test_what_another_index_held_waits_for_this_one(house: House, generation: str) -> None:
-    await house.summarise("They paint the boat.")
-    await indexed(house)
-    assert await due(house, generation) == ["They paint the boat."]
+async def test_what_another_index_held_waits_for_this_one(stack: Stack, generation: str) -> None:
+    await stack.summarise("They paint the boat.")
+    await indexed(stack)
+    assert await due(stack, generation) == ["They paint the boat."]
 
 
-async def test_the_same_words_again_only_move_on_what_is_covered(house: House) -> None:
-    await update(house, "They paint the boat.", 0, 4)
-    await indexed(house)
-    before = await kept(house)
-    house.clock.move(minutes=1)
-    assert await update(house, "They paint the boat.", 4, 6)
-    found = await kept(house)
+async def test_the_same_words_again_only_move_on_what_is_covered(stack: Stack) -> None:
+    await update(stack, "They paint the boat.", 0, 4)
+    await indexed(stack)
+    before = await kept(stack)
+    stack.clock.move(minutes=1)
+    assert await update(stack, "They paint the boat.", 4, 6)
+    found = await kept(stack)
     assert (found.covered, found.updated_at) == (6, before.updated_at)
-    assert await due(house) == []
-    assert await update(house, "They paint it blue.", 6, 8)
-    assert await due(house) == ["They paint it blue."]
+    assert await due(stack) == []
+    assert await update(stack, "They paint it blue.", 6, 8)
+    assert await due(stack) == ["They paint it blue."]
 
 
-async def test_what_changed_since_it_was_read_is_not_marked(house: House) -> None:
-    await update(house, "They paint the boat.", 0, 4)
-    [(known, revision)] = await house.conversations.unindexed("g1", 10)
-    await update(house, "They paint it blue.", 4, 6)
-    await house.conversations.mark_indexed({known.id: revision}, "g1")
-    assert await due(house) == ["They paint it blue."]
+async def test_what_changed_since_it_was_read_is_not_marked(stack: Stack) -> None:
+    await update(stack, "They paint the boat.", 0, 4)
+    [(known, revision)] = await stack.conversations.unindexed("g1", 10)
+    await update(stack, "They paint it blue.", 4, 6)
+    await stack.conversations.mark_indexed({known.id: revision}, "g1")
+    assert await due(stack) == ["They paint it blue."]
 
 
-async def test_what_another_worker_put_meanwhile_is_put_again(house: House) -> None:
+async def test_what_another_worker_put_meanwhile_is_put_again(stack: Stack) -> None:
     """The older summary may have come into the index after the newer one."""
-    await update(house, "They paint the boat.", 0, 4)
-    [(known, revision)] = await house.conversations.unindexed("g1", 10)
-    await update(house, "They paint it blue.", 4, 6)
-    await indexed(house)
-    assert await due(house) == []
-    await house.conversations.mark_indexed({known.id: revision}, "g1")
-    assert await due(house) == ["They paint it blue."]
+    await update(stack, "They paint the boat.", 0, 4)
+    [(known, revision)] = await stack.conversations.unindexed("g1", 10)
+    await update(stack, "They paint it blue.", 4, 6)
+    await indexed(stack)
+    assert await due(stack) == []
+    await stack.conversations.mark_indexed({known.id: revision}, "g1")
+    assert await due(stack) == ["They paint it blue."]
 
 
-async def test_rows_that_are_gone_are_missing(house: House) -> None:
-    here, gone = await house.summarise("They paint the boat."), str(uuid4())
-    assert await house.conversations.missing([here, gone]) == {gone}
-    async with house.database.write() as connection:
+async def test_rows_that_are_gone_are_missing(stack: Stack) -> None:
+    here, gone = await stack.summarise("They paint the boat."), str(uuid4())
+    assert await stack.conversations.missing([here, gone]) == {gone}
+    async with stack.database.write() as connection:
         await connection.execute(sa.delete(active_conversations))
-    assert await house.conversations.missing([here, gone]) == {here, gone}
+    assert await stack.conversations.missing([here, gone]) == {here, gone}

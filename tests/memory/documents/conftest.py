@@ -15,9 +15,9 @@ from memory.documents import DocumentLibrary, FusedReranker, IngestResult, Reran
 
 @dataclass
 class Library:
-    """DocumentLibrary as the companion wires it, in a house whose index and embedder can be away."""
+    """DocumentLibrary as the companion wires it, on a stack whose index and embedder can be away."""
 
-    house: Any
+    stack: Any
     folder: Path
     reranker: Reranker = field(default_factory=FusedReranker)
 
@@ -26,8 +26,8 @@ class Library:
 
     def opened(self) -> DocumentLibrary:
         """As another process would open it."""
-        house = self.house
-        return DocumentLibrary(house.database, house.index, house.embedder, house.clock, self.reranker)
+        stack = self.stack
+        return DocumentLibrary(stack.database, stack.index, stack.embedder, stack.clock, self.reranker)
 
     def write(self, name: str, text: str | bytes) -> Path:
         path = self.folder / name
@@ -54,10 +54,10 @@ class Library:
 
 
 @pytest.fixture
-def library(house: Any, tmp_path: Path) -> Library:
+def library(stack: Any, tmp_path: Path) -> Library:
     folder = tmp_path / "papers"
     folder.mkdir()
-    return Library(house, folder)
+    return Library(stack, folder)
 
 
 def pdf(*pages: str, password: str | None = None, title: str | None = None) -> bytes:

@@ -28,9 +28,9 @@ async def test_new_unchanged_changed_and_deleted_files(library: Any) -> None:
         (str(coffee), "coffee", 1, "global"),
         (tea, "Tea", 2, "global"),
     ]
-    assert before[0].added_at == library.house.clock.now
+    assert before[0].added_at == library.stack.clock.now
 
-    library.house.clock.move(days=1)
+    library.stack.clock.move(days=1)
     done = await library.add()
     assert (done.unchanged, done.added, done.chunks) == ((tea, str(coffee)), (), 0)
     assert await library.knowledge.documents(ANNA) == before
@@ -170,13 +170,13 @@ async def test_many_chunks_are_indexed_while_the_rest_is_read(
     for name in ("a.md", "b.md", "c.md"):
         library.write(name, TEA + name)
     counts: list[int] = []
-    real = library.house.index.put
+    real = library.stack.index.put
 
     async def put(points: Any) -> None:
         await real(points)
-        counts.append(await library.house.index.count())
+        counts.append(await library.stack.index.count())
 
-    library.house.index.put = put
+    library.stack.index.put = put
     done = await library.add()
     assert (done.chunks, counts) == (6, [2, 4, 6])
 

@@ -19,13 +19,13 @@ COFFEE = "# Coffee\n\nEspresso is pressed through the powder."
 
 
 async def chunk_ids(library: Any) -> list[str]:
-    async with library.house.database.read() as connection:
+    async with library.stack.database.read() as connection:
         return list((await connection.execute(select(knowledge_chunks.c.id))).scalars())
 
 
 async def row_count(library: Any) -> int:
     """All rows of documents and chunks."""
-    async with library.house.database.read() as connection:
+    async with library.stack.database.read() as connection:
         counts = [
             select(func.count()).select_from(table) for table in (knowledge_chunks, knowledge_documents)
         ]
@@ -61,7 +61,7 @@ async def test_only_the_readers_of_its_owner_find_a_document(library: Any) -> No
 async def test_sql_decides_who_reads_whatever_the_index_says(library: Any) -> None:
     library.write("tea.md", TEA)
     await library.add(owner="user:anna")
-    async with library.house.database.write() as connection:
+    async with library.stack.database.write() as connection:
         await connection.execute(update(knowledge_documents).values(owner="user:ben"))
     assert await library.found("sencha steeped", "anna") == []
 
@@ -92,9 +92,9 @@ async def test_a_document_is_removed_by_path_folder_or_id(
 
 
 async def test_a_prefix_of_two_ids_is_ambiguous(library: Any) -> None:
-    same = {"owner": GLOBAL, "title": "Tea", "digest": "", "added_at": library.house.clock.now}
+    same = {"owner": GLOBAL, "title": "Tea", "digest": "", "added_at": library.stack.clock.now}
     twins = [{"id": f"0123456789{n}", "path": f"/{n}.md", **same} for n in "ab"]
-    async with library.house.database.write() as connection:
+    async with library.stack.database.write() as connection:
         await connection.execute(insert(knowledge_documents), twins)
     with pytest.raises(NotFound, match="begins the ids of 2 documents; give more of it"):
         await library.knowledge.remove("01234567", GLOBAL)
@@ -117,14 +117,14 @@ async def test_a_replaced_or_removed_chunk_leaves_neither_row_nor_point(library:
     tea = library.write("tea.md", TEA)
     await library.add()
     old = await chunk_ids(library)
-    assert await library.house.index.present(old) == set(old)
+    assert await library.stack.index.present(old) == set(old)
     library.write("tea.md", "# Tea\n\nSencha is steeped for three minutes.")
     await library.add()
     new = await chunk_ids(library)
-    assert await library.house.index.present(old + new) == set(new)
+    assert await library.stack.index.present(old + new) == set(new)
     assert await row_count(library) == 2
     await library.knowledge.remove(str(tea), GLOBAL)
-    assert await library.house.index.present(new) == set()
+    assert await library.stack.index.present(new) == set()
     assert await row_count(library) == 0
 
 
@@ -135,9 +135,9 @@ async def test_without_the_index_documents_are_added_and_removed_all_the_same(
     await library.add()
     assert caplog.text == ""
     ids = await chunk_ids(library)
-    library.house.index.away = True
+    library.stack.index.away = True
     await library.knowledge.remove(str(tea), GLOBAL)
-    async with library.house.database.read() as connection:
+    async with library.stack.database.read() as connection:
         [row] = await connection.execute(select(knowledge_chunks))
     assert (row.text, row.heading) == ("", ""), "the text is gone at once"
     assert await library.knowledge.empty()
@@ -147,10 +147,10 @@ async def test_without_the_index_documents_are_added_and_removed_all_the_same(
     assert "the index of documents is not up to date" in caplog.text
     with pytest.raises(IndexUnavailable):
         await library.knowledge.search("espresso", ANNA)
-    library.house.index.away = False
-    assert await library.house.index.present(ids), "still in the index …"
+    library.stack.index.away = False
+    assert await library.stack.index.present(ids), "still in the index …"
     assert await library.found("espresso powder") == ["Espresso is pressed through the powder."]
-    assert await library.house.index.present(ids) == set(), "… until it is caught up"
+    assert await library.stack.index.present(ids) == set(), "… until it is caught up"
     assert await row_count(library) == 2
 
 
@@ -162,16 +162,16 @@ async def test_without_the_embedder_search_goes_by_words_and_removal_works(
     await library.add()
     ids = await chunk_ids(library)
     library.write("coffee.md", COFFEE)
-    library.house.embedder.away = True
+    library.stack.embedder.away = True
     await library.add()
     await library.knowledge.remove(str(milk), GLOBAL)
-    assert len(await library.house.index.present(ids)) == 1
+    assert len(await library.stack.index.present(ids)) == 1
     assert await library.found("sencha") == ["Sencha is steeped for two minutes."]
     assert "by words alone" in caplog.text
     assert "indexed so far" in caplog.text
     with pytest.raises(EmbedderUnavailable):
         await library.knowledge.catch_up()
-    library.house.embedder.away = False
+    library.stack.embedder.away = False
     assert await library.knowledge.catch_up() == 1
     assert await library.found("espresso powder")
 
@@ -180,7 +180,7 @@ async def test_a_lost_index_is_rebuilt_from_sql(library: Any) -> None:
     library.write("tea.md", TEA)
     library.write("coffee.md", COFFEE)
     await library.add()
-    await library.house.index.wipe()
+    await library.stack.index.wipe()
     batches: list[int] = []
     library.knowledge = library.opened()
     assert await library.knowledge.catch_up(batches.append) == 2
@@ -194,10 +194,10 @@ async def test_a_running_process_finds_what_another_one_adds(library: Any) -> No
     await library.add()
     running = library.opened()
     assert await running.search("sencha steeped", ANNA)
-    library.house.index.away = True  # the running process holds it
+    library.stack.index.away = True  # the running process holds it
     library.write("coffee.md", COFFEE)
     await library.add()
-    library.house.index.away = False
+    library.stack.index.away = False
     [chunk, *_] = await running.search("espresso powder", ANNA)
     assert chunk.text == "Espresso is pressed through the powder."
 
@@ -205,16 +205,16 @@ async def test_a_running_process_finds_what_another_one_adds(library: Any) -> No
 async def test_a_chunk_removed_while_it_is_indexed_does_not_stay_in_the_index(library: Any) -> None:
     library.write("tea.md", TEA)
     other = library.opened()
-    real = library.house.index.put
+    real = library.stack.index.put
 
     async def put(points: Any) -> None:
-        library.house.index.put = real
+        library.stack.index.put = real
         await other.remove(library.here("tea.md"), GLOBAL)
         await real(points)
 
-    library.house.index.put = put
+    library.stack.index.put = put
     await library.add()
-    assert await library.house.index.count() == 0
+    assert await library.stack.index.count() == 0
     assert await row_count(library) == 0
 
 

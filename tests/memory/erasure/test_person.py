@@ -35,101 +35,101 @@ from memory.sql.keys import Keys, digest
 from memory.sql.tables import metadata
 
 if TYPE_CHECKING:
-    from tests.memory.conftest import House
+    from tests.memory.conftest import Stack
 
 ACME = "acme/general"
 PARIS, LYON, ROME = (f"Mickael lives in {city}" for city in ("Paris", "Lyon", "Rome"))
 
 
-def erasure_of(house: House, *, embedded: bool = False) -> Erasure:
-    """Documents are in the house's own index too, as far as these tests go."""
-    knowledge = DocumentLibrary(house.database, house.index, house.embedder, house.clock, FusedReranker())
+def erasure_of(stack: Stack, *, embedded: bool = False) -> Erasure:
+    """Documents are in the stack's own index too, as far as these tests go."""
+    knowledge = DocumentLibrary(stack.database, stack.index, stack.embedder, stack.clock, FusedReranker())
     return Erasure(
-        house.database,
-        house.queue,
-        house.indexing,
-        house.index,
+        stack.database,
+        stack.queue,
+        stack.indexing,
+        stack.index,
         knowledge,
-        house.index,
-        house.clock,
+        stack.index,
+        stack.clock,
         lambda *_: None,
         embedded=embedded,
     )
 
 
-async def erase(house: House, user: str = "anna") -> Erased:
-    return await erasure_of(house).erase(user)
+async def erase(stack: Stack, user: str = "anna") -> Erased:
+    return await erasure_of(stack).erase(user)
 
 
-async def everything(house: House) -> dict[str, list[str]]:
+async def everything(stack: Stack) -> dict[str, list[str]]:
     """Every row of every table, as it reads."""
-    async with house.database.read() as connection:
+    async with stack.database.read() as connection:
         return {
             name: [str(tuple(row)) for row in await connection.execute(select(table))]
             for name, table in metadata.tables.items()
         }
 
 
-async def where_it_stands(house: House, *words: str) -> set[str]:
+async def where_it_stands(stack: Stack, *words: str) -> set[str]:
     """The tables in which one of these words stands anywhere."""
-    rows = await everything(house)
+    rows = await everything(stack)
     return {table for table, lines in rows.items() for line in lines if any(word in line for word in words)}
 
 
-async def fill(house: House, user: str = "anna") -> None:
+async def fill(stack: Stack, user: str = "anna") -> None:
     """Some of everything that is kept of a person, in private and in a place."""
     for place in (None, ACME):
         where = Place.parse(place)
-        await house.receive(f"{user} told the {place} of a zebrafish", user, place, author=user.title())
-        await house.remember(f"{user} has a zebrafish named {place}", user, place)
-        await house.remember(f"{user} is really called Zoe in {place}", user, place)
-        await summarise(house, f"{user} spoke of a zebrafish in {place}", user, place)
-        await house.tasks.put(user, f"feed the zebrafish of {place}", now=house.clock.now, place=_key(place))
-        await contexts(house).merge(user, where, [Entry("profile.role", "", "zebrafish", house.clock.now)])
-    async with house.database.write() as connection:
-        await house.queue.add(connection, "look_back", user, {"said": "zebrafish"}, house.clock.now)
+        await stack.receive(f"{user} told the {place} of a zebrafish", user, place, author=user.title())
+        await stack.remember(f"{user} has a zebrafish named {place}", user, place)
+        await stack.remember(f"{user} is really called Zoe in {place}", user, place)
+        await summarise(stack, f"{user} spoke of a zebrafish in {place}", user, place)
+        await stack.tasks.put(user, f"feed the zebrafish of {place}", now=stack.clock.now, place=_key(place))
+        await contexts(stack).merge(user, where, [Entry("profile.role", "", "zebrafish", stack.clock.now)])
+    async with stack.database.write() as connection:
+        await stack.queue.add(connection, "look_back", user, {"said": "zebrafish"}, stack.clock.now)
         key = {"id": str(uuid4()), "name": "laptop", "kind": "user", "user_id": user, "digest": uuid4().hex}
-        await connection.execute(insert(tables.api_keys).values(**key, created_at=house.clock.now))
+        await connection.execute(insert(tables.api_keys).values(**key, created_at=stack.clock.now))
         place = {"place": f"place:the%20{user[0]}%20team", "listening": "mentions", "changed_by": user}
-        await connection.execute(insert(tables.places).values(**place, changed_at=house.clock.now))
+        await connection.execute(insert(tables.places).values(**place, changed_at=stack.clock.now))
 
 
-async def summarise(house: House, summary: str, user: str = "ben", place: str | None = ACME) -> int:
+async def summarise(stack: Stack, summary: str, user: str = "ben", place: str | None = ACME) -> int:
     """A summary of all that was said there so far; how far it reaches."""
     where = Place.parse(place)
     talk, owner = f"dm:{user}" if where.private else where.key, owner_of(user, where)
-    active = await house.conversations.of(talk, owner)
+    active = await stack.conversations.of(talk, owner)
     after = active.covered if active else 0
-    covered = (await house.transcript.following(talk, owner, 0, 50, most=50))[-1].seq
-    assert await house.conversations.update(
-        talk, owner, summary, after=after, covered=covered, now=house.clock.now
+    covered = (await stack.transcript.following(talk, owner, 0, 50, most=50))[-1].seq
+    assert await stack.conversations.update(
+        talk, owner, summary, after=after, covered=covered, now=stack.clock.now
     )
     return covered
 
 
-def contexts(house: House) -> Any:
+def contexts(stack: Stack) -> Any:
     from memory.people.profile_store import ProfileStore
 
-    return ProfileStore(house.database)
+    return ProfileStore(stack.database)
 
 
 def _key(place: str | None) -> str:
     return "" if place is None else Place.parse(place).key
 
 
-async def test_nothing_of_a_person_is_left_in_any_column(house: House) -> None:
-    await fill(house)
-    await house.indexing.catch_up()
-    points = await house.index.count()
+async def test_nothing_of_a_person_is_left_in_any_column(stack: Stack) -> None:
+    await fill(stack)
+    await stack.indexing.catch_up()
+    points = await stack.index.count()
 
-    receipt = await erase(house)
+    receipt = await erase(stack)
 
     assert receipt.verified
     assert receipt.left == ()
-    assert await where_it_stands(house, "anna", "Anna", "zebrafish", "Zoe") == set()
+    assert await where_it_stands(stack, "anna", "Anna", "zebrafish", "Zoe") == set()
     assert points == 8
-    assert await house.index.count() == 0
-    assert await house.queue.counts() == (0, 0)
+    assert await stack.index.count() == 0
+    assert await stack.queue.counts() == (0, 0)
     assert dict(receipt.removed) == {
         "messages": 2,
         "memories": 4,
@@ -145,63 +145,63 @@ async def test_nothing_of_a_person_is_left_in_any_column(house: House) -> None:
     }
 
 
-async def test_the_setting_of_a_place_stays_without_who_made_it(house: House) -> None:
-    await fill(house)
+async def test_the_setting_of_a_place_stays_without_who_made_it(stack: Stack) -> None:
+    await fill(stack)
 
-    await erase(house)
+    await erase(stack)
 
-    async with house.database.read() as connection:
+    async with stack.database.read() as connection:
         [place] = (await connection.execute(select(tables.places))).all()
     assert (place.listening, place.changed_by) == ("mentions", NOBODY)
 
 
-async def test_a_key_that_goes_with_its_person_does_not_open_the_door_to_everybody(house: House) -> None:
-    made, secret = await Keys(house.database).create("Anna's laptop", "user", "anna", now=house.clock.now)
+async def test_a_key_that_goes_with_its_person_does_not_open_the_door_to_everybody(stack: Stack) -> None:
+    made, secret = await Keys(stack.database).create("Anna's laptop", "user", "anna", now=stack.clock.now)
 
-    receipt = await erase(house)
+    receipt = await erase(stack)
 
-    keys = Keys(house.database)  # of a process that has just begun
+    keys = Keys(stack.database)  # of a process that has just begun
     assert await keys.exist()
-    assert await keys.check(secret, house.clock.now) is None
+    assert await keys.check(secret, stack.clock.now) is None
     [left] = await keys.all()
-    assert (left.id, left.user, left.revoked_at) == (made.id, NOBODY, house.clock.now)
-    assert await where_it_stands(house, "anna", "Anna", digest(secret)) == set()
+    assert (left.id, left.user, left.revoked_at) == (made.id, NOBODY, stack.clock.now)
+    assert await where_it_stands(stack, "anna", "Anna", digest(secret)) == set()
     assert (dict(receipt.removed), receipt.verified) == ({"keys": 1}, True)
-    assert dict((await erase(house)).removed) == {}
+    assert dict((await erase(stack)).removed) == {}
 
 
-async def test_others_keep_everything(house: House) -> None:
-    await fill(house, "ben")
-    before = await everything(house)
-    await fill(house, "anna")
+async def test_others_keep_everything(stack: Stack) -> None:
+    await fill(stack, "ben")
+    before = await everything(stack)
+    await fill(stack, "anna")
 
-    await erase(house)
+    await erase(stack)
 
-    after = await everything(house)
+    after = await everything(stack)
     # These are due in the index again, or keep the setting that was made there, or that there was a key.
     changing = {"messages", "memories", "active_conversations", "places", "api_keys"}
     assert set(before["api_keys"]) < set(after["api_keys"])
     assert {t: after[t] for t in after.keys() - changing} == {t: before[t] for t in before.keys() - changing}
     assert all("anna" not in line for lines in after.values() for line in lines)
     assert [len(after[table]) for table in sorted(changing)] == [2, 2, 4, 2, 2]
-    assert len(await house.memories("ben")) == 4
-    assert await house.found("zebrafish", "ben") >= {"ben told the None of a zebrafish"}
+    assert len(await stack.memories("ben")) == 4
+    assert await stack.found("zebrafish", "ben") >= {"ben told the None of a zebrafish"}
 
 
-async def test_erasing_again_finds_nothing(house: House) -> None:
-    await fill(house)
-    await erase(house)
+async def test_erasing_again_finds_nothing(stack: Stack) -> None:
+    await fill(stack)
+    await erase(stack)
 
-    receipt = await erase(house)
+    receipt = await erase(stack)
 
     assert (dict(receipt.removed), receipt.left, receipt.verified) == ({}, (), True)
 
 
-async def test_a_preview_says_what_goes_and_changes_nothing(house: House) -> None:
-    await fill(house)
-    before = await everything(house)
+async def test_a_preview_says_what_goes_and_changes_nothing(stack: Stack) -> None:
+    await fill(stack)
+    before = await everything(stack)
 
-    found = await erasure_of(house).preview("anna")
+    found = await erasure_of(stack).preview("anna")
 
     assert found == {
         "memories": 4,
@@ -214,20 +214,20 @@ async def test_a_preview_says_what_goes_and_changes_nothing(house: House) -> Non
         "names": 1,
         "person": 1,
     }
-    assert await everything(house) == before
-    assert await erasure_of(house).preview("nobody") == {}
+    assert await everything(stack) == before
+    assert await erasure_of(stack).preview("nobody") == {}
 
 
 # What others said too.
 
 
-async def test_what_somebody_else_said_as_well_is_theirs_alone(house: House) -> None:
-    await house.remember(PARIS, "anna", ACME)
-    await house.remember(PARIS, "ben", ACME)
+async def test_what_somebody_else_said_as_well_is_theirs_alone(stack: Stack) -> None:
+    await stack.remember(PARIS, "anna", ACME)
+    await stack.remember(PARIS, "ben", ACME)
 
-    receipt = await erase(house)
+    receipt = await erase(stack)
 
-    memory = await house.the_memory("ben", ACME)
+    memory = await stack.the_memory("ben", ACME)
     assert (memory.content, memory.user_id) == (PARIS, "ben")
     assert memory.owners == {user_key("ben"), Place.parse(ACME).key}
     assert memory.message_id is None
@@ -235,224 +235,224 @@ async def test_what_somebody_else_said_as_well_is_theirs_alone(house: House) -> 
     assert receipt.verified
 
 
-async def test_what_the_other_said_first_stays_with_its_evidence(house: House) -> None:
-    said = await house.receive(PARIS, "ben", ACME)
-    await house.remember(PARIS, "ben", ACME, message_id=said)
-    await house.remember(PARIS, "anna", ACME)
+async def test_what_the_other_said_first_stays_with_its_evidence(stack: Stack) -> None:
+    said = await stack.receive(PARIS, "ben", ACME)
+    await stack.remember(PARIS, "ben", ACME, message_id=said)
+    await stack.remember(PARIS, "anna", ACME)
 
-    await erase(house)
+    await erase(stack)
 
-    memory = await house.the_memory("ben")
+    memory = await stack.the_memory("ben")
     assert (memory.user_id, memory.message_id) == ("ben", said)
 
 
-async def test_it_stays_only_where_the_other_said_it(house: House) -> None:
-    await house.remember(PARIS, "anna", "acme")
-    await house.remember(PARIS, "anna", ACME)
-    await house.receive("so he does", "ben", ACME)
-    await house.remember(PARIS, "ben", ACME)
-    assert (await house.the_memory("ben")).owners >= {Place.parse(p).key for p in ("acme", ACME)}
+async def test_it_stays_only_where_the_other_said_it(stack: Stack) -> None:
+    await stack.remember(PARIS, "anna", "acme")
+    await stack.remember(PARIS, "anna", ACME)
+    await stack.receive("so he does", "ben", ACME)
+    await stack.remember(PARIS, "ben", ACME)
+    assert (await stack.the_memory("ben")).owners >= {Place.parse(p).key for p in ("acme", ACME)}
 
-    await erase(house)
+    await erase(stack)
 
-    memory = await house.the_memory("ben", ACME)
+    memory = await stack.the_memory("ben", ACME)
     assert (memory.content, memory.place) == (PARIS, ACME)
-    assert await house.known("ben", "acme") == set()
+    assert await stack.known("ben", "acme") == set()
 
 
-async def test_what_is_everybodys_stays_and_names_nobody(house: House) -> None:
-    await house.remember("The office is closed on Sundays", "anna", everybody=True)
+async def test_what_is_everybodys_stays_and_names_nobody(stack: Stack) -> None:
+    await stack.remember("The office is closed on Sundays", "anna", everybody=True)
 
-    receipt = await erase(house)
+    receipt = await erase(stack)
 
-    memory = await house.the_memory("ben")
+    memory = await stack.the_memory("ben")
     assert memory.user_id == NOBODY
     assert receipt.verified
 
 
-async def test_what_they_had_replaced_of_others_holds_again(house: House) -> None:
-    house.rule(True)
-    await house.remember(PARIS, "ben", ACME)
-    house.clock.move(days=1)
-    await house.remember("Mickael moved to Lyon", "anna", ACME)
-    assert await house.known("cleo", ACME) == {"Mickael moved to Lyon"}
+async def test_what_they_had_replaced_of_others_holds_again(stack: Stack) -> None:
+    stack.rule(True)
+    await stack.remember(PARIS, "ben", ACME)
+    stack.clock.move(days=1)
+    await stack.remember("Mickael moved to Lyon", "anna", ACME)
+    assert await stack.known("cleo", ACME) == {"Mickael moved to Lyon"}
 
-    await erase(house)
+    await erase(stack)
 
-    assert await house.known("cleo", ACME) == {PARIS}
-    assert await house.found(PARIS, "cleo", ACME) == {PARIS}
-    assert await where_it_stands(house, "Lyon") == set()
-
-
-async def test_what_they_had_corrected_on_purpose_stays_corrected(house: House) -> None:
-    old = await house.remember(PARIS, "ben", ACME)
-    await house.remember("Mickael lives on a boat", "anna", ACME, replaces=old.id)
-
-    await erase(house)
-
-    assert await house.known("cleo", ACME) == set()
-    assert await house.known("ben") == {PARIS}
+    assert await stack.known("cleo", ACME) == {PARIS}
+    assert await stack.found(PARIS, "cleo", ACME) == {PARIS}
+    assert await where_it_stands(stack, "Lyon") == set()
 
 
-async def test_a_chain_is_joined_where_they_stood_in_it(house: House) -> None:
+async def test_what_they_had_corrected_on_purpose_stays_corrected(stack: Stack) -> None:
+    old = await stack.remember(PARIS, "ben", ACME)
+    await stack.remember("Mickael lives on a boat", "anna", ACME, replaces=old.id)
+
+    await erase(stack)
+
+    assert await stack.known("cleo", ACME) == set()
+    assert await stack.known("ben") == {PARIS}
+
+
+async def test_a_chain_is_joined_where_they_stood_in_it(stack: Stack) -> None:
     ids = []
     for user, city in (("ben", PARIS), ("anna", LYON), ("anna", ROME), ("ben", "Mickael moved to Oslo")):
-        ids.append((await house.remember(city, user, ACME)).id)
-        house.clock.move(days=1)
+        ids.append((await stack.remember(city, user, ACME)).id)
+        stack.clock.move(days=1)
 
-    receipt = await erase(house)
+    receipt = await erase(stack)
 
-    steps = await house.history.of(str(ids[0]), Audience.of("cleo", Place.parse(ACME)))
+    steps = await stack.history.of(str(ids[0]), Audience.of("cleo", Place.parse(ACME)))
     assert [(step.old_content, step.new_content, step.user_id) for step in steps] == [
         (PARIS, "Mickael moved to Oslo", "ben")
     ]
-    assert await house.known("cleo", ACME) == {"Mickael moved to Oslo"}
+    assert await stack.known("cleo", ACME) == {"Mickael moved to Oslo"}
     assert receipt.removed["history"] > 0
 
 
-async def test_a_step_that_was_taken_back_leaves_no_trace(house: House) -> None:
-    old = await house.remember(PARIS, "ben", ACME)
-    house.clock.move(days=1)
-    new = await house.remember(LYON, "anna", ACME)
+async def test_a_step_that_was_taken_back_leaves_no_trace(stack: Stack) -> None:
+    old = await stack.remember(PARIS, "ben", ACME)
+    stack.clock.move(days=1)
+    new = await stack.remember(LYON, "anna", ACME)
     there = Audience.of("anna", Place.parse(ACME))
-    await house.history.undo(str(new.id), there, "anna", house.clock.now)
+    await stack.history.undo(str(new.id), there, "anna", stack.clock.now)
 
-    await erase(house)
+    await erase(stack)
 
-    assert await house.known("cleo", ACME) == {PARIS}
-    assert await house.history.of(str(old.id), there) == []
+    assert await stack.known("cleo", ACME) == {PARIS}
+    assert await stack.history.of(str(old.id), there) == []
 
 
-async def test_their_own_history_goes_with_the_superseded_texts(house: House) -> None:
+async def test_their_own_history_goes_with_the_superseded_texts(stack: Stack) -> None:
     for city in (PARIS, LYON, ROME):
-        await house.remember(city, "anna")
-        house.clock.move(days=1)
+        await stack.remember(city, "anna")
+        stack.clock.move(days=1)
 
-    receipt = await erase(house)
+    receipt = await erase(stack)
 
     assert (receipt.removed["memories"], receipt.removed["history"]) == (3, 2)
-    assert await where_it_stands(house, "Mickael") == set()
+    assert await where_it_stands(stack, "Mickael") == set()
 
 
 # What was said in a place.
 
 
-async def test_what_was_said_beside_them_is_found_by_its_own_words_alone(house: House) -> None:
+async def test_what_was_said_beside_them_is_found_by_its_own_words_alone(stack: Stack) -> None:
     """A message is also found by its neighbours' words: those of the erased must not be among them."""
     for user, text in (("ben", "Where was it?"), ("anna", "By the old lighthouse"), ("ben", "I see")):
-        await house.receive(text, user, ACME)
-    await house.indexing.catch_up()
-    assert await found_by(house, "lighthouse") == 3
+        await stack.receive(text, user, ACME)
+    await stack.indexing.catch_up()
+    assert await found_by(stack, "lighthouse") == 3
 
-    await erase(house)
+    await erase(stack)
 
-    assert await found_by(house, "lighthouse") == 0
-    assert await found_by(house, "see") == 2
+    assert await found_by(stack, "lighthouse") == 0
+    assert await found_by(stack, "see") == 2
 
 
-async def found_by(house: House, word: str) -> int:
+async def found_by(stack: Stack, word: str) -> int:
     """How many messages in the place the index finds by this word, their own or a neighbour's."""
-    question = Question(frozenset({Place.parse(ACME).key}), house.clock.now, text=word)
-    return len((await house.index.search(question)).window_words)
+    question = Question(frozenset({Place.parse(ACME).key}), stack.clock.now, text=word)
+    return len((await stack.index.search(question)).window_words)
 
 
-async def test_the_summary_of_a_place_is_made_anew_from_what_is_left(house: House) -> None:
+async def test_the_summary_of_a_place_is_made_anew_from_what_is_left(stack: Stack) -> None:
     place = Place.parse(ACME)
     for number in range(4):
-        await house.receive(f"message {number}", "ben", ACME)
-    await house.receive("I am ill", "anna", ACME)
-    last = await house.receive("Get well", "ben", ACME)
-    seq = await summarise(house, "Anna is ill")
-    await house.indexing.catch_up()
+        await stack.receive(f"message {number}", "ben", ACME)
+    await stack.receive("I am ill", "anna", ACME)
+    last = await stack.receive("Get well", "ben", ACME)
+    seq = await summarise(stack, "Anna is ill")
+    await stack.indexing.catch_up()
 
-    receipt = await erase(house)
+    receipt = await erase(stack)
 
-    active = await house.conversations.of(place.key, place.key)
+    active = await stack.conversations.of(place.key, place.key)
     assert active is not None
     assert active.summary == ""
-    left = await house.conversations.uncovered(place.key, "ben", place)
+    left = await stack.conversations.uncovered(place.key, "ben", place)
     assert [line.message.text for line in left] == [f"message {n}" for n in range(4)] + ["Get well"]
     assert left[-1].message.id == last
-    assert not await house.conversations.update(
-        place.key, place.key, "Anna is ill, says Ben", after=seq, covered=seq + 1, now=house.clock.now
+    assert not await stack.conversations.update(
+        place.key, place.key, "Anna is ill, says Ben", after=seq, covered=seq + 1, now=stack.clock.now
     )
-    assert await house.index.present([active.id]) == set()
+    assert await stack.index.present([active.id]) == set()
     assert receipt.removed["summaries of places"] == 1
 
 
-async def test_a_summary_that_does_not_reach_to_them_stays(house: House) -> None:
+async def test_a_summary_that_does_not_reach_to_them_stays(stack: Stack) -> None:
     place = Place.parse(ACME)
-    await house.receive("Good morning", "ben", ACME)
-    await summarise(house, "A greeting")
-    await house.receive("I am ill", "anna", ACME)
+    await stack.receive("Good morning", "ben", ACME)
+    await summarise(stack, "A greeting")
+    await stack.receive("I am ill", "anna", ACME)
 
-    await erase(house)
+    await erase(stack)
 
-    active = await house.conversations.of(place.key, place.key)
+    active = await stack.conversations.of(place.key, place.key)
     assert active is not None
     assert active.summary == "A greeting"
 
 
-async def test_a_name_that_somebody_else_bears_too_stays(house: House) -> None:
-    await house.receive("hello", "anna", ACME, author="Sam")
-    await house.receive("hello", "anna", ACME, author="Annie")
-    await house.receive("hello too", "ben", ACME, author="Sam")
+async def test_a_name_that_somebody_else_bears_too_stays(stack: Stack) -> None:
+    await stack.receive("hello", "anna", ACME, author="Sam")
+    await stack.receive("hello", "anna", ACME, author="Annie")
+    await stack.receive("hello too", "ben", ACME, author="Sam")
 
-    await erase(house)
+    await erase(stack)
 
-    authors = await house.transcript.authors(Audience.of("ben", Place.parse(ACME)))
-    async with house.database.read() as connection:
+    authors = await stack.transcript.authors(Audience.of("ben", Place.parse(ACME)))
+    async with stack.database.read() as connection:
         kept = set((await connection.execute(select(tables.speakers.c.author))).scalars())
     assert kept == {"Sam"}
     assert authors >= {"Sam"}
 
 
-async def test_a_conversation_of_the_same_name_is_the_others_from_now_on(house: House) -> None:
-    await house.receive("hello", "anna", conversation="travel")
-    await house.receive("hello", "ben", conversation="travel")
+async def test_a_conversation_of_the_same_name_is_the_others_from_now_on(stack: Stack) -> None:
+    await stack.receive("hello", "anna", conversation="travel")
+    await stack.receive("hello", "ben", conversation="travel")
 
-    await erase(house)
+    await erase(stack)
 
-    async with house.database.read() as connection:
+    async with stack.database.read() as connection:
         rows = (await connection.execute(select(tables.conversations))).all()
     assert [(row.id, row.user_id) for row in rows] == [("travel", "ben")]
 
 
-async def test_more_than_one_lot_goes(house: House) -> None:
-    async with house.database.write() as connection:
+async def test_more_than_one_lot_goes(stack: Stack) -> None:
+    async with stack.database.write() as connection:
         for number in range(BATCH + 5):
             line = {"id": str(uuid4()), "conversation_id": "dm:anna", "user_id": "anna", "place": ""}
-            about = {"role": "user", "author": "anna", "sent_at": house.clock.now, "text": f"no {number}"}
+            about = {"role": "user", "author": "anna", "sent_at": stack.clock.now, "text": f"no {number}"}
             await connection.execute(insert(tables.messages).values(**line, **about))
 
-    receipt = await erase(house)
+    receipt = await erase(stack)
 
     assert receipt.removed["messages"] == BATCH + 5
-    assert await where_it_stands(house, "anna") == set()
+    assert await where_it_stands(stack, "anna") == set()
 
 
 # Faults.
 
 
-async def test_an_index_that_is_away_is_told_and_cleaned_later(house: House) -> None:
-    await fill(house)
-    await house.indexing.catch_up()
-    house.index.away = True
+async def test_an_index_that_is_away_is_told_and_cleaned_later(stack: Stack) -> None:
+    await fill(stack)
+    await stack.indexing.catch_up()
+    stack.index.away = True
 
-    receipt = await erase(house)
+    receipt = await erase(stack)
 
     assert not receipt.verified
     [left] = receipt.left
     assert (left.kind, left.count, left.expected) == ("index", 7, False)
-    assert await where_it_stands(house, "anna", "zebrafish") == set()
-    house.index.away = False
-    while piece := await house.queue.claim(house.clock.now):
+    assert await where_it_stands(stack, "anna", "zebrafish") == set()
+    stack.index.away = False
+    while piece := await stack.queue.claim(stack.clock.now):
         assert (piece.kind, piece.user_id) == (UNINDEX, NOBODY)
-        await house.index.remove(piece.payload["ids"])
-        await house.queue.done(piece.id)
-    await house.indexing.catch_up()
-    assert await house.index.count() == 0
-    assert (await erase(house)).verified
+        await stack.index.remove(piece.payload["ids"])
+        await stack.queue.done(piece.id)
+    await stack.indexing.catch_up()
+    assert await stack.index.count() == 0
+    assert (await erase(stack)).verified
 
 
 STEPS = ("_some_messages", "_some_memories", "_rows", "_documents", "_out_of_the_index", "_look")
@@ -460,11 +460,11 @@ STEPS = ("_some_messages", "_some_memories", "_rows", "_documents", "_out_of_the
 
 @pytest.mark.parametrize("broken", STEPS)
 async def test_one_that_was_cut_short_is_finished_by_the_next(
-    house: House, broken: str, monkeypatch: pytest.MonkeyPatch
+    stack: Stack, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await fill(house)
-    await house.indexing.catch_up()
-    first = erasure_of(house)
+    await fill(stack)
+    await stack.indexing.catch_up()
+    first = erasure_of(stack)
     step = getattr(first, broken)
 
     async def dies(*given: Any, **more: Any) -> Any:
@@ -475,50 +475,50 @@ async def test_one_that_was_cut_short_is_finished_by_the_next(
     with suppress(KeyboardInterrupt):
         await first.erase("anna")
 
-    while piece := await house.queue.claim(house.clock.now):  # as the next start does
+    while piece := await stack.queue.claim(stack.clock.now):  # as the next start does
         assert piece.kind in (UNINDEX, "look_back")
         if piece.kind == UNINDEX:
-            await house.index.remove(piece.payload["ids"])
-        await house.queue.done(piece.id)
-    receipt = await erase(house)
+            await stack.index.remove(piece.payload["ids"])
+        await stack.queue.done(piece.id)
+    receipt = await erase(stack)
 
     assert receipt.verified
-    assert await where_it_stands(house, "anna", "Anna", "zebrafish", "Zoe") == set()
-    assert await house.index.count() == 0
+    assert await where_it_stands(stack, "anna", "Anna", "zebrafish", "Zoe") == set()
+    assert await stack.index.count() == 0
 
 
-async def test_something_that_comes_in_at_the_last_moment_is_told(house: House) -> None:
-    await fill(house)
+async def test_something_that_comes_in_at_the_last_moment_is_told(stack: Stack) -> None:
+    await fill(stack)
 
     async def late(_: Gone) -> dict[str, int]:
-        await house.receive("me again", "anna")
+        await stack.receive("me again", "anna")
         return {}
 
-    receipt = await erasure_of(house).erase("anna", [late])
+    receipt = await erasure_of(stack).erase("anna", [late])
 
     assert not receipt.verified
     assert {(left.kind, left.expected) for left in receipt.left} >= {("messages", False)}
-    assert (await erase(house)).verified
+    assert (await erase(stack)).verified
 
 
-async def test_what_was_made_of_their_words_and_is_still_there_is_told(house: House) -> None:
-    await house.receive("my zebrafish is called Otto", "anna", ACME)
+async def test_what_was_made_of_their_words_and_is_still_there_is_told(stack: Stack) -> None:
+    await stack.receive("my zebrafish is called Otto", "anna", ACME)
 
     async def late(_: Gone) -> dict[str, int]:
-        await house.receive("he told me", "ben", ACME)
-        await summarise(house, "someone said: my zebrafish is called Otto")
+        await stack.receive("he told me", "ben", ACME)
+        await summarise(stack, "someone said: my zebrafish is called Otto")
         return {}
 
-    receipt = await erasure_of(house).erase("anna", [late])
+    receipt = await erasure_of(stack).erase("anna", [late])
 
     assert [(left.kind, left.expected) for left in receipt.left] == [("active_conversations", False)]
 
 
-async def test_what_others_were_told_is_left_and_told(house: House) -> None:
-    await house.receive("my zebrafish is called Otto", "anna", ACME)
-    await house.receive("Anna wrote: my zebrafish is called Otto", "ben", ACME)
+async def test_what_others_were_told_is_left_and_told(stack: Stack) -> None:
+    await stack.receive("my zebrafish is called Otto", "anna", ACME)
+    await stack.receive("Anna wrote: my zebrafish is called Otto", "ben", ACME)
 
-    receipt = await erase(house)
+    receipt = await erase(stack)
 
     assert receipt.verified
     [left] = receipt.left
@@ -526,36 +526,36 @@ async def test_what_others_were_told_is_left_and_told(house: House) -> None:
     assert json.loads(json.dumps(receipt.to_json()))["left"][0]["kind"] == "messages"
 
 
-async def test_what_is_kept_beside_the_record_is_counted(house: House) -> None:
+async def test_what_is_kept_beside_the_record_is_counted(stack: Stack) -> None:
     seen = []
 
     async def beside(gone: Gone) -> dict[str, int]:
         seen.append(sorted(gone.said | gone.facts))
         return {"letters": 2}
 
-    await house.receive("hello", "anna")
-    await house.remember("Anna skis", "anna")
-    receipt = await erasure_of(house).erase("anna", [beside])
+    await stack.receive("hello", "anna")
+    await stack.remember("Anna skis", "anna")
+    receipt = await erasure_of(stack).erase("anna", [beside])
 
     assert seen == [["Anna skis", "hello"]]
     assert receipt.removed["letters"] == 2
 
 
-async def test_a_point_that_was_put_back_is_told(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    await house.remember("Anna skis", "anna")
-    await house.indexing.catch_up()
+async def test_a_point_that_was_put_back_is_told(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    await stack.remember("Anna skis", "anna")
+    await stack.indexing.catch_up()
 
     async def not_removed(_: object) -> None: ...
 
-    monkeypatch.setattr(house.index.real, "remove", not_removed, raising=False)
-    receipt = await erase(house)
+    monkeypatch.setattr(stack.index.real, "remove", not_removed, raising=False)
+    receipt = await erase(stack)
     monkeypatch.undo()
 
     assert [(left.kind, left.count, left.expected) for left in receipt.left] == [("index", 1, False)]
 
 
 @pytest.mark.parametrize(("faults", "goes"), [(4, True), (5, False)])
-async def test_a_lot_that_others_are_changing_is_tried_again(house: House, faults: int, goes: bool) -> None:
+async def test_a_lot_that_others_are_changing_is_tried_again(stack: Stack, faults: int, goes: bool) -> None:
     tries = iter([Overtaken("in the way")] * faults)
 
     async def step(_: Gone) -> bool:
@@ -563,7 +563,7 @@ async def test_a_lot_that_others_are_changing_is_tried_again(house: House, fault
             raise fault
         return True
 
-    retried = erasure_of(house)._retried(step, Gone("anna"))
+    retried = erasure_of(stack)._retried(step, Gone("anna"))
     if goes:
         assert await retried
     else:
@@ -571,20 +571,20 @@ async def test_a_lot_that_others_are_changing_is_tried_again(house: House, fault
             await retried
 
 
-async def test_others_may_go_on_talking_meanwhile(house: House) -> None:
+async def test_others_may_go_on_talking_meanwhile(stack: Stack) -> None:
     for city in (PARIS, LYON, ROME):
-        await house.remember(city, "anna", ACME)
-        await house.receive(f"{city} says zqanna", "anna", ACME)
-    talking = [house.remember(text, "ben", ACME) for text in (PARIS, LYON, ROME, "Mickael has a dog") * 3]
-    hearing = [house.receive(f"message {number}", "ben", ACME) for number in range(10)]
+        await stack.remember(city, "anna", ACME)
+        await stack.receive(f"{city} says zqanna", "anna", ACME)
+    talking = [stack.remember(text, "ben", ACME) for text in (PARIS, LYON, ROME, "Mickael has a dog") * 3]
+    hearing = [stack.receive(f"message {number}", "ben", ACME) for number in range(10)]
 
-    await asyncio.gather(erase(house), *talking, *hearing, house.indexing.catch_up())
+    await asyncio.gather(erase(stack), *talking, *hearing, stack.indexing.catch_up())
 
-    assert (await erase(house)).verified
-    assert await where_it_stands(house, "anna") == set()
-    assert await found_by(house, "zqanna") == 0
-    assert "Mickael has a dog" in await house.known("ben")
-    async with house.database.read() as connection:
+    assert (await erase(stack)).verified
+    assert await where_it_stands(stack, "anna") == set()
+    assert await found_by(stack, "zqanna") == 0
+    assert "Mickael has a dog" in await stack.known("ben")
+    async with stack.database.read() as connection:
         said = (await connection.execute(select(tables.messages.c.text))).scalars().all()
     assert sorted(said) == sorted(f"message {number}" for number in range(10))
 
@@ -592,46 +592,46 @@ async def test_others_may_go_on_talking_meanwhile(house: House) -> None:
 # What is still being done about them.
 
 
-async def test_nothing_is_kept_of_a_message_that_was_erased(house: House) -> None:
+async def test_nothing_is_kept_of_a_message_that_was_erased(stack: Stack) -> None:
     from memory.errors import NotFound
     from memory.facts.candidate import Provenance
 
-    said = await house.receive("I ski", "anna")
-    await erase(house)
+    said = await stack.receive("I ski", "anna")
+    await erase(stack)
 
-    origin = Provenance("anna", house.clock.now, message_id=said, live=True)
-    [decision] = await house.writer.remember([Draft("Anna skis")], origin)
+    origin = Provenance("anna", stack.clock.now, message_id=said, live=True)
+    [decision] = await stack.writer.remember([Draft("Anna skis")], origin)
     with pytest.raises(NotFound, match="has been erased"):
-        await house.tasks.update("anna", "wax the skis", now=house.clock.now, heard=said)
+        await stack.tasks.update("anna", "wax the skis", now=stack.clock.now, heard=said)
 
     assert (decision.action, decision.reason) == ("ignore", "the message it came from has been erased")
-    assert await where_it_stands(house, "anna", "skis") == set()
+    assert await where_it_stands(stack, "anna", "skis") == set()
 
 
 async def test_a_window_that_is_being_drawn_does_not_bring_words_back(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for user, text in (("ben", "Where was it?"), ("anna", "By the old lighthouse"), ("ben", "I see")):
-        await house.receive(text, user, ACME)
-    put, again = house.index.real.put, erasure_of(house)
+        await stack.receive(text, user, ACME)
+    put, again = stack.index.real.put, erasure_of(stack)
 
     async def erased_meanwhile(points: Any) -> None:
         monkeypatch.undo()
         await again._pass(Gone("anna"))
         await put(points)
 
-    monkeypatch.setattr(house.index.real, "put", erased_meanwhile)
-    await house.indexing.catch_up()
+    monkeypatch.setattr(stack.index.real, "put", erased_meanwhile)
+    await stack.indexing.catch_up()
 
-    assert await found_by(house, "lighthouse") == 0
-    assert await house.index.count() == 2
+    assert await found_by(stack, "lighthouse") == 0
+    assert await stack.index.count() == 2
 
 
 # Documents, and the embedded index.
 
 
 async def test_documents_go_and_an_embedded_index_is_built_anew(
-    house: House, tmp_path: Path, build_house: Callable[..., Awaitable[House]], words_embedder: Any
+    stack: Stack, tmp_path: Path, build_stack: Callable[..., Awaitable[Stack]], words_embedder: Any
 ) -> None:
     async def opener(anew: bool) -> EmbeddedIndex:
         fingerprint = fingerprint_of(words_embedder.name, words_embedder.dimension)
@@ -639,7 +639,7 @@ async def test_documents_go_and_an_embedded_index_is_built_anew(
             tmp_path / "knowledge", words_embedder.dimension, fingerprint, anew=anew
         )
 
-    own = await build_house(house.database, words_embedder)
+    own = await build_stack(stack.database, words_embedder)
     papers = LazyIndex(opener)
     knowledge = DocumentLibrary(own.database, papers, own.embedder, own.clock, FusedReranker())
     for owner in ("anna", "ben"):
@@ -666,24 +666,24 @@ async def test_documents_go_and_an_embedded_index_is_built_anew(
 
 
 async def test_a_large_embedded_index_is_left_to_the_operator(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memory.erasure.person.BUILT_ANEW", -1)
-    await house.remember("Anna skis", "anna")
-    await house.indexing.catch_up()
+    await stack.remember("Anna skis", "anna")
+    await stack.indexing.catch_up()
 
-    receipt = await erasure_of(house, embedded=True).erase("anna")
+    receipt = await erasure_of(stack, embedded=True).erase("anna")
 
     [left] = receipt.left
     assert (left.kind, left.expected, receipt.verified) == ("index files", True, True)
 
 
-async def test_nothing_can_be_read_from_sqlites_files(house: House, tmp_path: Path) -> None:
-    if not house.database.sqlite:
+async def test_nothing_can_be_read_from_sqlites_files(stack: Stack, tmp_path: Path) -> None:
+    if not stack.database.sqlite:
         pytest.skip("the files of PostgreSQL are its server's")
-    await fill(house)
+    await fill(stack)
 
-    await erase(house)
+    await erase(stack)
 
     files = list(tmp_path.glob("hachi.db*"))  # noqa: ASYNC240 - of a test
     assert len(files) > 1
@@ -711,7 +711,7 @@ _worlds = count()
 class World:
     """People whose names stand in all that they alone say."""
 
-    house: House
+    stack: Stack
     number: int = field(default_factory=lambda: next(_worlds))
 
     def user(self, name: str) -> str:
@@ -721,33 +721,33 @@ class World:
         return Place() if name is None else Place.parse(f"world{self.number}/{name}")
 
     async def act(self, kind: str, name: str, at: str | None, said: str) -> None:
-        house, user, place = self.house, self.user(name), self.place(at)
+        stack, user, place = self.stack, self.user(name), self.place(at)
         said, where = said.format(me=user), str(place)
         if kind == "tell":
-            await house.remember(said, user, where)
+            await stack.remember(said, user, where)
         elif kind == "hear":
-            await house.receive(said, user, where)
+            await stack.receive(said, user, where)
         elif kind == "task":
-            await house.tasks.put(user, said, now=house.clock.now, place="" if place.private else place.key)
+            await stack.tasks.put(user, said, now=stack.clock.now, place="" if place.private else place.key)
         elif kind == "context":
-            await contexts(house).merge(user, place, [Entry("profile.role", "", said, house.clock.now)])
+            await contexts(stack).merge(user, place, [Entry("profile.role", "", said, stack.clock.now)])
         elif kind == "sum":
             await self.sum_up(user, place, said)
         else:
-            for memory in await house.store.newest(Audience.of(user, place), house.clock.now, 1):
+            for memory in await stack.store.newest(Audience.of(user, place), stack.clock.now, 1):
                 if memory.user_id == user:
-                    await house.removal.delete(memory, user)
-        house.clock.move(hours=1)
+                    await stack.removal.delete(memory, user)
+        stack.clock.move(hours=1)
 
     async def sum_up(self, user: str, place: Place, said: str) -> None:
         """As far as it goes: only of what has been said there."""
         talk, owner = f"dm:{user}" if place.private else place.key, owner_of(user, place)
-        lines = await self.house.transcript.following(talk, owner, 0, 50, most=50)
-        active = await self.house.conversations.of(talk, owner)
+        lines = await self.stack.transcript.following(talk, owner, 0, 50, most=50)
+        active = await self.stack.conversations.of(talk, owner)
         after, told = active.covered if active else 0, " ".join(line.message.text for line in lines)
         if lines:
-            await self.house.conversations.update(
-                talk, owner, told, after=after, covered=lines[-1].seq, now=self.house.clock.now
+            await self.stack.conversations.update(
+                talk, owner, told, after=after, covered=lines[-1].seq, now=self.stack.clock.now
             )
 
     async def of_others(self, name: str) -> dict[str, set[Any]]:
@@ -768,7 +768,7 @@ class World:
                 t.active_conversations.c.owner.in_([user_key(self.user(n)) for n in USERS if n != name])
             ),
         }
-        async with self.house.database.read() as connection:
+        async with self.stack.database.read() as connection:
             return {
                 kind: {tuple(row) for row in await connection.execute(query)}
                 for kind, query in queries.items()
@@ -783,13 +783,13 @@ class World:
             .where(t.memory_owners.c.owner.startswith(f"place:world{self.number}/"))
             .where(t.memories.c.user_id != self.user(name))
         )
-        async with self.house.database.read() as connection:
+        async with self.stack.database.read() as connection:
             return {tuple(row) for row in await connection.execute(query)}
 
     async def shown(self) -> int:
         """How many points the index is to have: what is held by somebody, messages, summaries."""
-        held = [m for m in await self.house.store.where(tables.memories.c.id.is_not(None)) if m.owners]
-        async with self.house.database.read() as connection:
+        held = [m for m in await self.stack.store.where(tables.memories.c.id.is_not(None)) if m.owners]
+        async with self.stack.database.read() as connection:
             lines = (await connection.execute(select(tables.messages.c.id))).all()
             summed = (
                 await connection.execute(
@@ -808,22 +808,22 @@ class World:
 )
 @given(story=STORY, leaving=who)
 async def test_one_leaves_and_the_others_have_lost_nothing(
-    house: House, story: list[tuple[str, str, str | None, str]], leaving: str
+    stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
 ) -> None:
-    world = World(house)
+    world = World(stack)
     for step in story:
         await world.act(*step)
-    await house.indexing.catch_up()
+    await stack.indexing.catch_up()
     theirs, told = await world.of_others(leaving), await world.told_in_places(leaving)
-    async with house.database.read() as connection:
+    async with stack.database.read() as connection:
         mine = select(tables.messages.c.id).where(tables.messages.c.user_id == world.user(leaving))
         points = list((await connection.execute(mine)).scalars())
 
-    receipt = await erase(house, world.user(leaving))
+    receipt = await erase(stack, world.user(leaving))
 
     assert receipt.verified, receipt.left
-    assert await where_it_stands(house, world.user(leaving)) == set()
+    assert await where_it_stands(stack, world.user(leaving)) == set()
     assert await world.of_others(leaving) == theirs
     assert told <= await world.told_in_places(leaving)
-    assert await house.index.present(points) == set()
-    assert await house.index.count() == await world.shown()
+    assert await stack.index.present(points) == set()
+    assert await stack.index.count() == await world.shown()

@@ -26,10 +26,10 @@ def test_columns_that_say_who_or_what_are_declared_as_such(table: str) -> None:
     assert not telling & set(COLUMNS[table].plain)
 
 
-async def test_rows_that_name_or_quote_a_person_are_found(house: object) -> None:
-    await house.remember('Anna said "où?"', "anna", "acme")  # type: ignore[attr-defined]
-    await house.receive("I like tea", "anna")  # type: ignore[attr-defined]
-    async with house.database.read() as connection:  # type: ignore[attr-defined]
+async def test_rows_that_name_or_quote_a_person_are_found(stack: object) -> None:
+    await stack.remember('Anna said "où?"', "anna", "acme")  # type: ignore[attr-defined]
+    await stack.receive("I like tea", "anna")  # type: ignore[attr-defined]
+    async with stack.database.read() as connection:  # type: ignore[attr-defined]
         named = await rows_naming(connection, "anna")
         assert await rows_naming(connection, "ann") == {}
         said = await rows_saying(connection, ['Anna said "où?"', "like tea"])

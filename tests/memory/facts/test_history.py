@@ -11,7 +11,7 @@ from memory.errors import NotFound
 from memory.facts.history import UNDONE
 
 if TYPE_CHECKING:
-    from tests.memory.conftest import House
+    from tests.memory.conftest import Stack
 
 MICKAEL = Audience.of("mickael")
 ACME = Audience.of("ben", Place.parse("acme"))
@@ -19,25 +19,25 @@ CITIES = [f"Mickael lives in {city}" for city in ("Paris", "Lyon", "Rome")]
 
 
 @pytest.fixture(autouse=True)
-def judge(house: House) -> None:
+def judge(stack: Stack) -> None:
     """A model that rules the newer statement to replace the older one."""
-    house.rule(True)
+    stack.rule(True)
 
 
-async def move_about(house: House, place: str | None = None) -> list[str]:
+async def move_about(stack: Stack, place: str | None = None) -> list[str]:
     """Ids of three memories, each of which replaced the one before."""
     ids = []
     for city in CITIES:
-        ids.append(str((await house.remember(city, "mickael", place)).id))
-        house.clock.move(days=1)
+        ids.append(str((await stack.remember(city, "mickael", place)).id))
+        stack.clock.move(days=1)
     return ids
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
 @pytest.mark.parametrize("length", [36, 8])
-async def test_the_whole_chain_is_told_from_anywhere_in_it(house: House, at: int, length: int) -> None:
-    ids = await move_about(house)
-    steps = await house.history.of(ids[at][:length], MICKAEL)
+async def test_the_whole_chain_is_told_from_anywhere_in_it(stack: Stack, at: int, length: int) -> None:
+    ids = await move_about(stack)
+    steps = await stack.history.of(ids[at][:length], MICKAEL)
     assert [(step.old_content, step.new_content) for step in steps] == [
         (CITIES[0], CITIES[1]),
         (CITIES[1], CITIES[2]),
@@ -46,45 +46,45 @@ async def test_the_whole_chain_is_told_from_anywhere_in_it(house: House, at: int
     assert {step.user_id for step in steps} == {"mickael"}
 
 
-async def test_the_steps_of_a_place_are_told_there_and_to_those_who_took_them(house: House) -> None:
-    shared = await move_about(house, "acme")
+async def test_the_steps_of_a_place_are_told_there_and_to_those_who_took_them(stack: Stack) -> None:
+    shared = await move_about(stack, "acme")
     for audience in (ACME, MICKAEL):
-        assert len(await house.history.of(shared[0], audience)) == 2
+        assert len(await stack.history.of(shared[0], audience)) == 2
     for other in (Audience.of("ben"), Audience.of(None), Audience.of("ben", Place.parse("home"))):
-        assert await house.history.of(shared[0], other) == []
+        assert await stack.history.of(shared[0], other) == []
 
 
-async def test_nothing_is_told_of_what_is_unknown(house: House) -> None:
-    assert await house.history.of("no such memory", MICKAEL) == []
-    decision = await house.remember(CITIES[0], "mickael")
-    assert await house.history.of(str(decision.id), MICKAEL) == []
+async def test_nothing_is_told_of_what_is_unknown(stack: Stack) -> None:
+    assert await stack.history.of("no such memory", MICKAEL) == []
+    decision = await stack.remember(CITIES[0], "mickael")
+    assert await stack.history.of(str(decision.id), MICKAEL) == []
 
 
 @pytest.mark.parametrize("at", [1, 2])
-async def test_the_last_step_is_taken_back(house: House, at: int) -> None:
-    ids = await move_about(house)
-    undone = await house.history.undo(ids[at], MICKAEL, "mickael", house.clock.now)
+async def test_the_last_step_is_taken_back(stack: Stack, at: int) -> None:
+    ids = await move_about(stack)
+    undone = await stack.history.undo(ids[at], MICKAEL, "mickael", stack.clock.now)
     assert (undone.old_content, undone.new_content, undone.reason) == (CITIES[2], CITIES[1], UNDONE)
-    assert await house.known("mickael") == {CITIES[1]}
-    await house.indexing.catch_up()
-    assert await house.found("where does Mickael live?", "mickael") == {CITIES[1]}
+    assert await stack.known("mickael") == {CITIES[1]}
+    await stack.indexing.catch_up()
+    assert await stack.found("where does Mickael live?", "mickael") == {CITIES[1]}
     with pytest.raises(NotFound, match="nothing that could be brought back"):
-        await house.history.undo(ids[at], MICKAEL, "mickael", house.clock.now)
+        await stack.history.undo(ids[at], MICKAEL, "mickael", stack.clock.now)
 
 
-async def test_taking_it_back_in_private_leaves_the_place_as_it_is(house: House) -> None:
-    ids = await move_about(house, "acme")
-    await house.history.undo(ids[2], MICKAEL, "mickael", house.clock.now)
-    assert await house.known("mickael") == {CITIES[1]}
-    assert await house.known("ben", "acme") == {CITIES[2]}
+async def test_taking_it_back_in_private_leaves_the_place_as_it_is(stack: Stack) -> None:
+    ids = await move_about(stack, "acme")
+    await stack.history.undo(ids[2], MICKAEL, "mickael", stack.clock.now)
+    assert await stack.known("mickael") == {CITIES[1]}
+    assert await stack.known("ben", "acme") == {CITIES[2]}
 
 
-async def test_nobody_takes_back_what_they_may_not_read(house: House) -> None:
-    ids = await move_about(house)
+async def test_nobody_takes_back_what_they_may_not_read(stack: Stack) -> None:
+    ids = await move_about(stack)
     for audience in (Audience.of("ben"), ACME, Audience.of(None)):
         with pytest.raises(NotFound):
-            await house.history.undo(ids[2], audience, "ben", house.clock.now)
-    assert await house.known("mickael") == {CITIES[2]}
+            await stack.history.undo(ids[2], audience, "ben", stack.clock.now)
+    assert await stack.known("mickael") == {CITIES[2]}
 
 
 # In a place.
@@ -94,95 +94,95 @@ def there(user: str, place: str = "acme") -> Audience:
     return Audience.of(user, Place.parse(place))
 
 
-async def test_taken_back_in_a_place_it_is_taken_back_there_and_for_who_told_it(house: House) -> None:
-    ids = await move_about(house, "acme")
-    undone = await house.history.undo(ids[2], there("mickael"), "mickael", house.clock.now)
+async def test_taken_back_in_a_place_it_is_taken_back_there_and_for_who_told_it(stack: Stack) -> None:
+    ids = await move_about(stack, "acme")
+    undone = await stack.history.undo(ids[2], there("mickael"), "mickael", stack.clock.now)
     assert (undone.old_content, undone.new_content) == (CITIES[2], CITIES[1])
-    assert await house.known("mickael") == await house.known("ben", "acme") == {CITIES[1]}
-    await house.indexing.catch_up()
-    assert await house.found("where does Mickael live?", "ben", "acme") == {CITIES[1]}
-    house.clock.move(minutes=1)
+    assert await stack.known("mickael") == await stack.known("ben", "acme") == {CITIES[1]}
+    await stack.indexing.catch_up()
+    assert await stack.found("where does Mickael live?", "ben", "acme") == {CITIES[1]}
+    stack.clock.move(minutes=1)
     with pytest.raises(NotFound, match="nothing that could be brought back"):
-        await house.history.undo(ids[2], there("mickael"), "mickael", house.clock.now)
+        await stack.history.undo(ids[2], there("mickael"), "mickael", stack.clock.now)
 
 
-async def test_nobody_takes_back_for_a_place_what_somebody_else_told(house: House) -> None:
-    ids = await move_about(house, "acme")
+async def test_nobody_takes_back_for_a_place_what_somebody_else_told(stack: Stack) -> None:
+    ids = await move_about(stack, "acme")
     for user in ("ben", "anna"):
         with pytest.raises(NotFound, match=f"not {user}'s to take back"):
-            await house.history.undo(ids[2], there(user), user, house.clock.now)
-    assert await house.known("ben", "acme") == await house.known("mickael") == {CITIES[2]}
+            await stack.history.undo(ids[2], there(user), user, stack.clock.now)
+    assert await stack.known("ben", "acme") == await stack.known("mickael") == {CITIES[2]}
 
 
-async def test_who_was_corrected_by_another_does_not_take_that_back(house: House) -> None:
-    first = await house.remember(CITIES[0], "mickael", "acme")
-    house.clock.move(days=1)
-    await house.remember(CITIES[1], "ben", "acme")
+async def test_who_was_corrected_by_another_does_not_take_that_back(stack: Stack) -> None:
+    first = await stack.remember(CITIES[0], "mickael", "acme")
+    stack.clock.move(days=1)
+    await stack.remember(CITIES[1], "ben", "acme")
     with pytest.raises(NotFound, match="not mickael's to take back"):
-        await house.history.undo(str(first.id), there("mickael"), "mickael", house.clock.now)
-    assert await house.known("mickael", "acme") == {CITIES[1]}
+        await stack.history.undo(str(first.id), there("mickael"), "mickael", stack.clock.now)
+    assert await stack.known("mickael", "acme") == {CITIES[1]}
 
 
-async def test_what_two_have_told_neither_takes_back_for_the_place(house: House) -> None:
-    await house.remember(CITIES[0], "mickael", "acme")
-    house.clock.move(days=1)
+async def test_what_two_have_told_neither_takes_back_for_the_place(stack: Stack) -> None:
+    await stack.remember(CITIES[0], "mickael", "acme")
+    stack.clock.move(days=1)
     for user in ("mickael", "ben"):
-        new = await house.remember(CITIES[1], user, "acme")
+        new = await stack.remember(CITIES[1], user, "acme")
     for user in ("mickael", "ben"):
         with pytest.raises(NotFound, match="somebody else told it"):
-            await house.history.undo(str(new.id), there(user), user, house.clock.now)
-    assert await house.known("anna", "acme") == {CITIES[1]}
-    await house.history.undo(str(new.id), MICKAEL, "mickael", house.clock.now)  # for himself he may
-    assert await house.known("mickael") == {CITIES[0]}
-    assert await house.known("anna", "acme") == {CITIES[1]}
+            await stack.history.undo(str(new.id), there(user), user, stack.clock.now)
+    assert await stack.known("anna", "acme") == {CITIES[1]}
+    await stack.history.undo(str(new.id), MICKAEL, "mickael", stack.clock.now)  # for himself he may
+    assert await stack.known("mickael") == {CITIES[0]}
+    assert await stack.known("anna", "acme") == {CITIES[1]}
 
 
-async def test_who_told_of_the_past_does_not_end_what_another_has_told_since(house: House) -> None:
+async def test_who_told_of_the_past_does_not_end_what_another_has_told_since(stack: Stack) -> None:
     """What is said to have been before is kept below what is known now: that is not to be turned round."""
-    now = house.clock.now
-    house.clock.move(days=9)
-    await house.remember(CITIES[1], "ben", "acme")
-    old = await house.remember(CITIES[0], "mickael", "acme", said_at=now)
-    steps = await house.history.of(str(old.id), there("mickael"))
+    now = stack.clock.now
+    stack.clock.move(days=9)
+    await stack.remember(CITIES[1], "ben", "acme")
+    old = await stack.remember(CITIES[0], "mickael", "acme", said_at=now)
+    steps = await stack.history.of(str(old.id), there("mickael"))
     assert [(step.old_content, step.user_id) for step in steps] == [(CITIES[0], "mickael")]
     for step in steps:
         with pytest.raises(NotFound, match="not mickael's to take back"):
-            await house.history.undo(step.old_id, there("mickael"), "mickael", house.clock.now)
-    assert await house.known("anna", "acme") == {CITIES[1]}
+            await stack.history.undo(step.old_id, there("mickael"), "mickael", stack.clock.now)
+    assert await stack.known("anna", "acme") == {CITIES[1]}
 
 
-async def test_where_they_have_gone_on_in_private_that_stays(house: House) -> None:
-    ids = [str((await house.remember(city, "mickael", "acme")).id) for city in CITIES[:1]]
-    house.clock.move(days=1)
-    ids.append(str((await house.remember(CITIES[1], "mickael", "acme")).id))
-    house.clock.move(days=1)
-    await house.remember(CITIES[2], "mickael")
-    await house.history.undo(ids[1], there("mickael"), "mickael", house.clock.now)
-    assert await house.known("ben", "acme") == {CITIES[0]}
-    assert await house.known("mickael") == {CITIES[2]}
+async def test_where_they_have_gone_on_in_private_that_stays(stack: Stack) -> None:
+    ids = [str((await stack.remember(city, "mickael", "acme")).id) for city in CITIES[:1]]
+    stack.clock.move(days=1)
+    ids.append(str((await stack.remember(CITIES[1], "mickael", "acme")).id))
+    stack.clock.move(days=1)
+    await stack.remember(CITIES[2], "mickael")
+    await stack.history.undo(ids[1], there("mickael"), "mickael", stack.clock.now)
+    assert await stack.known("ben", "acme") == {CITIES[0]}
+    assert await stack.known("mickael") == {CITIES[2]}
 
 
-async def test_what_replaced_something_in_the_place_alone_is_taken_back_there_alone(house: House) -> None:
+async def test_what_replaced_something_in_the_place_alone_is_taken_back_there_alone(stack: Stack) -> None:
     """In private nothing was there to be replaced, or something else."""
-    await house.remember(CITIES[0], "ben", "acme")
-    house.clock.move(days=1)
-    new = await house.remember(CITIES[1], "mickael", "acme")
-    await house.history.undo(str(new.id), there("mickael"), "mickael", house.clock.now)
-    assert await house.known("anna", "acme") == {CITIES[0]}
-    assert await house.known("ben") == {CITIES[0]}
+    await stack.remember(CITIES[0], "ben", "acme")
+    stack.clock.move(days=1)
+    new = await stack.remember(CITIES[1], "mickael", "acme")
+    await stack.history.undo(str(new.id), there("mickael"), "mickael", stack.clock.now)
+    assert await stack.known("anna", "acme") == {CITIES[0]}
+    assert await stack.known("ben") == {CITIES[0]}
 
 
-async def test_in_a_thread_who_told_it_takes_back_what_was_told_in_its_channel(house: House) -> None:
-    ids = await move_about(house, "acme/general")
-    await house.history.undo(ids[2], there("mickael", "acme/general/7"), "mickael", house.clock.now)
-    assert await house.known("ben", "acme/general") == {CITIES[1]}
+async def test_in_a_thread_who_told_it_takes_back_what_was_told_in_its_channel(stack: Stack) -> None:
+    ids = await move_about(stack, "acme/general")
+    await stack.history.undo(ids[2], there("mickael", "acme/general/7"), "mickael", stack.clock.now)
+    assert await stack.known("ben", "acme/general") == {CITIES[1]}
 
 
-async def test_what_was_told_to_everybody_is_taken_back_by_who_told_it(house: House) -> None:
+async def test_what_was_told_to_everybody_is_taken_back_by_who_told_it(stack: Stack) -> None:
     for city in CITIES[:2]:
-        new = await house.remember(city, "admin", everybody=True)
-        house.clock.move(days=1)
+        new = await stack.remember(city, "admin", everybody=True)
+        stack.clock.move(days=1)
     with pytest.raises(NotFound):
-        await house.history.undo(str(new.id), Audience.of("ben"), "ben", house.clock.now)
-    await house.history.undo(str(new.id), Audience.of("admin"), "admin", house.clock.now)
-    assert await house.known("ben") == {CITIES[0]}
+        await stack.history.undo(str(new.id), Audience.of("ben"), "ben", stack.clock.now)
+    await stack.history.undo(str(new.id), Audience.of("admin"), "admin", stack.clock.now)
+    assert await stack.known("ben") == {CITIES[0]}

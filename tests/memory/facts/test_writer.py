@@ -27,15 +27,15 @@ from memory.sql.tables import memories
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.memory.conftest import House, HouseBuilder
+    from tests.memory.conftest import Stack, StackBuilder
 
 SHOULDER = "Mickael broke his shoulder"
 SHOULDER_ON = "Mickael broke his shoulder on 10 January 2026"
 PARIS, LYON = "Mickael lives in Paris", "Mickael lives in Lyon"
 
 
-async def rows(house: House) -> int:
-    async with house.database.read() as connection:
+async def rows(stack: Stack) -> int:
+    async with stack.database.read() as connection:
         return (await connection.execute(sa.select(sa.func.count()).select_from(memories))).scalar_one()
 
 
@@ -46,9 +46,9 @@ def hit(memory: Memory) -> Hit:
 # One memory, the more detailed.
 
 
-async def test_a_fact_is_kept_with_all_that_was_said_of_it(house: House) -> None:
+async def test_a_fact_is_kept_with_all_that_was_said_of_it(stack: Stack) -> None:
     message = str(uuid4())
-    decision = await house.remember(
+    decision = await stack.remember(
         SHOULDER,
         "mickael",
         "acme/general",
@@ -59,14 +59,14 @@ async def test_a_fact_is_kept_with_all_that_was_said_of_it(house: House) -> None
         message_id=message,
         source="note",
     )
-    memory = await house.the_memory("mickael")
+    memory = await stack.the_memory("mickael")
     assert decision == Decision(SHOULDER, "add", memory.id, "new", expires_at=memory.expires_at)
     assert memory == Memory(
         id=memory.id,
         content=SHOULDER,
         subjects=("mickael", "health"),
-        created_at=house.clock.now,
-        expires_at=house.clock.now + timedelta(days=30),
+        created_at=stack.clock.now,
+        expires_at=stack.clock.now + timedelta(days=30),
         source="note",
         type="insight",
         importance=0.9,
@@ -79,45 +79,45 @@ async def test_a_fact_is_kept_with_all_that_was_said_of_it(house: House) -> None
     )
 
 
-async def test_the_more_detailed_takes_the_place_of_the_other_which_stays_in_the_audit(house: House) -> None:
-    first = await house.remember(SHOULDER, "mickael", subjects=("mickael", "health"), importance=0.9)
-    house.clock.move(days=1)
-    second = await house.remember(SHOULDER_ON, "mickael", subjects=("injury", "mickael"), importance=0.5)
+async def test_the_more_detailed_takes_the_place_of_the_other_which_stays_in_the_audit(stack: Stack) -> None:
+    first = await stack.remember(SHOULDER, "mickael", subjects=("mickael", "health"), importance=0.9)
+    stack.clock.move(days=1)
+    second = await stack.remember(SHOULDER_ON, "mickael", subjects=("injury", "mickael"), importance=0.5)
     assert (second.action, second.target_id) == ("replace", first.id)
-    memory = await house.the_memory("mickael")
+    memory = await stack.the_memory("mickael")
     assert (memory.id, memory.content) == (second.id, SHOULDER_ON)
     assert memory.subjects == ("injury", "mickael", "health")
     assert memory.importance == 0.9
     assert second.id
-    [step] = await house.history.of(second.id, Audience.of("mickael"))
+    [step] = await stack.history.of(second.id, Audience.of("mickael"))
     assert (step.old_content, step.new_content) == (SHOULDER, SHOULDER_ON)
-    assert (step.user_id, step.created_at) == ("mickael", house.clock.now)
+    assert (step.user_id, step.created_at) == ("mickael", stack.clock.now)
     assert step.reason == second.reason == "says more: adds 'on 10 January 2026'"
 
 
-async def test_the_less_detailed_adds_nothing(house: House) -> None:
-    first = await house.remember(SHOULDER_ON, "mickael")
-    second = await house.remember(SHOULDER, "mickael", importance=0.8)
+async def test_the_less_detailed_adds_nothing(stack: Stack) -> None:
+    first = await stack.remember(SHOULDER_ON, "mickael")
+    second = await stack.remember(SHOULDER, "mickael", importance=0.8)
     assert (second.action, second.id, second.target_id) == ("ignore", first.id, first.id)
-    memory = await house.the_memory("mickael")
+    memory = await stack.the_memory("mickael")
     assert (memory.content, memory.importance) == (SHOULDER_ON, 0.8)
-    assert await rows(house) == 1
+    assert await rows(stack) == 1
 
 
-async def test_the_same_in_other_words_is_merged(house: House) -> None:
-    first = await house.remember("Anna walks her dog every morning", importance=0.4)
-    second = await house.remember("Every morning, Anna walks her dog", importance=0.7)
+async def test_the_same_in_other_words_is_merged(stack: Stack) -> None:
+    first = await stack.remember("Anna walks her dog every morning", importance=0.4)
+    second = await stack.remember("Every morning, Anna walks her dog", importance=0.7)
     assert (second.action, second.id, second.target_id) == ("merge", first.id, first.id)
-    memory = await house.the_memory()
+    memory = await stack.the_memory()
     assert (memory.content, memory.importance) == ("Anna walks her dog every morning", 0.7)
 
 
-async def test_unrelated_facts_are_kept_beside_each_other_and_shown_when_close(house: House) -> None:
-    first = await house.remember("Anna has 2 cats")
-    second = await house.remember("Anna has 3 dogs")
+async def test_unrelated_facts_are_kept_beside_each_other_and_shown_when_close(stack: Stack) -> None:
+    first = await stack.remember("Anna has 2 cats")
+    second = await stack.remember("Anna has 3 dogs")
     assert second.action == "add"
     assert [memory.id for memory in second.close] == [first.id]
-    assert await house.known() == {"Anna has 2 cats", "Anna has 3 dogs"}
+    assert await stack.known() == {"Anna has 2 cats", "Anna has 3 dogs"}
 
 
 # The very same words.
@@ -126,11 +126,11 @@ async def test_unrelated_facts_are_kept_beside_each_other_and_shown_when_close(h
 @pytest.mark.parametrize(
     "again", [SHOULDER, "mickael broke his shoulder.", "  Mickael  broke his\nshoulder!"]
 )
-async def test_the_same_words_make_one_memory(house: House, again: str) -> None:
-    first = await house.remember(SHOULDER, "mickael")
-    second = await house.remember(again, "mickael")
+async def test_the_same_words_make_one_memory(stack: Stack, again: str) -> None:
+    first = await stack.remember(SHOULDER, "mickael")
+    second = await stack.remember(again, "mickael")
     assert (second.action, second.id, second.reason) == ("ignore", first.id, "known word for word")
-    assert await rows(house) == 1
+    assert await rows(stack) == 1
 
 
 @pytest.mark.parametrize(
@@ -142,111 +142,111 @@ async def test_the_same_words_make_one_memory(house: House, again: str) -> None:
     ],
 )
 async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time(
-    house: House, first: tuple[float, str], again: tuple[float, str], kept: tuple[float, int | None]
+    stack: Stack, first: tuple[float, str], again: tuple[float, str], kept: tuple[float, int | None]
 ) -> None:
     for importance, ttl in (first, again):
-        decision = await house.remember("Anna is ill", importance=importance, ttl=ttl)
-    memory = await house.the_memory()
-    until = None if kept[1] is None else house.clock.now + timedelta(days=kept[1])
+        decision = await stack.remember("Anna is ill", importance=importance, ttl=ttl)
+    memory = await stack.the_memory()
+    until = None if kept[1] is None else stack.clock.now + timedelta(days=kept[1])
     assert (memory.importance, memory.expires_at) == (kept[0], until)
     assert decision.expires_at == until
 
 
-async def test_what_has_expired_and_is_not_purged_yet_is_stored_anew(house: House) -> None:
-    first = await house.remember("Anna is ill", ttl="7d")
-    house.clock.move(days=7)
-    second = await house.remember("Anna is ill", ttl="7d")
+async def test_what_has_expired_and_is_not_purged_yet_is_stored_anew(stack: Stack) -> None:
+    first = await stack.remember("Anna is ill", ttl="7d")
+    stack.clock.move(days=7)
+    second = await stack.remember("Anna is ill", ttl="7d")
     assert (second.action, second.id != first.id) == ("add", True)
-    memory = await house.the_memory()
-    assert memory.expires_at == house.clock.now + timedelta(days=7)
-    assert await house.found("Is Anna ill?") == {"Anna is ill"}
+    memory = await stack.the_memory()
+    assert memory.expires_at == stack.clock.now + timedelta(days=7)
+    assert await stack.found("Is Anna ill?") == {"Anna is ill"}
 
 
 # Contradictions.
 
 
-async def test_what_ended_gives_way_to_what_holds_now(house: House) -> None:
-    house.rule(True)
-    first = await house.remember(PARIS, "mickael")
-    house.clock.move(days=1)
-    second = await house.remember(LYON, "mickael")
+async def test_what_ended_gives_way_to_what_holds_now(stack: Stack) -> None:
+    stack.rule(True)
+    first = await stack.remember(PARIS, "mickael")
+    stack.clock.move(days=1)
+    second = await stack.remember(LYON, "mickael")
     assert (second.action, second.target_id) == ("replace", first.id)
-    assert await house.known("mickael") == {LYON}
+    assert await stack.known("mickael") == {LYON}
 
 
-async def test_what_was_said_before_does_not_replace_what_was_said_later(house: House) -> None:
-    house.rule(True)
-    current = await house.remember(LYON, "mickael")
-    earlier = house.clock.now - timedelta(days=300)
-    late = await house.remember(PARIS, "mickael", said_at=earlier)
+async def test_what_was_said_before_does_not_replace_what_was_said_later(stack: Stack) -> None:
+    stack.rule(True)
+    current = await stack.remember(LYON, "mickael")
+    earlier = stack.clock.now - timedelta(days=300)
+    late = await stack.remember(PARIS, "mickael", said_at=earlier)
     assert (late.action, late.id, late.target_id) == ("ignore", current.id, current.id)
     assert late.reason.startswith("said before what is known")
-    assert await house.known("mickael") == {LYON}
+    assert await stack.known("mickael") == {LYON}
     assert current.id
-    [step] = await house.history.of(current.id, Audience.of("mickael"))
+    [step] = await stack.history.of(current.id, Audience.of("mickael"))
     assert step.old_content == PARIS
 
 
-async def test_going_back_and_forth_ends_with_the_last_word(house: House) -> None:
-    house.rule(True)
+async def test_going_back_and_forth_ends_with_the_last_word(stack: Stack) -> None:
+    stack.rule(True)
     for place in (PARIS, LYON, PARIS):
-        house.clock.move(days=1)
-        decision = await house.remember(place, "mickael")
-    assert await house.known("mickael") == {PARIS}
+        stack.clock.move(days=1)
+        decision = await stack.remember(place, "mickael")
+    assert await stack.known("mickael") == {PARIS}
     assert decision.id
-    assert len(await house.reasons(decision.id, "mickael")) == 2
+    assert len(await stack.reasons(decision.id, "mickael")) == 2
 
 
-async def test_what_holds_for_a_week_does_not_end_what_holds_for_good(house: House) -> None:
-    house.rule(True)
-    await house.remember(PARIS, "mickael")
-    house.clock.move(days=1)
-    assert (await house.remember(LYON, "mickael", ttl="7d")).action == "add"
-    assert await house.known("mickael") == {PARIS, LYON}
-    house.clock.move(days=7)
-    assert await house.known("mickael") == {PARIS}
+async def test_what_holds_for_a_week_does_not_end_what_holds_for_good(stack: Stack) -> None:
+    stack.rule(True)
+    await stack.remember(PARIS, "mickael")
+    stack.clock.move(days=1)
+    assert (await stack.remember(LYON, "mickael", ttl="7d")).action == "add"
+    assert await stack.known("mickael") == {PARIS, LYON}
+    stack.clock.move(days=7)
+    assert await stack.known("mickael") == {PARIS}
 
 
-async def test_what_is_corrected_by_its_id_is_replaced_whatever_it_says(house: House) -> None:
-    wrong = await house.remember("Anna walks her dog every morning")
-    right = await house.remember("Anna has a cat called Minka", replaces=wrong.id)
+async def test_what_is_corrected_by_its_id_is_replaced_whatever_it_says(stack: Stack) -> None:
+    wrong = await stack.remember("Anna walks her dog every morning")
+    right = await stack.remember("Anna has a cat called Minka", replaces=wrong.id)
     assert (right.action, right.target_id, right.reason) == ("replace", wrong.id, "corrected on purpose")
-    assert await house.known() == {"Anna has a cat called Minka"}
+    assert await stack.known() == {"Anna has a cat called Minka"}
 
 
-async def test_a_correction_may_change_something_else_than_the_words(house: House) -> None:
-    first = await house.remember("Anna is ill", importance=0.9)
-    second = await house.remember("Anna is ill", importance=0.4, ttl="7d", replaces=first.id)
+async def test_a_correction_may_change_something_else_than_the_words(stack: Stack) -> None:
+    first = await stack.remember("Anna is ill", importance=0.9)
+    second = await stack.remember("Anna is ill", importance=0.4, ttl="7d", replaces=first.id)
     assert (second.action, second.target_id) == ("replace", first.id)
-    memory = await house.the_memory()
-    assert (memory.importance, memory.expires_at) == (0.4, house.clock.now + timedelta(days=7))
-    third = await house.remember("Anna is ill", importance=0.4, ttl="7d", replaces=memory.id)
+    memory = await stack.the_memory()
+    assert (memory.importance, memory.expires_at) == (0.4, stack.clock.now + timedelta(days=7))
+    third = await stack.remember("Anna is ill", importance=0.4, ttl="7d", replaces=memory.id)
     assert (third.action, third.id) == ("ignore", memory.id)
 
 
-async def test_a_correction_to_what_is_known_already_takes_the_wrong_one_away(house: House) -> None:
-    right = await house.remember("Anna walks her dog every morning")
-    wrong = await house.remember("Anna has a cat called Minka")
-    decision = await house.remember("Anna walks her dog every morning", replaces=wrong.id)
+async def test_a_correction_to_what_is_known_already_takes_the_wrong_one_away(stack: Stack) -> None:
+    right = await stack.remember("Anna walks her dog every morning")
+    wrong = await stack.remember("Anna has a cat called Minka")
+    decision = await stack.remember("Anna walks her dog every morning", replaces=wrong.id)
     assert (decision.action, decision.id, decision.target_id) == ("replace", right.id, wrong.id)
-    other_words = await house.remember("Anna has a cat called Minka")
-    decision = await house.remember("Every morning, Anna walks her dog", replaces=other_words.id)
+    other_words = await stack.remember("Anna has a cat called Minka")
+    decision = await stack.remember("Every morning, Anna walks her dog", replaces=other_words.id)
     assert (decision.action, decision.id, decision.target_id) == ("replace", right.id, other_words.id)
-    assert await house.known() == {"Anna walks her dog every morning"}
+    assert await stack.known() == {"Anna walks her dog every morning"}
 
 
 @pytest.mark.parametrize("whose", ["ben's", "nobody's", "her own, in private"])
-async def test_only_what_the_people_present_may_read_can_be_corrected(house: House, whose: str) -> None:
+async def test_only_what_the_people_present_may_read_can_be_corrected(stack: Stack, whose: str) -> None:
     target = str(uuid4())
     if whose == "ben's":
-        target = str((await house.remember("Ben's PIN is 1234", "ben")).id)
+        target = str((await stack.remember("Ben's PIN is 1234", "ben")).id)
     elif whose == "her own, in private":
-        target = str((await house.remember("Anna's PIN is 1234", "anna")).id)
-    before = await house.known("anna"), await house.known("ben")
-    decision = await house.remember("Anna has a cat called Minka", "anna", "acme", replaces=target)
+        target = str((await stack.remember("Anna's PIN is 1234", "anna")).id)
+    before = await stack.known("anna"), await stack.known("ben")
+    decision = await stack.remember("Anna has a cat called Minka", "anna", "acme", replaces=target)
     assert (decision.action, decision.target_id) == ("add", None)
-    assert await house.known("anna") == before[0] | {"Anna has a cat called Minka"}
-    assert await house.known("ben") == before[1]
+    assert await stack.known("anna") == before[0] | {"Anna has a cat called Minka"}
+    assert await stack.known("ben") == before[1]
 
 
 # What is not worth keeping.
@@ -267,168 +267,168 @@ async def test_only_what_the_people_present_may_read_can_be_corrected(house: Hou
     ],
 )
 async def test_what_is_not_worth_keeping_is_refused_with_the_reason(
-    house: House, content: str, given: dict[str, Any], reason: str
+    stack: Stack, content: str, given: dict[str, Any], reason: str
 ) -> None:
-    decision = await house.remember(content, **given)
+    decision = await stack.remember(content, **given)
     assert (decision.action, decision.id, decision.reason) == ("ignore", None, reason)
     assert len(decision.content) < 300
-    assert await rows(house) == 0
+    assert await rows(stack) == 0
 
 
-async def test_what_no_database_takes_is_left_out_of_a_fact(house: House) -> None:
-    await house.remember("Anna\x00 likes \ud83d tea\ud83c\udf75")
-    assert await house.known() == {"Anna likes \ufffd tea🍵"}
+async def test_what_no_database_takes_is_left_out_of_a_fact(stack: Stack) -> None:
+    await stack.remember("Anna\x00 likes \ud83d tea\ud83c\udf75")
+    assert await stack.known() == {"Anna likes \ufffd tea🍵"}
 
 
-async def test_an_unreadable_ttl_never_loses_the_fact(house: House) -> None:
-    decision = await house.remember("Anna is ill", ttl="for a while")
+async def test_an_unreadable_ttl_never_loses_the_fact(stack: Stack) -> None:
+    decision = await stack.remember("Anna is ill", ttl="for a while")
     assert (decision.action, decision.expires_at) == ("add", None)
 
 
-async def test_several_facts_of_one_message_are_decided_in_order(house: House) -> None:
+async def test_several_facts_of_one_message_are_decided_in_order(stack: Stack) -> None:
     drafts = [Draft(SHOULDER), Draft(SHOULDER_ON), Draft(SHOULDER), Draft("")]
-    decisions = await house.writer.remember(drafts, Provenance("mickael", house.clock.now))
+    decisions = await stack.writer.remember(drafts, Provenance("mickael", stack.clock.now))
     assert [decision.action for decision in decisions] == ["add", "replace", "ignore", "ignore"]
-    assert await house.known("mickael") == {SHOULDER_ON}
-    assert await house.writer.remember([], Provenance("mickael", house.clock.now)) == []
+    assert await stack.known("mickael") == {SHOULDER_ON}
+    assert await stack.writer.remember([], Provenance("mickael", stack.clock.now)) == []
 
 
 # Whose it is.
 
 
-async def test_a_refinement_said_in_private_leaves_the_places_memory_as_it_is(house: House) -> None:
-    await house.remember(SHOULDER, "mickael", "acme")
-    house.clock.move(days=1)
-    decision = await house.remember(SHOULDER_ON, "mickael")
+async def test_a_refinement_said_in_private_leaves_the_places_memory_as_it_is(stack: Stack) -> None:
+    await stack.remember(SHOULDER, "mickael", "acme")
+    stack.clock.move(days=1)
+    decision = await stack.remember(SHOULDER_ON, "mickael")
     assert decision.action == "replace"
-    assert await house.known("mickael") == {SHOULDER_ON}
-    [in_place] = await house.memories("mickael", "acme")
+    assert await stack.known("mickael") == {SHOULDER_ON}
+    [in_place] = await stack.memories("mickael", "acme")
     assert (in_place.content, in_place.owners) == (SHOULDER, {"place:acme"})
-    assert await house.reasons(in_place.id, "ben", "acme") == []
-    assert await house.found("shoulder", "ben", "acme") == {SHOULDER}
+    assert await stack.reasons(in_place.id, "ben", "acme") == []
+    assert await stack.found("shoulder", "ben", "acme") == {SHOULDER}
 
 
-async def test_a_refinement_said_in_the_place_replaces_both(house: House) -> None:
-    await house.remember(SHOULDER, "mickael")
-    await house.remember(SHOULDER, "mickael", "acme")
-    house.clock.move(days=1)
-    decision = await house.remember(SHOULDER_ON, "mickael", "acme")
+async def test_a_refinement_said_in_the_place_replaces_both(stack: Stack) -> None:
+    await stack.remember(SHOULDER, "mickael")
+    await stack.remember(SHOULDER, "mickael", "acme")
+    stack.clock.move(days=1)
+    decision = await stack.remember(SHOULDER_ON, "mickael", "acme")
     assert decision.action == "replace"
-    assert await house.known("mickael") == await house.known("ben", "acme") == {SHOULDER_ON}
-    assert len(await house.memories("mickael")) == 1
+    assert await stack.known("mickael") == await stack.known("ben", "acme") == {SHOULDER_ON}
+    assert len(await stack.memories("mickael")) == 1
 
 
-async def test_what_is_known_in_private_and_said_in_a_place_becomes_the_places_too(house: House) -> None:
-    private = await house.remember(
+async def test_what_is_known_in_private_and_said_in_a_place_becomes_the_places_too(stack: Stack) -> None:
+    private = await stack.remember(
         SHOULDER, "mickael", subjects=("secret diary",), importance=0.9, ttl="7d", message_id=str(uuid4())
     )
-    decision = await house.remember(SHOULDER, "mickael", "acme", importance=0.4)
+    decision = await stack.remember(SHOULDER, "mickael", "acme", importance=0.4)
     assert (decision.action, decision.target_id, decision.close) == ("add", None, ())
     assert decision.id not in (None, private.id)
-    [memory] = await house.memories("ben", "acme")
+    [memory] = await stack.memories("ben", "acme")
     assert (memory.id, memory.owners) == (decision.id, {"place:acme"})
     assert (memory.subjects, memory.importance, memory.expires_at, memory.message_id) == ((), 0.4, None, None)
-    mine = await house.the_memory("mickael")
-    assert (mine.id, mine.expires_at) == (private.id, house.clock.now + timedelta(days=7))
+    mine = await stack.the_memory("mickael")
+    assert (mine.id, mine.expires_at) == (private.id, stack.clock.now + timedelta(days=7))
 
 
-async def test_what_is_known_in_private_in_more_detail_does_not_show_through(house: House) -> None:
-    private = await house.remember(SHOULDER_ON, "mickael", subjects=("secret diary",), importance=0.9)
-    decision = await house.remember(SHOULDER, "mickael", "acme")
-    [memory] = await house.memories("ben", "acme")
+async def test_what_is_known_in_private_in_more_detail_does_not_show_through(stack: Stack) -> None:
+    private = await stack.remember(SHOULDER_ON, "mickael", subjects=("secret diary",), importance=0.9)
+    decision = await stack.remember(SHOULDER, "mickael", "acme")
+    [memory] = await stack.memories("ben", "acme")
     assert decision == Decision(SHOULDER, "add", memory.id, "new")
     assert (memory.subjects, memory.importance) == ((), 0.5)
-    assert (await house.the_memory("mickael")).id == private.id
-    again = await house.remember(SHOULDER, "mickael", "acme")
+    assert (await stack.the_memory("mickael")).id == private.id
+    again = await stack.remember(SHOULDER, "mickael", "acme")
     assert again == Decision(SHOULDER, "ignore", memory.id, "known word for word", memory.id)
 
 
 @pytest.mark.parametrize("days_before", [0, 300])
 async def test_what_is_at_odds_in_private_is_put_to_no_judge_and_does_not_show_through(
-    house: House, days_before: int
+    stack: Stack, days_before: int
 ) -> None:
-    judge = house.rule(True)
-    await house.remember(PARIS, "mickael", subjects=("secret diary",))
-    said_at = house.clock.now - timedelta(days=days_before)
-    decision = await house.remember(LYON, "mickael", "acme", said_at=said_at)
-    [memory] = await house.memories("ben", "acme")
+    judge = stack.rule(True)
+    await stack.remember(PARIS, "mickael", subjects=("secret diary",))
+    said_at = stack.clock.now - timedelta(days=days_before)
+    decision = await stack.remember(LYON, "mickael", "acme", said_at=said_at)
+    [memory] = await stack.memories("ben", "acme")
     assert decision == Decision(LYON, "add", memory.id, "new")
     assert (memory.subjects, judge.asked) == ((), [])
-    assert await house.known("mickael") == {PARIS, LYON}
+    assert await stack.known("mickael") == {PARIS, LYON}
 
 
 async def test_what_is_for_good_in_private_is_not_lost_to_what_is_said_in_a_place_for_a_day(
-    house: House,
+    stack: Stack,
 ) -> None:
-    await house.remember(SHOULDER, "mickael")
-    house.clock.move(days=1)
-    await house.remember(SHOULDER_ON, "mickael", "acme", ttl="1d")
-    house.clock.move(days=2)
-    assert await house.known("mickael") == {SHOULDER}
+    await stack.remember(SHOULDER, "mickael")
+    stack.clock.move(days=1)
+    await stack.remember(SHOULDER_ON, "mickael", "acme", ttl="1d")
+    stack.clock.move(days=2)
+    assert await stack.known("mickael") == {SHOULDER}
 
 
-async def test_what_two_people_say_in_a_place_is_both_of_theirs(house: House) -> None:
-    first = await house.remember("The office has moved to Lyon", "anna", "acme")
-    second = await house.remember("The office has moved to Lyon", "ben", "acme")
+async def test_what_two_people_say_in_a_place_is_both_of_theirs(stack: Stack) -> None:
+    first = await stack.remember("The office has moved to Lyon", "anna", "acme")
+    second = await stack.remember("The office has moved to Lyon", "ben", "acme")
     assert second == Decision(first.content, "ignore", first.id, "known word for word", first.id)
-    assert (await house.the_memory("ben")).owners == {"user:anna", "user:ben", "place:acme"}
-    assert await rows(house) == 1
+    assert (await stack.the_memory("ben")).owners == {"user:anna", "user:ben", "place:acme"}
+    assert await rows(stack) == 1
 
 
-async def test_what_somebody_says_in_other_words_is_theirs_and_the_place_keeps_one(house: House) -> None:
-    first = await house.remember("Anna walks her dog every morning", "anna", "acme")
-    second = await house.remember("Every morning, Anna walks her dog", "ben", "acme")
+async def test_what_somebody_says_in_other_words_is_theirs_and_the_place_keeps_one(stack: Stack) -> None:
+    first = await stack.remember("Anna walks her dog every morning", "anna", "acme")
+    second = await stack.remember("Every morning, Anna walks her dog", "ben", "acme")
     assert (second.action, second.id, second.target_id) == ("merge", first.id, first.id)
-    assert await house.known("ben", "acme") == {"Anna walks her dog every morning"}
-    assert await house.known("ben") == {"Every morning, Anna walks her dog"}
+    assert await stack.known("ben", "acme") == {"Anna walks her dog every morning"}
+    assert await stack.known("ben") == {"Every morning, Anna walks her dog"}
 
 
-async def test_saying_what_the_place_knows_replaces_what_one_had_said_with_less(house: House) -> None:
-    await house.remember(SHOULDER, "mickael")
-    shared = await house.remember(SHOULDER_ON, "ben", "acme")
-    decision = await house.remember(SHOULDER_ON, "mickael", "acme")
+async def test_saying_what_the_place_knows_replaces_what_one_had_said_with_less(stack: Stack) -> None:
+    await stack.remember(SHOULDER, "mickael")
+    shared = await stack.remember(SHOULDER_ON, "ben", "acme")
+    decision = await stack.remember(SHOULDER_ON, "mickael", "acme")
     assert decision == Decision(SHOULDER_ON, "ignore", shared.id, "known word for word", shared.id)
-    assert await house.known("mickael") == {SHOULDER_ON}
+    assert await stack.known("mickael") == {SHOULDER_ON}
 
 
-async def test_nested_places_know_what_is_said_further_out(house: House) -> None:
-    outer = await house.remember("The office has moved to Lyon", "anna", "acme")
-    decision = await house.remember("The office has moved to Lyon", "anna", "acme/general")
+async def test_nested_places_know_what_is_said_further_out(stack: Stack) -> None:
+    outer = await stack.remember("The office has moved to Lyon", "anna", "acme")
+    decision = await stack.remember("The office has moved to Lyon", "anna", "acme/general")
     assert (decision.action, decision.id) == ("ignore", outer.id)
-    assert await house.known("ben", "acme/general") == {"The office has moved to Lyon"}
+    assert await stack.known("ben", "acme/general") == {"The office has moved to Lyon"}
 
 
-async def test_names_learned_in_private_do_not_show_in_a_place(house: House) -> None:
-    await house.remember("dev is really called Mickael", "anna")
-    await house.remember("dev likes tea", "ben", "acme")
-    decision = await house.remember("Mickael likes tea", "anna", "acme")
+async def test_names_learned_in_private_do_not_show_in_a_place(stack: Stack) -> None:
+    await stack.remember("dev is really called Mickael", "anna")
+    await stack.remember("dev likes tea", "ben", "acme")
+    decision = await stack.remember("Mickael likes tea", "anna", "acme")
     assert (decision.action, decision.target_id) == ("add", None)
     assert "dev" not in decision.reason
-    assert await house.known("ben", "acme") == {"dev likes tea", "Mickael likes tea"}
+    assert await stack.known("ben", "acme") == {"dev likes tea", "Mickael likes tea"}
 
 
-async def test_names_that_are_known_make_two_statements_meet(house: House) -> None:
-    await house.remember("dev is really called Mickael")
-    first = await house.remember("dev lives in Paris")
-    second = await house.remember("Mickael lives in Paris")
+async def test_names_that_are_known_make_two_statements_meet(stack: Stack) -> None:
+    await stack.remember("dev is really called Mickael")
+    first = await stack.remember("dev lives in Paris")
+    second = await stack.remember("Mickael lives in Paris")
     assert (second.action, second.target_id) == ("merge", first.id)
 
 
-async def test_plain_words_about_a_name_are_kept_once(house: House) -> None:
-    origin = Provenance("anna", house.clock.now, said="by the way, call me Annie")
-    [decision] = await house.writer.note_names(origin, "anna")
+async def test_plain_words_about_a_name_are_kept_once(stack: Stack) -> None:
+    origin = Provenance("anna", stack.clock.now, said="by the way, call me Annie")
+    [decision] = await stack.writer.note_names(origin, "anna")
     assert decision.content == "anna is also called Annie"
-    assert await house.writer.note_names(origin, "anna") == []
-    assert len(await house.memories()) == 1
+    assert await stack.writer.note_names(origin, "anna") == []
+    assert len(await stack.memories()) == 1
 
 
 # Echoes.
 
 
-async def test_what_was_only_recalled_is_not_linked_to_whoever_asked(house: House) -> None:
-    await house.remember("The office has moved to Lyon", "anna", "acme")
-    [recalled] = await house.memories("ben", "acme")
-    decision = await house.remember(
+async def test_what_was_only_recalled_is_not_linked_to_whoever_asked(stack: Stack) -> None:
+    await stack.remember("The office has moved to Lyon", "anna", "acme")
+    [recalled] = await stack.memories("ben", "acme")
+    decision = await stack.remember(
         recalled.content,
         "ben",
         "acme",
@@ -438,47 +438,47 @@ async def test_what_was_only_recalled_is_not_linked_to_whoever_asked(house: Hous
     )
     assert (decision.action, decision.id) == ("ignore", recalled.id)
     assert decision.reason.startswith("only repeats what was recalled")
-    assert await house.known("ben") == set()
-    assert await house.memories("ben", "acme") == [recalled]
+    assert await stack.known("ben") == set()
+    assert await stack.memories("ben", "acme") == [recalled]
 
 
 @pytest.mark.parametrize(
     "repeated", [SHOULDER_ON, "mickael broke his shoulder on 10 January 2026.", SHOULDER]
 )
-async def test_what_was_recalled_is_not_stored_again_in_another_place(house: House, repeated: str) -> None:
-    await house.remember(SHOULDER_ON, "mickael", "acme")
-    [recalled] = await house.memories("ben", "acme/general")
-    decision = await house.remember(
+async def test_what_was_recalled_is_not_stored_again_in_another_place(stack: Stack, repeated: str) -> None:
+    await stack.remember(SHOULDER_ON, "mickael", "acme")
+    [recalled] = await stack.memories("ben", "acme/general")
+    decision = await stack.remember(
         repeated, "ben", "acme/general", said="what happened to Mickael?", recalled=(hit(recalled),)
     )
     assert (decision.action, decision.id) == ("ignore", None)
-    assert await rows(house) == 1
+    assert await rows(stack) == 1
 
 
-async def test_what_was_only_recalled_does_not_put_off_its_end(house: House) -> None:
-    await house.remember("Anna is ill", ttl="7d")
-    house.clock.move(days=6)
-    [recalled] = await house.memories()
-    await house.remember(
+async def test_what_was_only_recalled_does_not_put_off_its_end(stack: Stack) -> None:
+    await stack.remember("Anna is ill", ttl="7d")
+    stack.clock.move(days=6)
+    [recalled] = await stack.memories()
+    await stack.remember(
         "Anna is ill", ttl="7d", importance=1.0, said="how do you think I am?", recalled=(hit(recalled),)
     )
-    assert await house.memories() == [recalled]
+    assert await stack.memories() == [recalled]
 
 
 @pytest.mark.parametrize("said", ["Anna is ill", "I know, Anna is ill!", "I am still ill"])
-async def test_what_the_message_says_itself_is_no_echo(house: House, said: str) -> None:
-    await house.remember("Anna is ill", ttl="7d")
-    house.clock.move(days=6)
-    [recalled] = await house.memories()
-    await house.remember("Anna is ill", ttl="7d", said=said, recalled=(hit(recalled),))
-    assert (await house.the_memory()).expires_at == house.clock.now + timedelta(days=7)
+async def test_what_the_message_says_itself_is_no_echo(stack: Stack, said: str) -> None:
+    await stack.remember("Anna is ill", ttl="7d")
+    stack.clock.move(days=6)
+    [recalled] = await stack.memories()
+    await stack.remember("Anna is ill", ttl="7d", said=said, recalled=(hit(recalled),))
+    assert (await stack.the_memory()).expires_at == stack.clock.now + timedelta(days=7)
 
 
-async def test_what_goes_beyond_what_was_recalled_is_no_echo(house: House) -> None:
-    await house.remember(SHOULDER, "mickael")
-    [recalled] = await house.memories("mickael")
-    house.clock.move(days=1)
-    decision = await house.remember(
+async def test_what_goes_beyond_what_was_recalled_is_no_echo(stack: Stack) -> None:
+    await stack.remember(SHOULDER, "mickael")
+    [recalled] = await stack.memories("mickael")
+    stack.clock.move(days=1)
+    decision = await stack.remember(
         SHOULDER_ON, "mickael", said="on 10 January 2026, by the way", recalled=(hit(recalled),)
     )
     assert decision.action == "replace"
@@ -490,153 +490,153 @@ async def test_what_goes_beyond_what_was_recalled_is_no_echo(house: House) -> No
 LOVES, FED_UP = "Anna loves her job at the bakery", "Anna is fed up with her job at the bakery"
 
 
-async def test_in_doubt_both_are_kept(house: House) -> None:
-    first = await house.remember(LOVES)
-    house.clock.move(days=1)
-    second = await house.remember(FED_UP)
+async def test_in_doubt_both_are_kept(stack: Stack) -> None:
+    first = await stack.remember(LOVES)
+    stack.clock.move(days=1)
+    second = await stack.remember(FED_UP)
     assert second.action == "add"
     assert [memory.id for memory in second.close] == [first.id]
-    assert await house.known() == {LOVES, FED_UP}
+    assert await stack.known() == {LOVES, FED_UP}
 
 
-async def test_in_doubt_a_judge_may_rule_that_it_takes_the_place_of_the_other(house: House) -> None:
-    judge = house.rule(True)
-    first, began = await house.remember(LOVES), house.clock.now
-    house.clock.move(days=1)
-    second = await house.remember(FED_UP)
-    assert judge.asked == [[Doubt(LOVES, began, FED_UP, house.clock.now)]]
+async def test_in_doubt_a_judge_may_rule_that_it_takes_the_place_of_the_other(stack: Stack) -> None:
+    judge = stack.rule(True)
+    first, began = await stack.remember(LOVES), stack.clock.now
+    stack.clock.move(days=1)
+    second = await stack.remember(FED_UP)
+    assert judge.asked == [[Doubt(LOVES, began, FED_UP, stack.clock.now)]]
     assert (second.action, second.target_id) == ("replace", first.id)
     assert second.reason == "a model judged that it takes its place"
-    assert await house.known() == {FED_UP}
+    assert await stack.known() == {FED_UP}
 
 
 @pytest.mark.parametrize("ruling", [False, RuntimeError("the model is away")])
-async def test_with_no_ruling_for_it_both_are_kept(house: House, ruling: bool | Exception) -> None:
-    judge = house.rule(ruling)
-    await house.remember(LOVES)
-    house.clock.move(days=1)
-    assert (await house.remember(FED_UP)).action == "add"
+async def test_with_no_ruling_for_it_both_are_kept(stack: Stack, ruling: bool | Exception) -> None:
+    judge = stack.rule(ruling)
+    await stack.remember(LOVES)
+    stack.clock.move(days=1)
+    assert (await stack.remember(FED_UP)).action == "add"
     assert len(judge.asked) == 1
-    assert await house.known() == {LOVES, FED_UP}
+    assert await stack.known() == {LOVES, FED_UP}
 
 
-async def test_a_judge_is_asked_once_for_all_that_a_message_says(house: House) -> None:
-    judge = house.rule(True)
+async def test_a_judge_is_asked_once_for_all_that_a_message_says(stack: Stack) -> None:
+    judge = stack.rule(True)
     for old in (LOVES, "Anna drinks coffee in the morning"):
-        await house.remember(old)
-    house.clock.move(days=1)
+        await stack.remember(old)
+    stack.clock.move(days=1)
     drafts = [Draft(FED_UP), Draft("Anna drinks tea in the morning"), Draft("")]
-    await house.writer.remember(drafts, Provenance("anna", house.clock.now))
+    await stack.writer.remember(drafts, Provenance("anna", stack.clock.now))
     [doubts] = judge.asked
     assert {doubt.old for doubt in doubts} == {LOVES, "Anna drinks coffee in the morning"}
-    assert await house.known() == {FED_UP, "Anna drinks tea in the morning"}
+    assert await stack.known() == {FED_UP, "Anna drinks tea in the morning"}
 
 
-async def test_a_judge_hears_nothing_of_what_is_private(house: House) -> None:
-    judge = house.rule(True)
-    await house.remember(LOVES)
-    house.clock.move(days=1)
-    await house.remember(FED_UP, "anna", "acme")
+async def test_a_judge_hears_nothing_of_what_is_private(stack: Stack) -> None:
+    judge = stack.rule(True)
+    await stack.remember(LOVES)
+    stack.clock.move(days=1)
+    await stack.remember(FED_UP, "anna", "acme")
     assert judge.asked == []
 
 
-async def test_a_judge_hears_two_statements_in_the_order_in_which_they_were_said(house: House) -> None:
-    judge = house.rule(True)
-    await house.remember(LOVES)
-    now, earlier = house.clock.now, house.clock.now - timedelta(days=300)
-    assert (await house.remember(FED_UP, said_at=earlier)).action == "ignore"
+async def test_a_judge_hears_two_statements_in_the_order_in_which_they_were_said(stack: Stack) -> None:
+    judge = stack.rule(True)
+    await stack.remember(LOVES)
+    now, earlier = stack.clock.now, stack.clock.now - timedelta(days=300)
+    assert (await stack.remember(FED_UP, said_at=earlier)).action == "ignore"
     assert judge.asked == [[Doubt(FED_UP, earlier, LOVES, now)]]
-    assert await house.known() == {LOVES}
+    assert await stack.known() == {LOVES}
 
 
 # When a part is away.
 
 
-async def test_without_the_index_facts_are_stored_and_the_same_words_recognised(house: House) -> None:
-    house.index.away = True
-    first = await house.remember(SHOULDER, "mickael")
-    second = await house.remember(SHOULDER, "mickael")
+async def test_without_the_index_facts_are_stored_and_the_same_words_recognised(stack: Stack) -> None:
+    stack.index.away = True
+    first = await stack.remember(SHOULDER, "mickael")
+    second = await stack.remember(SHOULDER, "mickael")
     assert (first.action, second.action, second.id) == ("add", "ignore", first.id)
-    house.index.away = False
-    assert await house.found("shoulder", "mickael") == {SHOULDER}
+    stack.index.away = False
+    assert await stack.found("shoulder", "mickael") == {SHOULDER}
 
 
-async def test_without_the_embedder_facts_are_stored_and_found_later(house: House) -> None:
-    house.embedder.away = True
-    first = await house.remember(SHOULDER, "mickael")
-    second = await house.remember(SHOULDER, "mickael")
+async def test_without_the_embedder_facts_are_stored_and_found_later(stack: Stack) -> None:
+    stack.embedder.away = True
+    first = await stack.remember(SHOULDER, "mickael")
+    second = await stack.remember(SHOULDER, "mickael")
     assert (first.action, second.action, second.id) == ("add", "ignore", first.id)
-    house.embedder.away = False
-    assert await house.found("shoulder", "mickael") == {SHOULDER}
+    stack.embedder.away = False
+    assert await stack.found("shoulder", "mickael") == {SHOULDER}
 
 
-async def test_without_the_database_nothing_is_said_to_be_kept(house: House) -> None:
-    await house.database.close()
-    async with house.database.write() as connection:
+async def test_without_the_database_nothing_is_said_to_be_kept(stack: Stack) -> None:
+    await stack.database.close()
+    async with stack.database.write() as connection:
         await connection.execute(sa.text("ALTER TABLE memories RENAME TO elsewhere"))
     with pytest.raises(StoreUnavailable):
-        await house.remember(SHOULDER, "mickael")
+        await stack.remember(SHOULDER, "mickael")
 
 
-async def test_what_keeps_being_overtaken_is_told(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_keeps_being_overtaken_is_told(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     async def overtaken(*_: object) -> None:
         raise Overtaken("somebody else changed the same just now; try again")
 
-    monkeypatch.setattr(house.store, "insert", overtaken)
+    monkeypatch.setattr(stack.store, "insert", overtaken)
     with pytest.raises(StoreUnavailable, match="try again"):
-        await house.remember(SHOULDER, "mickael")
-    assert await rows(house) == 0
+        await stack.remember(SHOULDER, "mickael")
+    assert await rows(stack) == 0
 
 
 # At the same time.
 
 
 async def test_parallel_turns_that_learn_the_same_store_it_once(
-    house: House, database_url: str, tmp_path: Path, build_house: HouseBuilder, bundled: BundledEmbedder
+    stack: Stack, database_url: str, tmp_path: Path, build_stack: StackBuilder, bundled: BundledEmbedder
 ) -> None:
     """On two databases, as in two processes; with the highest importance of all."""
     other_database = await Database.open(database_url, tmp_path)
-    other = await build_house(other_database, bundled, house.index)
+    other = await build_stack(other_database, bundled, stack.index)
     said = [
-        (house, other)[number % 2].remember(SHOULDER, "mickael", importance=0.3 + number * 0.025)
+        (stack, other)[number % 2].remember(SHOULDER, "mickael", importance=0.3 + number * 0.025)
         for number in range(20)
     ]
     decisions = await asyncio.gather(*said)
-    memory = await house.the_memory("mickael")
+    memory = await stack.the_memory("mickael")
     assert {decision.id for decision in decisions} == {memory.id}
     assert sorted(decision.action for decision in decisions) == ["add", *["ignore"] * 19]
     assert memory.importance == pytest.approx(0.3 + 19 * 0.025)
     await other_database.close()
 
 
-async def test_parallel_turns_of_several_people_in_a_place_store_it_once(house: House) -> None:
+async def test_parallel_turns_of_several_people_in_a_place_store_it_once(stack: Stack) -> None:
     people = [f"user-{number}" for number in range(10)]
-    await asyncio.gather(*(house.remember("The office has moved to Lyon", user, "acme") for user in people))
-    [memory] = await house.memories("anybody", "acme")
+    await asyncio.gather(*(stack.remember("The office has moved to Lyon", user, "acme") for user in people))
+    [memory] = await stack.memories("anybody", "acme")
     assert memory.owners == {"place:acme", *(f"user:{user}" for user in people)}
-    assert await rows(house) == 1
+    assert await rows(stack) == 1
 
 
-async def test_no_importance_is_lost_when_its_owners_say_it_again_at_once(house: House) -> None:
+async def test_no_importance_is_lost_when_its_owners_say_it_again_at_once(stack: Stack) -> None:
     """In private each decides for themselves, and the memory is one."""
     people = [f"user-{number}" for number in range(8)]
     for user in people:
-        await house.remember("The office has moved to Lyon", user, "acme")
+        await stack.remember("The office has moved to Lyon", user, "acme")
     importance = {user: 0.55 + 0.05 * number for number, user in enumerate(people)}
     said = [
-        house.remember("The office has moved to Lyon", user, importance=importance[user]) for user in people
+        stack.remember("The office has moved to Lyon", user, importance=importance[user]) for user in people
     ]
     await asyncio.gather(*said)
-    [memory] = await house.memories("anybody", "acme")
+    [memory] = await stack.memories("anybody", "acme")
     assert memory.importance == pytest.approx(max(importance.values()))
 
 
-async def test_what_is_refined_in_parallel_ends_as_one(house: House) -> None:
-    await house.remember(SHOULDER, "mickael")
-    house.clock.move(days=1)
-    await asyncio.gather(*(house.remember(SHOULDER_ON, "mickael") for _ in range(10)))
-    assert await house.known("mickael") == {SHOULDER_ON}
-    assert await rows(house) == 2
+async def test_what_is_refined_in_parallel_ends_as_one(stack: Stack) -> None:
+    await stack.remember(SHOULDER, "mickael")
+    stack.clock.move(days=1)
+    await asyncio.gather(*(stack.remember(SHOULDER_ON, "mickael") for _ in range(10)))
+    assert await stack.known("mickael") == {SHOULDER_ON}
+    assert await rows(stack) == 2
 
 
 REMEMBER_THE_SAME = """
@@ -685,7 +685,7 @@ def remembering_in_a_process(url: str, importance: float) -> subprocess.Popen[st
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-async def test_two_processes_that_learn_the_same_store_it_once(house: House, database_url: str) -> None:
+async def test_two_processes_that_learn_the_same_store_it_once(stack: Stack, database_url: str) -> None:
     processes = [remembering_in_a_process(database_url, importance) for importance in (0.4, 0.8)]
     for process in processes:
         assert process.stdout
@@ -697,7 +697,7 @@ async def test_two_processes_that_learn_the_same_store_it_once(house: House, dat
     for process in processes:
         await asyncio.to_thread(process.communicate, timeout=60)
     assert [process.returncode for process in processes] == [0, 0]
-    kept = await house.memories("mickael")
+    kept = await stack.memories("mickael")
     assert sorted(memory.content for memory in kept) == sorted(
         f"Mickael owns boat number {number}" for number in range(20)
     )
@@ -708,16 +708,16 @@ async def test_two_processes_that_learn_the_same_store_it_once(house: House, dat
 
 
 async def test_each_decision_making_is_one_line_of_json(
-    house: House, caplog: pytest.LogCaptureFixture
+    stack: Stack, caplog: pytest.LogCaptureFixture
 ) -> None:
-    first = await house.remember(SHOULDER, "mickael")
-    house.clock.move(days=1)
+    first = await stack.remember(SHOULDER, "mickael")
+    stack.clock.move(days=1)
     caplog.clear()
     drafts = [Draft(SHOULDER_ON), Draft("Mickael says hello", importance=0.1)]
     said = "I broke it on 10 January 2026. Hello! ☕"
     with caplog.at_level(logging.INFO, "hachi.memory"):
-        await house.writer.remember(drafts, Provenance("mickael", house.clock.now, said=said))
-        await house.writer.remember([], Provenance("mickael", house.clock.now))
+        await stack.writer.remember(drafts, Provenance("mickael", stack.clock.now, said=said))
+        await stack.writer.remember([], Provenance("mickael", stack.clock.now))
     [line] = caplog.messages
     assert "\n" not in line
     assert json.loads(line) == {

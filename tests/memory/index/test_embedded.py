@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 from memory.index import Point
-from memory.index.edge import EmbeddedIndex
+from memory.index.embedded import EmbeddedIndex
 
 async def main():
     index = await EmbeddedIndex.open(Path(sys.argv[1]), 4, "one")

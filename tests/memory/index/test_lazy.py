@@ -22,7 +22,7 @@ ANNA = frozenset({"user:anna"})
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from memory.index.edge import EmbeddedIndex
+from memory.index.embedded import EmbeddedIndex
 
 async def main():
     index = await EmbeddedIndex.open(Path(sys.argv[1]), 4, "one")

@@ -16,134 +16,134 @@ from memory.sql.tables import tasks, work
 
 if TYPE_CHECKING:
     from memory.records import Task
-    from tests.memory.conftest import House
+    from tests.memory.conftest import Stack
 
 EVERYBODY = [""]
 
 
-async def note(house: House, what: str = "call the dentist", user: str = "anna", **given: object) -> Task:
-    due = house.clock.now + timedelta(hours=1)
-    return await house.tasks.put(user, what, now=house.clock.now, **{"due": due, **given})  # type: ignore[arg-type]
+async def note(stack: Stack, what: str = "call the dentist", user: str = "anna", **given: object) -> Task:
+    due = stack.clock.now + timedelta(hours=1)
+    return await stack.tasks.put(user, what, now=stack.clock.now, **{"due": due, **given})  # type: ignore[arg-type]
 
 
-def due_tasks(house: House) -> DueTasks:
-    return DueTasks(house.database, house.queue)
+def due_tasks(stack: Stack) -> DueTasks:
+    return DueTasks(stack.database, stack.queue)
 
 
-async def taken(house: House, *prefixes: str) -> int:
-    return await due_tasks(house).take(prefixes or EVERYBODY, house.clock.now)
+async def taken(stack: Stack, *prefixes: str) -> int:
+    return await due_tasks(stack).take(prefixes or EVERYBODY, stack.clock.now)
 
 
-async def test_a_task_is_taken_when_it_is_due_and_once(house: House) -> None:
-    await note(house)
-    assert await taken(house) == 0
-    house.clock.move(minutes=59)
-    assert await taken(house) == 0
-    house.clock.move(minutes=1)
-    assert [await taken(house), await taken(house)] == [1, 0]
-    house.clock.move(days=1)
-    assert await taken(house) == 0
+async def test_a_task_is_taken_when_it_is_due_and_once(stack: Stack) -> None:
+    await note(stack)
+    assert await taken(stack) == 0
+    stack.clock.move(minutes=59)
+    assert await taken(stack) == 0
+    stack.clock.move(minutes=1)
+    assert [await taken(stack), await taken(stack)] == [1, 0]
+    stack.clock.move(days=1)
+    assert await taken(stack) == 0
 
 
-async def test_what_is_done_or_has_no_due_time_is_not_taken(house: House) -> None:
-    task = await note(house)
-    await note(house, "water the plants", due=None)
-    await house.tasks.put("anna", "", "done", now=house.clock.now, id=task.id)
-    house.clock.move(days=1)
-    assert await taken(house) == 0
+async def test_what_is_done_or_has_no_due_time_is_not_taken(stack: Stack) -> None:
+    task = await note(stack)
+    await note(stack, "water the plants", due=None)
+    await stack.tasks.put("anna", "", "done", now=stack.clock.now, id=task.id)
+    stack.clock.move(days=1)
+    assert await taken(stack) == 0
 
 
-async def test_another_due_time_is_taken_again(house: House) -> None:
-    task = await note(house)
-    house.clock.move(hours=2)
-    assert await taken(house) == 1
-    later = house.clock.now + timedelta(hours=1)
-    await house.tasks.put("anna", "", now=house.clock.now, id=task.id, due=later)
-    assert await taken(house) == 0
-    house.clock.move(hours=1)
-    assert await taken(house) == 1
+async def test_another_due_time_is_taken_again(stack: Stack) -> None:
+    task = await note(stack)
+    stack.clock.move(hours=2)
+    assert await taken(stack) == 1
+    later = stack.clock.now + timedelta(hours=1)
+    await stack.tasks.put("anna", "", now=stack.clock.now, id=task.id, due=later)
+    assert await taken(stack) == 0
+    stack.clock.move(hours=1)
+    assert await taken(stack) == 1
 
 
 @pytest.mark.parametrize(("late", "announced"), [(timedelta(), 1), (timedelta(seconds=1), 0)])
 async def test_what_has_been_due_for_too_long_is_given_up_and_stays_listed(
-    house: House, late: timedelta, announced: int
+    stack: Stack, late: timedelta, announced: int
 ) -> None:
-    task = await note(house)
-    house.clock.now += timedelta(hours=1) + TOO_OLD + late
-    assert await taken(house) == 1
-    assert len(await due_tasks(house).waiting(EVERYBODY, house.clock.now)) == announced
-    assert await taken(house) == 0
-    assert [open_.id for open_ in await house.tasks.list("anna")] == [task.id]
+    task = await note(stack)
+    stack.clock.now += timedelta(hours=1) + TOO_OLD + late
+    assert await taken(stack) == 1
+    assert len(await due_tasks(stack).waiting(EVERYBODY, stack.clock.now)) == announced
+    assert await taken(stack) == 0
+    assert [open_.id for open_ in await stack.tasks.list("anna")] == [task.id]
 
 
-async def test_tasks_of_people_whom_nobody_reaches_wait(house: House) -> None:
+async def test_tasks_of_people_whom_nobody_reaches_wait(stack: Stack) -> None:
     for user in ("discord:1", "Discord:2", "slack:T:3", "anna"):
-        await note(house, user=user)
-    house.clock.move(hours=1)
-    assert await taken(house, "discord:", "sms:") == 1
-    async with house.database.read() as connection:
+        await note(stack, user=user)
+    stack.clock.move(hours=1)
+    assert await taken(stack, "discord:", "sms:") == 1
+    async with stack.database.read() as connection:
         query = select(tasks.c.user_id).where(tasks.c.reminded.is_(None))
         left = set((await connection.execute(query)).scalars())
     assert left == {"Discord:2", "slack:T:3", "anna"}
-    assert await due_tasks(house).waiting(["slack:"], house.clock.now) == []
-    assert len(await due_tasks(house).waiting(["discord:"], house.clock.now)) == 1
+    assert await due_tasks(stack).waiting(["slack:"], stack.clock.now) == []
+    assert len(await due_tasks(stack).waiting(["discord:"], stack.clock.now)) == 1
 
 
-async def test_many_are_taken_in_lots(house: House) -> None:
+async def test_many_are_taken_in_lots(stack: Stack) -> None:
     for number in range(AT_ONCE + 3):
-        await note(house, f"task number {number}", f"user{number}")
-    house.clock.move(hours=1)
-    assert await taken(house) == AT_ONCE + 3
+        await note(stack, f"task number {number}", f"user{number}")
+    stack.clock.move(hours=1)
+    assert await taken(stack) == AT_ONCE + 3
 
 
-async def test_processes_that_look_at_the_same_time_share_them(house: House) -> None:
+async def test_processes_that_look_at_the_same_time_share_them(stack: Stack) -> None:
     for number in range(30):
-        await note(house, user=f"user{number}")
-    house.clock.move(hours=1)
-    others = [DueTasks(house.database, JobQueue(house.database)) for _ in range(6)]
-    counts = await asyncio.gather(*(other.take(EVERYBODY, house.clock.now) for other in others))
+        await note(stack, user=f"user{number}")
+    stack.clock.move(hours=1)
+    others = [DueTasks(stack.database, JobQueue(stack.database)) for _ in range(6)]
+    counts = await asyncio.gather(*(other.take(EVERYBODY, stack.clock.now) for other in others))
     assert sum(counts) == 30
-    async with house.database.read() as connection:
+    async with stack.database.read() as connection:
         pieces = (await connection.execute(select(work.c.user_id))).scalars().all()
     assert len(pieces) == len(set(pieces)) == 30
 
 
-async def test_a_piece_is_left_to_who_can_do_it(house: House) -> None:
-    await note(house)
-    house.clock.move(hours=1)
-    await taken(house)
-    assert await house.queue.claim(house.clock.now) is None
-    [id] = await due_tasks(house).waiting(EVERYBODY, house.clock.now)
-    piece = await house.queue.claim(house.clock.now, id)
+async def test_a_piece_is_left_to_who_can_do_it(stack: Stack) -> None:
+    await note(stack)
+    stack.clock.move(hours=1)
+    await taken(stack)
+    assert await stack.queue.claim(stack.clock.now) is None
+    [id] = await due_tasks(stack).waiting(EVERYBODY, stack.clock.now)
+    piece = await stack.queue.claim(stack.clock.now, id)
     assert piece is not None
     assert piece.kind == REMIND
-    assert await due_tasks(house).waiting(EVERYBODY, house.clock.now) == []
-    house.clock.now += CLAIM  # whoever took it is gone
-    assert await due_tasks(house).waiting(EVERYBODY, house.clock.now) == [id]
+    assert await due_tasks(stack).waiting(EVERYBODY, stack.clock.now) == []
+    stack.clock.now += CLAIM  # whoever took it is gone
+    assert await due_tasks(stack).waiting(EVERYBODY, stack.clock.now) == [id]
 
 
 @pytest.mark.parametrize("place", [PRIVATE, Place(("discord", "a/b", "42"))])
-async def test_a_piece_says_what_is_to_be_announced_and_where(house: House, place: Place) -> None:
-    task = await note(house, place="" if place.private else place.key)
-    house.clock.move(hours=1)
-    await taken(house)
-    [id] = await due_tasks(house).waiting(EVERYBODY, house.clock.now)
-    piece = await house.queue.claim(house.clock.now, id)
+async def test_a_piece_says_what_is_to_be_announced_and_where(stack: Stack, place: Place) -> None:
+    task = await note(stack, place="" if place.private else place.key)
+    stack.clock.move(hours=1)
+    await taken(stack)
+    [id] = await due_tasks(stack).waiting(EVERYBODY, stack.clock.now)
+    piece = await stack.queue.claim(stack.clock.now, id)
     assert piece is not None
-    reminder = await due_tasks(house).announced_by(piece)
+    reminder = await due_tasks(stack).announced_by(piece)
     assert reminder is not None
     assert (reminder.task, reminder.place) == (task, place)
 
 
 @pytest.mark.parametrize("change", ["done", "put off", "no due time"])
-async def test_what_has_changed_meanwhile_is_not_announced(house: House, change: str) -> None:
-    task = await note(house)
-    house.clock.move(hours=1)
-    await taken(house)
-    [id] = await due_tasks(house).waiting(EVERYBODY, house.clock.now)
-    piece = await house.queue.claim(house.clock.now, id)
+async def test_what_has_changed_meanwhile_is_not_announced(stack: Stack, change: str) -> None:
+    task = await note(stack)
+    stack.clock.move(hours=1)
+    await taken(stack)
+    [id] = await due_tasks(stack).waiting(EVERYBODY, stack.clock.now)
+    piece = await stack.queue.claim(stack.clock.now, id)
     assert piece is not None
-    due = {"put off": house.clock.now + timedelta(days=1), "no due time": "never"}.get(change)
+    due = {"put off": stack.clock.now + timedelta(days=1), "no due time": "never"}.get(change)
     status = "done" if change == "done" else None
-    await house.tasks.put("anna", "", status, now=house.clock.now, id=task.id, due=due)  # type: ignore[arg-type]
-    assert await due_tasks(house).announced_by(piece) is None
+    await stack.tasks.put("anna", "", status, now=stack.clock.now, id=task.id, due=due)  # type: ignore[arg-type]
+    assert await due_tasks(stack).announced_by(piece) is None

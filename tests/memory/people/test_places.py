@@ -56,12 +56,12 @@ async def test_what_is_none_of_the_three_is_refused(places: Places, clock: Calla
         await places.set(CHANNEL, cast("Listening", "sometimes"), "discord:1", clock())
 
 
-async def test_where_somebody_last_spoke_is_known(places: Places, house: Any) -> None:
+async def test_where_somebody_last_spoke_is_known(places: Places, stack: Any) -> None:
     within = Place(("discord",))
     assert await places.last_of("discord:1", within) is None
     for place in (CHANNEL, THREAD, OTHER, Place(("slack", "acme", "general"))):
-        await house.receive("hello", user="discord:1", place=str(place))
-    await house.receive("hello", user="discord:2", place=str(CHANNEL))
-    await house.receive("hello", user="discord:1")
+        await stack.receive("hello", user="discord:1", place=str(place))
+    await stack.receive("hello", user="discord:2", place=str(CHANNEL))
+    await stack.receive("hello", user="discord:1")
     assert await places.last_of("discord:1", within) == OTHER
     assert await places.last_of("discord:2", within) == CHANNEL

@@ -495,7 +495,7 @@ def test_entries_that_cannot_be_read_are_passed_over() -> None:
     strange = [
         Entry("profile.level", "", "wizard", at(3)),
         Entry("profile.shoe_size", "", "42", at(1)),
-        Entry("house.colour", "", "red", at(1)),
+        Entry("stack.colour", "", "red", at(1)),
     ]
     found = context_of([*strange, *told(("name", "Anna"), ("tone", "casual"))])
     assert found.profile == Profile(name="Anna")

@@ -19,41 +19,41 @@ from memory.records import Task
 from memory.sql.tables import tasks
 
 if TYPE_CHECKING:
-    from tests.memory.conftest import House
+    from tests.memory.conftest import Stack
 
 ACME = "place:acme"
 
 
-async def put(house: House, description: str, status: Any = "open", user: str = "anna", **given: Any) -> Task:
-    return await house.tasks.put(user, description, status, now=house.clock.now, **given)
+async def put(stack: Stack, description: str, status: Any = "open", user: str = "anna", **given: Any) -> Task:
+    return await stack.tasks.put(user, description, status, now=stack.clock.now, **given)
 
 
-async def descriptions(house: House, **which: Any) -> set[str]:
-    return {task.description for task in await house.tasks.list("anna", **which)}
+async def descriptions(stack: Stack, **which: Any) -> set[str]:
+    return {task.description for task in await stack.tasks.list("anna", **which)}
 
 
-async def test_a_task_is_kept_as_it_was_given(house: House) -> None:
+async def test_a_task_is_kept_as_it_was_given(stack: Stack) -> None:
     due = datetime(2026, 12, 1, 9, tzinfo=UTC)
-    task = await put(house, "  call the dentist ", due=due)
-    assert await house.tasks.list("anna") == [task]
-    assert task == Task(task.id, "anna", "call the dentist", "open", house.clock.now, house.clock.now, due)
+    task = await put(stack, "  call the dentist ", due=due)
+    assert await stack.tasks.list("anna") == [task]
+    assert task == Task(task.id, "anna", "call the dentist", "open", stack.clock.now, stack.clock.now, due)
 
 
-async def test_a_task_is_its_users_alone(house: House) -> None:
-    task = await put(house, "call the dentist")
-    assert await house.tasks.list("ben") == []
+async def test_a_task_is_its_users_alone(stack: Stack) -> None:
+    task = await put(stack, "call the dentist")
+    assert await stack.tasks.list("ben") == []
     with pytest.raises(NotFound, match="give null to make a new one"):
-        await put(house, "", "done", user="ben", id=task.id)
-    assert await house.tasks.list("anna") == [task]
+        await put(stack, "", "done", user="ben", id=task.id)
+    assert await stack.tasks.list("anna") == [task]
 
 
 @pytest.mark.parametrize("length", [36, 8, 4])
-async def test_a_task_is_changed_by_its_id_or_the_beginning_of_it(house: House, length: int) -> None:
-    task = await put(house, "call the dentist")
-    house.clock.move(hours=1)
+async def test_a_task_is_changed_by_its_id_or_the_beginning_of_it(stack: Stack, length: int) -> None:
+    task = await put(stack, "call the dentist")
+    stack.clock.move(hours=1)
     due = datetime(2026, 12, 1, 9, tzinfo=UTC)
-    await put(house, "", "in_progress", id=task.id[:length], due=due)
-    [changed] = await house.tasks.list("anna")
+    await put(stack, "", "in_progress", id=task.id[:length], due=due)
+    [changed] = await stack.tasks.list("anna")
     assert (changed.id, changed.description, changed.status, changed.due) == (
         task.id,
         "call the dentist",
@@ -61,138 +61,138 @@ async def test_a_task_is_changed_by_its_id_or_the_beginning_of_it(house: House, 
         due,
     )
     assert changed.created_at == task.created_at
-    assert changed.last_updated == house.clock.now
+    assert changed.last_updated == stack.clock.now
 
 
 @pytest.mark.parametrize("id", ["abc", "%%%%", "____", "no such task", ""])
-async def test_an_id_that_names_no_task_changes_none(house: House, id: str) -> None:
-    task = await put(house, "call the dentist")
+async def test_an_id_that_names_no_task_changes_none(stack: Stack, id: str) -> None:
+    task = await put(stack, "call the dentist")
     with pytest.raises(NotFound):
-        await put(house, "", "done", id=id)
-    assert await house.tasks.list("anna") == [task]
+        await put(stack, "", "done", id=id)
+    assert await stack.tasks.list("anna") == [task]
 
 
-async def test_a_change_without_a_due_time_leaves_the_one_there_was(house: House) -> None:
+async def test_a_change_without_a_due_time_leaves_the_one_there_was(stack: Stack) -> None:
     due = datetime(2026, 12, 1, 9, tzinfo=UTC)
-    task = await put(house, "call the dentist", due=due)
-    assert (await put(house, "call Dr. Katz", id=task.id)).due == due
-    [changed] = await house.tasks.list("anna")
+    task = await put(stack, "call the dentist", due=due)
+    assert (await put(stack, "call Dr. Katz", id=task.id)).due == due
+    [changed] = await stack.tasks.list("anna")
     assert changed.description == "call Dr. Katz"
 
 
 @pytest.mark.parametrize(
     ("first", "again"), [("Call the dentist", " call the DENTIST"), ("Être à l'heure", "être à l'heure")]
 )
-async def test_saying_it_twice_makes_one_task(house: House, first: str, again: str) -> None:
-    one = await put(house, first)
-    assert (await put(house, again)).id == one.id
-    assert len(await house.tasks.list("anna")) == 1
+async def test_saying_it_twice_makes_one_task(stack: Stack, first: str, again: str) -> None:
+    one = await put(stack, first)
+    assert (await put(stack, again)).id == one.id
+    assert len(await stack.tasks.list("anna")) == 1
 
 
-async def test_what_is_done_can_be_asked_for_anew(house: House) -> None:
-    done = await put(house, "water the plants")
-    await put(house, "", "done", id=done.id)
-    assert await house.tasks.list("anna") == []
-    house.clock.move(days=1)
-    anew = await put(house, "water the plants")
+async def test_what_is_done_can_be_asked_for_anew(stack: Stack) -> None:
+    done = await put(stack, "water the plants")
+    await put(stack, "", "done", id=done.id)
+    assert await stack.tasks.list("anna") == []
+    stack.clock.move(days=1)
+    anew = await put(stack, "water the plants")
     assert anew.id != done.id
-    assert [task.id for task in await house.tasks.list("anna", done=True)] == [anew.id, done.id]
+    assert [task.id for task in await stack.tasks.list("anna", done=True)] == [anew.id, done.id]
 
 
-async def test_what_was_asked_for_in_private_does_not_show_in_a_place(house: House) -> None:
-    private = await put(house, "call the dentist")
-    asked_there = await put(house, "call the dentist", place=ACME)
+async def test_what_was_asked_for_in_private_does_not_show_in_a_place(stack: Stack) -> None:
+    private = await put(stack, "call the dentist")
+    asked_there = await put(stack, "call the dentist", place=ACME)
     assert asked_there.id != private.id
-    assert [task.id for task in await house.tasks.list("anna", place=ACME)] == [asked_there.id]
-    assert await house.tasks.list("anna", place="place:other") == []
-    assert {task.id for task in await house.tasks.list("anna")} == {private.id, asked_there.id}
+    assert [task.id for task in await stack.tasks.list("anna", place=ACME)] == [asked_there.id]
+    assert await stack.tasks.list("anna", place="place:other") == []
+    assert {task.id for task in await stack.tasks.list("anna")} == {private.id, asked_there.id}
 
 
-async def test_a_place_changes_only_what_was_asked_for_there_and_private_anything(house: House) -> None:
-    private = await put(house, "call the dentist")
-    asked_there = await put(house, "bring the cake", place=ACME)
+async def test_a_place_changes_only_what_was_asked_for_there_and_private_anything(stack: Stack) -> None:
+    private = await put(stack, "call the dentist")
+    asked_there = await put(stack, "bring the cake", place=ACME)
     with pytest.raises(NotFound):
-        await put(house, "", "done", id=private.id, place=ACME)
-    await put(house, "", "done", id=asked_there.id)
-    assert await house.tasks.list("anna") == [private]
+        await put(stack, "", "done", id=private.id, place=ACME)
+    await put(stack, "", "done", id=asked_there.id)
+    assert await stack.tasks.list("anna") == [private]
 
 
-async def test_what_a_database_cannot_hold_is_left_out(house: House) -> None:
-    assert (await put(house, "call\x00 Ben \ud800")).description == "call Ben \ufffd"
+async def test_what_a_database_cannot_hold_is_left_out(stack: Stack) -> None:
+    assert (await put(stack, "call\x00 Ben \ud800")).description == "call Ben \ufffd"
 
 
-async def test_a_time_needs_a_zone(house: House) -> None:
+async def test_a_time_needs_a_zone(stack: Stack) -> None:
     naive = datetime(2026, 12, 1, 9)  # noqa: DTZ001
     with pytest.raises(ValueError, match="aware UTC"):
-        await put(house, "call Ben", due=naive)
+        await put(stack, "call Ben", due=naive)
     with pytest.raises(ValueError, match="aware UTC"):
-        await house.tasks.put("anna", "call Ben", now=naive)
-    assert await house.tasks.list("anna") == []
+        await stack.tasks.put("anna", "call Ben", now=naive)
+    assert await stack.tasks.list("anna") == []
 
 
-async def test_a_task_needs_an_id_or_a_description(house: House) -> None:
-    await put(house, "call Ben")
+async def test_a_task_needs_an_id_or_a_description(stack: Stack) -> None:
+    await put(stack, "call Ben")
     with pytest.raises(NotFound, match="give its id, or a description"):
-        await put(house, "  ", "done")
+        await put(stack, "  ", "done")
 
 
 # Which task is meant by an id.
 
 
 @pytest.mark.parametrize("length", [36, 8])
-async def test_an_id_may_be_typed_in_capitals(house: House, length: int) -> None:
-    task = await put(house, "call Ben")
-    assert (await put(house, "", "done", id=f" {task.id[:length].upper()} ")).status == "done"
+async def test_an_id_may_be_typed_in_capitals(stack: Stack, length: int) -> None:
+    task = await put(stack, "call Ben")
+    assert (await put(stack, "", "done", id=f" {task.id[:length].upper()} ")).status == "done"
 
 
-async def test_the_beginning_of_two_ids_means_neither(house: House) -> None:
-    first, second = await put(house, "call Ben"), await put(house, "buy tea")
-    async with house.database.write() as connection:
+async def test_the_beginning_of_two_ids_means_neither(stack: Stack) -> None:
+    first, second = await put(stack, "call Ben"), await put(stack, "buy tea")
+    async with stack.database.write() as connection:
         for task, end in ((first, "1"), (second, "2")):
             new = f"abcdef12-0000-4000-8000-00000000000{end}"
             await connection.execute(update(tasks).where(tasks.c.id == task.id).values(id=new))
     with pytest.raises(Unclear, match="begins the ids of several tasks") as error:
-        await put(house, "", "done", id="abcdef12")
+        await put(stack, "", "done", id="abcdef12")
     told = str(error.value)
     assert "[task abcdef12-0000-4000-8000-000000000001] call Ben" in told
     assert "[task abcdef12-0000-4000-8000-000000000002] buy tea" in told
-    assert await descriptions(house) == {"call Ben", "buy tea"}
+    assert await descriptions(stack) == {"call Ben", "buy tea"}
 
 
-async def test_by_its_id_a_task_is_worded_anew_and_opened_again(house: House) -> None:
-    task = await put(house, "call Ben at noon")
-    await put(house, "", "done", id=task.id)
-    again = await put(house, "call Ben", "open", id=task.id)
+async def test_by_its_id_a_task_is_worded_anew_and_opened_again(stack: Stack) -> None:
+    task = await put(stack, "call Ben at noon")
+    await put(stack, "", "done", id=task.id)
+    again = await put(stack, "call Ben", "open", id=task.id)
     assert (again.description, again.status) == ("call Ben", "open")
 
 
-async def test_by_its_id_only_what_is_given_changes(house: House) -> None:
+async def test_by_its_id_only_what_is_given_changes(stack: Stack) -> None:
     due = datetime(2026, 12, 1, 9, tzinfo=UTC)
-    task = await put(house, "call Ben", "in_progress", due=due)
-    house.clock.move(hours=1)
-    assert await put(house, "", None, id=task.id) == task
-    changed = await put(house, "call Ben and Zoe", None, id=task.id)
-    assert (changed.status, changed.due, changed.last_updated) == ("in_progress", due, house.clock.now)
+    task = await put(stack, "call Ben", "in_progress", due=due)
+    stack.clock.move(hours=1)
+    assert await put(stack, "", None, id=task.id) == task
+    changed = await put(stack, "call Ben and Zoe", None, id=task.id)
+    assert (changed.status, changed.due, changed.last_updated) == ("in_progress", due, stack.clock.now)
 
 
 # When it is due.
 
 
-async def test_a_due_time_is_replaced_kept_and_taken_away(house: House) -> None:
+async def test_a_due_time_is_replaced_kept_and_taken_away(stack: Stack) -> None:
     first, later = datetime(2026, 12, 1, 9, tzinfo=UTC), datetime(2026, 12, 2, 9, tzinfo=UTC)
-    task = await put(house, "call Ben", due=first)
-    assert (await put(house, "call Ben", due=later)).due == later
-    assert (await put(house, "", id=task.id)).due == later
-    assert (await put(house, "", id=task.id, due="never")).due is None
-    assert (await put(house, "buy tea", due="never")).due is None
+    task = await put(stack, "call Ben", due=first)
+    assert (await put(stack, "call Ben", due=later)).due == later
+    assert (await put(stack, "", id=task.id)).due == later
+    assert (await put(stack, "", id=task.id, due="never")).due is None
+    assert (await put(stack, "buy tea", due="never")).due is None
 
 
-async def test_a_due_time_is_kept_in_utc(house: House) -> None:
+async def test_a_due_time_is_kept_in_utc(stack: Stack) -> None:
     told = datetime(2026, 12, 1, 9, tzinfo=ZoneInfo("Europe/Paris"))
-    made = await put(house, "call Ben", due=told)
+    made = await put(stack, "call Ben", due=told)
     assert made.due == told
     assert made.due.utcoffset() == timedelta(0)
-    assert await house.tasks.list("anna") == [made]
+    assert await stack.tasks.list("anna") == [made]
 
 
 # Which task is meant by its words.
@@ -256,65 +256,65 @@ MORE = [
 
 
 @pytest.mark.parametrize(("first", "again"), SAME)
-async def test_the_same_words_mean_the_same_task(house: House, first: str, again: str) -> None:
-    task = await put(house, first)
-    assert await put(house, again) == task, "its description stays"
+async def test_the_same_words_mean_the_same_task(stack: Stack, first: str, again: str) -> None:
+    task = await put(stack, first)
+    assert await put(stack, again) == task, "its description stays"
 
 
 @pytest.mark.parametrize(("one", "other"), APART)
-async def test_what_tells_two_tasks_apart_makes_two(house: House, one: str, other: str) -> None:
-    first = await house.tasks.update("anna", one, now=house.clock.now)
-    second = await house.tasks.update("anna", other, now=house.clock.now)
+async def test_what_tells_two_tasks_apart_makes_two(stack: Stack, one: str, other: str) -> None:
+    first = await stack.tasks.update("anna", one, now=stack.clock.now)
+    second = await stack.tasks.update("anna", other, now=stack.clock.now)
     assert (first.action, second.action) == ("made", "made")
-    assert await descriptions(house) == {one, other}
+    assert await descriptions(stack) == {one, other}
 
 
 @pytest.mark.parametrize(("little", "more"), MORE)
-async def test_what_says_more_is_kept_whichever_comes_first(house: House, little: str, more: str) -> None:
-    task = await put(house, little)
-    assert [(t.id, t.description) for t in [await put(house, more)]] == [(task.id, more)]
-    assert (await put(house, little)).description == more
-    assert await descriptions(house) == {more}
+async def test_what_says_more_is_kept_whichever_comes_first(stack: Stack, little: str, more: str) -> None:
+    task = await put(stack, little)
+    assert [(t.id, t.description) for t in [await put(stack, more)]] == [(task.id, more)]
+    assert (await put(stack, little)).description == more
+    assert await descriptions(stack) == {more}
 
 
-async def test_where_two_say_more_a_third_is_made(house: House) -> None:
-    await put(house, "call mum on Monday")
-    await put(house, "call mum on Tuesday")
-    made = await house.tasks.update("anna", "call mum", now=house.clock.now)
+async def test_where_two_say_more_a_third_is_made(stack: Stack) -> None:
+    await put(stack, "call mum on Monday")
+    await put(stack, "call mum on Tuesday")
+    made = await stack.tasks.update("anna", "call mum", now=stack.clock.now)
     assert made.action == "made"
     assert {task.description for task in made.close} == {"call mum on Monday", "call mum on Tuesday"}
 
 
-async def test_a_new_task_comes_with_those_it_resembles(house: House) -> None:
-    one = await put(house, "call the dentist")
-    await put(house, "buy tea")
-    made = await house.tasks.update("anna", "call the dentits", now=house.clock.now)
+async def test_a_new_task_comes_with_those_it_resembles(stack: Stack) -> None:
+    one = await put(stack, "call the dentist")
+    await put(stack, "buy tea")
+    made = await stack.tasks.update("anna", "call the dentits", now=stack.clock.now)
     assert (made.action, made.close) == ("made", (one,))
 
 
-async def test_where_only_the_same_words_are_to_count_more_of_them_make_another(house: House) -> None:
-    task = await put(house, "call mum")
-    other = await house.tasks.update("anna", "call mum on Monday", now=house.clock.now, alike=False)
-    same = await house.tasks.update("anna", "Call mum!", now=house.clock.now, alike=False)
+async def test_where_only_the_same_words_are_to_count_more_of_them_make_another(stack: Stack) -> None:
+    task = await put(stack, "call mum")
+    other = await stack.tasks.update("anna", "call mum on Monday", now=stack.clock.now, alike=False)
+    same = await stack.tasks.update("anna", "Call mum!", now=stack.clock.now, alike=False)
     assert (other.action, same.task.id) == ("made", task.id)
 
 
-async def test_naming_a_task_that_was_begun_does_not_take_it_back(house: House) -> None:
-    await put(house, "write the report", "in_progress")
-    assert (await put(house, "write the report", "open")).status == "in_progress"
+async def test_naming_a_task_that_was_begun_does_not_take_it_back(stack: Stack) -> None:
+    await put(stack, "write the report", "in_progress")
+    assert (await put(stack, "write the report", "open")).status == "in_progress"
 
 
-async def test_what_changes_nothing_writes_nothing(house: House) -> None:
-    task = await put(house, "call Ben")
-    house.clock.move(hours=1)
-    change = await house.tasks.update("anna", "call Ben", "open", now=house.clock.now)
+async def test_what_changes_nothing_writes_nothing(stack: Stack) -> None:
+    task = await put(stack, "call Ben")
+    stack.clock.move(hours=1)
+    change = await stack.tasks.update("anna", "call Ben", "open", now=stack.clock.now)
     assert (change.task, change.action) == (task, "unchanged")
-    assert await house.tasks.list("anna") == [task]
+    assert await stack.tasks.list("anna") == [task]
 
 
-async def test_turns_at_the_same_time_make_one_task(house: House) -> None:
-    await asyncio.gather(*(put(house, words) for words in ("call Ben", "Call Ben!", "to call Ben")))
-    assert len(await house.tasks.list("anna")) == 1
+async def test_turns_at_the_same_time_make_one_task(stack: Stack) -> None:
+    await asyncio.gather(*(put(stack, words) for words in ("call Ben", "Call Ben!", "to call Ben")))
+    assert len(await stack.tasks.list("anna")) == 1
 
 
 # Finishing by words.
@@ -337,12 +337,12 @@ async def test_turns_at_the_same_time_make_one_task(house: House) -> None:
         ("done with it", "done"),
     ],
 )
-async def test_finishing_takes_the_only_task_that_can_be_meant(house: House, task: str, said: str) -> None:
-    one = await put(house, task)
-    await put(house, "water 3 plants")
-    done = await put(house, said, "done")
+async def test_finishing_takes_the_only_task_that_can_be_meant(stack: Stack, task: str, said: str) -> None:
+    one = await put(stack, task)
+    await put(stack, "water 3 plants")
+    done = await put(stack, said, "done")
     assert (done.id, done.description, done.status) == (one.id, task, "done")
-    assert await descriptions(house) == {"water 3 plants"}
+    assert await descriptions(stack) == {"water 3 plants"}
 
 
 @pytest.mark.parametrize(
@@ -359,92 +359,92 @@ async def test_finishing_takes_the_only_task_that_can_be_meant(house: House, tas
     ],
 )
 async def test_finishing_what_is_not_surely_a_task_changes_nothing(
-    house: House, task: str, said: str
+    stack: Stack, task: str, said: str
 ) -> None:
-    one = await put(house, task)
+    one = await put(stack, task)
     with pytest.raises(Unclear, match="nothing was changed") as error:
-        await put(house, said, "done")
+        await put(stack, said, "done")
     assert error.value.candidates == (one,)
     assert f"[task {one.id[:8]}] {task}" in str(error.value)
-    assert await house.tasks.list("anna", done=True) == [one]
+    assert await stack.tasks.list("anna", done=True) == [one]
 
 
 @pytest.mark.parametrize("status", ["done", "in_progress"])
-async def test_where_two_tasks_can_be_meant_none_is_changed(house: House, status: Any) -> None:
-    two = {await put(house, "call the dentist"), await put(house, "ask the dentist for a paper")}
-    await put(house, "call Ben")
+async def test_where_two_tasks_can_be_meant_none_is_changed(stack: Stack, status: Any) -> None:
+    two = {await put(stack, "call the dentist"), await put(stack, "ask the dentist for a paper")}
+    await put(stack, "call Ben")
     with pytest.raises(Unclear, match="can mean several open tasks") as error:
-        await put(house, "dentist", status)
+        await put(stack, "dentist", status)
     assert set(error.value.candidates) == two
-    assert {task.status for task in await house.tasks.list("anna")} == {"open"}
+    assert {task.status for task in await stack.tasks.list("anna")} == {"open"}
 
 
-async def test_of_two_tasks_the_one_of_these_words_alone_is_meant(house: House) -> None:
-    await put(house, "call the dentist about the crown")
-    plain = await house.tasks.update("anna", "call the dentist", now=house.clock.now, alike=False)
-    assert (await put(house, "called the dentist", "done")).id == plain.task.id
+async def test_of_two_tasks_the_one_of_these_words_alone_is_meant(stack: Stack) -> None:
+    await put(stack, "call the dentist about the crown")
+    plain = await stack.tasks.update("anna", "call the dentist", now=stack.clock.now, alike=False)
+    assert (await put(stack, "called the dentist", "done")).id == plain.task.id
 
 
-async def test_only_the_first_few_candidates_are_named(house: House) -> None:
+async def test_only_the_first_few_candidates_are_named(stack: Stack) -> None:
     for number in range(8):
-        await put(house, f"read chapter {number}")
+        await put(stack, f"read chapter {number}")
     with pytest.raises(Unclear, match=r"; and 3 more$") as error:
-        await put(house, "chapter", "done")
+        await put(stack, "chapter", "done")
     assert len(error.value.candidates) == 5
 
 
-async def test_candidates_are_named_in_one_line_that_drives_no_terminal(house: House) -> None:
-    await put(house, "call\n\x1b[2JBen " + "now " * 100)
+async def test_candidates_are_named_in_one_line_that_drives_no_terminal(stack: Stack) -> None:
+    await put(stack, "call\n\x1b[2JBen " + "now " * 100)
     with pytest.raises(Unclear) as error:
-        await put(house, "swim", "done")
+        await put(stack, "swim", "done")
     assert "call [2JBen now" in str(error.value)
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 300
 
 
-async def test_finishing_where_nothing_is_open_makes_no_task(house: House) -> None:
+async def test_finishing_where_nothing_is_open_makes_no_task(stack: Stack) -> None:
     with pytest.raises(NotFound, match="no task is open") as error:
-        await put(house, "tax return", "done")
+        await put(stack, "tax return", "done")
     assert not isinstance(error.value, Unclear)
-    assert await house.tasks.list("anna", done=True) == []
+    assert await stack.tasks.list("anna", done=True) == []
 
 
-async def test_finishing_twice_is_finishing_once(house: House) -> None:
-    await put(house, "call Ben")
-    await put(house, "buy tea")
-    done = await put(house, "call Ben", "done")
-    house.clock.move(hours=1)
-    await put(house, "buy milk")
-    await put(house, "buy milk", "done")
-    again = await house.tasks.update("anna", "Call Ben!", "done", now=house.clock.now, due="never")
+async def test_finishing_twice_is_finishing_once(stack: Stack) -> None:
+    await put(stack, "call Ben")
+    await put(stack, "buy tea")
+    done = await put(stack, "call Ben", "done")
+    stack.clock.move(hours=1)
+    await put(stack, "buy milk")
+    await put(stack, "buy milk", "done")
+    again = await stack.tasks.update("anna", "Call Ben!", "done", now=stack.clock.now, due="never")
     assert (again.task, again.action) == (done, "unchanged")
 
 
-async def test_what_is_begun_is_the_task_it_can_mean_or_a_new_one(house: House) -> None:
-    task = await put(house, "do the tax return")
-    assert (await put(house, "tax return", "in_progress")).id == task.id
-    assert (await put(house, "paint the door", "in_progress")).status == "in_progress"
-    assert await descriptions(house) == {"do the tax return", "paint the door"}
+async def test_what_is_begun_is_the_task_it_can_mean_or_a_new_one(stack: Stack) -> None:
+    task = await put(stack, "do the tax return")
+    assert (await put(stack, "tax return", "in_progress")).id == task.id
+    assert (await put(stack, "paint the door", "in_progress")).status == "in_progress"
+    assert await descriptions(stack) == {"do the tax return", "paint the door"}
 
 
-async def test_in_a_place_words_mean_only_what_was_asked_for_there(house: House) -> None:
-    private = await put(house, "call the dentist")
+async def test_in_a_place_words_mean_only_what_was_asked_for_there(stack: Stack) -> None:
+    private = await put(stack, "call the dentist")
     with pytest.raises(NotFound) as error:
-        await put(house, "dentist", "done", place=ACME)
+        await put(stack, "dentist", "done", place=ACME)
     assert "dentist'" in str(error.value)
     assert private.id[:8] not in str(error.value)
-    there = await put(house, "call the dentist", place=ACME)
-    assert (await put(house, "call the dentist", "done")).id == private.id, "in private, rather the own one"
-    assert (await put(house, "dentist", "done")).id == there.id
+    there = await put(stack, "call the dentist", place=ACME)
+    assert (await put(stack, "call the dentist", "done")).id == private.id, "in private, rather the own one"
+    assert (await put(stack, "dentist", "done")).id == there.id
 
 
 @pytest.mark.parametrize("status", ["open", "in_progress"])
 async def test_what_is_said_in_private_does_not_become_the_words_of_a_task_in_a_place(
-    house: House, status: Any
+    stack: Stack, status: Any
 ) -> None:
-    there = await put(house, "call the doctor", place=ACME)
-    await put(house, "call the doctor about the rash", status)
-    assert [(task.id, task.description) for task in await house.tasks.list("anna", place=ACME)] == [
+    there = await put(stack, "call the doctor", place=ACME)
+    await put(stack, "call the doctor about the rash", status)
+    assert [(task.id, task.description) for task in await stack.tasks.list("anna", place=ACME)] == [
         (there.id, "call the doctor")
     ]
 
@@ -489,21 +489,21 @@ def test_any_text_can_be_compared(one: str, other: str) -> None:
 
 
 async def test_what_is_overdue_or_due_soon_comes_first_then_what_is_talked_about_then_the_newest(
-    house: House,
+    stack: Stack,
 ) -> None:
-    now = house.clock.now
+    now = stack.clock.now
     due = {"water the plants": 47, "feed the cat": -3, "pay the rent": 49, "call the dentist": None}
     for description, hours in due.items():
-        house.clock.move(minutes=1)
-        await put(house, description, due=now + timedelta(hours=hours) if hours else None)
-    found = await house.tasks.relevant("anna", "when do I pay my rents?", now=now, limit=10)
+        stack.clock.move(minutes=1)
+        await put(stack, description, due=now + timedelta(hours=hours) if hours else None)
+    found = await stack.tasks.relevant("anna", "when do I pay my rents?", now=now, limit=10)
     assert [task.description for task in found] == [
         "feed the cat",
         "water the plants",
         "pay the rent",
         "call the dentist",
     ]
-    assert await house.tasks.relevant("anna", "", now=now, limit=2) == found[:2]
+    assert await stack.tasks.relevant("anna", "", now=now, limit=2) == found[:2]
 
 
 @pytest.mark.parametrize(
@@ -518,7 +518,7 @@ async def test_what_is_overdue_or_due_soon_comes_first_then_what_is_talked_about
     ],
 )
 async def test_a_question_brings_the_task_it_shares_words_with(
-    house: House, question: str, first: str
+    stack: Stack, question: str, first: str
 ) -> None:
     for description in (
         "call the dentist",
@@ -528,29 +528,29 @@ async def test_a_question_brings_the_task_it_shares_words_with(
         "购买牛奶",
         "newest of all",
     ):
-        house.clock.move(minutes=1)
-        await put(house, description)
-    found = await house.tasks.relevant("anna", question, now=house.clock.now)
+        stack.clock.move(minutes=1)
+        await put(stack, description)
+    found = await stack.tasks.relevant("anna", question, now=stack.clock.now)
     assert found[0].description == first
 
 
 async def test_finished_tasks_and_those_of_others_and_other_places_do_not_bear_on_a_turn(
-    house: House,
+    stack: Stack,
 ) -> None:
-    now = house.clock.now
-    mine = await put(house, "call Ben")
-    await put(house, "buy tea")
-    await put(house, "buy tea", "done")
-    await put(house, "call Zoe", user="zoe")
-    there = await put(house, "bring the cake", place=ACME)
-    assert set(await house.tasks.relevant("anna", "tea", now=now)) == {mine, there}
-    assert set(await house.tasks.relevant("anna", "tea", place="", now=now)) == {mine, there}
-    assert await house.tasks.relevant("anna", "tea", place=ACME, now=now) == [there]
-    assert await house.tasks.relevant("anna", "tea", place="place:other", now=now) == []
+    now = stack.clock.now
+    mine = await put(stack, "call Ben")
+    await put(stack, "buy tea")
+    await put(stack, "buy tea", "done")
+    await put(stack, "call Zoe", user="zoe")
+    there = await put(stack, "bring the cake", place=ACME)
+    assert set(await stack.tasks.relevant("anna", "tea", now=now)) == {mine, there}
+    assert set(await stack.tasks.relevant("anna", "tea", place="", now=now)) == {mine, there}
+    assert await stack.tasks.relevant("anna", "tea", place=ACME, now=now) == [there]
+    assert await stack.tasks.relevant("anna", "tea", place="place:other", now=now) == []
 
 
-async def test_a_turn_reads_a_bounded_number_of_tasks_in_one_query(house: House) -> None:
-    now = house.clock.now
+async def test_a_turn_reads_a_bounded_number_of_tasks_in_one_query(stack: Stack) -> None:
+    now = stack.clock.now
     rows = [
         {
             "id": f"{number:08d}",
@@ -564,19 +564,19 @@ async def test_a_turn_reads_a_bounded_number_of_tasks_in_one_query(house: House)
         }
         for number in range(MOST_READ + 50)
     ]
-    async with house.database.write() as connection:
+    async with stack.database.write() as connection:
         await connection.execute(insert(tasks), rows)
     asked: list[str] = []
-    engine = house.database._engine.sync_engine
+    engine = stack.database._engine.sync_engine
     event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
-    found = await house.tasks.relevant("anna", "page 7", now=now, limit=1_000)
+    found = await stack.tasks.relevant("anna", "page 7", now=now, limit=1_000)
     assert len([statement for statement in asked if "FROM tasks" in statement]) == 1
     assert len(found) == MOST_READ
     assert [task.description for task in found[:2]] == ["read page 0", f"read page {MOST_READ + 49}"]
 
 
-async def test_the_same_question_always_brings_the_same_tasks(house: House) -> None:
+async def test_the_same_question_always_brings_the_same_tasks(stack: Stack) -> None:
     for number in range(20):
-        await put(house, f"read page {number}")
-    once = await house.tasks.relevant("anna", "which page?", now=house.clock.now, limit=5)
-    assert await Tasks(house.database).relevant("anna", "which page?", now=house.clock.now, limit=5) == once
+        await put(stack, f"read page {number}")
+    once = await stack.tasks.relevant("anna", "which page?", now=stack.clock.now, limit=5)
+    assert await Tasks(stack.database).relevant("anna", "which page?", now=stack.clock.now, limit=5) == once

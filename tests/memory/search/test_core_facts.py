@@ -21,115 +21,115 @@ from memory.search.core_facts import (
 )
 
 if TYPE_CHECKING:
-    from tests.memory.conftest import House
+    from tests.memory.conftest import Stack
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-async def told(house: House, user: str = "anna", place: str | None = None) -> list[str]:
+async def told(stack: Stack, user: str = "anna", place: str | None = None) -> list[str]:
     """The texts of what goes with a question of theirs there."""
     audience = Audience.of(user, Place.parse(place))
-    return [memory.content for memory in await core_facts(house.store, user, audience, house.clock.now)]
+    return [memory.content for memory in await core_facts(stack.store, user, audience, stack.clock.now)]
 
 
 # What may be read here.
 
 
-async def test_what_was_said_in_private_goes_with_no_question_in_a_place(house: House) -> None:
-    await house.remember("Anna is pregnant", importance=0.9)
-    await house.remember("Anna skis on Sundays", place="acme/general")
+async def test_what_was_said_in_private_goes_with_no_question_in_a_place(stack: Stack) -> None:
+    await stack.remember("Anna is pregnant", importance=0.9)
+    await stack.remember("Anna skis on Sundays", place="acme/general")
 
-    assert await told(house, place="acme/general") == ["Anna skis on Sundays"]
-    assert await told(house, place="acme") == []
-    assert await told(house, place="other") == []
+    assert await told(stack, place="acme/general") == ["Anna skis on Sundays"]
+    assert await told(stack, place="acme") == []
+    assert await told(stack, place="other") == []
 
 
-async def test_what_was_said_in_a_place_is_known_there_inside_it_and_in_private(house: House) -> None:
-    await house.remember("Anna skis on Sundays", place="acme/general")
+async def test_what_was_said_in_a_place_is_known_there_inside_it_and_in_private(stack: Stack) -> None:
+    await stack.remember("Anna skis on Sundays", place="acme/general")
 
     for place in (None, "acme/general", "acme/general/thread-7"):
-        assert await told(house, place=place) == ["Anna skis on Sundays"]
+        assert await told(stack, place=place) == ["Anna skis on Sundays"]
 
 
-async def test_nobody_is_told_what_somebody_else_said(house: House) -> None:
-    await house.remember("Bob hates cheese", user="bob", importance=0.9)
-    await house.remember("Bob plays the cello", user="bob", place="acme", importance=0.9)
+async def test_nobody_is_told_what_somebody_else_said(stack: Stack) -> None:
+    await stack.remember("Bob hates cheese", user="bob", importance=0.9)
+    await stack.remember("Bob plays the cello", user="bob", place="acme", importance=0.9)
 
-    assert await told(house) == []
-    assert await told(house, place="acme") == []
-    assert sorted(await told(house, user="bob")) == ["Bob hates cheese", "Bob plays the cello"]
+    assert await told(stack) == []
+    assert await told(stack, place="acme") == []
+    assert sorted(await told(stack, user="bob")) == ["Bob hates cheese", "Bob plays the cello"]
 
 
-async def test_who_has_no_name_is_told_nothing(house: House) -> None:
-    await house.remember("Anna skis on Sundays")
+async def test_who_has_no_name_is_told_nothing(stack: Stack) -> None:
+    await stack.remember("Anna skis on Sundays")
 
-    assert await core_facts(house.store, "anna", Audience.of(None), house.clock.now) == []
+    assert await core_facts(stack.store, "anna", Audience.of(None), stack.clock.now) == []
 
 
 # What is true, and what matters.
 
 
-async def test_what_has_expired_is_gone_from_that_moment_on(house: House) -> None:
-    await house.remember("Anna has the flu", ttl="1h", importance=0.9)
+async def test_what_has_expired_is_gone_from_that_moment_on(stack: Stack) -> None:
+    await stack.remember("Anna has the flu", ttl="1h", importance=0.9)
 
-    house.clock.move(minutes=59)
-    assert await told(house) == ["Anna has the flu"]
-    house.clock.move(minutes=1)
-    assert await told(house) == []
-
-
-async def test_what_was_replaced_is_gone(house: House) -> None:
-    await house.remember("Anna lives in Paris")
-    old = await house.the_memory()
-
-    await house.remember("Anna lives in Lyon", replaces=old.id)
-
-    assert await told(house) == ["Anna lives in Lyon"]
+    stack.clock.move(minutes=59)
+    assert await told(stack) == ["Anna has the flu"]
+    stack.clock.move(minutes=1)
+    assert await told(stack) == []
 
 
-async def test_what_was_replaced_in_private_still_holds_in_the_place(house: House) -> None:
-    await house.remember("Anna lives in Paris", place="acme")
-    old = await house.the_memory()
+async def test_what_was_replaced_is_gone(stack: Stack) -> None:
+    await stack.remember("Anna lives in Paris")
+    old = await stack.the_memory()
 
-    await house.remember("Anna lives in Lyon", replaces=old.id)
+    await stack.remember("Anna lives in Lyon", replaces=old.id)
 
-    assert await told(house) == ["Anna lives in Lyon"]
-    assert await told(house, place="acme") == ["Anna lives in Paris"]
-
-
-async def test_facts_of_little_importance_do_not_go_with_every_question(house: House) -> None:
-    await house.remember("Anna saw a red car", importance=0.49)
-    await house.remember("Anna skis on Sundays", importance=0.5)
-
-    assert await told(house) == ["Anna skis on Sundays"]
+    assert await told(stack) == ["Anna lives in Lyon"]
 
 
-async def test_the_most_important_comes_first_and_of_equals_the_newest(house: House) -> None:
+async def test_what_was_replaced_in_private_still_holds_in_the_place(stack: Stack) -> None:
+    await stack.remember("Anna lives in Paris", place="acme")
+    old = await stack.the_memory()
+
+    await stack.remember("Anna lives in Lyon", replaces=old.id)
+
+    assert await told(stack) == ["Anna lives in Lyon"]
+    assert await told(stack, place="acme") == ["Anna lives in Paris"]
+
+
+async def test_facts_of_little_importance_do_not_go_with_every_question(stack: Stack) -> None:
+    await stack.remember("Anna saw a red car", importance=0.49)
+    await stack.remember("Anna skis on Sundays", importance=0.5)
+
+    assert await told(stack) == ["Anna skis on Sundays"]
+
+
+async def test_the_most_important_comes_first_and_of_equals_the_newest(stack: Stack) -> None:
     for content, importance in (("Anna skis", 0.6), ("Anna is allergic to nuts", 0.9), ("Anna paints", 0.6)):
-        await house.remember(content, importance=importance)
-        house.clock.move(hours=1)
+        await stack.remember(content, importance=importance)
+        stack.clock.move(hours=1)
 
-    assert await told(house) == ["Anna is allergic to nuts", "Anna paints", "Anna skis"]
+    assert await told(stack) == ["Anna is allergic to nuts", "Anna paints", "Anna skis"]
 
 
-async def test_of_very_many_the_same_ones_are_looked_at_each_time(house: House) -> None:
+async def test_of_very_many_the_same_ones_are_looked_at_each_time(stack: Stack) -> None:
     numbers = range(POOL + 5)
     for number in numbers:
-        await house.remember(f"Anna's locker number {number} holds item {number * 7}", importance=0.6)
-    first = await told(house)
+        await stack.remember(f"Anna's locker number {number} holds item {number * 7}", importance=0.6)
+    first = await told(stack)
 
     assert len(first) == POOL
-    assert await told(house) == first
-    ids = [memory.id for memory in await house.memories()]
-    by_id = {memory.id: memory.content for memory in await house.memories()}
+    assert await told(stack) == first
+    ids = [memory.id for memory in await stack.memories()]
+    by_id = {memory.id: memory.content for memory in await stack.memories()}
     assert first == [by_id[id] for id in sorted(ids)[:POOL]]
 
 
-async def test_facts_and_questions_of_any_length_need_no_index(house: House) -> None:
-    await house.remember("Anna skis on Sundays")
-    house.index.away = house.embedder.away = True
+async def test_facts_and_questions_of_any_length_need_no_index(stack: Stack) -> None:
+    await stack.remember("Anna skis on Sundays")
+    stack.index.away = stack.embedder.away = True
 
-    found = await core_facts(house.store, "anna", Audience.of("anna"), house.clock.now)
+    found = await core_facts(stack.store, "anna", Audience.of("anna"), stack.clock.now)
 
     assert get_relevant_memories(found, "x " * 100_000 + "Anna skis?") == found
 

@@ -15,7 +15,7 @@ from memory.records import Message
 from memory.sql.tables import conversations, speakers, users
 
 if TYPE_CHECKING:
-    from tests.memory.conftest import House
+    from tests.memory.conftest import Stack
 
 ANNA, BEN, NOBODY = Audience.of("anna"), Audience.of("ben"), Audience.of(None)
 
@@ -24,199 +24,199 @@ def there(place: str, user: str = "anna") -> Audience:
     return Audience.of(user, Place.parse(place))
 
 
-async def texts(house: House, conversation: str, audience: Audience, limit: int = 100) -> list[str]:
-    return [message.text for message in await house.transcript.last(conversation, audience, limit)]
+async def texts(stack: Stack, conversation: str, audience: Audience, limit: int = 100) -> list[str]:
+    return [message.text for message in await stack.transcript.last(conversation, audience, limit)]
 
 
-async def rows(house: House, table: sa.Table) -> list[tuple[object, ...]]:
-    async with house.database.read() as connection:
+async def rows(stack: Stack, table: sa.Table) -> list[tuple[object, ...]]:
+    async with stack.database.read() as connection:
         return sorted(tuple(row)[:2] for row in await connection.execute(sa.select(table)))
 
 
-async def test_a_message_comes_back_as_it_was_said(house: House) -> None:
+async def test_a_message_comes_back_as_it_was_said(stack: Stack) -> None:
     paris = timezone(timedelta(hours=1))
-    id = await house.receive(
+    id = await stack.receive(
         "Ça va ? 🙂\n  — oui", author="Anna B.", sent_at=datetime(2026, 1, 10, tzinfo=paris)
     )
-    [message] = await house.transcript.last("dm:anna", ANNA, 10)
+    [message] = await stack.transcript.last("dm:anna", ANNA, 10)
     when = datetime(2026, 1, 9, 23, tzinfo=UTC)
     assert message == Message(id, "dm:anna", "user", "Anna B.", "Ça va ? 🙂\n  — oui", when)
 
 
-async def test_the_last_messages_are_the_newest_in_the_order_they_came(house: House) -> None:
+async def test_the_last_messages_are_the_newest_in_the_order_they_came(stack: Stack) -> None:
     for number in range(5):
         # The clock of whoever sent them does not matter, the order in which they came does.
-        await house.receive(str(number), sent_at=house.clock.now - timedelta(hours=number))
-    assert await texts(house, "dm:anna", ANNA, 3) == ["2", "3", "4"]
+        await stack.receive(str(number), sent_at=stack.clock.now - timedelta(hours=number))
+    assert await texts(stack, "dm:anna", ANNA, 3) == ["2", "3", "4"]
 
 
-async def test_a_message_that_is_there_already_is_left_as_it_is(house: House) -> None:
-    id = await house.receive("what was said")
-    await house.receive("something else", id=id)
-    await house.receive("something of somebody else's", user="ben", id=id)
-    assert await texts(house, "dm:anna", ANNA) == ["what was said"]
-    assert await texts(house, "dm:ben", BEN) == []
+async def test_a_message_that_is_there_already_is_left_as_it_is(stack: Stack) -> None:
+    id = await stack.receive("what was said")
+    await stack.receive("something else", id=id)
+    await stack.receive("something of somebody else's", user="ben", id=id)
+    assert await texts(stack, "dm:anna", ANNA) == ["what was said"]
+    assert await texts(stack, "dm:ben", BEN) == []
 
 
-async def test_what_is_said_in_private_is_read_there_alone(house: House) -> None:
-    id = await house.receive("a secret")
-    assert await texts(house, "dm:anna", ANNA) == ["a secret"]
+async def test_what_is_said_in_private_is_read_there_alone(stack: Stack) -> None:
+    id = await stack.receive("a secret")
+    assert await texts(stack, "dm:anna", ANNA) == ["a secret"]
     for other in (BEN, NOBODY, there("acme")):
-        assert await texts(house, "dm:anna", other) == []
-        assert await house.transcript.by_ids([id], other) == {}
-        assert await house.transcript.count(other) == 0
+        assert await texts(stack, "dm:anna", other) == []
+        assert await stack.transcript.by_ids([id], other) == {}
+        assert await stack.transcript.count(other) == 0
 
 
-async def test_what_is_said_in_a_place_is_read_there_and_further_in_and_by_its_speaker(house: House) -> None:
-    id = await house.receive("hello all", place="acme/general")
+async def test_what_is_said_in_a_place_is_read_there_and_further_in_and_by_its_speaker(stack: Stack) -> None:
+    id = await stack.receive("hello all", place="acme/general")
     for audience in (there("acme/general", "ben"), there("acme/general/thread"), ANNA):
-        assert set(await house.transcript.by_ids([id], audience)) == {id}
-        assert await house.transcript.count(audience) == 1
+        assert set(await stack.transcript.by_ids([id], audience)) == {id}
+        assert await stack.transcript.count(audience) == 1
     for other in (BEN, NOBODY, there("acme"), there("acme/random"), there("general")):
-        assert await house.transcript.by_ids([id], other) == {}
-        assert await house.transcript.count(other) == 0
+        assert await stack.transcript.by_ids([id], other) == {}
+        assert await stack.transcript.count(other) == 0
 
 
-async def test_a_conversation_id_that_others_use_too_shows_nobody_elses_messages(house: House) -> None:
-    await house.receive("mine", conversation="session-1")
-    await house.receive("ben's", user="ben", conversation="session-1")
-    assert await texts(house, "session-1", ANNA) == ["mine"]
-    assert await texts(house, "session-1", BEN) == ["ben's"]
+async def test_a_conversation_id_that_others_use_too_shows_nobody_elses_messages(stack: Stack) -> None:
+    await stack.receive("mine", conversation="session-1")
+    await stack.receive("ben's", user="ben", conversation="session-1")
+    assert await texts(stack, "session-1", ANNA) == ["mine"]
+    assert await texts(stack, "session-1", BEN) == ["ben's"]
 
 
-async def test_asking_for_no_ids_asks_for_nothing(house: House) -> None:
-    await house.receive("hello")
-    assert await house.transcript.by_ids([], ANNA) == {}
+async def test_asking_for_no_ids_asks_for_nothing(stack: Stack) -> None:
+    await stack.receive("hello")
+    assert await stack.transcript.by_ids([], ANNA) == {}
 
 
-async def test_people_and_conversations_come_into_being_with_what_is_said(house: House) -> None:
-    await house.receive("hello")
-    await house.receive("hello all", place="acme")
-    await house.receive("hello again", author="Anna B.")
-    assert [row[0] for row in await rows(house, users)] == ["anna"]
-    assert await rows(house, conversations) == [("dm:anna", "anna"), ("place:acme", None)]
-    assert await rows(house, speakers) == [
+async def test_people_and_conversations_come_into_being_with_what_is_said(stack: Stack) -> None:
+    await stack.receive("hello")
+    await stack.receive("hello all", place="acme")
+    await stack.receive("hello again", author="Anna B.")
+    assert [row[0] for row in await rows(stack, users)] == ["anna"]
+    assert await rows(stack, conversations) == [("dm:anna", "anna"), ("place:acme", None)]
+    assert await rows(stack, speakers) == [
         ("place:acme", "anna"),
         ("user:anna", "Anna B."),
         ("user:anna", "anna"),
     ]
 
 
-async def test_what_was_not_committed_is_written_with_the_next_message(house: House) -> None:
+async def test_what_was_not_committed_is_written_with_the_next_message(stack: Stack) -> None:
     async def fail_halfway() -> None:
-        async with house.database.write() as connection:
-            message = Message(str(uuid4()), "dm:anna", "user", "anna", "lost", house.clock.now)
-            await house.transcript.append(
-                connection, message, user="anna", place=Place(), now=house.clock.now
+        async with stack.database.write() as connection:
+            message = Message(str(uuid4()), "dm:anna", "user", "anna", "lost", stack.clock.now)
+            await stack.transcript.append(
+                connection, message, user="anna", place=Place(), now=stack.clock.now
             )
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         await fail_halfway()
-    await house.receive("kept")
-    assert [row[0] for row in await rows(house, users)] == ["anna"]
-    assert await rows(house, conversations) == [("dm:anna", "anna")]
-    assert await house.transcript.authors(ANNA) == {"anna"}
-    assert await texts(house, "dm:anna", ANNA) == ["kept"]
+    await stack.receive("kept")
+    assert [row[0] for row in await rows(stack, users)] == ["anna"]
+    assert await rows(stack, conversations) == [("dm:anna", "anna")]
+    assert await stack.transcript.authors(ANNA) == {"anna"}
+    assert await texts(stack, "dm:anna", ANNA) == ["kept"]
 
 
-async def test_the_names_of_authors_are_known_where_their_messages_are_read(house: House) -> None:
-    assert await house.transcript.authors(ANNA) == frozenset()
-    await house.receive("hello", author="Anna B.")
-    await house.receive("hello all", place="acme", author="Annie")
-    await house.receive("hi", user="ben", author="Ben", place="acme")
-    assert await house.transcript.authors(ANNA) == {"Anna B.", "Annie"}
-    assert await house.transcript.authors(there("acme")) == {"Annie", "Ben"}
-    assert await house.transcript.authors(there("acme/general")) == {"Annie", "Ben"}
-    assert await house.transcript.authors(NOBODY) == frozenset()
+async def test_the_names_of_authors_are_known_where_their_messages_are_read(stack: Stack) -> None:
+    assert await stack.transcript.authors(ANNA) == frozenset()
+    await stack.receive("hello", author="Anna B.")
+    await stack.receive("hello all", place="acme", author="Annie")
+    await stack.receive("hi", user="ben", author="Ben", place="acme")
+    assert await stack.transcript.authors(ANNA) == {"Anna B.", "Annie"}
+    assert await stack.transcript.authors(there("acme")) == {"Annie", "Ben"}
+    assert await stack.transcript.authors(there("acme/general")) == {"Annie", "Ben"}
+    assert await stack.transcript.authors(NOBODY) == frozenset()
 
 
-async def test_many_may_speak_at_once(house: House) -> None:
-    said = [house.receive(f"{n}", user=f"user-{n % 3}", place="acme", author=f"{n % 4}") for n in range(24)]
+async def test_many_may_speak_at_once(stack: Stack) -> None:
+    said = [stack.receive(f"{n}", user=f"user-{n % 3}", place="acme", author=f"{n % 4}") for n in range(24)]
     ids = await asyncio.gather(*said)
-    assert set(await house.transcript.by_ids(ids, there("acme"))) == set(ids)
-    assert await house.transcript.authors(there("acme")) == {"0", "1", "2", "3"}
+    assert set(await stack.transcript.by_ids(ids, there("acme"))) == set(ids)
+    assert await stack.transcript.authors(there("acme")) == {"0", "1", "2", "3"}
 
 
-async def following(house: House, owner: str, seq: int, limit: int, most: int) -> tuple[list[str], list[int]]:
-    lines = await house.transcript.following("talk", owner, seq, limit, most=most)
+async def following(stack: Stack, owner: str, seq: int, limit: int, most: int) -> tuple[list[str], list[int]]:
+    lines = await stack.transcript.following("talk", owner, seq, limit, most=most)
     return [line.message.text for line in lines], [line.seq for line in lines]
 
 
-async def test_what_follows_a_line_comes_oldest_first(house: House) -> None:
+async def test_what_follows_a_line_comes_oldest_first(stack: Stack) -> None:
     for number in range(6):
-        await house.receive(str(number), conversation="talk")
-    texts, seqs = await following(house, "user:anna", 0, 100, 100)
+        await stack.receive(str(number), conversation="talk")
+    texts, seqs = await following(stack, "user:anna", 0, 100, 100)
     assert texts == list("012345")
     assert seqs == sorted(seqs)
-    assert (await following(house, "user:anna", seqs[1], 3, 4))[0] == ["2", "3", "4"]
-    assert (await following(house, "user:anna", seqs[5], 3, 4))[0] == []
+    assert (await following(stack, "user:anna", seqs[1], 3, 4))[0] == ["2", "3", "4"]
+    assert (await following(stack, "user:anna", seqs[5], 3, 4))[0] == []
 
 
-async def test_of_more_than_can_be_followed_the_newest_come(house: House) -> None:
+async def test_of_more_than_can_be_followed_the_newest_come(stack: Stack) -> None:
     for number in range(6):
-        await house.receive(str(number), conversation="talk")
-    assert (await following(house, "user:anna", 0, 3, 6))[0] == ["0", "1", "2"]
-    assert (await following(house, "user:anna", 0, 3, 5))[0] == ["3", "4", "5"]
+        await stack.receive(str(number), conversation="talk")
+    assert (await following(stack, "user:anna", 0, 3, 6))[0] == ["0", "1", "2"]
+    assert (await following(stack, "user:anna", 0, 3, 5))[0] == ["3", "4", "5"]
 
 
-async def test_only_what_its_owner_heard_follows_a_line(house: House) -> None:
-    await house.receive("anna in private", conversation="talk")
-    await house.receive("ben in private", user="ben", conversation="talk")
-    await house.receive("all in acme", user="ben", place="acme", conversation="talk")
-    await house.receive("elsewhere")
-    assert (await following(house, "user:anna", 0, 9, 9))[0] == ["anna in private"]
-    assert (await following(house, "user:ben", 0, 9, 9))[0] == ["ben in private"]
-    assert (await following(house, "place:acme", 0, 9, 9))[0] == ["all in acme"]
+async def test_only_what_its_owner_heard_follows_a_line(stack: Stack) -> None:
+    await stack.receive("anna in private", conversation="talk")
+    await stack.receive("ben in private", user="ben", conversation="talk")
+    await stack.receive("all in acme", user="ben", place="acme", conversation="talk")
+    await stack.receive("elsewhere")
+    assert (await following(stack, "user:anna", 0, 9, 9))[0] == ["anna in private"]
+    assert (await following(stack, "user:ben", 0, 9, 9))[0] == ["ben in private"]
+    assert (await following(stack, "place:acme", 0, 9, 9))[0] == ["all in acme"]
 
 
 # What the index is given.
 
 
-async def test_what_the_index_lacks_is_due_until_it_is_marked(house: House) -> None:
-    ids = [await house.receive(str(number)) for number in range(5)]
-    assert await house.transcript.count_unindexed("g1") == 5
-    due = await house.transcript.unindexed("g1", 3)
+async def test_what_the_index_lacks_is_due_until_it_is_marked(stack: Stack) -> None:
+    ids = [await stack.receive(str(number)) for number in range(5)]
+    assert await stack.transcript.count_unindexed("g1") == 5
+    due = await stack.transcript.unindexed("g1", 3)
     assert [line.message.id for line in due] == ids[:3]
-    await house.transcript.mark_indexed(ids[:3], "g1")
-    assert [line.message.id for line in await house.transcript.unindexed("g1", 10)] == ids[3:]
-    assert await house.transcript.count_unindexed("g1") == 2
+    await stack.transcript.mark_indexed(ids[:3], "g1")
+    assert [line.message.id for line in await stack.transcript.unindexed("g1", 10)] == ids[3:]
+    assert await stack.transcript.count_unindexed("g1") == 2
 
 
 @pytest.mark.parametrize("generation", ["a", "z"])
-async def test_what_another_index_held_is_due_after_what_none_holds(house: House, generation: str) -> None:
-    ids = [await house.receive(str(number)) for number in range(4)]
-    await house.transcript.mark_indexed(ids[:2], "m")
-    assert await house.transcript.count_unindexed(generation) == 4
-    due = await house.transcript.unindexed(generation, 10)
+async def test_what_another_index_held_is_due_after_what_none_holds(stack: Stack, generation: str) -> None:
+    ids = [await stack.receive(str(number)) for number in range(4)]
+    await stack.transcript.mark_indexed(ids[:2], "m")
+    assert await stack.transcript.count_unindexed(generation) == 4
+    due = await stack.transcript.unindexed(generation, 10)
     assert [line.message.id for line in due] == ids[2:] + ids[:2]
-    assert [line.message.id for line in await house.transcript.unindexed(generation, 3)] == ids[2:] + ids[:1]
+    assert [line.message.id for line in await stack.transcript.unindexed(generation, 3)] == ids[2:] + ids[:1]
 
 
-async def test_a_line_knows_whose_it_is(house: House) -> None:
-    await house.receive("in private")
-    await house.receive("in a place", place="acme/general")
-    private, shared = await house.transcript.unindexed("g1", 10)
+async def test_a_line_knows_whose_it_is(stack: Stack) -> None:
+    await stack.receive("in private")
+    await stack.receive("in a place", place="acme/general")
+    private, shared = await stack.transcript.unindexed("g1", 10)
     assert (private.user, shared.user) == ("anna", "anna")
     assert (private.owners, private.heard_by) == ({"user:anna"}, "user:anna")
     assert shared.owners == {"user:anna", "place:acme/general"}
     assert shared.heard_by == "place:acme/general"
 
 
-async def test_around_lines_are_their_neighbours_neighbours_of_the_same_conversation(house: House) -> None:
+async def test_around_lines_are_their_neighbours_neighbours_of_the_same_conversation(stack: Stack) -> None:
     for number in range(20):
-        await house.receive(str(number))
-        await house.receive(f"other {number}", place="acme")
-    lines = [line for line in await house.transcript.unindexed("g1", 100) if line.message.text in ("8", "10")]
-    [found] = await house.transcript.around(lines)
+        await stack.receive(str(number))
+        await stack.receive(f"other {number}", place="acme")
+    lines = [line for line in await stack.transcript.unindexed("g1", 100) if line.message.text in ("8", "10")]
+    [found] = await stack.transcript.around(lines)
     assert [line.message.text for line in found] == [str(number) for number in range(4, 15)]
 
 
-async def test_around_a_line_nobody_elses_private_messages_are_found(house: House) -> None:
+async def test_around_a_line_nobody_elses_private_messages_are_found(stack: Stack) -> None:
     for user in ("anna", "ben"):
-        await house.receive(f"a secret of {user}'s", user=user, conversation="session-1")
-    await house.receive("hello all", place="acme", conversation="session-1")
-    found = await house.transcript.around(await house.transcript.unindexed("g1", 100))
+        await stack.receive(f"a secret of {user}'s", user=user, conversation="session-1")
+    await stack.receive("hello all", place="acme", conversation="session-1")
+    found = await stack.transcript.around(await stack.transcript.unindexed("g1", 100))
     assert sorted([line.message.text for line in lines] for lines in found) == [
         ["a secret of anna's"],
         ["a secret of ben's"],
