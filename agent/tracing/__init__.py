@@ -1,4 +1,4 @@
-"""Traces: what happened in every turn, kept in the database for whoever asks why.
+"""Traces: what happened in every turn, kept in the database for those who ask why.
 
     trace.py           a trace as it is stored and read: a summary and a tree of spans
     recorder.py        from the running turn to the database, in the background

@@ -1,4 +1,4 @@
-"""Two hundred turns, each taken again when all is over: whatever came of them came again."""
+"""Two hundred turns of every sort: each replays the same."""
 
 import json
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""`hachi traces replay` and `hachi traces to-test`: a turn taken again, and a test made of it."""
+"""`hachi traces replay` and `hachi traces to-test`: replay turns, and make tests of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

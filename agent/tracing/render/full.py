@@ -24,7 +24,7 @@ def full(trace: Trace) -> Node:
     root, data = Node(title(trace), span=trace.root), trace.root.data
     root.add("trace", "faint", _facts(_about(trace)))
     if incoming := data.get("incoming"):
-        root.add("heard", block=as_lines(incoming))
+        root.add("incoming", block=as_lines(incoming))
     calls = 0
     for span in trace.root.spans:
         calls += span.kind == "call"

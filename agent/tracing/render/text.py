@@ -1,4 +1,4 @@
-"""Recorded text, made safe for terminals and pages: anybody may have written it."""
+"""Recorded text, made safe for terminals and pages: people may have written anything."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A turn that searches, remembers and answers, recorded; to be taken again."""
+"""Fixtures for replays: a turn that searches, remembers and answers, and its trace."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What anybody may have said harms neither a terminal nor a page."""
+"""What people may have written harms neither a terminal nor a page."""
 
 import html.parser
 import json
