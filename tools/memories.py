@@ -7,7 +7,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from memory.facts.ttl import read_ttl
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType, Task
-from memory.zones import in_zone
 from tools.context import TurnContext
 from tools.failures import ToolFailed
 
@@ -120,7 +119,7 @@ def _task(task: Task, zone: tzinfo) -> dict[str, Any]:
         "description": task.description,
         "status": task.status,
     }
-    return shown | ({"due": in_zone(task.due, zone).isoformat(timespec="minutes")} if task.due else {})
+    return shown | ({"due": task.due.astimezone(zone).isoformat(timespec="minutes")} if task.due else {})
 
 
 def _shown(hit: Hit) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from typing import Annotated, Any, get_args
 from pydantic import BeforeValidator, Field
 
 from memory.errors import NotFound
+from memory.people.due_dates import read_due
 from memory.people.task_wording import bare_id
 from memory.people.tasks import Change, Due
 from memory.records import TaskStatus
-from memory.zones import in_zone, read_time
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.memories import none_if_blank
@@ -70,10 +70,8 @@ async def update_task(
 
 
 def _read_due(turn: TurnContext, due: str | None, now: datetime) -> Due:
-    if due is None or due.strip().lower() == "never":
-        return "never" if due else None
     try:
-        return read_time(due, turn.zone, now)
+        return None if due is None else read_due(due, turn.zone, now)
     except ValueError as error:
         raise TryAgain(f'due: {error}; "never" for none') from error
 
@@ -85,7 +83,7 @@ def _shown(turn: TurnContext, change: Change, when: Due, now: datetime) -> dict[
         "action": change.action,
         "description": task.description,
         "status": task.status,
-        "due": in_zone(task.due, turn.zone).isoformat(timespec="minutes") if task.due else None,
+        "due": task.due.astimezone(turn.zone).isoformat(timespec="minutes") if task.due else None,
     }
     if isinstance(when, datetime) and when <= now and task.status != "done":
         shown["note"] = "that due time has passed; if it was not meant, give another"

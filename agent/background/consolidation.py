@@ -22,9 +22,9 @@ from agent.background.extraction import (
     as_summary,
     extract_memory_updates,
 )
+from agent.background.plain import plain_summary, plain_updates
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
-from agent.offline.upkeep import plain_summary, plain_updates
 from agent.turn.budget import Budget
 from agent.turn.jobs import LOOK_BACK, STORE_MEMORIES
 from agent.turn.user_snippet import fitting
@@ -204,7 +204,7 @@ async def _findings(parts: Consolidation, exchange: ConversationSlice, last_try:
 
 def plain_findings(exchange: ConversationSlice, summary: Budget) -> ExtractionResult:
     """What can be told without a model."""
-    told = [pair for message in exchange.said for pair in plain_updates(message.text, message.sent_at)]
+    told = [pair for message in exchange.said for pair in plain_updates(message.text)]
     preferences = tuple(NewPreference(key=key, value=value) for key, value in told)
     updates = MemoryUpdates(new_preferences=preferences)
     return ExtractionResult(_plain(exchange, summary), updates, None, frozenset())

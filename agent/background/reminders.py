@@ -9,7 +9,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, tzinfo
 
-from agent.offline.languages import own_language
 from agent.types import TurnRequest
 from memory.people.due_tasks import DueTasks, Reminder
 from memory.people.profile import UserContext
@@ -35,21 +34,9 @@ Send = Callable[..., Awaitable[bool]]
 """``send(user, place, text)``: `place` is None in private. True where it has reached them; after False, or an
 error, it is tried again later, eight times in all."""
 
-_NOW = {
-    "en": "⏰ Reminder: “{what}”",
-    "fr": "⏰ Rappel : « {what} »",
-    "he": "⏰ תזכורת: „{what}”",
-}
-_DUE = {
-    "en": "⏰ Reminder: “{what}”, due {when}",
-    "fr": "⏰ Rappel : « {what} », prévu pour le {when}",
-    "he": "⏰ תזכורת: „{what}”, מועד: {when}",
-}
-_WAS_DUE = {
-    "en": "⏰ “{what}” was due {when}; I was away and could not remind you in time.",
-    "fr": "⏰ « {what} » était prévu pour le {when} ; j’étais absent et n’ai pas pu te le rappeler à temps.",
-    "he": "⏰ „{what}” היה אמור להיעשות עד {when}; לא הייתי זמין ולא יכולתי להזכיר בזמן.",
-}
+_NOW = "⏰ Reminder: “{what}”"
+_DUE = "⏰ Reminder: “{what}”, due {when}"
+_WAS_DUE = "⏰ “{what}” was due {when}; I was away and could not remind you in time."
 
 
 class Reminders:
@@ -133,10 +120,9 @@ class Reminders:
 
 
 def text_of(task: Task, known: UserContext, now: datetime) -> str:
-    """What is said of a task that is due, in the person's language and by their clock, on one line."""
-    language = own_language(known.preferences.language or "") or "en"
+    """The reminder for a task that is due: one line, with the time by the person's clock."""
     assert task.due is not None
-    form = (_WAS_DUE if now - task.due > LATE else _DUE if known.profile.timezone else _NOW)[language]
+    form = _WAS_DUE if now - task.due > LATE else _DUE if known.profile.timezone else _NOW
     return form.format(what=_quoted(task.description), when=_time(task.due, known.zone))
 
 

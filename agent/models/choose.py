@@ -12,7 +12,7 @@ from agents.tracing import setup as tracing_setup
 from agents.tracing.provider import DefaultTraceProvider
 
 from agent.models.failures import WORTH_RETRYING
-from agent.offline.model import OfflineModel
+from agent.models.offline import OfflineModel
 from agent.settings import Settings
 
 if TYPE_CHECKING:

@@ -173,43 +173,35 @@ async def test_what_a_person_said_of_themselves_is_answered_and_not_what_a_docum
     async with opened() as pet:
         await pet.add_knowledge([page])
         await say(pet, said)
-        replies = [await say(pet, question) for question in (of_herself, of_ana)]
+        replies = [await say(pet, of_herself)]
     async with opened() as pet:
-        replies += [await say(pet, question, conversation="another") for question in (of_herself, of_ana)]
+        replies.append(await say(pet, of_herself, conversation="another"))
         [found, *_] = await pet.search_knowledge(of_ana, user="ana")
         assert names(found.text, PARIS), "it would be found"
         assert names(await say(pet, of_ana, user="ben"), PARIS), "and whoever knows no better is told so"
 
-    assert [names(reply, LYON) for reply in replies] == [True] * 4
-    assert [names(reply, PARIS) for reply in replies] == [False] * 4
+    assert [names(reply, LYON) for reply in replies] == [True] * 2
+    assert [names(reply, PARIS) for reply in replies] == [False] * 2
 
 
-@pytest.mark.parametrize(("said", "document", "of_herself", "of_ana"), HOMES)
 async def test_a_model_sees_both_and_before_the_document_which_of_them_is_right(
-    scripted: Opened,
-    server: ScriptedServer,
-    our_words: OurWords,
-    tmp_path: Path,
-    said: str,
-    document: str,
-    of_herself: str,
-    of_ana: str,
+    scripted: Opened, server: ScriptedServer, our_words: OurWords, tmp_path: Path
 ) -> None:
     page = tmp_path / "members.md"
-    page.write_text(document)
-    server.script(answer("Noted."), answer("Lyon."))
+    page.write_text(HOMES[0][1])
+    server.script(answer("Lyon."))
 
     async with scripted(look_back="plain", knowledge_first=True) as pet:
         await pet.add_knowledge([page])
-        await say(pet, said)
-        await say(pet, of_ana, conversation="another")
+        await pet.set_context("location", "Lyon", user="ana")
+        await say(pet, HOMES[0][3])
 
-    lines = server.asked[1].system.splitlines()
+    lines = server.asked[0].system.splitlines()
     person = next(n for n, line in enumerate(lines) if line.startswith("> ") and names(line, LYON))
     rule = next(n for n, line in enumerate(lines) if "the person is right" in line)
     paper = next(n for n, line in enumerate(lines) if line.startswith("> ") and names(line, PARIS))
     assert lines.index("## About the person speaking") < person < lines.index("## Knowledge") < rule < paper
-    assert not any(names(line, PARIS) for line in our_words(server.asked[1].system))
+    assert not any(names(line, PARIS) for line in our_words(server.asked[0].system))
 
 
 async def test_what_a_look_up_brings_is_outweighed_by_a_rule_too(
@@ -217,14 +209,12 @@ async def test_what_a_look_up_brings_is_outweighed_by_a_rule_too(
 ) -> None:
     page = tmp_path / "members.md"
     page.write_text(HOMES[0][1])
-    server.script(
-        answer("Noted."), Call("search_knowledge", {"query": "where does Ana live"}), answer("In Lyon.")
-    )
+    server.script(Call("search_knowledge", {"query": "where does Ana live"}), answer("In Lyon."))
 
     async with scripted(look_back="plain") as pet:
         await pet.add_knowledge([page])
-        await say(pet, HOMES[0][0])
-        await say(pet, HOMES[0][3], conversation="another")
+        await pet.set_context("location", "Lyon", user="ana")
+        await say(pet, HOMES[0][3])
 
     asked = server.asked[-1]
     assert names(asked.results[0], PARIS)

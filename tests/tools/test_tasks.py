@@ -142,12 +142,14 @@ async def test_a_due_time_stays_unless_one_is_given_and_never_takes_it_away(turn
     assert (kept["due"], gone["due"]) == ("2026-12-01T09:00+00:00", None)
 
 
-@pytest.mark.parametrize("due", ["tomorrow", "later", "2026-02-30", "10:00"])
+@pytest.mark.parametrize("due", ["later", "2026-02-30", "5"])
 async def test_a_due_time_that_cannot_be_read_is_to_be_given_again(turn: Any, due: str) -> None:
     told = await turn.call("update_task", id=None, description="buy tea", status="open", due=due)
 
     assert (told["ok"], told["try_again"]) == (False, True)
-    assert told["error"].startswith(f"due: '{due}' is no time such as 2026-01-10")
+    assert told["error"].startswith(
+        f"due: '{due}' is not a time that can be read; write for example 2026-01-10"
+    )
     assert await turn.pet.services.tasks.list("ana") == []
 
 

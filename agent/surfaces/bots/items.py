@@ -15,7 +15,6 @@ from memory.erasure.person import Erased
 from memory.people.profile import UserContext
 from memory.records import Decision, Memory, Task
 from memory.sql.memories import tellers
-from memory.zones import in_zone
 
 MAX_LINE = 300
 """Characters of a memory or task in a list."""
@@ -76,7 +75,7 @@ def memory_item(memory: Memory, user: str, now: datetime, zone: tzinfo) -> Item:
     """With a button to forget it if the user is one of those who said it."""
     own = user_key(user) in tellers(memory.owners, memory.user_id)
     buttons = (Button("Forget", "delete", memory.id),) if own else ()
-    created = f"{in_zone(memory.created_at, zone):%Y-%m-%d}"
+    created = f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
     return Item(shorten(memory.content), f"{created} {expiry(memory.expires_at, now, zone)}".strip(), buttons)
 
 
@@ -88,7 +87,7 @@ def receipt_item(receipt: Receipt, place: Place, now: datetime, zone: tzinfo | N
 
 
 def task_item(task: Task, zone: tzinfo) -> Item:
-    due = f"due {in_zone(task.due, zone):%Y-%m-%d %H:%M}" if task.due else ""
+    due = f"due {task.due.astimezone(zone):%Y-%m-%d %H:%M}" if task.due else ""
     state = "in progress" if task.status == "in_progress" else ""
     note = ", ".join(filter(None, (state, due)))
     return Item(shorten(task.description), note, (Button("Done", "done", task.id),))

@@ -95,7 +95,7 @@ class _Talk:
 def announce(pet: "Companion") -> None:
     """The offline stand-in says what it is."""
     if pet.settings.offline:
-        from agent.offline import ANNOUNCEMENT
+        from agent.models.offline import ANNOUNCEMENT
 
         print(ANNOUNCEMENT, file=sys.stderr)
 

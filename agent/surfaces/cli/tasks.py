@@ -9,8 +9,8 @@ from agent.surfaces.cli.options import Json, User, clean
 from agent.surfaces.cli.session import Session, running, say, wants
 from agent.surfaces.cli.shown import print_json, print_table, short, task_json
 from memory.errors import NotFound
+from memory.people.due_dates import read_due
 from memory.records import Task, TaskStatus
-from memory.zones import in_zone, read_time
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -28,7 +28,7 @@ def due_time(text: str) -> str:
     if text.lower() in NO_DUE:
         return "never"
     try:
-        read_time(text, None, datetime.now(UTC))
+        read_due(text, None, datetime.now(UTC))
     except ValueError as error:
         raise typer.BadParameter(f"{error}; never takes it away") from None
     return text
@@ -70,7 +70,8 @@ async def update(
         typer.Option(
             parser=due_time,
             metavar="TIME|never",
-            help="2026-01-10 (at nine), or with T09:30, by the person's clock; never takes it away.",
+            help="2026-01-10 (at nine), 2026-01-10T09:30, or English (friday 17:30, in 2 hours), by the "
+            "person's clock; never takes it away.",
         ),
     ] = None,
     json: Json = False,
@@ -81,9 +82,7 @@ async def update(
     wants(id == "new" or bool(description.strip() or status or due), "say what is to change")
     async with session.companion() as pet:
         zone, now = await zone_of(pet, user), pet.clock()
-        when: Due = None
-        if due is not None:
-            when = "never" if due == "never" else read_time(due, zone, now)
+        when = None if due is None else read_due(due, zone, now)
         change = await _update(pet.services.tasks, user, id, description, status, when, now)
     if id == "new" and change.action != "made":
         say(f"task {short(change.task.id)} has the same words, so there is no second one")
@@ -124,5 +123,5 @@ async def zone_of(pet: "Companion", user: str) -> tzinfo | None:
 
 def _row(task: Task, zone: tzinfo | None) -> list[str]:
     times = (task.due, task.last_updated)
-    due, changed = (f"{in_zone(time, zone):%Y-%m-%d %H:%M}" if time else "" for time in times)
+    due, changed = (f"{time.astimezone(zone):%Y-%m-%d %H:%M}" if time else "" for time in times)
     return [short(task.id), task.description, task.status, due, changed]

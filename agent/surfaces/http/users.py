@@ -13,9 +13,9 @@ from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.memories import Limit, NewMemory, find_memory, stored_memory
 from agent.surfaces.http.metrics import Measured
 from memory.facts.writer import MAX_CONTENT
+from memory.people.due_dates import read_due
 from memory.records import MemoryType, TaskStatus
 from memory.text import storable
-from memory.zones import read_time
 
 router = APIRouter(prefix="/api/users/{user}", tags=["a person"])
 
@@ -154,7 +154,7 @@ async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -
     now, due = pet.clock(), given.due.strip() if given.due else None
     known = await pet.context(user=user)
     try:
-        when = "never" if due == "never" else read_time(due, known.zone, now) if due else None
+        when = read_due(due, known.zone, now) if due else None
     except ValueError as error:
         raise BadInput(f"due: {error}") from None
     change = await pet.services.tasks.update(
@@ -163,7 +163,7 @@ async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -
         given.status,
         now=now,
         id=id,
-        due=when,  # type: ignore[arg-type]
+        due=when,
         alike=False,
     )
     return task_json(change.task) | {"action": change.action}

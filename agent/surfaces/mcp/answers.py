@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 from memory.documents.quote import display_names
 from memory.records import Action, Chunk, Hit, MemoryType, Task, TaskStatus
-from memory.zones import in_zone
 from tools.memories import LONGEST_HIT
 
 
@@ -108,7 +107,7 @@ class TaskAnswer(Answer):
     @classmethod
     def of(cls, task: Task, zone: tzinfo) -> Self:
         """`due` is in the person's time zone."""
-        due = in_zone(task.due, zone) if task.due else None
+        due = task.due.astimezone(zone) if task.due else None
         return cls(id=task.id, description=task.description, status=task.status, due=due)
 
 

@@ -23,12 +23,12 @@ from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
 from memory.facts.ttl import read_ttl
 from memory.facts.writer import MAX_CONTENT
+from memory.people.due_dates import read_due
 from memory.people.profile import UserContext
 from memory.people.task_wording import bare_id
 from memory.people.tasks import Due
 from memory.records import DEFAULT_IMPORTANCE, Memory, MemoryType, TaskStatus
 from memory.text import storable
-from memory.zones import read_time
 from tools.memories import Limit, Subjects, none_if_blank
 
 Writable = AfterValidator(storable)
@@ -178,7 +178,7 @@ class MemoryTools:
         moment: Due = None
         if due is not None:
             try:
-                moment = "never" if due.strip().lower() == "never" else read_time(due, zone, now)
+                moment = read_due(due, zone, now)
             except ValueError as error:
                 raise BadInput(f'due: {error}; "never" for none') from None
         key = "" if place.private else place.key

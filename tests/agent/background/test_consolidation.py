@@ -459,18 +459,22 @@ async def test_turned_off_the_answers_own_memories_are_kept_all_the_same(
     assert rows("SELECT * FROM active_conversations") == []
 
 
-async def test_without_a_model_a_plain_digest_is_kept_and_plain_wishes_are_followed(
+async def test_without_a_model_the_summary_quotes_and_a_name_and_a_zone_are_noted(
     open_pet: OpenPet, server: Any
 ) -> None:
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", look_back="plain")
     server.script(answer("Noted."), answer("Fine."))
 
-    await talk(pet, "Please keep your answers short. We decided to rent the flat in Lyon.", "hello?")
+    await talk(pet, "My name is Ana, from Europe/Rome. We decided to rent the flat in Lyon.", "hello?")
 
     assert server.looked_back == []
-    assert (await pet.context(user="ana")).preferences.answer_length == "short"
-    assert "Lyon" in await summary(pet)
-    assert "Answers: short" in server.asked[1].system
+    profile = (await pet.context(user="ana")).profile
+    assert (profile.name, profile.timezone) == ("Ana", "Europe/Rome")
+    assert (
+        await summary(pet)
+        == "ana: My name is Ana, from Europe/Rome. ana: We decided to rent the flat in Lyon."
+    )
+    assert "name: Ana" in server.asked[1].system
 
 
 async def test_the_upkeep_model_may_be_another_one(open_pet: OpenPet, server: Any) -> None:

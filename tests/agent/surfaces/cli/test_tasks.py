@@ -87,4 +87,4 @@ def test_a_change_that_says_nothing_is_wrong_usage(hachi, args):
 
 
 def test_due_must_be_a_time(hachi):
-    assert "'soon' is no time" in hachi("tasks", "update", "new", "--due", "soon").complaint
+    assert "'soon' is not a time" in hachi("tasks", "update", "new", "--due", "soon").complaint

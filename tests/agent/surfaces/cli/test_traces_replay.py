@@ -23,15 +23,15 @@ def test_what_has_not_changed_is_the_same(talked):
 
 def test_a_corrected_memory_is_named_and_the_exit_code_says_so(talked):
     [memory] = talked("memories", "list", "--json").json
-    talked("memories", "update", memory["id"], "Mickael broke their wrist on January 10")
+    talked("memories", "update", memory["id"], "I broke my wrist on January 10")
 
     ran = talked("traces", "replay", "last")
 
     assert ran.code == 3
     assert "CHANGED" in ran.out
     assert "first difference: search_memories, result differs" in ran.out
-    assert '-   "content": "Mickael broke their shoulder on January 10"' in ran.out
-    assert '+   "content": "Mickael broke their wrist on January 10"' in ran.out
+    assert '-   "content": "I broke my shoulder on January 10"' in ran.out
+    assert '+   "content": "I broke my wrist on January 10"' in ran.out
 
 
 def test_for_programs_it_is_json(talked):

@@ -53,7 +53,7 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("search_memories", {"query": ["boat"]}, "query: input should be a valid string"),
     ("forget", {"id": "every one"}, "id: an id is 8 to 36 of"),
     ("update_task", {}, "description: say what is to be done, or give the id of a task"),
-    ("update_task", {"description": "call Ben", "due": "soon"}, "due: 'soon' is no time such as"),
+    ("update_task", {"description": "call Ben", "due": "soon"}, "due: 'soon' is not a time"),
     ("update_task", {"id": "abcd1234", "status": "done"}, "no task 'abcd1234'"),
 ]
 

@@ -1,0 +1,196 @@
+"""The offline stand-in in a whole companion: what it answers, keeps and leaves alone."""
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import Agent, FunctionTool, RunConfig, Runner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent import Companion
+from agent.models.offline import ANNOUNCEMENT, ROUNDS, OfflineModel
+from agent.models.offline_answers import LONGEST_STATEMENT
+from agent.models.offline_commands import find_due, read_message, share_found
+
+OpenPet = Callable[..., Awaitable[Companion]]
+
+TALK = [
+    json.loads(line)
+    for line in Path(__file__).with_name("offline_talk.jsonl").read_text("utf-8").splitlines()
+]
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+
+
+async def test_a_mixed_talk_gets_no_wrong_answer_and_keeps_only_what_was_stated(
+    open_pet: OpenPet, clock: Any
+) -> None:
+    """Every line: what the answer must and must not say, and the one fact it must leave behind."""
+    pet, wrong = await open_pet(), []
+    for line in TALK:
+        clock.advance(minutes=1)
+        reply = await pet.respond(line["say"], user=line["who"])
+        kept = [decision.content for decision in reply.memories if decision.action == "add"]
+        expected = [line["kept"]] if line["kept"] else []
+        unwanted = "not" in line and re.search(line["not"], reply.message)
+        if not re.search(line["answer"], reply.message) or unwanted or kept != expected:
+            wrong.append((line["say"], reply.message, kept))
+    assert len(TALK) >= 60
+    assert wrong == []
+
+
+async def test_an_answer_is_streamed_word_by_word_after_the_tools_were_called(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    await pet.respond("my sister Ana lives in Rome", user="ben")
+    stream = pet.stream("where does my sister live?", user="ben")
+    pieces = [piece async for piece in stream]
+    assert len(pieces) > 3
+    assert (
+        "".join(pieces) == stream.reply.message == "You told me on 21 November: “my sister Ana lives in Rome”"
+    )
+    assert [tool.name for tool in stream.reply.tools] == ["search_memories", "get_recent_memories"]
+    assert stream.reply.model == "offline"
+
+
+async def test_a_quotation_names_the_day_by_the_persons_clock(open_pet: OpenPet, clock: Any) -> None:
+    pet = await open_pet()
+    await pet.respond("I live in Asia/Tokyo, by the river Sumida", user="ben", settle=True)
+    clock.advance(hours=6)  # 15:30 UTC is the next day in Tokyo
+    await pet.respond("My boat is called Kirin", user="ben")
+    clock.advance(days=60)
+    assert (await pet.respond("what's my boat called?", user="ben")).message == (
+        "You told me on 22 November 2026: “My boat is called Kirin”"
+    )
+
+
+async def test_in_a_shared_place_a_fact_and_its_quotation_name_who_said_it(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    place = "acme/general"
+    await pet.respond("I have a dog", user="ana", author="Ana", place=place)
+    same = await pet.respond("I have a dog", user="bob", author="Bob", place=place)
+    assert [decision.action for decision in same.memories] == ["add"]
+    reply = await pet.respond("who has a dog?", user="cleo", author="Cleo", place=place)
+    assert "Ana told me on 21 November: “I have a dog”" in reply.message
+    assert "Bob told me on 21 November: “I have a dog”" in reply.message
+    own = await pet.respond("do I have a dog?", user="ana", author="Ana")
+    assert own.message == "You told me on 21 November: “I have a dog”"
+
+
+async def test_documents_are_quoted_where_nothing_was_told(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    manual = "# Boiler\n\nBleed the radiators in autumn. The pressure must be 1.5 bar."
+    await pet.add_document("boiler.md", manual)
+    reply = await pet.respond("what pressure must the boiler have?", user="ben")
+    assert re.fullmatch(r"In .*boiler.*: “.*The pressure must be 1.5 bar.”", reply.message)
+
+
+async def test_a_reminder_that_is_answered_with_done_is_done(open_pet: OpenPet, clock: Any) -> None:
+    pet = await open_pet()
+
+    async def send(*_: Any) -> bool:
+        return True
+
+    pet.reminders.register("", send)
+    await pet.respond("remind me to feed the cat in 1 hour", user="ben")
+    await pet.respond("remind me to wash up", user="ben")
+    clock.advance(hours=1)
+    await pet.reminders.run()
+    assert (await pet.respond("done!", user="ben")).message == "Done: “feed the cat”."
+    assert [task.description for task in await pet.services.tasks.list("ben")] == ["wash up"]
+
+
+async def test_for_an_anonymous_person_nothing_is_kept(
+    open_pet: OpenPet,
+) -> None:
+    pet = await open_pet()
+    reply = await pet.respond("my sister Ana lives in Rome", user=None)
+    assert "anonymous" in reply.message
+    assert reply.memories == ()
+
+
+async def test_a_page_is_not_kept_as_a_fact(open_pet: OpenPet) -> None:
+    pet = await open_pet()
+    reply = await pet.respond("I wrote this story. " * (LONGEST_STATEMENT // 20 + 1), user="ben")
+    assert reply.message.startswith("That is too long for one note.")
+    assert reply.memories == ()
+
+
+async def run(
+    said: str, answer: Callable[[str], str], *, tools: tuple[str, ...]
+) -> tuple[dict[str, Any], list[str]]:
+    """The answer of the bare model with tools that answer with text; and the tools called."""
+    called: list[str] = []
+
+    def tool(name: str) -> FunctionTool:
+        async def invoke(_: Any, arguments: str) -> str:
+            called.append(name)
+            return answer(arguments)
+
+        return FunctionTool(
+            name, name, {"type": "object", "properties": {}}, invoke, strict_json_schema=False
+        )
+
+    agent = Agent(name="Hachi", instructions="You are Hachi.", tools=[tool(name) for name in tools])
+    config = RunConfig(model=OfflineModel(), tracing_disabled=True)
+    result = await Runner.run(agent, input=said, run_config=config, max_turns=ROUNDS + 1)
+    return json.loads(result.final_output), called
+
+
+async def test_without_the_tool_a_statement_is_left_to_the_memories_of_the_answer() -> None:
+    answer, _ = await run("I broke my arm", str, tools=())
+    assert [memory["content"] for memory in answer["memories"]] == ["I broke my arm"]
+
+
+@pytest.mark.parametrize("said", ["I broke my arm", "where is my arm?", "remind me to rest"])
+async def test_a_tool_that_fails_is_told_and_not_called_again(said: str) -> None:
+    tools = ("remember", "search_memories", "update_task")
+    answer, called = await run(said, lambda _: "it broke", tools=tools)
+    assert "it broke" in answer["message"]
+    assert len(called) == 1
+
+
+def test_the_announcement_says_what_it_is_and_how_to_get_a_real_one() -> None:
+    assert "rule-based stand-in" in ANNOUNCEMENT
+    assert "OPENAI_API_KEY" in ANNOUNCEMENT
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "due"),
+    [
+        ("call Ana tomorrow at 9", "call Ana", "2026-11-22T09:00"),
+        ("tomorrow at 9 to call Ana", "call Ana", "2026-11-22T09:00"),
+        ("to send the report by Friday 17:30", "send the report", "2026-11-27T17:30"),
+        ("in 20 minutes about the oven", "the oven", "2026-11-21T09:50"),
+        ("buy cream for the sun", "buy cream for the sun", None),
+        ("buy 5", "buy 5", None),
+        ("ask May about the march", "ask May about the march", None),
+        ("tomorrow", "tomorrow", None),
+    ],
+)
+def test_a_due_date_is_read_at_either_end_of_a_task(text: str, left: str, due: str | None) -> None:
+    expected = datetime.fromisoformat(due).replace(tzinfo=UTC) if due else None
+    assert find_due(text, NOW) == (left, expected)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "found"),
+    [
+        ("who is allergic?", "Ana has an allergy", True),
+        ("where do I live?", "she is living in Rome", True),
+        ("is it Müller?", "ask muller", True),
+        ("where is the art?", "the cart is here", False),
+        ("where does my brother live?", "I live in Bremen", False),
+    ],
+)
+def test_words_are_compared_by_their_forms(question: str, text: str, found: bool) -> None:
+    assert (share_found(question, text) >= 0.5) is found
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read(text: str) -> None:
+    for sentence in read_message(text, NOW):
+        assert sentence.kind
