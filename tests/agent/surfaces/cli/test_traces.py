@@ -87,7 +87,7 @@ def test_a_tool_that_fails_is_seen_at_a_glance(hachi, told, monkeypatch):
     monkeypatch.setenv("QDRANT_URL", "http://127.0.0.1:9")
     hachi("chat", "-m", "what is Lucie allergic to?", "--user", "ana")
     [line] = hachi("traces", "ls", "--error").out.splitlines()[1:]
-    assert "2 2✗" in line
+    assert "2 1✗" in line
     assert line.endswith("  tool_error: search_memories")
     shown = hachi("traces", "show").out
     assert "✗ search_memories(" in shown
@@ -188,7 +188,7 @@ def test_tools_and_models_are_counted_and_cost_what_is_said(hachi, told):
     table = hachi("traces", "stats").out
     assert [line.split()[0] for line in table.splitlines() if line] == [
         *("TURNS", "3", "AFTER", "look_back"),
-        *("TOOL", "remember", "get_recent_memories", "search_memories", "MODEL", "offline"),
+        *("TOOL", "remember", "search_memories", "get_recent_memories", "MODEL", "offline"),
     ]
     assert table.splitlines()[-1].endswith("?")
     counted = hachi("traces", "stats", "--json", "--price", "offline=1/2").json
