@@ -5,8 +5,9 @@ An answer is shown only to the person who asked, and has only what may be read i
 
 from collections.abc import Awaitable, Callable
 from datetime import tzinfo
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from agent.companion import Companion
 from agent.surfaces.bots.answers import Answer, Asker, Button, Item, ReceiptUpdate
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.items import (
@@ -25,9 +26,6 @@ from agent.tracing.store import TraceFilter
 from memory.audience import Place
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
-
-if TYPE_CHECKING:
-    from agent.companion import Companion
 
 PAGE = 8
 """Memories in one list."""
@@ -70,7 +68,7 @@ LISTEN = Command("listen", "What I listen to in this channel.", Argument("to", "
 class Commands:
     """Every method returns an answer, for errors too. None raises."""
 
-    def __init__(self, pet: "Companion") -> None:
+    def __init__(self, pet: Companion) -> None:
         self._pet = pet
         self._places = pet.services.places
         self._handlers: dict[str, Callable[[Asker, str], Awaitable[Answer]]] = {

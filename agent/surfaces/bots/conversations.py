@@ -11,17 +11,15 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from agent.companion import Companion
 from agent.surfaces.bots.attachments import Attachment, read_attachments
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.items import Receipt, receipts_of
 from agent.surfaces.bots.live_text import EDIT_SECONDS, LiveText
 from memory.audience import Place
 from memory.people.places import Listening
-
-if TYPE_CHECKING:
-    from agent.companion import Companion
 
 log = logging.getLogger("hachi.bots")
 
@@ -114,7 +112,7 @@ class _Conversation:
 class Conversations:
     def __init__(
         self,
-        pet: "Companion",
+        pet: Companion,
         platform: Platform,
         *,
         burst_seconds: float = BURST_SECONDS,

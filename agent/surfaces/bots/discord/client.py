@@ -4,10 +4,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import discord
 
+from agent.companion import Companion
 from agent.errors import FAULTS
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations, IncomingMessage, should_answer
@@ -24,9 +25,6 @@ from agent.surfaces.bots.discord.reminders import reminder_sender
 from agent.surfaces.bots.discord.replies import API_ERRORS, DiscordPlatform
 from agent.surfaces.bots.errors import describe_error
 from memory.audience import Place
-
-if TYPE_CHECKING:
-    from agent.companion import Companion
 
 log = logging.getLogger("hachi.discord")
 
@@ -46,7 +44,7 @@ def intents() -> discord.Intents:
 
 
 class HachiClient(discord.Client):
-    def __init__(self, pet: "Companion", **options: Any) -> None:
+    def __init__(self, pet: Companion, **options: Any) -> None:
         """`options` are those of `discord.Client`."""
         super().__init__(
             intents=intents(),

@@ -2,17 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import discord
 
+from agent.companion import Companion
 from agent.errors import HachiError, SettingsError
 from agent.surfaces.bots.discord.client import PERMISSIONS, HachiClient
 from agent.surfaces.bots.running import stop_on_signals
-
-if TYPE_CHECKING:
-    from agent.companion import Companion
 
 PORTAL = "https://discord.com/developers/applications"
 WRONG_TOKEN = f"Discord refuses DISCORD_TOKEN; copy the bot's token anew from its page Bot at {PORTAL}"
@@ -22,7 +20,7 @@ NO_CONTENT = (
 )
 
 
-async def run(pet: "Companion", token: str, say: Callable[[str], None] = print, **options: Any) -> None:
+async def run(pet: Companion, token: str, say: Callable[[str], None] = print, **options: Any) -> None:
     """Until SIGTERM or Ctrl-C. `say` receives the link that invites the bot; `options` are those of
     discord.Client. Raises SettingsError if Discord refuses the bot, HachiError if it cannot be reached."""
     await pet.runtime()  # loads what a turn needs, and raises wrong settings before anybody writes

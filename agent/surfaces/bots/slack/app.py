@@ -7,10 +7,11 @@ Slack sends the event again. Bolt does not recognise an event that comes twice; 
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
+from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations, IncomingMessage, should_answer
@@ -21,9 +22,6 @@ from agent.surfaces.bots.slack.replies import SlackPlatform
 from memory.audience import Audience
 from memory.people.places import Listening
 
-if TYPE_CHECKING:
-    from agent.companion import Companion
-
 SOURCE = "slack"
 _ANY = re.compile("")
 
@@ -31,7 +29,7 @@ _ANY = re.compile("")
 class SlackBot:
     """`app` is Bolt's, for Socket Mode and for HTTP."""
 
-    def __init__(self, pet: "Companion", settings: Settings) -> None:
+    def __init__(self, pet: Companion, settings: Settings) -> None:
         self.pet = pet
         self.settings = settings
         self.client = build_client(settings)

@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_sdk.errors import SlackApiError
 
+from agent.companion import Companion
 from agent.errors import HachiError, SettingsError
 from agent.settings import Settings
 from agent.surfaces.bots.running import stop_on_signals
@@ -15,9 +15,6 @@ from agent.surfaces.bots.slack.app import SlackBot
 from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.messages import user_name
 from agent.surfaces.bots.slack.reminders import reminder_sender
-
-if TYPE_CHECKING:
-    from agent.companion import Companion
 
 PATH = "/slack/events"
 """Takes events, commands and buttons by HTTP."""
@@ -46,7 +43,7 @@ def check(settings: Settings, *, http: bool) -> None:
 
 
 async def run(
-    pet: "Companion", settings: Settings, say: Callable[[str], None], http: tuple[str, int] | None = None
+    pet: Companion, settings: Settings, say: Callable[[str], None], http: tuple[str, int] | None = None
 ) -> None:
     """Until SIGTERM or Ctrl-C; by HTTP at this address and port, or else in Socket Mode. Raises SettingsError
     if Slack refuses a token, HachiError if it cannot be reached."""

@@ -14,11 +14,11 @@ LETTERS = st.text(max_size=400)
 
 
 @given(LETTERS, st.lists(st.builds(Item, LETTERS, LETTERS, label=LETTERS), max_size=12))
-def test_an_answer_is_never_longer_than_discord_takes(text: str, items: list[Item]) -> None:
+def test_every_answer_fits_discords_limit(text: str, items: list[Item]) -> None:
     assert utf16_length(answer_text(Answer(text, tuple(items), note="that is all"))) <= LIMIT
 
 
-def test_items_are_numbered_where_they_have_buttons() -> None:
+def test_items_with_buttons_are_numbered() -> None:
     forget = Button("Forget", "delete", "1")
     assert answer_text(Answer("I know:", (Item("a", "yesterday", (forget,)), Item("b")))) == (
         "I know:\n1. a (yesterday)\n2. b"
@@ -26,7 +26,7 @@ def test_items_are_numbered_where_they_have_buttons() -> None:
     assert answer_text(Answer("You are:", (Item("nurse", label="role"),))) == "You are:\n- **role:** nurse"
 
 
-def test_no_more_buttons_than_discord_takes() -> None:
+def test_the_number_of_buttons_is_limited() -> None:
     items = tuple(Item("x", buttons=(Button("Forget", "delete", str(number)),)) for number in range(30))
     view = answer_view(Answer("many", items), 7)
     assert view is not None
@@ -35,7 +35,7 @@ def test_no_more_buttons_than_discord_takes() -> None:
 
 
 @given(LETTERS)
-def test_what_people_said_does_nothing(text: str) -> None:
+def test_escaped_text_has_no_markup(text: str) -> None:
     """No link is hidden, no mention, no heading, no code is opened."""
     said = escape(f"[here](http://a.example) <@123> `{text}`")
     assert re.search(r"(?<!\\)\]", said) is None

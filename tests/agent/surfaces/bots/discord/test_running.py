@@ -21,7 +21,7 @@ def said() -> list[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_it_says_how_to_invite_it_and_finishes_what_it_answers_when_it_is_stopped(
+async def test_it_prints_the_invitation_and_finishes_its_replies_when_stopped(
     number: int, pet: Companion, platform: DiscordServer, server: ScriptedServer, said: list[str]
 ) -> None:
     server.script(answer("Good night!"))
@@ -41,7 +41,7 @@ async def test_it_says_how_to_invite_it_and_finishes_what_it_answers_when_it_is_
     assert "on Discord as hachi" in line
 
 
-async def test_a_wrong_token_is_told_in_one_line(pet: Companion, platform: DiscordServer) -> None:
+async def test_a_wrong_token_is_an_error_of_one_line(pet: Companion, platform: DiscordServer) -> None:
     with pytest.raises(SettingsError, match="DISCORD_TOKEN; copy the bot's token anew") as raised:
         await run(pet, "wrong")
     assert "\n" not in str(raised.value)
@@ -55,7 +55,7 @@ async def test_a_wrong_token_is_told_in_one_line(pet: Companion, platform: Disco
         (4013, HachiError, "code 4013"),
     ],
 )
-async def test_what_the_gateway_refuses_is_told_in_one_line(
+async def test_refusals_of_the_gateway_are_errors_of_one_line(
     code: int, kind: type[Exception], told: str, pet: Companion, platform: DiscordServer
 ) -> None:
     platform.close_with = code
@@ -64,7 +64,7 @@ async def test_what_the_gateway_refuses_is_told_in_one_line(
     assert "\n" not in str(raised.value)
 
 
-async def test_a_discord_that_is_away_is_told(
+async def test_an_unreachable_discord_is_an_error(
     pet: Companion, platform: DiscordServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(discord.http.Route, "BASE", "http://127.0.0.1:9/api/v10")
@@ -72,7 +72,7 @@ async def test_a_discord_that_is_away_is_told(
         await run(pet, TOKEN)
 
 
-async def test_commands_that_discord_does_not_take_do_not_keep_the_bot_away(
+async def test_the_bot_runs_though_discord_refuses_its_commands(
     go_online: Any, platform: DiscordServer, server: ScriptedServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     platform.faults.append(lambda method, _: refusal(400, 50035, "no") if method == "PUT" else None)
@@ -83,7 +83,7 @@ async def test_commands_that_discord_does_not_take_do_not_keep_the_bot_away(
     assert "does not take them" in caplog.text
 
 
-async def test_a_message_that_breaks_something_is_logged_and_the_next_is_answered(
+async def test_a_message_that_fails_is_logged_and_the_next_is_answered(
     bot: Any,
     platform: DiscordServer,
     server: ScriptedServer,

@@ -17,14 +17,14 @@ ANSWERS = st.builds(
 
 
 @given(ANSWERS)
-def test_slack_takes_whatever_is_answered(answer: Answer) -> None:
+def test_every_answer_fits_slacks_limits(answer: Answer) -> None:
     blocks = answer_blocks(answer)
     assert len(blocks) <= MAX_BLOCKS
     _fits({"text": answer_text(answer), "blocks": blocks})
 
 
 @given(TEXT, st.integers(8, 60))
-def test_what_is_cut_is_still_escape(text: str, limit: int) -> None:
+def test_shortened_text_is_still_escaped(text: str, limit: int) -> None:
     short = shorten(escape(text), limit)
     assert len(short) <= limit
     assert text.startswith(plain_text(short.removesuffix(" …"), {}).strip()) or text.strip().startswith(

@@ -24,31 +24,31 @@ TEXT = st.text(st.sampled_from("<>&!@#|:/ \nhtps*`ab;é中🐕"))
         ("  שלום  ", "שלום"),
     ],
 )
-def test_what_people_wrote_reads_as_they_saw_it(written: str, read: str) -> None:
+def test_messages_read_as_their_authors_saw_them(written: str, read: str) -> None:
     assert plain_text(written, {"UANA": "Ana"}) == read
 
 
-def test_people_who_are_mentioned_are_found_in_order() -> None:
+def test_mentioned_users_are_found_in_order() -> None:
     assert mentioned_users("<@UBEN> <@WANA|ana> <#C1> @UEVE") == ["UBEN", "WANA"]
 
 
-def test_quotations_and_addresses_stay_what_they_are() -> None:
+def test_quotations_and_addresses_are_not_escaped_in_markdown() -> None:
     assert escape_markdown("> as Ben said\n2 > 1 & http://a.test/?b&c <x>") == (
         "> as Ben said\n2 &gt; 1 &amp; http://a.test/?b&c &lt;x&gt;"
     )
 
 
 @given(TEXT)
-def test_what_is_escaped_reads_as_it_was(text: str) -> None:
+def test_escaped_text_reads_as_it_was(text: str) -> None:
     assert plain_text(escape(text), {}) == text.strip()
 
 
 @given(TEXT)
-def test_nothing_that_slack_would_act_on_is_left(text: str) -> None:
+def test_escaped_text_has_nothing_that_slack_acts_on(text: str) -> None:
     assert "<" not in escape(text)
     assert "<" not in escape_markdown(text)
 
 
 @given(TEXT, TEXT)
-def test_the_start_of_a_text_is_the_start_of_what_is_posted(start: str, rest: str) -> None:
+def test_a_growing_text_only_gets_longer_when_escaped(start: str, rest: str) -> None:
     assert escape_markdown(start + rest).startswith(escape_markdown(start))

@@ -23,7 +23,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("politely", [True, False], ids=["with notice", "without"])
-async def test_a_connection_that_ends_is_made_anew(
+async def test_a_connection_that_ends_is_opened_again(
     impatient: None, bot: Any, slack: SlackServer, server: ScriptedServer, politely: bool
 ) -> None:
     server.script(answer("Before."), answer("After."))
@@ -34,7 +34,7 @@ async def test_a_connection_that_ends_is_made_anew(
     assert [message.text for message in slack.in_channel(DM)] == ["Before.", "After."]
 
 
-async def test_what_was_not_acknowledged_in_time_comes_again_and_is_answered_once(
+async def test_an_event_sent_again_over_a_new_connection_is_answered_once(
     impatient: None, bot: Any, slack: SlackServer, server: ScriptedServer
 ) -> None:
     server.script(answer("Hello!"))
@@ -110,7 +110,7 @@ async def test_commands_buttons_and_modals_come_in_by_http_too(
         ({"slack_signing_secret": None}, True, "set SLACK_SIGNING_SECRET"),
     ],
 )
-async def test_a_token_that_is_missing_or_refused_is_told_with_what_to_do(
+async def test_a_missing_or_refused_token_is_an_error_that_says_what_to_do(
     pet: Companion, settings: Settings, given: dict[str, Any], http: bool, told: str
 ) -> None:
     wrong = Settings.load(**settings.model_dump(include=TOKENS) | given)
@@ -122,19 +122,19 @@ async def test_a_token_that_is_missing_or_refused_is_told_with_what_to_do(
 TOKENS = {"slack_bot_token", "slack_app_token", "slack_signing_secret", "slack_api_url"}
 
 
-async def test_a_slack_that_is_away_is_told(pet: Companion, settings: Settings) -> None:
+async def test_an_unreachable_slack_is_an_error(pet: Companion, settings: Settings) -> None:
     nowhere = Settings.load(**settings.model_dump(include=TOKENS) | {"slack_api_url": "http://127.0.0.1:1/"})
     with pytest.raises(HachiError, match="Slack cannot be reached"):
         await run(pet, nowhere, print)
 
 
-async def test_a_port_that_is_taken_is_told(pet: Companion, settings: Settings, slack: SlackServer) -> None:
+async def test_a_port_in_use_is_an_error(pet: Companion, settings: Settings, slack: SlackServer) -> None:
     with pytest.raises(OSError, match="address already in use"):
         await run(pet, settings, print, ("127.0.0.1", int(slack.url.rpartition(":")[2])))
 
 
 @pytest.mark.parametrize("http", [None, ("127.0.0.1", 0)], ids=["socket", "http"])
-async def test_it_runs_until_it_is_told_to_stop(
+async def test_it_runs_until_a_signal(
     pet: Companion, settings: Settings, http: tuple[str, int] | None
 ) -> None:
     told: list[str] = []
