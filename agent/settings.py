@@ -146,7 +146,7 @@ class Settings(BaseSettings):
     http_max_body: Annotated[int, Field(ge=1_000, le=100_000_000)] = 4_000_000
     """Bytes of a request's body that `hachi serve` reads."""
     http_timeout: Annotated[float, Field(gt=0)] = 30.0
-    """Seconds that a client may take to send a request, or not read on in an answer."""
+    """Seconds that a client may take to send a request."""
     discord_token: SecretStr | None = _conventional("DISCORD_TOKEN", "discord_token")
     """The token of the bot that `hachi discord` is."""
     slack_bot_token: SecretStr | None = _conventional("SLACK_BOT_TOKEN", "slack_bot_token")

@@ -5,12 +5,14 @@ A bad value raises BadInput, which says what to pass instead.
 
 import os
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 from agent.errors import BadInput
 from agent.types import TurnRequest
 from memory.audience import GLOBAL, Audience, Place, user_key
+from memory.people.due_dates import read_due
+from memory.people.tasks import Due
 from memory.records import Role
 from memory.text import storable
 
@@ -37,6 +39,16 @@ def readable_name(text: str, what: str) -> str:
     except UnicodeEncodeError:
         pass
     raise BadInput(f"the {what} needs a name: some readable text that tells them from others")
+
+
+def due_of(text: str | None, zone: tzinfo | None, now: datetime) -> Due:
+    """When a task falls due: None leaves it as it is, "never" removes it. `zone` is the person's."""
+    if text is None or not text.strip():
+        return None
+    try:
+        return read_due(text, zone, now)
+    except ValueError as error:
+        raise BadInput(f'due: {error}; "never" for none') from None
 
 
 def audience_of(user: str, place: Place | str | None) -> Audience:

@@ -6,13 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from agent.companion import Companion
 from agent.services.arguments import owner_of_documents, place_of
 from agent.surfaces.http.authentication import Authenticated, Pet, require_admin
 from agent.surfaces.http.errors import forbidden, not_found
+from agent.surfaces.http.openai_types import example
 from agent.surfaces.http.users import Json, User
 from memory.audience import GLOBAL, Audience, Place
 from memory.text import storable
@@ -44,11 +45,7 @@ FILE_BODY: Json = {
 class NewDocument(BaseModel):
     """A document as text."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"name": "travel.md", "text": "# Travel\n\nThe office pays for train tickets."}]
-        }
-    )
+    model_config = example({"name": "travel.md", "text": "# Travel\n\nThe office pays for train tickets."})
 
     name: Annotated[str, Field(min_length=1, max_length=200, description="its ending says how it is read")]
     text: Annotated[str, Field(min_length=1, pattern=r"\S")]

@@ -44,10 +44,8 @@ class RateLimiter:
 
 
 class RequestLimits:
-    """ASGI middleware that reads the whole body before the application runs, gives up on a client that does
-    not read the answer, and answers an unexpected error with one line.
-
-    `max_body` is in bytes; `timeout` in seconds, for the whole body and for each piece of the answer.
+    """ASGI middleware that reads the whole body before the application runs, and answers an unexpected error
+    with one line. `max_body` is in bytes; `timeout` in seconds, for the whole body.
     """
 
     def __init__(self, app: ASGIApp, *, max_body: int, timeout: float) -> None:
@@ -101,17 +99,14 @@ class RequestLimits:
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
 
-        async def send_in_time(message: Message) -> None:
+        async def note_start(message: Message) -> None:
             nonlocal started
             started = True
-            async with asyncio.timeout(self._timeout):
-                await send(message)
+            await send(message)
 
         try:
-            await self._app(scope, receive, send_in_time)
+            await self._app(scope, receive, note_start)
         except Exception as error:
-            if started and isinstance(error, TimeoutError | ConnectionError):
-                return  # the client has gone, or does not read
             status, body = unexpected_response(error)
             if not started:
                 await JSONResponse(body, status, CLOSE)(scope, receive, send)

@@ -19,6 +19,7 @@ from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.chat import conversation_id
 from agent.surfaces.http.errors import ApiError, not_found
+from agent.surfaces.http.openai_types import example
 from memory.errors import NotFound
 from memory.facts.writer import MAX_CONTENT
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
@@ -45,11 +46,7 @@ EXAMPLE: dict[str, Any] = {
 class NewMemory(BaseModel):
     """A statement to remember."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"content": "Mickael moved to Lyon", "type": "fact", "importance": 0.7}]
-        }
-    )
+    model_config = example({"content": "Mickael moved to Lyon", "type": "fact", "importance": 0.7})
 
     content: Annotated[str, Field(min_length=1, max_length=MAX_CONTENT, pattern=r"\S")]
     type: MemoryType = "fact"

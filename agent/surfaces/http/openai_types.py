@@ -25,29 +25,17 @@ SEARCH_TOOLS = frozenset({"search_memories", "get_recent_memories"})
 _CLIENT_TASK = re.compile(r"\s*### Task:\s")
 
 EXAMPLE: Json = {
-    "id": "chatcmpl-8f14e45fceea167a5a36dedd4bea2543",
     "object": "chat.completion",
-    "created": 1795252200,
-    "model": MODEL,
-    "choices": [
-        {
-            "index": 0,
-            "message": {"role": "assistant", "content": "No pesto for Lucie: pine nuts are risky for her."},
-            "finish_reason": "stop",
-        }
-    ],
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "No pesto for Lucie."}}],
     "usage": {"prompt_tokens": 9, "completion_tokens": 12, "total_tokens": 21},
-    "memories": [
-        {
-            "id": "0f7f2b0e-2f0c-4a7c-9b70-0b8a3ab0c0c7",
-            "content": "Lucie comes to dinner on Friday",
-            "use": "learned",
-            "action": "add",
-            "expires_at": "2026-11-29T09:10:00+00:00",
-        },
-    ],
+    "memories": [{"id": "0f7f2b0e", "content": "Lucie is allergic to nuts", "use": "used", "score": 0.71}],
     "trace_id": "trace_527e566f1fec42b3b9fd3bdc0df60eaf",
 }
+
+
+def example(fields: Json) -> ConfigDict:
+    """A model's example in `/openapi.json`."""
+    return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
 class _Open(BaseModel):
@@ -78,16 +66,7 @@ class StreamOptions(_Open):
 
 
 class ChatRequest(_Open):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "model": "hachi",
-                    "messages": [{"role": "user", "content": "My sister Lucie is allergic to nuts."}],
-                }
-            ]
-        },
-    )
+    model_config = example({"messages": [{"role": "user", "content": "My sister is allergic to nuts."}]})
 
     model: str | None = Field(default=None, description="Any; the one that Hachi is set up with answers.")
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=10_000)]

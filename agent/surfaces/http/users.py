@@ -4,16 +4,17 @@ shapes of the command line's `--json`."""
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from agent.errors import BadInput
+from agent.services.arguments import due_of
 from agent.surfaces.cli.shown import decision_json, hit_json, memory_json, task_json, update_json
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.memories import Limit, NewMemory, find_memory, stored_memory
 from agent.surfaces.http.metrics import Measured
+from agent.surfaces.http.openai_types import example
 from memory.facts.writer import MAX_CONTENT
-from memory.people.due_dates import read_due
 from memory.records import MemoryType, TaskStatus
 from memory.text import storable
 
@@ -35,7 +36,7 @@ Json = dict[str, Any]
 class Changed(BaseModel):
     """A new wording of a memory; what is left out stays."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"content": "Mickael lives in Lyon"}]})
+    model_config = example({"content": "Mickael lives in Lyon"})
 
     content: Annotated[str, Field(min_length=1, max_length=MAX_CONTENT, pattern=r"\S")]
     type: MemoryType | None = None
@@ -46,9 +47,7 @@ class Changed(BaseModel):
 class TaskChange(BaseModel):
     """What is left out stays; `due` is in the person's time zone, and `never` removes it."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"description": "Call the dentist", "due": "2026-11-27T09:00"}]}
-    )
+    model_config = example({"description": "Call the dentist", "due": "2026-11-27T09:00"})
 
     description: Annotated[str, Field(max_length=2_000)] = ""
     status: TaskStatus | None = None
@@ -56,7 +55,7 @@ class TaskChange(BaseModel):
 
 
 class Value(BaseModel):
-    model_config = ConfigDict(json_schema_extra={"examples": [{"value": "Europe/Paris"}]})
+    model_config = example({"value": "Europe/Paris"})
 
     value: Annotated[str, Field(max_length=4_000)]
 
@@ -151,20 +150,10 @@ async def change_task(
 
 
 async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -> Json:
-    now, due = pet.clock(), given.due.strip() if given.due else None
-    known = await pet.context(user=user)
-    try:
-        when = read_due(due, known.zone, now) if due else None
-    except ValueError as error:
-        raise BadInput(f"due: {error}") from None
+    now, zone = pet.clock(), (await pet.context(user=user)).zone
+    due = due_of(given.due, zone, now)
     change = await pet.services.tasks.update(
-        user,
-        given.description,
-        given.status,
-        now=now,
-        id=id,
-        due=when,
-        alike=False,
+        user, given.description, given.status, now=now, id=id, due=due, alike=False
     )
     return task_json(change.task) | {"action": change.action}
 

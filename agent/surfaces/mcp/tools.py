@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from agent.companion import Companion
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, user_named
+from agent.services.arguments import audience_of, due_of, user_named
 from agent.surfaces.mcp.answers import (
     FoundMemories,
     FoundMemory,
@@ -23,10 +23,8 @@ from memory.audience import PRIVATE, Place
 from memory.errors import NotFound
 from memory.facts.ttl import read_ttl
 from memory.facts.writer import MAX_CONTENT
-from memory.people.due_dates import read_due
 from memory.people.profile import UserContext
 from memory.people.task_wording import bare_id
-from memory.people.tasks import Due
 from memory.records import DEFAULT_IMPORTANCE, Memory, MemoryType, TaskStatus
 from memory.text import storable
 from tools.memories import Limit, Subjects, none_if_blank
@@ -175,15 +173,9 @@ class MemoryTools:
             raise BadInput("description: say what is to be done, or give the id of a task")
         user, place = self._user(), self._identity().place
         zone, now = (await self.context()).zone, self._pet.clock()
-        moment: Due = None
-        if due is not None:
-            try:
-                moment = read_due(due, zone, now)
-            except ValueError as error:
-                raise BadInput(f'due: {error}; "never" for none') from None
         key = "" if place.private else place.key
         change = await self._pet.services.tasks.update(
-            user, description, status, id=id, due=moment, place=key, now=now
+            user, description, status, id=id, due=due_of(due, zone, now), place=key, now=now
         )
         close = [TaskAnswer.of(task, zone) for task in change.close]
         return TaskChange(action=change.action, task=TaskAnswer.of(change.task, zone), close=close)

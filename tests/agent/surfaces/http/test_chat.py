@@ -105,67 +105,22 @@ async def test_a_stream_brings_pieces_then_memories_then_usage(serve: Serve, ser
     assert len({chunk.id for chunk in chunks}) == 1
 
 
-async def test_a_stream_ends_with_done_and_without_usage_unless_asked(serve: Serve) -> None:
-    site = await serve()
-    answered = await site.say("hello", await site.headers("ana"), stream=True)
-    assert answered.headers["content-type"].startswith("text/event-stream")
-    events = [line for line in answered.text.splitlines() if line.startswith("data: ")]
-    assert events[-1] == "data: [DONE]"
-    assert "usage" not in answered.text
-
-
-async def test_the_usage_is_what_the_models_server_counted(serve: Serve, server: ScriptedServer) -> None:
-    site = await scripted(serve, server)
-    server.script(Call("get_recent_memories", {"limit": 1}), answer("Nothing yet."))
-    usage = (await site.say("what do you know?", await site.headers("ana"))).json()["usage"]
-    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (20, 10, 30)
-
-
 async def test_two_chats_are_two_conversations_and_one_person(serve: Serve, rows: Rows) -> None:
     site = await serve()
     for user in ("ana", "ben"):
-        headers = await site.headers(user)
+        headers = await site.headers(user) | {"x-openwebui-user-name": "Ana%20B%C3%A9"}
         for chat_id in ("1", "a/b:c"):
             await site.say("hello", headers | {"x-openwebui-chat-id": chat_id})
     await site.say("hello", await site.headers("ana"))
 
+    authors = rows("SELECT author FROM messages WHERE role = 'user' AND author != 'ana'")
+    assert {row["author"] for row in authors} == {"Ana Bé"}
     found = rows("SELECT id, user_id FROM conversations")
     assert len(found) == 5
     assert [row["user_id"] for row in found if row["id"].endswith(":ana")] == ["ana"] * 3
     assert {row["conversation_id"] for row in rows("SELECT conversation_id FROM messages")} == {
         row["id"] for row in found
     }
-
-
-async def test_the_author_is_the_name_that_is_shown(serve: Serve, rows: Rows) -> None:
-    site = await serve()
-    await site.say("hello", await site.headers("u-1") | {"x-openwebui-user-name": "Ana%20B%C3%A9"})
-    assert [row["author"] for row in rows("SELECT author FROM messages WHERE role = 'user'")] == ["Ana Bé"]
-
-
-async def test_parts_of_text_are_read_as_one_message(serve: Serve, rows: Rows) -> None:
-    site = await serve()
-    parts = [{"type": "text", "text": "I have"}, {"type": "input_text", "text": "a boat"}]
-    body = {"messages": [{"role": "user", "content": parts}]}
-    await site.client.post("/v1/chat/completions", json=body, headers=await site.headers("ana"))
-    assert rows("SELECT text FROM messages WHERE role = 'user'") == [{"text": "I have\na boat"}]
-
-
-async def test_a_picture_is_refused_in_words_and_one_said_before_is_passed_over(serve: Serve) -> None:
-    site = await serve()
-    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    content = [{"type": "text", "text": "what is this?"}, picture]
-    headers = await site.headers("ana")
-
-    def ask(*messages: Any) -> Any:
-        return site.client.post("/v1/chat/completions", json={"messages": messages}, headers=headers)
-
-    refused = await ask({"role": "user", "content": content})
-    assert refused.status_code == 400
-    assert "only text can be read" in refused.json()["error"]["message"]
-    assert "image_url" in refused.json()["error"]["message"]
-    after = await ask({"role": "user", "content": content}, {"role": "user", "content": "never mind"})
-    assert after.status_code == 200
 
 
 async def test_a_request_that_says_nothing_usable_is_told_why(serve: Serve) -> None:
@@ -305,18 +260,6 @@ async def test_what_a_client_says_was_said_before_reaches_the_model_where_we_kno
     assert kept == (["when do I sail?"] if user else [])
 
 
-async def test_what_was_said_here_counts_more_than_what_a_client_says_was(
-    serve: Serve, server: ScriptedServer
-) -> None:
-    site = await scripted(serve, server)
-    server.script(answer("Hello!"), answer("Nothing of it."))
-    headers = await site.headers("ana")
-    await site.say("hello", headers)
-    body = {"messages": [*CLIENTS_OWN, *said("when do I sail?")]}
-    await site.client.post("/v1/chat/completions", json=body, headers=headers)
-    assert [text for _, text in server.asked[1].conversation] == ["hello", "Hello!", "when do I sail?"]
-
-
 async def test_who_leaves_stops_the_turn(serve: Serve, server: ScriptedServer) -> None:
     site = await scripted(serve, server)
     server.script(Hang('{"message": "Once upon a time there was", "memories": []}', pieces=5))
@@ -332,7 +275,7 @@ async def test_who_leaves_stops_the_turn(serve: Serve, server: ScriptedServer) -
 
 async def test_a_title_is_made_and_nobody_said_it(serve: Serve, server: ScriptedServer, rows: Rows) -> None:
     """What Open WebUI asks for beside the conversation."""
-    site = await scripted(serve, server)
+    site = await scripted(serve, server, model_retries=0)
     task = (
         '### Task:\nGenerate a title.\n### Output:\nJSON format: { "title": "…" }\n'
         "### Chat History:\n<chat_history>\nUSER: I broke my shoulder\n</chat_history>"
@@ -346,30 +289,10 @@ async def test_a_title_is_made_and_nobody_said_it(serve: Serve, server: Scripted
     assert whole["memories"] == []
     assert "A broken shoulder" in streamed.text
     assert streamed.text.rstrip().endswith("[DONE]")
+    server.script(*[Fail(500)] * 3)
+    assert (await site.say(task, headers)).json()["error"]["code"] == "model_unavailable"
     assert rows("SELECT * FROM messages") == []
     assert all(not asked.tools and asked.system == "" for asked in server.asked)
-
-
-async def test_a_streamed_chore_tells_its_usage_where_that_is_wanted(
-    serve: Serve, server: ScriptedServer
-) -> None:
-    site = await scripted(serve, server)
-    server.script(*[Say("A title")] * 2)
-    task, headers = "### Task:\n<chat_history></chat_history>", await site.headers("ana")
-    wanted = await site.say(task, headers, stream=True, stream_options={"include_usage": True})
-    unwanted = await site.say(task, headers, stream=True)
-
-    *_, usage, _ = [line for line in wanted.text.split("\n") if line.startswith("data: {")] + [""]
-    told = json.loads(usage.removeprefix("data: "))
-    assert (told["choices"], told["usage"]["completion_tokens"]) == ([], 2)
-    assert "usage" not in unwanted.text
-
-
-async def test_a_chore_that_fails_is_told_as_any_other(serve: Serve, server: ScriptedServer) -> None:
-    site = await scripted(serve, server, model_retries=0)
-    server.script(Fail(500))
-    failed = await site.say("### Task:\n<chat_history></chat_history>", await site.headers("ana"))
-    assert (failed.status_code, failed.json()["error"]["code"]) == (503, "model_unavailable")
 
 
 async def test_what_breaks_inside_is_one_line_and_the_server_lives(
@@ -390,7 +313,7 @@ async def test_what_breaks_inside_is_one_line_and_the_server_lives(
     assert (await site.say("hello", headers)).status_code == 200
 
 
-async def test_forty_at_once_each_get_their_own_answer(serve: Serve) -> None:
+async def test_many_at_once_each_get_their_own_answer(serve: Serve) -> None:
     site = await serve()
     headers = await site.headers()
 
@@ -398,8 +321,8 @@ async def test_forty_at_once_each_get_their_own_answer(serve: Serve) -> None:
         mine = headers | {"x-openwebui-user-id": f"u{number}"}
         return await site.say(f"I own {number} boats", mine)
 
-    answers = await asyncio.gather(*(ask(number) for number in range(40)))
+    answers = await asyncio.gather(*(ask(number) for number in range(16)))
     assert {answer.status_code for answer in answers} == {200}
-    for number in (0, 17, 39):
+    for number in (0, 7, 15):
         [memory] = await site.pet.memories(user=f"u{number}")
         assert f"{number} boats" in memory.content

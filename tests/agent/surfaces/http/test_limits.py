@@ -122,13 +122,6 @@ async def test_an_unexpected_error_is_one_line_and_adds_nothing_to_an_answer(sta
         assert body == []
 
 
-async def test_an_answer_that_nobody_reads_is_given_up() -> None:
-    async def never(_: Message) -> None:
-        await asyncio.sleep(60)
-
-    assert await run(echo, seconds=0.05, send=never) == []
-
-
 async def test_what_is_not_a_request_passes() -> None:
     seen = []
 
