@@ -106,8 +106,9 @@ class Companion:
     def settings(self) -> Settings:
         return self.components.settings
 
-    def clock(self) -> datetime:
-        return self.components.clock()
+    @property
+    def clock(self) -> Clock:
+        return self.components.clock
 
     @property
     def traces(self) -> Traces:

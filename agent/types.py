@@ -1,4 +1,4 @@
-"""What comes in and what goes out of a turn: frozen records."""
+"""The input and output of a turn, as frozen records."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,27 +9,26 @@ from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, Role
 
 MAX_MESSAGE = 100_000
-"""Characters of one incoming message that are read; far more than any chat lets a person send."""
+"""Characters of one message; far more than any chat platform allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """Something said to the companion."""
+    """A message to the companion."""
 
     text: str
     user: str | None
-    """Who speaks; None is anonymous: no memory is read and none written."""
+    """The speaker's id; None is anonymous: no memory is read or written."""
     sent_at: datetime
     place: Place = PRIVATE
-    """Where; private by default."""
     conversation: str | None = None
-    """Unset: the user's private conversation, or the one of the place."""
+    """Default: the user's private conversation, or the one of the place."""
     author: str | None = None
-    """The name to show for the user, where it is not the id."""
+    """The speaker's display name; default: the id."""
     instructions: str = ""
-    """What the program asks for through which the person writes; shown to the model as its wish."""
+    """Instructions of the calling program; the model sees them quoted, as that program's wishes."""
     earlier: tuple[tuple[Role, str], ...] = ()
-    """What that program says was said before, oldest first; shown where the transcript knows of nothing."""
+    """Earlier messages that the calling program sent, oldest first; used where the transcript has none."""
 
     @property
     def audience(self) -> Audience:
@@ -47,30 +46,37 @@ class TurnRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool that was called in a turn."""
+class ReceivedMessage:
+    """A request whose text is checked and, unless it is anonymous, stored."""
 
+    request: TurnRequest
+    id: str | None
+    """In the transcript; None when anonymous."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
     name: str
     arguments: dict[str, Any] | str
-    """As the model gave them; the raw text where they were no JSON object."""
+    """As the model wrote them; the raw text where that was not a JSON object."""
     ok: bool
     result: str
-    """The text the model got back."""
+    """The text that the model received."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the user gets, and what happened on the way."""
+    """The reply to the user, and what happened on the way."""
 
     message: str
     memories: tuple[Decision, ...]
-    """What this turn remembered: by the `remember` tool, and, once settled, by the answer's memories[]."""
+    """What this turn remembered by the `remember` tool and, once settled, by the answer's memories[]."""
     tools: tuple[ToolCall, ...]
     trace_id: str
     model: str
     calls: int
-    """Model calls that were made."""
+    """How many model calls were made."""
     message_id: str | None = None
     """The reply's id in the transcript; None when anonymous."""
     usage: Usage = field(default_factory=Usage)
-    """Of all calls together; zeros where the model's server did not count each of them."""
+    """Tokens of all calls; zeros where the server did not count each of them."""

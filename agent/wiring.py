@@ -31,7 +31,7 @@ from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store import Traces
 from agent.turn.persona import read_persona
-from memory.conversations.summaries import Conversations
+from memory.conversations.summaries import ConversationSummaries
 from memory.documents import Candidate, DocumentLibrary, FusedReranker, Reranker
 from memory.erasure.cleanup import CleanUp, Limits
 from memory.erasure.person import Erasure
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
     from agent.background.worker import Worker
     from agent.models.choose import ChosenModel
+    from agent.turn.context import ContextSources
     from agent.turn.turn import TurnDependencies
 
 log = logging.getLogger("hachi")
@@ -146,8 +147,8 @@ class Components:
     documents_index: LazyIndex
     store: MemoryStore
     transcript: Transcript
-    conversations: Conversations
-    contexts: ProfileStore
+    summaries: ConversationSummaries
+    profiles: ProfileStore
     tasks: Tasks
     queue: JobQueue
     traces: Traces
@@ -239,8 +240,8 @@ def _components(
     index = LazyIndex(partial(_open_index, settings, embedder, "hachi", "index"))
     documents_index = LazyIndex(partial(_open_index, settings, embedder, "hachi-knowledge", "knowledge"))
     store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database)
-    conversations = Conversations(database)
-    sync = IndexSync(store, transcript, index, embedder, clock, conversations)
+    summaries = ConversationSummaries(database)
+    sync = IndexSync(store, transcript, index, embedder, clock, summaries)
     judge = partial(_judge, models) if settings.judge and models.has_upkeep else None
     similar = SimilarFacts(database, store, index, embedder, judge)
     if models.consolidates:  # the consolidation rules on what is said in a turn
@@ -256,15 +257,15 @@ def _components(
         documents_index=documents_index,
         store=store,
         transcript=transcript,
-        conversations=conversations,
-        contexts=ProfileStore(database),
+        summaries=summaries,
+        profiles=ProfileStore(database),
         tasks=Tasks(database),
         queue=queue,
         traces=traces,
         recorder=open_recorder(settings, traces, clock, surface),
         sync=sync,
         recall=Recall(
-            store, transcript, index, embedder, sync, clock, conversations, _days(settings.half_life_days)
+            store, transcript, index, embedder, sync, clock, summaries, _days(settings.half_life_days)
         ),
         similar=similar,
         writer=FactWriter(database, store, similar, sync, clock, settings.importance_floor),
@@ -295,7 +296,7 @@ def build_services(c: Components) -> Services:
             c.store, c.recall, c.writer, c.removal, History(c.database), c.sync, erasure, c.clock
         ),
         documents=DocumentService(c.documents, erasure),
-        profiles=ProfileService(c.contexts, c.store, c.tasks, c.conversations, erasure, c.clock),
+        profiles=ProfileService(c.profiles, c.store, c.tasks, c.summaries, erasure, c.clock),
         tasks=c.tasks,
         transcripts=TranscriptService(c.database, c.transcript, c.sync, erasure, c.clock),
         exports=ExportService(c.database, c.store, c.documents, c.clock),
@@ -314,7 +315,7 @@ def build_services(c: Components) -> Services:
             c.clock,
         ),
         statistics=StatisticsService(c.database, c.store, c.queue, c.clock),
-        reminders=Reminders(c.database, c.queue, c.transcript, c.contexts, c.clock),
+        reminders=Reminders(c.database, c.queue, c.transcript, c.profiles, c.clock),
         traces=c.traces,
         keys=Keys(c.database),
         places=Places(c.database),
@@ -328,15 +329,14 @@ async def open_runtime(c: Components) -> Runtime:
     from agent.background.consolidation import Consolidation
     from agent.background.worker import Worker
     from agent.models.failures import model_error
-    from agent.turn.prompt import Budgets
     from agent.turn.turn import TurnDependencies
     from tools.registry import TOOLS
 
     settings = c.settings
     consolidation = Consolidation(
         database=c.database,
-        conversations=c.conversations,
-        contexts=c.contexts,
+        conversations=c.summaries,
+        contexts=c.profiles,
         store=c.store,
         tasks=c.tasks,
         queue=c.queue,
@@ -357,28 +357,42 @@ async def open_runtime(c: Components) -> Runtime:
         model=await c.models.answering(),
         database=c.database,
         transcript=c.transcript,
-        conversations=c.conversations,
-        contexts=c.contexts,
-        store=c.store,
-        knowledge=c.documents,
-        tasks=c.tasks,
-        queue=c.queue,
+        sources=_context_sources(c),
         recall=c.recall,
         writer=c.writer,
+        queue=c.queue,
         worker=worker,
+        recorder=c.recorder,
+        tools=TOOLS,
+    )
+    await _take_up_jobs(c)
+    worker.wake()
+    return Runtime(turn, worker)
+
+
+def _context_sources(c: Components) -> "ContextSources":
+    from agent.turn.context import ContextSources
+    from agent.turn.prompt import Budgets
+
+    settings = c.settings
+    return ContextSources(
+        clock=c.clock,
+        transcript=c.transcript,
+        summaries=c.summaries,
+        profiles=c.profiles,
+        facts=c.store,
+        tasks=c.tasks,
+        documents=c.documents,
         budgets=Budgets(
             settings.context_budget,
             settings.summary_budget,
             settings.history_budget,
             settings.knowledge_budget,
         ),
-        recorder=c.recorder,
-        tools=TOOLS,
+        history_messages=settings.history_messages,
+        documents_first=settings.knowledge_first,
         persona=read_persona(settings.persona),
     )
-    await _take_up_jobs(c)
-    worker.wake()
-    return Runtime(turn, worker)
 
 
 async def _take_up_jobs(c: Components) -> None:

@@ -45,7 +45,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from agent import Companion, Settings
-from agent.turn.budget import tokens as estimate
+from agent.settings import tokens as estimate
 from memory.index.embedders import bundled
 from prompts import read, render
 

@@ -15,8 +15,8 @@ import pytest
 import typer
 
 from agent import Companion, Settings
+from agent.settings import Budget
 from agent.surfaces.cli import build
-from agent.turn.budget import Budget
 from tools.registry import TOOLS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -25,11 +25,11 @@ from agent.background.extraction import (
 from agent.background.plain import plain_summary, plain_updates
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
-from agent.turn.budget import Budget
+from agent.settings import Budget
 from agent.turn.jobs import LOOK_BACK, STORE_MEMORIES
 from agent.turn.user_snippet import fitting
 from memory.audience import Audience, Place
-from memory.conversations.summaries import Conversations, owner_of
+from memory.conversations.summaries import ConversationSummaries, owner_of
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.similar import SimilarFacts
@@ -79,7 +79,7 @@ class Consolidation:
     """What looking back needs, wired by `agent/companion.py`."""
 
     database: Database
-    conversations: Conversations
+    conversations: ConversationSummaries
     contexts: ProfileStore
     store: MemoryStore
     tasks: Tasks

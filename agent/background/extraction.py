@@ -18,7 +18,8 @@ from agent.models.ask import ask
 from agent.models.choose import ChosenModel
 from agent.models.json_repair import object_with
 from agent.models.judge import pairs_to_replace, written_pairs
-from agent.turn.budget import Budget, Purse, sentences_that_fit
+from agent.settings import Budget
+from agent.turn.budget import Purse, sentences_that_fit
 from agent.turn.sentences import sentences
 from agent.turn.user_snippet import (
     LONGEST_NAME,

@@ -14,7 +14,7 @@ from agent.companion import Companion
 from agent.errors import FAULTS
 from agent.models.choose import ChosenModel
 from agent.replay.model import RecordedModel, ReplayClock
-from agent.replay.sandbox import RecordedContexts, recorded_context
+from agent.replay.sandbox import RecordedProfiles, recorded_context
 from agent.replay.tools import ToolMode, tools_for
 from agent.settings import Settings
 from agent.tracing.trace import Trace
@@ -51,10 +51,10 @@ async def run_turn(
             await runtime.worker.stop()  # background jobs must not change what the turn sees
             sandbox.components.sync.begun = not _saw_own_message(trace)
             name = trace.summary.model if options.fork is None else chosen.name
-            house = replace(runtime.turn, model=replace(chosen, name=name, model=model))
+            deps = replace(runtime.turn, model=replace(chosen, name=name, model=model))
             with suppress(*FAULTS):  # they are in the trace
-                await take_turn(_as_recorded(house, trace, options), _request(trace), trace_id=trace.id)
-            await house.recorder.flush()
+                await take_turn(_as_recorded(deps, trace, options), _request(trace), trace_id=trace.id)
+            await deps.recorder.flush()
             return await sandbox.traces.get(trace.id, clock())
 
 
@@ -64,13 +64,14 @@ def sandbox_settings(settings: Settings, folder: str) -> Settings:
     return settings.model_copy(update={**apart, "traces": True, "look_back": "off", "judge": False})
 
 
-def _as_recorded(house: TurnDependencies, trace: Trace, options: ReplayOptions) -> TurnDependencies:
+def _as_recorded(deps: TurnDependencies, trace: Trace, options: ReplayOptions) -> TurnDependencies:
     known: dict[str, Any] = recorded_context(trace).get("known") or {}
+    persona = deps.sources.persona if options.persona is None else options.persona
+    profiles = RecordedProfiles(known, deps.database)
     return replace(
-        house,
-        contexts=RecordedContexts(known, house.database),
-        tools=tools_for(options.tools, house.tools, trace),
-        persona=house.persona if options.persona is None else options.persona,
+        deps,
+        sources=replace(deps.sources, profiles=profiles, persona=persona),
+        tools=tools_for(options.tools, deps.tools, trace),
     )
 
 

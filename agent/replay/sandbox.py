@@ -29,7 +29,7 @@ AFTER_ALL = 1 << 62
 """A sequence number that no message reaches."""
 
 
-class RecordedContexts(ProfileStore):
+class RecordedProfiles(ProfileStore):
     """Shows the person's context as it was recorded."""
 
     def __init__(self, known: Mapping[str, Any], database: Database) -> None:

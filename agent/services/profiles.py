@@ -9,7 +9,7 @@ from agent.services.arguments import place_of, user_named
 from agent.services.erasure import ErasureService
 from agent.types import TurnRequest
 from memory.audience import Audience, Place
-from memory.conversations.summaries import Conversations, owner_of
+from memory.conversations.summaries import ConversationSummaries, owner_of
 from memory.people.profile import UserContext, entry_for
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
@@ -24,7 +24,7 @@ class ProfileService:
     contexts: ProfileStore
     store: MemoryStore
     tasks: Tasks
-    conversations: Conversations
+    conversations: ConversationSummaries
     erasure: ErasureService
     clock: Callable[[], datetime]
 

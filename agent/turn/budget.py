@@ -1,63 +1,23 @@
-"""How much of something the model gets to see, in characters or tokens, cut at whole items."""
+"""How much of a section the model sees, in characters or tokens. Texts are cut between items."""
 
-import math
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
+
+from agent.settings import Budget
 
 T = TypeVar("T")
 
-_WRITTEN = re.compile(r"\s*(\d[\d_,]*)\s*(characters?|chars?|c|tokens?|t)?\s*", re.IGNORECASE)
-
-BYTES_A_TOKEN = 4
-"""What today's tokenizers come to on running text, in UTF-8 bytes: about 4.3 for English, 3 to 4 for French,
-Hebrew and Chinese. `benchmarks/prompt.py` counts with a real tokenizer beside it."""
-
-
-def tokens(text: str) -> int:
-    """About how many tokens a text is, without the tokenizer of a model that nobody has named."""
-    return math.ceil(len(text.encode("utf-8", "replace")) / BYTES_A_TOKEN)
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    amount: int
-    unit: Literal["characters", "tokens"] = "characters"
-
-    @classmethod
-    def parse(cls, text: "str | int | Budget") -> "Budget":
-        """``500``, ``500 characters`` or ``125 tokens``. Raises ValueError."""
-        if isinstance(text, Budget):
-            return text
-        written = _WRITTEN.fullmatch(str(text))
-        if written is None:
-            raise ValueError("give a number of characters or tokens, such as 500 or 125 tokens")
-        amount = int(written[1].replace("_", "").replace(",", ""))
-        return cls(amount, "tokens" if (written[2] or "c").lower().startswith("t") else "characters")
-
-    @property
-    def characters(self) -> int:
-        """The same in characters, for what is counted so."""
-        return self.amount * (BYTES_A_TOKEN if self.unit == "tokens" else 1)
-
-    def cost(self, text: str) -> int:
-        return tokens(text) if self.unit == "tokens" else len(text)
-
-    def __str__(self) -> str:
-        return f"{self.amount} {self.unit}"
-
 
 class Purse:
-    """A budget that is being spent on items that are joined by one character, such as lines. Exact: it counts
-    characters or bytes, so that rounding each item to tokens adds nothing and their order does not matter."""
+    """A budget spent on items that one character joins, such as lines. It counts characters or bytes, so the
+    rounding of each item to tokens does not add up."""
 
     def __init__(self, budget: Budget) -> None:
         self._in_bytes = budget.unit == "tokens"
-        self._left = budget.characters + 1  # between n items stand n - 1
+        self._left = budget.characters + 1  # n items have n - 1 separators
 
     def take(self, text: str) -> bool:
-        """Whether the whole of it still fits; then it is paid for."""
+        """Spend on the text if all of it fits. Returns whether it did."""
         size = self._size(text)
         if size > self._left:
             return False
@@ -65,7 +25,7 @@ class Purse:
         return True
 
     def spend(self, text: str) -> None:
-        """Pay for what is said in any case."""
+        """Spend on a text that is shown in any case."""
         self._left -= self._size(text)
 
     def _size(self, text: str) -> int:
@@ -73,7 +33,7 @@ class Purse:
 
 
 def newest_that_fit(items: Sequence[tuple[T, str]], budget: Budget) -> list[T]:
-    """The last of the items, in their order, whose texts fit together; none is cut, none is skipped."""
+    """The longest run of last items whose texts fit together, in their order."""
     purse, kept = Purse(budget), []
     for item, text in reversed(items):
         if not purse.take(text):

@@ -1,38 +1,37 @@
-"""What is known of the person who speaks, as the few lines that the model sees of it.
+"""The lines of the prompt that say what is known of the speaker.
 
-Values that people gave are quoted line by line (``> ``): nothing in them can look like a section, and the
-section says that they are data. What is said in our own words stands unquoted: it follows from values of a
-fixed form, such as "short".
+Values that people gave are quoted line by line (``> ``), so that none of them can look like a section. Lines
+in our own words are not quoted: they come from values of a fixed form, such as "short".
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 
-from agent.turn.budget import Budget, Purse
+from agent.settings import Budget
+from agent.turn.budget import Purse
 from agent.turn.sentences import sentences
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Task
 from memory.text import one_line
 
 FIRST_FACTS = 3
-"""So many facts come before anything that can be done without …"""
-MOST_FACTS = 7
-"""… and so many are shown at most."""
+"""Facts that are placed before summary, notes and further tasks."""
+MAX_FACTS = 7
 FIRST_TASKS = 2
 SHORT_ID = 8
-"""Characters of an id that are enough to name a task."""
+"""Characters of a task's id that are shown; they are enough to name it."""
 LONGEST_NAME = 80
 """Characters of a display name that are shown."""
 LONGEST_LINE = 300
-"""Characters of a name, a place or a task that are shown; what is cut ends in "…"."""
+"""Characters of a name, a place or a task that are shown; a cut text ends in "…"."""
 
 
-def serialize_user_context_snippet(context: UserContext, budget: Budget, facts: int = MOST_FACTS) -> str:
-    """The lines that fit; empty where nothing is known. What comes first is what changes the answer most."""
+def serialize_user_context_snippet(context: UserContext, budget: Budget, facts: int = MAX_FACTS) -> str:
+    """The lines that fit, those first that change the answer most. Empty where nothing is known."""
     shown = fitting(context, budget, facts)
     lines = [
-        *manner(shown.preferences),
+        *answer_style(shown.preferences),
         *_quoted(_profile(shown.profile)),
         *_quoted(_notes("notes", shown.preferences.other_notes)),
         *_quoted(_notes("themes", shown.conversation_themes)),
@@ -52,11 +51,11 @@ def build_memory_context(memories: Iterable[Memory]) -> str:
     )
 
 
-def fitting(context: UserContext, budget: Budget, most_facts: int = MOST_FACTS) -> UserContext:
-    """The part of it that fits, whole items only: a fact that is too long makes room for the next one."""
+def fitting(context: UserContext, budget: Budget, most_facts: int = MAX_FACTS) -> UserContext:
+    """The part of the context that fits, in whole items: a fact that is too long is skipped."""
     purse = Purse(budget)
-    for text in manner(context.preferences):
-        purse.spend(text)  # how to answer is always said: it is short by its form
+    for text in answer_style(context.preferences):
+        purse.spend(text)  # always shown; its form keeps it short
     profile = _fitting_profile(context.profile, purse)
     facts = list(context.long_term_facts[:most_facts])
     tasks = list(context.open_tasks)
@@ -77,7 +76,7 @@ def fitting(context: UserContext, budget: Budget, most_facts: int = MOST_FACTS) 
     )
 
 
-def manner(preferences: Preferences) -> list[str]:
+def answer_style(preferences: Preferences) -> list[str]:
     """How they want to be answered, as lines that begin with "Answer"."""
     wishes = [
         preferences.answer_length,
@@ -107,7 +106,7 @@ def offset(local: datetime) -> str:
 
 
 def line(text: str, longest: int | None = LONGEST_LINE) -> str:
-    """What people call themselves, their places and their tasks stays a line: it begins no section."""
+    """The text on one line, so that it cannot begin a section, and cut to `longest` characters."""
     shown = one_line(text)
     return shown if longest is None or len(shown) <= longest else f"{shown[: longest - 1].rstrip()}…"
 
@@ -124,7 +123,7 @@ _LABELS = {
 
 
 def _profile_items(profile: Profile) -> list[tuple[str, str]]:
-    """(field, text) of what is known, in a fixed order."""
+    """(field, text) of each known value, in a fixed order."""
     found = []
     for name, label in _LABELS.items():
         value = getattr(profile, name)

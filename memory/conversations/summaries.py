@@ -54,7 +54,7 @@ def owner_of(user: str, place: Place) -> str:
     return user_key(user) if place.private else place.key
 
 
-class Conversations:
+class ConversationSummaries:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._transcript = Transcript(database)

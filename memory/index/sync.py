@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memory.conversations.summaries import ActiveConversation, Conversations
+from memory.conversations.summaries import ActiveConversation, ConversationSummaries
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Point
 from memory.index.embedders import Embedder
@@ -33,7 +33,7 @@ class IndexSync:
         index: Index,
         embedder: Embedder,
         clock: Callable[[], datetime],
-        conversations: Conversations,
+        conversations: ConversationSummaries,
     ) -> None:
         self._store = store
         self._transcript = transcript

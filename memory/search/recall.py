@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from memory.audience import GLOBAL, Audience
-from memory.conversations.summaries import ActiveConversation, Conversations
+from memory.conversations.summaries import ActiveConversation, ConversationSummaries
 from memory.errors import EmbedderUnavailable, StoreUnavailable
 from memory.facts.aliases import Aliases
 from memory.index import Index, Kind, Question, Rankings
@@ -52,7 +52,7 @@ class Recall:
         embedder: Embedder,
         indexing: IndexSync,
         clock: Callable[[], datetime],
-        conversations: Conversations,
+        conversations: ConversationSummaries,
         half_life: timedelta | None = None,
     ) -> None:
         self._store = store

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 import agent.settings
 from agent.errors import SettingsError
-from agent.settings import DEFAULT_MODEL, Settings
-from agent.turn.budget import Budget
+from agent.settings import DEFAULT_MODEL, Budget, Settings
 
 BOTS = {"discord_token", "slack_bot_token", "slack_app_token", "slack_signing_secret"}
 SECRETS = {"openai_api_key", "qdrant_api_key", "database_url", "traces_url"} | BOTS

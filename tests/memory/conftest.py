@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from memory.audience import Audience, Place
-from memory.conversations.summaries import Conversations, owner_of
+from memory.conversations.summaries import ConversationSummaries, owner_of
 from memory.erasure.removal import Removal
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.candidate import Provenance
@@ -129,7 +129,7 @@ class Stack:
         self.store = MemoryStore(self.database)
         self.history = History(self.database)
         self.transcript = Transcript(self.database)
-        self.conversations = Conversations(self.database)
+        self.conversations = ConversationSummaries(self.database)
         self.tasks = Tasks(self.database)
         self.queue = JobQueue(self.database)
         self.indexing = IndexSync(

@@ -27,7 +27,7 @@ from pathlib import Path
 from uuid import uuid4
 from memory.audience import PRIVATE
 from memory.facts.candidate import Provenance
-from memory.conversations.summaries import Conversations
+from memory.conversations.summaries import ConversationSummaries
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index import fingerprint_of
@@ -53,7 +53,7 @@ async def main():
 
     database, index = await Database.open(url, Path()), LazyIndex(opener)
     store, transcript = MemoryStore(database), Transcript(database)
-    indexing = IndexSync(store, transcript, index, embedder, now, Conversations(database))
+    indexing = IndexSync(store, transcript, index, embedder, now, ConversationSummaries(database))
     similar = SimilarFacts(database, store, index, embedder, None)
     remembering = FactWriter(database, store, similar, indexing, now, 0.3)
     for number in count(begin):

@@ -23,7 +23,7 @@ from agent.background.extraction import (
     question_of,
 )
 from agent.models.choose import given_model
-from agent.turn.budget import Budget
+from agent.settings import Budget
 from memory.audience import PRIVATE
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Message, Task

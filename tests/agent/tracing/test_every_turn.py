@@ -217,7 +217,7 @@ async def test_ids_made_in_a_turn_follow_from_the_traces_id(open_pet: Any) -> No
         incoming = TurnRequest("hello", "ana", pet.clock())
         with house.recorder.turn(incoming, "m", id="trace_" + "1" * 32):
             assert recorded_id() == "trace_" + "1" * 32
-            return (await receive(house, incoming)).message_id, None
+            return (await receive(house, incoming)).id, None
 
     import tempfile
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.turn.budget import BYTES_A_TOKEN, Budget, Purse, newest_that_fit, sentences_that_fit, tokens
+from agent.settings import BYTES_A_TOKEN, Budget, tokens
+from agent.turn.budget import Purse, newest_that_fit, sentences_that_fit
 
 TEXTS = st.lists(st.text(max_size=30), max_size=12)
 BUDGETS = st.builds(Budget, st.integers(0, 200), st.sampled_from(["characters", "tokens"]))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.turn.budget import Budget
+from agent.settings import Budget
 from agent.turn.prompt import (
     LONGEST_NAME,
     MORE_TASKS,

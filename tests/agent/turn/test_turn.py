@@ -10,8 +10,9 @@ from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
 from agent import Companion, Place
 from agent.errors import BadInput, ModelUnavailable
+from agent.turn.context import build_context
 from agent.turn.output.answer import FALLBACK
-from agent.turn.turn import build_context, receive
+from agent.turn.turn import receive
 from agent.types import MAX_MESSAGE, TurnRequest
 from prompts import read
 
@@ -380,9 +381,9 @@ async def test_without_history_what_another_says_meanwhile_is_not_shown_either(o
     mine = await receive(house, TurnRequest("one", "ana", pet.clock(), place))
     await receive(house, TurnRequest("two", "bob", pet.clock(), place))
 
-    scene, _ = await build_context(house, mine)
+    built = await build_context(house.sources, mine)
 
-    assert list(scene.history) == []
+    assert list(built.prompt.history) == []
 
 
 async def test_the_prompt_of_a_late_turn_is_no_longer_than_that_of_an_early_one(

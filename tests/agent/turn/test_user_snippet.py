@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from agent.turn.budget import Budget
+from agent.settings import Budget
 from agent.turn.user_snippet import (
     FIRST_FACTS,
     LONGEST_LINE,
-    MOST_FACTS,
+    MAX_FACTS,
+    answer_style,
     build_memory_context,
     fitting,
     line,
-    manner,
     moment,
     serialize_user_context_snippet,
     task_line,
@@ -104,7 +104,7 @@ BUDGETS = st.builds(Budget, st.integers(0, 900), st.sampled_from(["characters", 
 
 @given(CONTEXTS, BUDGETS)
 def test_each_line_is_quoted_or_in_our_own_words(known: UserContext, budget: Budget) -> None:
-    own = manner(known.preferences)
+    own = answer_style(known.preferences)
     text = serialize_user_context_snippet(known, budget)
 
     assert text.splitlines()[: len(own)] == own
@@ -117,7 +117,7 @@ def test_each_line_is_quoted_or_in_our_own_words(known: UserContext, budget: Bud
 def test_the_lines_keep_within_the_budget_but_for_how_to_answer(known: UserContext, budget: Budget) -> None:
     text = serialize_user_context_snippet(known, budget)
 
-    assert budget.cost(text) <= max(budget.amount, budget.cost("\n".join(manner(known.preferences))))
+    assert budget.cost(text) <= max(budget.amount, budget.cost("\n".join(answer_style(known.preferences))))
 
 
 @given(CONTEXTS, BUDGETS)
@@ -134,7 +134,7 @@ def test_items_are_shown_whole_or_not_at_all(known: UserContext, budget: Budget)
     text = serialize_user_context_snippet(known, budget)
 
     for some, all_ in (
-        (kept.long_term_facts, known.long_term_facts[:MOST_FACTS]),
+        (kept.long_term_facts, known.long_term_facts[:MAX_FACTS]),
         (kept.open_tasks, known.open_tasks),
         (kept.conversation_themes, known.conversation_themes),
         (kept.preferences.other_notes, known.preferences.other_notes),
@@ -153,7 +153,7 @@ def test_items_are_shown_whole_or_not_at_all(known: UserContext, budget: Budget)
 def test_with_room_for_all_nothing_but_surplus_facts_is_left_out(known: UserContext) -> None:
     kept = fitting(known, PLENTY)
 
-    assert kept.long_term_facts == known.long_term_facts[:MOST_FACTS]
+    assert kept.long_term_facts == known.long_term_facts[:MAX_FACTS]
     assert kept.open_tasks == known.open_tasks
     assert kept.preferences == known.preferences
     assert kept.conversation_themes == known.conversation_themes
@@ -226,7 +226,7 @@ def test_all_that_is_known_in_a_fixed_order() -> None:
     ],
 )
 def test_each_wish_is_an_instruction(wish: dict[str, Any], instruction: str) -> None:
-    assert manner(Preferences(**wish)) == [instruction]
+    assert answer_style(Preferences(**wish)) == [instruction]
 
 
 def test_every_kind_of_wish_has_its_instruction_or_is_a_note() -> None:
@@ -244,7 +244,7 @@ def test_what_is_no_language_becomes_no_instruction(language: str) -> None:
 
 
 def test_a_language_stays_on_its_line() -> None:
-    assert manner(Preferences(language="French\u2028(Canada)\n")) == ["Answer them in: French (Canada)"]
+    assert answer_style(Preferences(language="French\u2028(Canada)\n")) == ["Answer them in: French (Canada)"]
 
 
 @given(st.text(max_size=60))
@@ -253,7 +253,7 @@ def test_a_language_is_one_short_line_of_letters(text: str) -> None:
         preferences = Preferences(language=text)
     except ValidationError:
         return
-    [said] = manner(preferences)
+    [said] = answer_style(preferences)
     assert len(said.splitlines()) == 1
     assert len(said) <= len("Answer them in: ") + 40
     assert not set(said.removeprefix("Answer them in: ")) & set(":;.,>#{}<\"'`*")
@@ -311,7 +311,7 @@ def test_a_fact_that_is_too_long_makes_room_for_the_next_one() -> None:
 def test_of_many_facts_the_first_seven_are_shown() -> None:
     known = shown(long_term_facts=tuple(fact(f"fact {n}") for n in range(1000)))
 
-    assert len(known) == MOST_FACTS == 7
+    assert len(known) == MAX_FACTS == 7
     assert known[-1] == "> - [FACT] fact 6 (importance: 0.6)"
     assert FIRST_FACTS == 3
 

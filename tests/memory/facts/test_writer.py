@@ -644,7 +644,7 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from memory.facts.candidate import Provenance
-from memory.conversations.summaries import Conversations
+from memory.conversations.summaries import ConversationSummaries
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.errors import IndexUnavailable
@@ -666,7 +666,7 @@ async def main():
     url, importance = sys.argv[1], float(sys.argv[2])
     database = await Database.open(url, Path())
     store, index, embedder = MemoryStore(database), LazyIndex(no_index), BundledEmbedder()
-    indexing = IndexSync(store, Transcript(database), index, embedder, now, Conversations(database))
+    indexing = IndexSync(store, Transcript(database), index, embedder, now, ConversationSummaries(database))
     similar = SimilarFacts(database, store, index, embedder, None)
     remembering = FactWriter(database, store, similar, indexing, now, 0.3)
     print("ready", flush=True)

@@ -1,0 +1,140 @@
+"""Step 2 of a turn: look up what the model will see.
+
+No memory is searched here: the model does that itself.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.turn.prompt import Budgets, PromptContext, within_budgets
+from agent.types import ReceivedMessage, TurnRequest
+from memory.conversations.summaries import ConversationSummaries, owner_of
+from memory.documents import DocumentLibrary
+from memory.documents.quote import quote_chunks
+from memory.errors import MemoryFault
+from memory.people.profile import UserContext
+from memory.people.profile_store import ProfileStore
+from memory.people.tasks import Tasks
+from memory.records import Message
+from memory.search.core_facts import core_facts, get_relevant_memories
+from memory.spans import span
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript
+from memory.text import storable
+
+log = logging.getLogger("hachi.turn")
+
+MAX_PASSAGES = 8
+"""Passages of documents, where a setting has them looked up before the first model call."""
+
+
+@dataclass(frozen=True)
+class ContextSources:
+    """Where the context of a turn comes from."""
+
+    clock: Callable[[], datetime]
+    transcript: Transcript
+    summaries: ConversationSummaries
+    profiles: ProfileStore
+    facts: MemoryStore
+    tasks: Tasks
+    documents: DocumentLibrary
+    budgets: Budgets
+    history_messages: int
+    documents_first: bool
+    """Look into the documents before the first model call."""
+    persona: str
+    """Who the companion is, in the operator's words; empty is the default persona."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltContext:
+    prompt: PromptContext
+    shown: frozenset[str]
+    """Ids of the messages, facts, passages and the summary in the prompt: no search returns them again."""
+
+
+async def build_context(sources: ContextSources, received: ReceivedMessage) -> BuiltContext:
+    with span("scene") as here:  # the name that stored traces have
+        built = await _build(sources, received)
+        if here:
+            prompt = built.prompt
+            here.data["scene"] = {
+                "now": prompt.now,
+                "known": prompt.known,
+                "summary": prompt.summary,
+                "knowledge": prompt.knowledge,
+                "history": [message.id for message in prompt.history],
+            }
+    return built
+
+
+async def _build(sources: ContextSources, received: ReceivedMessage) -> BuiltContext:
+    request, now, limit = received.request, sources.clock(), sources.history_messages
+    prompt = PromptContext(
+        now,
+        request.speaker,
+        request.place,
+        _earlier(request, limit),
+        request.text,
+        persona=sources.persona,
+        budgets=sources.budgets,
+        instructions=request.instructions,
+    )
+    if request.user is None:
+        return BuiltContext(prompt, frozenset())
+    last = await sources.transcript.last(request.conversation_id, request.audience, limit + 1)
+    history = [message for message in last if message.id != received.id]
+    owner = owner_of(request.user, request.place)
+    active = await sources.summaries.of(request.conversation_id, owner)
+    documents, passages = await _documents(sources, request)
+    prompt = within_budgets(
+        replace(
+            prompt,
+            history=history[max(0, len(history) - limit) :] or prompt.history,
+            known=await _known(sources, request, request.user, now),
+            summary=active.summary if active else "",
+            knowledge=documents,
+        )
+    )
+    messages = {message.id for message in prompt.history} | {str(received.id)}
+    facts = {fact.id for fact in prompt.known.long_term_facts}
+    summary = {active.id} if active and prompt.summary else set()
+    return BuiltContext(prompt, frozenset(messages | facts | summary | passages))
+
+
+def _earlier(request: TurnRequest, limit: int) -> list[Message]:
+    """The messages that the program passed along, for where the transcript has none. They are not stored."""
+    passed = request.earlier[max(0, len(request.earlier) - limit) :]
+    return [
+        Message("", request.conversation_id, role, request.speaker, storable(text), request.sent_at)
+        for role, text in passed
+    ]
+
+
+async def _known(sources: ContextSources, request: TurnRequest, user: str, now: datetime) -> UserContext:
+    """What may be read here of the speaker: their profile, and the facts and tasks that bear on the text."""
+    place = request.place
+    facts = await core_facts(sources.facts, user, request.audience, now)
+    tasks = await sources.tasks.relevant(
+        user, request.text, place=None if place.private else place.key, now=now
+    )
+    return replace(
+        await sources.profiles.view(user, place),
+        long_term_facts=tuple(get_relevant_memories(facts, request.text)),
+        open_tasks=tuple(tasks),
+    )
+
+
+async def _documents(sources: ContextSources, request: TurnRequest) -> tuple[str, frozenset[str]]:
+    """What the documents say, as a block, and the ids of its passages."""
+    if not sources.documents_first:
+        return "", frozenset()
+    try:
+        found = await sources.documents.search(request.text, request.audience, MAX_PASSAGES)
+    except MemoryFault as error:
+        log.warning("answering without documents: %s", error)
+        return "", frozenset()
+    return quote_chunks(found, sources.budgets.knowledge.characters)
