@@ -13,24 +13,15 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.surfaces.cli import (
-    chat,
-    context,
-    discord,
-    doctor,
-    keys,
-    knowledge,
-    mcp,
-    memories,
-    serve,
-    slack,
-    stats,
-    tasks,
-    traces,
-    transfer,
-    upkeep,
-)
+from agent.surfaces.cli import knowledge
+from agent.surfaces.cli.chat import command as chat_command
+from agent.surfaces.cli.memories import commands as memory_commands
+from agent.surfaces.cli.memories import transfer
+from agent.surfaces.cli.operate import doctor, keys, maintenance, stats
+from agent.surfaces.cli.people import context, tasks
+from agent.surfaces.cli.servers import discord, mcp, serve, slack
 from agent.surfaces.cli.session import Session
+from agent.surfaces.cli.traces import browse as trace_commands
 
 
 def build() -> typer.Typer:
@@ -39,22 +30,22 @@ def build() -> typer.Typer:
         name="hachi", rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False
     )
     app.callback(invoke_without_command=True)(_options)
-    app.command("chat")(chat.chat)
-    transfer.add_to(memories.group)
-    app.add_typer(memories.group, name="memories")
+    app.command("chat")(chat_command.chat)
+    transfer.add_to(memory_commands.group)
+    app.add_typer(memory_commands.group, name="memories")
     app.add_typer(tasks.group, name="tasks")
     app.add_typer(context.group, name="context")
     app.add_typer(knowledge.group, name="knowledge")
-    app.add_typer(traces.group, name="traces")
+    app.add_typer(trace_commands.group, name="traces")
     app.add_typer(keys.group, name="keys")
     app.command("serve")(serve.serve)
     app.command("mcp")(mcp.mcp)
     app.command("discord")(discord.discord)
     app.command("slack")(slack.slack)
     app.command("stats")(stats.stats)
-    app.command("purge")(upkeep.purge)
-    app.command("reindex")(upkeep.reindex)
-    app.command("migrate")(upkeep.migrate)
+    app.command("purge")(maintenance.purge)
+    app.command("reindex")(maintenance.reindex)
+    app.command("migrate")(maintenance.migrate)
     app.command("doctor")(doctor.doctor)
     return app
 

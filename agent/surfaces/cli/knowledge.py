@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.surfaces.cli.options import Json, clean, person
+from agent.surfaces.cli.output import console, plain, print_json, print_table, progress_bar, short, when
 from agent.surfaces.cli.session import Session, running, say, wants
-from agent.surfaces.cli.shown import console, plain, print_json, print_table, progress_bar, short, when
 from memory.audience import GLOBAL, Audience, Place
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 

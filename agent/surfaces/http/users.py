@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from agent.errors import BadInput
 from agent.services.arguments import due_of
-from agent.surfaces.cli.shown import decision_json, hit_json, memory_json, task_json, update_json
+from agent.surfaces.cli.output import decision_json, hit_json, memory_json, task_json, update_json
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.memories import Limit, NewMemory, find_memory, stored_memory

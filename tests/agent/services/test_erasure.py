@@ -347,7 +347,7 @@ async def test_what_they_typed_goes_and_what_others_typed_stays(open_pet: OpenPe
     receipt = await pet.erase(user="ana")
 
     assert receipt.removed["typed lines"] == 1
-    from agent.surfaces.cli.terminal import ChatHistory
+    from agent.surfaces.cli.chat.terminal import ChatHistory
 
     assert list(ChatHistory(home / "chat_history").load_history_strings()) == ["my boat", "hello there"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from agent.surfaces.cli.traces_diff import difference_lines
-from agent.surfaces.cli.traces_lines import cells
+from agent.surfaces.cli.traces.differences import difference_lines
+from agent.surfaces.cli.traces.lines import cells
 from agent.tracing.compare import differences
 from agent.tracing.export import exported, summary_json, trace_json
 from agent.tracing.redact import Redaction

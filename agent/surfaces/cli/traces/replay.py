@@ -1,0 +1,177 @@
+"""`hachi traces replay` and `hachi traces to-test`: replay turns, and make tests of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from agent.surfaces.cli.options import Json
+from agent.surfaces.cli.session import Session, running, say, wants
+from agent.surfaces.cli.traces.options import TraceId
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
+    from agent.replay.replay import Replayed
+    from agent.replay.run import ReplayOptions
+    from agent.tracing.render.tree import Line
+    from agent.tracing.trace import Trace
+
+CHANGED = 3
+"""The exit code where a turn went otherwise: 1 is an error, 2 a mistyped command."""
+
+
+@running
+async def replay(
+    context: typer.Context,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Ids, the first characters of them, or `last`."),
+    ] = None,
+    newest: Annotated[
+        int | None, typer.Option("--newest", min=1, metavar="N", help="The newest N turns instead.")
+    ] = None,
+    tools: Annotated[
+        Literal["live", "recorded", "stub"],
+        typer.Option(
+            "--tools", help="Today's, on a copy; what they answered then; or none that does anything."
+        ),
+    ] = "live",
+    from_call: Annotated[
+        int | None,
+        typer.Option("--from", min=1, metavar="N", help="Ask a model from call N on; wants --model live."),
+    ] = None,
+    model: Annotated[
+        Literal["recorded", "live"],
+        typer.Option("--model", help="What the model said then, or the model of the settings."),
+    ] = "recorded",
+    full: Annotated[bool, typer.Option("--full", help="Every difference, and each text whole.")] = False,
+    json: Json = False,
+) -> None:
+    """Take turns again: what the model said then, against today's tools and memory. Nothing real is written.
+
+    Names the first thing that is not as recorded. Exit 0 where all is the same, 3 where something changed.
+    """
+    session: Session = context.obj
+    wants(bool(ids) != bool(newest), "name the turns by their ids, or --newest N")
+    wants((model == "live") == (from_call is not None), "--from N and --model live go together")
+    from agent.replay.run import ReplayOptions
+    from agent.tracing.render.text import json_text
+
+    async with session.companion() as pet:
+        traces = await _traces(pet, ids or [], newest)
+        replayed = await _all(pet, traces, ReplayOptions(tools=tools, fork=from_call))
+    if json:
+        print(json_text([_as_json(one) for one in replayed], indent=2))
+    else:
+        _print(replayed, full=full)
+    if not all(one.same for one in replayed):
+        raise typer.Exit(CHANGED)
+
+
+@running
+async def to_test(
+    context: typer.Context,
+    id: TraceId = "last",
+    into: Annotated[
+        Path | None,
+        typer.Option("--into", metavar="FOLDER", help="Where to write; `tests` where there is one, or here."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over what is there.")] = False,
+) -> None:
+    """Make a pytest file of a turn, and the fixture it needs. It passes now, and fails when the turn would
+    go otherwise."""
+    session: Session = context.obj
+    from agent.replay.pytest_file import make_test
+
+    async with session.companion() as pet:
+        files = await make_test(pet, await pet.traces.get(id, pet.clock()))
+    for path in _write(files, into, force=force):
+        print(path)
+    say("it holds what was said and remembered; look through the fixture before you share it")
+
+
+def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[Path]:
+    from agent.errors import BadInput
+
+    folder = into or (Path("tests") if Path("tests").is_dir() else Path())
+    folder.mkdir(parents=True, exist_ok=True)
+    there = [name for name in files if (folder / name).exists()]
+    if there and not force:
+        raise BadInput(f"{', '.join(there)} is in {folder} already; --force writes over it")
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in files]
+
+
+async def _traces(pet: "Companion", ids: Sequence[str], newest: int | None) -> "list[Trace]":
+    from agent.tracing.store import TraceFilter
+
+    if newest is not None:
+        found = await pet.traces.list(TraceFilter(), pet.clock(), newest)
+        ids = [one.id for one in found if one.status not in ("running", "killed") and one.said]
+    return [await pet.traces.get(id, pet.clock()) for id in ids]
+
+
+async def _all(pet: "Companion", traces: "Sequence[Trace]", options: "ReplayOptions") -> "list[Replayed]":
+    from agent.replay.replay import replay
+    from agent.surfaces.cli.output import progress_bar
+
+    done = []
+    with progress_bar() as bar:
+        task = bar.add_task("replaying", total=len(traces))
+        for trace in traces:
+            done.append(await replay(pet, trace, options))
+            bar.advance(task)
+    return done
+
+
+def _as_json(replayed: "Replayed") -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from agent.tracing.trace import span_json
+
+    return {
+        "id": replayed.before.id,
+        "same": replayed.same,
+        "tools": replayed.options.tools,
+        "forked_at": replayed.options.fork,
+        "differences": [asdict(difference) for difference in replayed.differences],
+        "root": span_json(replayed.after.root),
+    }
+
+
+def _print(replayed: "Sequence[Replayed]", *, full: bool) -> None:
+    from agent.surfaces.cli.traces.lines import print_lines
+    from agent.tracing.render.tree import Line
+
+    for one in replayed:
+        print_lines(_lines(one, full=full))
+    if len(replayed) > 1:
+        changed = sum(not one.same for one in replayed)
+        print_lines(
+            [Line("", f"{len(replayed)} replayed: {len(replayed) - changed} same, {changed} changed")]
+        )
+
+
+def _lines(replayed: "Replayed", *, full: bool) -> "Iterator[Line]":
+    from agent.surfaces.cli.traces.differences import difference_lines
+    from agent.tracing.render.overview import heading
+    from agent.tracing.render.text import one_line
+    from agent.tracing.render.tree import Line
+
+    if replayed.same:
+        yield Line("", f"same     {heading(replayed.before.summary)}", "good")
+        return
+    first, *others = replayed.differences
+    where = one_line(f"{first.where} {first.what}")
+    yield Line("", f"CHANGED  {heading(replayed.before.summary)}", "bad")
+    yield Line("", f"first difference: {where}", "strong")
+    shown = replayed.differences if full else [first]
+    yield from list(difference_lines(replayed.before.summary, replayed.after.summary, shown, whole=full))[3:]
+    if others and not full:
+        yield Line("", f"… and {len(others)} more that may follow from it; --full shows them", "faint")
+    if replayed.options.fork is not None:
+        yield Line("", f"from call {replayed.options.fork} on the model of today was asked", "faint")
+        reply = replayed.after.root.data.get("reply", {}).get("message", "")
+        yield Line("", f"→ {one_line(reply or replayed.after.root.error or '')}")

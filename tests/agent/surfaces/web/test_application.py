@@ -1,0 +1,254 @@
+"""The pages, asked without a browser."""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import insert
+from written_traces import HOSTILE, Written, a_turn, remembering
+
+from agent import Companion
+from agent.surfaces.web.asked import asked
+from agent.surfaces.web.listing import PAGE, _rows
+from agent.tracing.store import _row
+from memory.sql.tables import traces
+
+Ask = Callable[..., httpx.AsyncClient]
+
+
+async def test_the_list_shows_the_newest_first_and_goes_on_below(write: Written, ask: Ask) -> None:
+    for number in range(PAGE + 1):
+        await write(a_turn(f"question {number}"))
+    newest = (await ask().get("/")).text
+    assert newest.index(f"question {PAGE}<") < newest.index("question 1<")
+    assert "question 0<" not in newest
+    [older] = re.findall(r'id="older" href="([^"]+)"', newest)
+    page = (await ask().get(older)).text
+    assert "question 0<" in page
+    assert "question 1<" not in page
+    assert 'id="older"' not in page
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "user=ben",
+        "place=acme",
+        "tool=update_task",
+        "failed=1",
+        "text=zebra",
+        "slower=5",
+        "since=10s",
+        "kind=all",
+    ],
+)
+async def test_a_filter_leaves_only_what_fits(query: str, write: Written, ask: Ask, pet: Companion) -> None:
+    for number in range(3):
+        await write(a_turn(f"ordinary {number}"))
+    about: Any = {
+        "user": "ben",
+        "place": "place:acme/general",
+        "tools": ("update_task",),
+        "status": "error",
+        "took": 9.0,
+    }
+    late = {"started_at": pet.clock()}
+    await write(a_turn("the zebra"), **about | late)
+    await write(remembering(), turn_id="trace_x")
+    page = (await ask().get(f"/?{query}")).text
+    assert "the zebra" in page
+    assert ("ordinary" in page) == (query == "kind=all")
+    assert ("store memories" in page) == (query == "kind=all")
+
+
+@pytest.mark.parametrize("query", ["slower=soon", "since=once", "kind=odd", "user=" + 400 * "x"])
+async def test_a_filter_that_cannot_be_read_is_told(query: str, ask: Ask) -> None:
+    answer = await ask().get(f"/?{query}")
+    assert answer.status_code == 400
+    assert 'role="alert"' in answer.text
+
+
+async def test_a_trace_is_shown_with_the_work_after_it(write: Written, ask: Ask) -> None:
+    turn = await write()
+    await write(remembering(), turn_id=turn.id)
+    page = (await ask().get(f"/traces/{turn.id}?span=0.4")).text
+    assert "Candidates: 1 found, 2 left out" in page
+    for said in (
+        "below the first 1",
+        "gone, expired, or not to be read here",
+        "0.910",
+        "3.200",
+        "Afterwards: store memories",
+    ):
+        assert said in page
+    decided = (await ask().get(f"/traces/{turn.id}/pane?span=1.1")).text
+    assert "says more than what was known" in decided
+    assert "left as it is: Ana likes animals" in decided
+    assert "<html" not in decided
+
+
+async def test_the_prompt_is_shown_by_section_and_what_is_new_in_each_call(write: Written, ask: Ask) -> None:
+    turn = await write()
+    first = (await ask().get(f"/traces/{turn.id}/pane?span=0.2")).text
+    assert re.search(r"persona <span[^>]*>14 characters", first)
+    assert "Ana likes short answers." in first
+    second = (await ask().get(f"/traces/{turn.id}/pane?span=0.5")).text
+    assert re.search(r"seen in the call before</h3> <span[^>]*>1 item", second)
+    assert re.search(r"new in this call</h3> <span[^>]*>2 items", second)
+    assert "result of search_memories" in second
+
+
+async def test_a_traceback_is_shown(write: Written, ask: Ask) -> None:
+    turn = await write(a_turn(failing=True))
+    page = (await ask().get(f"/traces/{turn.id}?span=0.3")).text
+    assert "IndexUnavailable: down" in page
+    assert "tool failed" in page
+
+
+async def test_a_trace_of_which_no_content_is_kept_is_shown(write: Written, ask: Ask) -> None:
+    root = a_turn()
+    for span in (root, *root.spans, *root.spans[2].spans):
+        span.data = {}
+    turn = await write(root, said="", reply="", user=None)
+    for number in range(7):
+        assert (await ask().get(f"/traces/{turn.id}?span=0.{number}")).status_code == 200
+
+
+async def test_two_traces_are_compared_the_earlier_first(write: Written, ask: Ask) -> None:
+    one, other = await write(a_turn(reply="You love cats.")), await write(a_turn(reply="You love dogs."))
+    page = (await ask().get("/compare", params={"id": [other.id, one.id]})).text
+    assert "<mark>cats</mark>" in page
+    assert page.index("<mark>cats</mark>") < page.index("<mark>dogs</mark>")
+    assert "Nothing differs" in (await ask().get("/compare", params={"id": [one.id, one.id]})).text
+    assert (await ask().get("/compare", params={"id": one.id})).status_code == 400
+
+
+async def test_a_trace_is_had_as_markdown_and_json(write: Written, ask: Ask) -> None:
+    turn = await write(a_turn(HOSTILE), said="x")
+    markdown = await ask().get(f"/traces/{turn.id}/markdown")
+    assert markdown.headers["content-type"].startswith("text/plain")
+    assert "# Trace" in markdown.text
+    assert "\x1b" not in markdown.text
+    whole = (await ask().get(f"/traces/{turn.id}/json")).json()
+    assert whole["root"]["data"]["incoming"]["text"] == HOSTILE
+
+
+async def test_five_megabytes_are_cut_and_can_be_had_whole(write: Written, ask: Ask) -> None:
+    turn = await write(a_turn(5_000_000 * "x"), reply="y")
+    for span in ("0.0", "0.2", "0.5"):
+        assert len((await ask().get(f"/traces/{turn.id}?span={span}")).content) < 100_000
+    page = (await ask().get(f"/traces/{turn.id}?span=0.0")).text
+    [link] = re.findall(r'class="whole" href="([^"]+)">show all 5,000,000', page)
+    whole = await ask().get(link.replace("&amp;", "&"))
+    assert whole.text == 5_000_000 * "x"
+    assert whole.headers["content-type"].startswith("text/plain")
+
+
+async def test_what_is_hostile_is_text(write: Written, ask: Ask) -> None:
+    root = a_turn(HOSTILE, HOSTILE)
+    for span in (root, *root.spans):
+        span.error = HOSTILE
+        span.data[HOSTILE] = HOSTILE
+    turn = await write(
+        root, said="<script>alert(1)</script>\x1b[31m\u202e", reply="x", user="<b>eve", error=None
+    )
+    for path in ("/", f"/traces/{turn.id}", *(f"/traces/{turn.id}?span=0.{n}" for n in range(7))):
+        answer = await ask().get(path)
+        assert answer.status_code == 200
+        assert answer.text.count("<script") == 1
+        assert "<img src=x" not in answer.text
+        assert "<b>eve" not in answer.text
+        assert not re.search("[\x1b\u202e\U000e0041]", answer.text)
+    assert "⟨U+202E⟩" in answer.text
+    assert "␛[31m" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/", "/traces/last", "/nothing", "/static/page.css", "/compare", "/enter"])
+async def test_every_answer_says_what_a_page_may_do(path: str, write: Written, ask: Ask) -> None:
+    await write()
+    answer = await ask().get(path)
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "same-origin"
+    assert not re.search(r"<style|\sstyle=|\son\w+=|<script>", answer.text)
+
+
+async def test_what_breaks_is_a_page_of_one_line(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, pet: Companion
+) -> None:
+    monkeypatch.setattr(type(pet.traces), "list", None)
+    answer = await ask().get("/")
+    assert answer.status_code == 500
+    assert "the log has it as err_" in answer.text
+    assert "TypeError" not in answer.text
+    assert "content-security-policy" in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/traces/ffffffff", 404),
+        ("/traces/x", 400),
+        ("/traces/last?span=9.9", 404),
+        ("/traces/last?span=0.99", 404),
+        ("/traces/last?span=odd", 404),
+        ("/traces/last/value?at=/data/nothing", 404),
+        ("/traces/last/value?at=/spans/-1", 404),
+        ("/static/..%2fapplication.py", 404),
+    ],
+)
+async def test_what_there_is_not_is_told(path: str, status: int, write: Written, ask: Ask) -> None:
+    await write()
+    answer = await ask().get(path)
+    assert answer.status_code == status
+    assert "text/html" in answer.headers["content-type"]
+
+
+async def test_a_list_that_goes_on_tells_what_is_new_and_what_has_changed(
+    write: Written, pet: Companion
+) -> None:
+    first = await write(a_turn("first"), status="running", took=None)
+    done: list[bool] = []
+    rows = _rows(pet.traces, asked({"user": "ana"}, pet.clock()), pet.clock, lambda: bool(done))
+    assert (await anext(rows)).event == "ready"
+    await write(a_turn("second"))
+    await write(a_turn("not asked for"), user="ben")
+    assert "second" in str((await anext(rows)).data)
+    write.number = 0
+    await write(a_turn("first"), status="ok")
+    changed = await anext(rows)
+    assert first.id in str(changed.data)
+    assert "ok</span>" in str(changed.data)
+    done.append(True)
+    assert [row async for row in rows] == []
+
+
+async def test_the_first_view_of_many_traces_is_fast(write: Written, ask: Ask, pet: Companion) -> None:
+    """100,000 rows take longer to write than a run is to take; 20,000 show whether all are read."""
+    one = await write()
+    row = _row(one, pet.clock())
+    async with pet.components.database.write() as connection:
+        await connection.execute(insert(traces), [row | {"id": f"trace_{n:032x}"} for n in range(10, 20_010)])
+    client = ask()
+    await client.get("/")
+    began = time.perf_counter()
+    assert (await client.get("/")).text.count('class="open"') == PAGE
+    assert time.perf_counter() - began < 0.3
+
+
+async def test_a_test_is_made_of_a_turn_and_its_files_can_be_kept(ask: Ask, pet: Companion) -> None:
+    await pet.respond("I live in Lyon", user="ana", settle=True)
+    await pet.components.recorder.flush()
+    page = await ask().post("/traces/last/test")
+    assert page.status_code == 200
+    [name] = re.findall(r'value="(test_trace_\w+\.py)"', page.text)
+    kept = await ask().post("/traces/last/test", data={"file": name})
+    assert kept.headers["content-disposition"] == f'attachment; filename="{name}"'
+    compile(kept.text, name, "exec")
+    assert (await ask().post("/traces/last/test", data={"file": "../x"})).status_code == 404

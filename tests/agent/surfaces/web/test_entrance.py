@@ -1,0 +1,121 @@
+"""Who may look at traces."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from agent import Companion
+from agent.surfaces.web.entrance import COOKIE, STAYS
+
+Ask = Callable[..., httpx.AsyncClient]
+
+
+async def key(pet: Companion, *, admin: bool = True) -> tuple[Any, str]:
+    return await pet.services.keys.create("test", "service", None, admin, now=pet.clock())
+
+
+async def test_without_any_key_whoever_is_on_this_machine_may_look(ask: Ask) -> None:
+    assert (await ask().get("/")).status_code == 200
+    assert (await ask(host="127.0.0.1:8020").get("/")).status_code == 200
+    assert (await ask(host="[::1]:8020").get("/")).status_code == 200
+
+
+async def test_a_name_that_points_to_this_machine_is_refused(ask: Ask) -> None:
+    for path in ("/", "/live", "/traces/last", "/compare", "/traces/last/json"):
+        assert (await ask(host="evil.example").get(path)).status_code == 403
+
+
+async def test_others_need_a_key_even_where_there_is_none(ask: Ask) -> None:
+    answer = await ask(loopback=False, host="hachi.example").get("/")
+    assert answer.status_code == 401
+    assert 'name="key"' in answer.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/live",
+        "/open?id=last",
+        "/traces/last",
+        "/traces/last/pane",
+        "/traces/last/value",
+        "/traces/last/json",
+        "/traces/last/markdown",
+        "/compare",
+    ],
+)
+async def test_once_there_is_a_key_it_is_needed_here_too(path: str, pet: Companion, ask: Ask) -> None:
+    await key(pet)
+    assert (await ask().get(path)).status_code == 401
+
+
+async def test_an_admins_key_lets_in_and_no_other(pet: Companion, ask: Ask) -> None:
+    _, admin = await key(pet)
+    _, service = await key(pet, admin=False)
+    client = ask()
+    assert (await client.get("/", headers={"authorization": f"Bearer {admin}"})).status_code == 200
+    assert (await client.get("/", headers={"authorization": f"Bearer {service}"})).status_code == 403
+    assert (await client.get("/", headers={"authorization": "Bearer hachi-wrong"})).status_code == 401
+
+
+async def test_logging_in_leaves_a_cookie_that_no_script_reads(pet: Companion, ask: Ask) -> None:
+    _, secret = await key(pet)
+    client = ask()
+    answer = await client.post("/enter", data={"key": secret, "to": "/?user=ana"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/?user=ana")
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert secret not in cookie
+    assert (await client.get("/")).status_code == 200
+    await client.post("/leave")
+    assert (await client.get("/", headers={"cookie": cookie.partition(";")[0]})).status_code == 401
+
+
+async def test_a_revoked_key_ends_the_visit(pet: Companion, ask: Ask) -> None:
+    made, secret = await key(pet)
+    client = ask()
+    await client.post("/enter", data={"key": secret})
+    await pet.services.keys.revoke(made.id, pet.clock())
+    assert (await client.get("/")).status_code == 401
+
+
+async def test_a_visit_ends_by_itself(pet: Companion, ask: Ask, clock: Any) -> None:
+    _, secret = await key(pet)
+    client = ask()
+    cookie = (await client.post("/enter", data={"key": secret})).cookies[COOKIE]
+    clock.advance(seconds=STAYS.total_seconds() + 1)
+    assert (await client.get("/", headers={"cookie": f"{COOKIE}={cookie}"})).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "to", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"]
+)
+async def test_logging_in_leads_nowhere_else(to: str, pet: Companion, ask: Ask) -> None:
+    _, secret = await key(pet)
+    answer = await ask().post("/enter", data={"key": secret, "to": to})
+    assert answer.headers["location"] == "/"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/enter", "/leave", "/traces/last/test"])
+async def test_what_another_site_sends_is_not_done(path: str, sent: dict[str, str], ask: Ask) -> None:
+    answer = await ask().post(path, headers=sent)
+    assert answer.status_code == 403
+    assert "another site" in answer.text
+
+
+async def test_nothing_is_done_by_looking(ask: Ask) -> None:
+    for path in ("/enter", "/leave", "/traces/last/test"):
+        assert (await ask().get(path)).status_code == 405

@@ -1,0 +1,243 @@
+"""The pages in a real browser, which must be there already."""
+
+import asyncio
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys as Key
+from selenium.webdriver.support.ui import WebDriverWait
+from written_traces import HOSTILE, Written, a_turn, remembering
+
+from agent import Companion, Settings
+from agent.surfaces.http.server import address_of, listening, server_of
+from agent.surfaces.web.application import app
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no Chromium with its chromedriver is here")
+QUIET = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --disable-dev-shm-usage --window-size=1440,900"
+)
+
+
+class Site:
+    """The pages on a thread of their own: a browser is waited for, a loop must not be."""
+
+    def __init__(self, home: Path) -> None:
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(home)))
+        self._thread.start()
+        assert self._ready.wait(30)
+
+    async def _serve(self, home: Path) -> None:
+        self._loop = asyncio.get_running_loop()
+        async with Companion.open(Settings(home=home, embedder="bundled"), upkeep=False) as pet:
+            self.write = Written(pet)
+            with listening("127.0.0.1", 0) as listener:
+                self.url = address_of(listener)
+                self.server = server_of(app(pet, loopback=True, stopping=lambda: self.server.should_exit))
+                self.server.capture_signals = _nothing  # type: ignore[method-assign]
+                self._ready.set()
+                await self.server.serve(sockets=[listener])
+
+    def written(self, root: Any = None, **about: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(self.write(root, **about), self._loop).result(20)
+
+    def close(self) -> None:
+        self.server.should_exit = True
+        self._thread.join(30)
+
+
+def _nothing() -> Any:
+    from contextlib import nullcontext
+
+    return nullcontext()
+
+
+@pytest.fixture(scope="module")
+def site(empty_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    home = Path(shutil.copytree(empty_home, tmp_path_factory.mktemp("page") / "home"))
+    made = Site(home)
+    made.turn = made.written()  # type: ignore[attr-defined]
+    made.written(remembering(), turn_id=made.turn.id)  # type: ignore[attr-defined]
+    made.failed = made.written(a_turn("and what failed?", failing=True), user="ben")  # type: ignore[attr-defined]
+    made.other = made.written(a_turn(reply="You love dogs."))  # type: ignore[attr-defined]
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for argument in (*QUIET.split(), f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def browser(chromium: webdriver.Chrome, site: Site) -> Iterator[webdriver.Chrome]:
+    """At the list; afterwards nothing was complained of, and nobody else asked."""
+    chromium.get(site.url)
+    yield chromium
+    complaints = [entry["message"] for entry in chromium.get_log("browser") if entry["level"] == "SEVERE"]
+    assert complaints == []
+    asked = [json.loads(entry["message"])["message"] for entry in chromium.get_log("performance")]
+    urls = [e["params"]["request"]["url"] for e in asked if e["method"] == "Network.requestWillBeSent"]
+    assert {url.split("/")[2] for url in urls if "://" in url and not url.startswith("chrome")} <= {
+        site.url.split("/")[2]
+    }
+
+
+def one(browser: webdriver.Chrome, selector: str) -> Any:
+    return browser.find_element(By.CSS_SELECTOR, selector)
+
+
+def all_of(browser: webdriver.Chrome, selector: str) -> list[Any]:
+    return browser.find_elements(By.CSS_SELECTOR, selector)
+
+
+def press(browser: webdriver.Chrome, *keys: str) -> None:
+    until(browser, lambda: browser.execute_script("return document.readyState") == "complete")
+    for key in keys:
+        browser.switch_to.active_element.send_keys(key)
+
+
+def until(browser: webdriver.Chrome, true: Callable[[], Any]) -> None:
+    WebDriverWait(browser, 10, poll_frequency=0.05).until(lambda _: true())
+
+
+def test_the_list_is_filtered_and_a_trace_opened(browser: webdriver.Chrome) -> None:
+    assert len(all_of(browser, "a.open")) >= 3
+    one(browser, "[name=user]").send_keys("ben", Key.ENTER)
+    until(browser, lambda: len(all_of(browser, "a.open")) == 1)
+    one(browser, "a.open").click()
+    assert one(browser, "h1").text == "and what failed?"
+
+
+def test_the_list_is_walked_by_keys(browser: webdriver.Chrome) -> None:
+    links = all_of(browser, "a.open")
+    press(browser, "j", "j", "k")
+    until(browser, lambda: browser.switch_to.active_element == links[0])
+    press(browser, "/")
+    until(browser, lambda: browser.switch_to.active_element == one(browser, "#search"))
+    press(browser, "j", Key.ESCAPE, "?")
+    assert one(browser, "#help").is_displayed()
+    press(browser, Key.ESCAPE, "j", Key.ENTER)
+    until(browser, lambda: "/traces/" in browser.current_url)
+    until(browser, lambda: all_of(browser, "#pane"))
+    press(browser, Key.ESCAPE)
+    until(browser, lambda: all_of(browser, "#traces"))
+
+
+def test_a_trace_is_walked_by_keys(browser: webdriver.Chrome, site: Any) -> None:
+    browser.get(f"{site.url}/traces/{site.turn.id}")
+    press(browser, *"jjjj")
+    until(browser, lambda: "Candidates: 1 found, 2 left out" in one(browser, "#pane").text)
+    assert "span=0.4" in browser.current_url
+    press(browser, Key.ENTER)
+    until(browser, lambda: browser.switch_to.active_element == one(browser, "#pane"))
+    press(browser, Key.ESCAPE)
+    until(browser, lambda: browser.switch_to.active_element == one(browser, "[aria-current]"))
+    browser.get(f"{site.url}/traces/{site.failed.id}")
+    press(browser, "e")
+    until(browser, lambda: "IndexUnavailable: down" in one(browser, "#pane").text)
+
+
+def test_bars_stand_where_things_happened(browser: webdriver.Chrome, site: Any) -> None:
+    browser.get(f"{site.url}/traces/{site.turn.id}")
+    until(browser, lambda: len(all_of(browser, ".time rect")) > 5)
+    turn, _, first, tool, _, second, *_ = [bar.rect for bar in all_of(browser, ".time rect")]
+    assert first["x"] + first["width"] <= tool["x"] + 1 <= second["x"] + 2
+    assert first["width"] == pytest.approx(0.4 * turn["width"], abs=3)
+    tree, pane = one(browser, ".tree").rect, one(browser, "#pane").rect
+    assert pane["x"] >= tree["x"] + tree["width"]
+
+
+def test_two_chosen_traces_are_compared(browser: webdriver.Chrome, site: Any) -> None:
+    for summary in (site.turn, site.other):
+        one(browser, f"#{summary.id} input").click()
+    press(browser, "c")
+    until(browser, lambda: "/compare" in browser.current_url and all_of(browser, ".differences"))
+    marked = {mark.text for mark in all_of(browser, "mark")}
+    assert {"cats", "dogs"} <= marked
+
+
+def test_a_new_turn_appears_in_a_live_list(browser: webdriver.Chrome, site: Any) -> None:
+    press(browser, "l")
+    until(browser, lambda: one(browser, "#told").text == "Live")
+    site.written(a_turn("has this just been said?"))
+    until(browser, lambda: "has this just been said?" in one(browser, "tbody tr").text)
+    press(browser, "l")
+
+
+def test_what_is_hostile_does_nothing(browser: webdriver.Chrome, site: Any) -> None:
+    root = a_turn(HOSTILE + 5_000_000 * "x", HOSTILE)
+    root.data[HOSTILE] = HOSTILE
+    made = site.written(root, said="<img src=x onerror=alert(1)>\u202e", user="<b>eve", reply=HOSTILE[:20])
+    browser.get(f"{site.url}/traces/{made.id}")
+    assert len(browser.page_source) < 200_000
+    press(browser, *"jjjjj")
+    until(browser, lambda: one(browser, "#pane").get_attribute("data-shown") == "0.5")
+    assert "␛[31mred⟨U+202E⟩" in one(browser, "#pane").get_attribute("textContent")
+    assert all_of(browser, "#pane img, #pane script, b b") == []
+
+
+def test_dark_where_the_person_likes_it_dark(browser: webdriver.Chrome) -> None:
+    def ground() -> str:
+        return str(
+            browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
+        )
+
+    def like(scheme: str) -> None:
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    like("light")
+    light = ground()
+    like("dark")
+    assert ground() != light
+    browser.refresh()
+    one(browser, "#theme").click()
+    assert ground() == light
+    browser.refresh()
+    assert ground() == light
+    browser.execute_script("localStorage.clear()")
+    like("light")
+
+
+def test_a_narrow_page_does_not_scroll_sideways(browser: webdriver.Chrome, site: Any) -> None:
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        for path in (
+            "/",
+            f"/traces/{site.turn.id}?span=0.4",
+            f"/compare?id={site.turn.id}&id={site.other.id}",
+        ):
+            browser.get(site.url + path)
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_without_scripts_links_do_the_same(browser: webdriver.Chrome, site: Any) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(f"{site.url}/traces/{site.turn.id}")
+        one(browser, "[data-span='0.4']").click()
+        until(browser, lambda: "Candidates" in one(browser, "#pane").text)
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
