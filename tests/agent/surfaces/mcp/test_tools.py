@@ -113,18 +113,6 @@ async def test_nothing_private_is_told_in_a_place(open_pet: OpenPet, agent: Any)
         assert await ben.knows() == []
 
 
-async def test_what_stands_otherwise_in_private_is_forgotten_where_it_was_told(
-    open_pet: OpenPet, agent: Any
-) -> None:
-    pet = await open_pet()
-    async with agent(pet, "ana") as alone, agent(pet, "ana", "acme/general") as ana:
-        told = await ana.call("remember", content="Ana lives in Paris")
-        await alone.call("remember", content="Ana lives in Lyon", replaces=told["id"])
-        assert (await alone.knows(), await ana.knows()) == (["Ana lives in Lyon"], ["Ana lives in Paris"])
-        assert (await ana.call("forget", id=told["id"]))["content"] == "Ana lives in Paris"
-        assert (await alone.knows(), await ana.knows()) == (["Ana lives in Lyon"], [])
-
-
 async def test_tasks_are_noted_changed_and_finished(open_pet: OpenPet, agent: Any) -> None:
     pet = await open_pet()
     await pet.set_context("timezone", "Europe/Paris", user="ana")
@@ -173,15 +161,6 @@ async def test_documents_are_looked_up_as_far_as_they_may_be_read(
         assert passage["source"].endswith("travel.md")
         assert str(tmp_path) not in passage["source"]
         assert (await ben.call("search_knowledge", query="who pays for train tickets?"))["passages"] == []
-
-
-async def test_everybodys_memories_are_among_the_recent_ones_of_who_has_few(
-    open_pet: OpenPet, agent: Any
-) -> None:
-    pet = await open_pet()
-    await pet.remember("The harbour closes at ten", user="operator", everybody=True)
-    async with agent(pet, "ana") as ana:
-        assert await ana.knows() == ["The harbour closes at ten"]
 
 
 async def test_what_cannot_be_written_is_left_out(open_pet: OpenPet, agent: Any) -> None:
