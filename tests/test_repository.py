@@ -91,8 +91,8 @@ def test_every_file_the_pages_name_is_there() -> None:
     assert missing == set()
 
 
-def test_every_test_that_readme_names_is_there() -> None:
-    named = set(re.findall(r"`(test_\w+)`", (HERE / "README.md").read_text(encoding="utf-8")))
+def test_every_test_that_the_comparison_names_exists() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (HERE / "docs/comparison.md").read_text(encoding="utf-8")))
     there = set(
         re.findall(r"def (test_\w+)", "".join(path.read_text() for path in HERE.glob("tests/**/test_*.py")))
     )
