@@ -4,12 +4,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from agent.tracing.trace import Usage
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, Role
 
 MAX_MESSAGE = 100_000
 """Characters of one message; far more than any chat platform allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens, as the model's server counted them; 0 where it did not say."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,12 @@ _CONTROLS = re.compile(
     r"\r\n?|\x1b\[[0-?]{0,32}[ -/]{0,4}[@-~]"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff\u2028\u2029]"
 )
+_CLOSING_QUOTES = "」』”’）】"
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?…][\"'”’»)\]])\s+|(?<=[.!?…؟۔।])\s+"
+    rf"|(?<=[。！？।])(?![。！？{_CLOSING_QUOTES}])\s*|(?<=[。！？][{_CLOSING_QUOTES}])\s*"
+    r"|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+"
+)
 
 
 def storable(text: str) -> str:
@@ -39,3 +45,11 @@ def one_line(text: str) -> str:
     """The text in NFC on a single line, without control characters and surrogates."""
     shown = "".join(c for c in without_surrogates(text) if c.isspace() or unicodedata.category(c) != "Cc")
     return unicodedata.normalize("NFC", " ".join(shown.split()))
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text in any script, in order and stripped.
+
+    A sentence ends at its mark and a space, or with its line. An abbreviation may end one too early.
+    """
+    return [part.strip() for part in _SENTENCE_END.split(text) if part and part.strip()]

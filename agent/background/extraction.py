@@ -20,7 +20,6 @@ from agent.models.json_repair import object_with
 from agent.models.judge import pairs_to_replace, written_pairs
 from agent.settings import Budget
 from agent.turn.budget import Purse, sentences_that_fit
-from agent.turn.sentences import sentences
 from agent.turn.user_snippet import (
     LONGEST_NAME,
     build_memory_context,
@@ -32,6 +31,7 @@ from memory.audience import Place
 from memory.facts.similar import Doubt
 from memory.people.profile import MemoryUpdates, UserContext
 from memory.records import Memory, Message
+from memory.text import sentences
 from prompts import read, render
 
 Mode = Literal["companion", "study", "work"]

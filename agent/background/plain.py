@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from agent.models.offline_commands import stated_name, statements
-from agent.turn.sentences import sentences
 from memory.records import Message
+from memory.text import sentences
 
 MOST_SENTENCES = 5
 LONGEST_SUMMARY = 700

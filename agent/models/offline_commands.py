@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agent.turn.sentences import sentences
 from memory.people.due_dates import read_time
+from memory.text import sentences
 
 KINDS_BY_PATTERN = ("list_tasks", "forget", "list_memories", "tell_me", "about_me", "request", "question")
 """In the order in which they are tried. What is to be told is a question."""

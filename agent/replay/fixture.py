@@ -14,8 +14,9 @@ from agent.replay.sandbox import batches, build_indexes
 from agent.settings import Settings
 from agent.tracing.redact import redacted
 from agent.tracing.setup import redaction_of
-from agent.tracing.trace import Summary, Trace, Usage, span_from, span_json
+from agent.tracing.trace import Summary, Trace, span_from, span_json
 from agent.turn.persona import read_persona
+from agent.types import Usage
 from memory.sql import tables as t
 from memory.sql.tables import Utc
 

@@ -18,7 +18,8 @@ from typing import Any, Literal
 from pydantic_core import to_json
 
 from agent.tracing.redact import Redaction, redacted
-from agent.tracing.trace import Status, Summary, Trace, Usage, descend, span_from, tool_failed
+from agent.tracing.trace import Status, Summary, Trace, descend, span_from, tool_failed
+from agent.types import Usage
 from memory.search.explanation import rows_of
 from memory.spans import Recording, Span, in_one_line
 from memory.text import storable

@@ -8,7 +8,8 @@ from typing import Any
 
 from agent.errors import BadInput
 from agent.tracing.store import TraceFilter, Traces
-from agent.tracing.trace import TURN, Trace, Usage, call_usage, tool_failed
+from agent.tracing.trace import TURN, Trace, call_usage, tool_failed
+from agent.types import Usage
 from memory.errors import NotFound
 from memory.spans import Span
 

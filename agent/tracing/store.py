@@ -19,7 +19,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
 from agent.tracing.serialization import MADE_BY_KEY, read_trace
-from agent.tracing.trace import TURN, Status, Summary, Trace, TraceWithJobs, Usage
+from agent.tracing.trace import TURN, Status, Summary, Trace, TraceWithJobs
+from agent.types import Usage
 from memory.errors import NotFound
 from memory.sql.engine import Database
 from memory.sql.tables import messages, trace_bodies, traces, users

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 
+from agent.types import Usage
 from memory.spans import Span
 
 Status = Literal["ok", "tool_error", "malformed", "error", "running", "killed"]
@@ -16,15 +17,6 @@ TURN = "turn"
 
 SHORT = 8
 """Characters of an id that people are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens, as the model's server counted them; 0 where it did not say."""
-
-    input: int = 0
-    output: int = 0
-    cached: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,10 @@ from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEven
 from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.settings import Settings
-from agent.tracing.trace import Usage
 from agent.turn.model_run import ModelRun, tool_calls
 from agent.turn.output.answer import Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
-from agent.types import ToolCall
+from agent.types import ToolCall, Usage
 from memory.spans import note, span, traceback_of
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments

@@ -21,8 +21,8 @@ from openai.types.responses import (
 from agent.models.ask import RequestedSchema
 from agent.models.choose import ChosenModel
 from agent.tracing.model_call import recorded_call
-from agent.tracing.trace import Usage
 from agent.turn.output.answer import ANSWER_SCHEMA
+from agent.types import Usage
 from memory.text import storable
 from prompts import read
 

@@ -19,14 +19,13 @@ from datetime import datetime
 
 from agent.settings import Budget
 from agent.turn.budget import Purse, newest_that_fit, sentences_that_fit
-from agent.turn.sentences import sentences
 from agent.turn.user_snippet import LONGEST_NAME, fitting, line, offset, serialize_user_context_snippet
 from memory.audience import Place
 from memory.documents.quote import LABEL
 from memory.people.profile import UserContext
 from memory.records import Message
 from memory.spans import note
-from memory.text import storable
+from memory.text import sentences, storable
 from prompts import read, render
 
 _COLONS = re.compile("[:\ua789\u02d0\u02f8\u2236\ufe13\ufe55\uff1a]")

@@ -10,10 +10,9 @@ from datetime import datetime, tzinfo
 
 from agent.settings import Budget
 from agent.turn.budget import Purse
-from agent.turn.sentences import sentences
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Task
-from memory.text import one_line
+from memory.text import one_line, sentences
 
 FIRST_FACTS = 3
 """Facts that are placed before summary, notes and further tasks."""

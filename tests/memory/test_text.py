@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text import one_line, readable, storable
+from memory.text import one_line, readable, sentences, storable
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,35 @@ def test_any_text_can_be_encoded_and_drives_no_terminal(text):
     assert not set("\x1b\r\x07\x9b") & set(readable(text) + one_line(text))
     assert "\n" not in one_line(text)
     assert readable("A\x1b[1mB\x1b[0m\r\nC\t\ud83c\udf66") == "AB\nC\t🍦"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("", []),
+        (" \n ", []),
+        ("One", ["One"]),
+        ("One. Two! Three? Four… Five", ["One.", "Two!", "Three?", "Four…", "Five"]),
+        ('She said "no." He left.', ['She said "no."', "He left."]),
+        ("Elle dit « non. » Il part.", ["Elle dit « non.", "» Il part."]),
+        ("It costs 3.50 at shop.example.com today.", ["It costs 3.50 at shop.example.com today."]),
+        ("אנה גרה בליון. היא רופאה!", ["אנה גרה בליון.", "היא רופאה!"]),
+        ("كيف حالك؟ بخير.", ["كيف حالك؟", "بخير."]),
+        ("राम घर गया। सीता आई।", ["राम घर गया।", "सीता आई।"]),
+        ("我搬到里昂了。我喜欢滑雪！", ["我搬到里昂了。", "我喜欢滑雪！"]),
+        ("真的？！是的。", ["真的？！", "是的。"]),
+        ("他说：「好。」然后走了。", ["他说：「好。」", "然后走了。"]),
+        ("- milk\n- bread\r\n\r\n- eggs", ["- milk", "- bread", "- eggs"]),
+        ("one\u2028two\u2029three\x85four", ["one", "two", "three", "four"]),
+    ],
+)
+def test_a_text_is_split_into_sentences(text: str, parts: list[str]) -> None:
+    assert sentences(text) == parts
+
+
+@given(st.text(st.sampled_from('ab .!?…"”」。！？।؟\n\r\u2028 3é'), max_size=40) | st.text(max_size=60))
+def test_splitting_into_sentences_loses_only_white_space(text: str) -> None:
+    parts = sentences(text)
+    assert "".join("".join(parts).split()) == "".join(text.split())
+    assert sentences("\n".join(parts)) == parts
+    assert all(part == part.strip() and len(part.splitlines()) == 1 for part in parts)

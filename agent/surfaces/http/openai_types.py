@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import BadInput
-from agent.tracing.trace import Usage
-from agent.types import Reply, ToolCall
+from agent.types import Reply, ToolCall, Usage
 from memory.records import Decision, Memory
 
 Json = dict[str, Any]

@@ -6,7 +6,7 @@ import unicodedata
 from datetime import datetime
 from typing import Any
 
-from agent.tracing.trace import Usage
+from agent.types import Usage
 from memory.audience import Place
 
 _HARMFUL = re.compile(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.background.plain import LONGEST_SUMMARY, MOST_SENTENCES, plain_summary, plain_updates
-from agent.turn.sentences import sentences
 from memory.records import Message, Role
+from memory.text import sentences
 
 
 def said(text: str, author: str = "Anna", role: Role = "user") -> Message:

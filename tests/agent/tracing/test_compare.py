@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from agent.tracing.compare import differences, sections, steps
-from agent.tracing.trace import Summary, Trace, Usage
+from agent.tracing.trace import Summary, Trace
+from agent.types import Usage
 from memory.spans import Span
 
 SYSTEM = "You are Hachi.\n\nBe brief.\n\nNow: Friday"

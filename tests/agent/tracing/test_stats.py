@@ -11,7 +11,7 @@ from agent import Companion
 from agent.errors import ModelError
 from agent.tracing.stats import Price, percentile, stats_of
 from agent.tracing.store import TraceFilter
-from agent.tracing.trace import Usage
+from agent.types import Usage
 
 PetAt = Callable[..., Awaitable[Companion]]
 EVERY = TraceFilter(kinds=frozenset())

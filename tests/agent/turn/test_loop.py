@@ -17,12 +17,11 @@ from scripted_server import Call, Fail, Refuse, Say, ScriptedServer, answer
 
 from agent import Companion
 from agent.models.choose import keep_traces_here
-from agent.tracing.trace import Usage
 from agent.turn import loop
 from agent.turn.model_run import SCHEMA
 from agent.turn.output.answer import FALLBACK
 from agent.turn.turn import take_turn
-from agent.types import TurnRequest
+from agent.types import TurnRequest, Usage
 from memory.errors import IndexUnavailable, StoreUnavailable
 from prompts import read
 

@@ -14,8 +14,7 @@ from agent.surfaces.http.openai_types import (
     usage_of,
     used_memories,
 )
-from agent.tracing.trace import Usage
-from agent.types import Reply, ToolCall
+from agent.types import Reply, ToolCall, Usage
 
 
 def call(result: str, name: str = "search_memories", *, ok: bool = True) -> ToolCall:

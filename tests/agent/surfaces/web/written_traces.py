@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from agent import Companion
-from agent.tracing.trace import Summary, Trace, Usage, span_json
+from agent.tracing.trace import Summary, Trace, span_json
+from agent.types import Usage
 from memory.spans import Span
 
 SEARCH = "search_memories"
