@@ -1,4 +1,4 @@
-"""The pages of traces, put together: an ASGI application over a companion that is open."""
+"""The ASGI application of the pages."""
 
 import asyncio
 import logging
@@ -7,94 +7,97 @@ from importlib.resources import files
 from urllib.parse import parse_qs
 from uuid import uuid4
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from agent.companion import Companion
 from agent.errors import FAULTS, BadInput
 from agent.surfaces.http.limits import RequestLimits
-from agent.surfaces.web import comparison, listing, trace
-from agent.surfaces.web.entrance import Entrance, NotLetIn, admitted, from_our_own_page
-from agent.surfaces.web.rendering import page
+from agent.surfaces.web import compare, listing, trace_page
+from agent.surfaces.web.templates import page
+from agent.surfaces.web.visits import NotAdmitted, Visits, require_own_page, require_visit
 from memory.errors import NotFound
 
 log = logging.getLogger("hachi.traces.page")
 
-LONGEST = 10_000
-"""Bytes of a body: the form that takes a key is all there is."""
-SECONDS = 60.0
-"""For which a browser may take nothing of an answer."""
-KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+MAX_BODY = 10_000
+"""Bytes. The longest form holds a key."""
+TIMEOUT = 60.0
+"""Seconds in which a browser may read nothing of an answer."""
+MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",
+    "referrer-policy": "same-origin",  # with none at all, forms would not name their origin either
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-"""Of every answer. A form that is sent with no referrer at all would say no origin either."""
+"""Of every answer."""
 
 
 def app(pet: Companion, *, loopback: bool = False, stopping: Callable[[], bool] = lambda: False) -> FastAPI:
-    """Over a companion that is open, and stays so for as long as this is served. With `loopback`, for a
-    server that only this machine can reach, nobody needs a key until the first one is made. `stopping` tells
-    lists that go on that the server ends."""
+    """Over a companion that is open, and stays open while it is served.
+
+    `loopback` is for a server that only this machine can reach: no key is needed until the first one is made.
+    `stopping` tells live lists that the server stops.
+    """
     made = FastAPI(
         openapi_url=None,
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     made.state.pet, made.state.traces, made.state.clock = pet, pet.traces, pet.clock
-    made.state.stopping, made.state.making = stopping, asyncio.Lock()
-    made.state.entrance = Entrance(pet.services.keys, pet.clock, loopback=loopback)
-    for part in (listing, trace, comparison):
-        made.include_router(part.router, dependencies=[Depends(admitted)])
-    _add_entrance(made)
+    made.state.stopping, made.state.test_lock = stopping, asyncio.Lock()
+    made.state.visits = Visits(pet, loopback=loopback)
+    for part in (listing, trace_page, compare):
+        made.include_router(part.router, dependencies=[Depends(require_visit)])
+    made.include_router(_visits)
     _add_static(made)
-    _add_refusals(made)
-    made.middleware("http")(_with_headers)
-    made.add_middleware(RequestLimits, max_body=LONGEST, timeout=SECONDS)
+    _add_errors(made)
+    made.middleware("http")(_add_headers)
+    made.add_middleware(RequestLimits, max_body=MAX_BODY, timeout=TIMEOUT)
     return made
 
 
-async def _with_headers(request: Request, answered: Callable[[Request], Awaitable[Response]]) -> Response:
-    request.state.guarded = await request.app.state.entrance.guarded()
-    try:
-        response = await answered(request)
-    except Exception as error:
-        id = f"err_{uuid4().hex[:12]}"
-        log.error("%s: something broke inside", id, exc_info=error)
-        response = _refused(request, 500, f"Something broke inside; the log has it as {id}.")
-    for name, value in HEADERS.items():
-        response.headers[name] = value
+_visits = APIRouter(dependencies=[Depends(require_own_page)])
+
+
+@_visits.post("/enter")
+async def enter(request: Request) -> Response:
+    form = parse_qs((await request.body()).decode("utf-8", "replace"))
+    to = form.get("to", ["/"])[0]
+    own = to.startswith("/") and to[1:2] not in ("/", "\\") and to.isprintable()
+    response = RedirectResponse(to if own else "/", 303)
+    visits: Visits = request.app.state.visits
+    await visits.begin(form.get("key", [""])[0], request, response)
     return response
 
 
-def _add_entrance(app: FastAPI) -> None:
-    entrance: Entrance = app.state.entrance
+@_visits.post("/leave")
+async def leave(request: Request) -> Response:
+    response = RedirectResponse("/", 303)
+    visits: Visits = request.app.state.visits
+    visits.end(request, response)
+    return response
 
-    @app.post("/enter", dependencies=[Depends(from_our_own_page)])
-    async def enter(request: Request) -> Response:
-        form = parse_qs((await request.body()).decode("utf-8", "replace"))
-        asked_for = form.get("to", ["/"])[0]
-        here = asked_for.startswith("/") and asked_for[1:2] not in ("/", "\\") and asked_for.isprintable()
-        response = RedirectResponse(asked_for if here else "/", 303)
-        await entrance.enter(form.get("key", [""])[0], request, response)
-        return response
 
-    @app.post("/leave", dependencies=[Depends(from_our_own_page)])
-    async def leave(request: Request) -> Response:
-        response = RedirectResponse("/", 303)
-        entrance.leave(request, response)
-        return response
+async def _add_headers(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
+    try:
+        response = await answer(request)
+    except Exception as error:
+        id = f"err_{uuid4().hex[:12]}"
+        log.error("%s: something broke inside", id, exc_info=error)
+        response = _error(request, 500, f"Something broke inside; the log has it as {id}.")
+    response.headers.update(HEADERS)
+    return response
 
 
 def _add_static(app: FastAPI) -> None:
-    """What pages need to look as they do; it tells nothing, and anybody may have it."""
+    """Anybody may have these."""
     folder = files("agent.surfaces.web") / "static"
     kept = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
@@ -102,33 +105,32 @@ def _add_static(app: FastAPI) -> None:
     async def static(name: str) -> Response:
         if name not in kept:
             raise HTTPException(404)
-        return Response(kept[name], media_type=KINDS[name.rpartition(".")[2]])
+        return Response(kept[name], media_type=MEDIA_TYPES[name.rpartition(".")[2]])
 
 
-def _add_refusals(app: FastAPI) -> None:
-    """Everything that is no answer, as a page."""
+def _add_errors(app: FastAPI) -> None:
+    """Every error is a page."""
 
-    @app.exception_handler(NotLetIn)
-    async def not_let_in(request: Request, error: NotLetIn) -> HTMLResponse:
-        wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        back = wanted if request.method == "GET" and request.url.path != "/live" else "/"
-        values = {"wrong": str(error), "back": back, "form": error.form, "leaving": False}
-        return page(request, "enter.html", status=error.status, **values)
+    @app.exception_handler(NotAdmitted)
+    async def not_admitted(request: Request, error: NotAdmitted) -> HTMLResponse:
+        asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        back = asked if request.method == "GET" and request.url.path != "/live" else "/"
+        return page(request, "enter.html", status=error.status, wrong=str(error), back=back, form=error.form)
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> HTMLResponse:
-        said = {404: "There is nothing at this address.", 405: "This address does not take that method."}
-        return _refused(request, error.status_code, said.get(error.status_code, "This cannot be read."))
+        messages = {404: "There is nothing at this address.", 405: "This address does not take that method."}
+        return _error(request, error.status_code, messages.get(error.status_code, "This cannot be read."))
 
     async def fault(request: Request, error: Exception) -> HTMLResponse:
         status = 404 if isinstance(error, NotFound) else 400 if isinstance(error, BadInput) else 503
         if status == 503:
             log.warning("%s", error)
-        return _refused(request, status, str(error))
+        return _error(request, status, str(error))
 
     for kind in FAULTS:
         app.add_exception_handler(kind, fault)
 
 
-def _refused(request: Request, status: int, message: str) -> HTMLResponse:
+def _error(request: Request, status: int, message: str) -> HTMLResponse:
     return page(request, "refused.html", status=status, code=status, message=message)

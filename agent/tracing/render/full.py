@@ -9,11 +9,13 @@ from agent.tracing.render.overview import framed, jobs_node, title
 from agent.tracing.render.spans import call_node, span_node
 from agent.tracing.render.text import as_lines, count, json_text, one_line, text_lines
 from agent.tracing.render.tree import Line, Node, aligned
-from agent.tracing.trace import Trace, as_mapping, mappings, scored_ids
+from agent.tracing.trace import Trace, as_mapping, mappings, read_data, scored_ids
 from memory.spans import Span
 
 COLUMN = 60
 """Columns of a candidate's content in the table of candidates."""
+FIXED_SECTIONS = frozenset({"persona", "rules"})
+"""Sections of the system message that are the same in every turn."""
 
 
 def full_lines(trace: Trace, jobs: Sequence[Trace] = ()) -> list[Line]:
@@ -25,16 +27,20 @@ def full(trace: Trace) -> Node:
     root.add("trace", "faint", _facts(_about(trace)))
     if incoming := data.get("incoming"):
         root.add("incoming", block=as_lines(incoming))
-    calls = 0
+    calls, before = 0, list[Any]()
     for span in trace.root.spans:
-        calls += span.kind == "call"
-        root.nodes.append(_call(trace, span, calls) if span.kind == "call" else _node(trace, span))
+        if span.kind == "call":
+            calls += 1
+            root.nodes.append(_call(trace, span, calls, before))
+            before = _messages(span)
+        else:
+            root.nodes.append(_node(trace, span))
     if (reply := data.get("reply")) is not None:
         root.add("reply", "strong", as_lines(reply))
     if trace.root.error:
         root.add("error", "bad", text_lines(trace.root.error))
     made_by = {name: trace.made_by.get(name) for name in ("versions", "prompts")}
-    root.add("made by", "faint", as_lines(made_by))
+    root.add("made by", "faint", as_lines(made_by), folded=True)
     return root
 
 
@@ -70,23 +76,35 @@ def _node(trace: Trace, span: Span) -> Node:
     return node
 
 
-def _call(trace: Trace, span: Span, number: int) -> Node:
+def _call(trace: Trace, span: Span, number: int, before: Sequence[Any] = ()) -> Node:
+    """`before` holds the messages of the call before; where this one begins with them, they are a group."""
     node = call_node(span, number)
     asked = span.data.get("request")
     if isinstance(asked, Mapping):
         request = node.add("request", "faint")
         for name, text in sections(trace, str(asked.get("system") or "")).items():
-            length = count(len(text), "character")
-            request.add(f"system message, {one_line(name, 60)}  {length}", block=text_lines(text))
-        for place, item in enumerate(_as_list(asked.get("input")), 1):
-            request.nodes.append(_message(f"message {place}", item))
-        request.add("tools", block=text_lines(", ".join(map(str, asked.get("tools") or ()))))
+            heading = f"system message, {one_line(name, 60)}  {count(len(text), 'character')}"
+            request.add(heading, block=text_lines(text), folded=name in FIXED_SECTIONS)
+        items = _messages(span)
+        messages = [_message(f"message {place}", item) for place, item in enumerate(items, 1)]
+        seen = len(before)
+        if seen and items[:seen] == before:
+            request.add(f"{count(seen, 'message')} as in the call before", folded=True).nodes = messages[
+                :seen
+            ]
+            messages = messages[seen:]
+        request.nodes += messages
+        request.add("tools", block=text_lines(", ".join(map(str, asked.get("tools") or ()))), folded=True)
         if asked.get("settings"):
-            request.add("settings", block=as_lines(asked["settings"]))
+            request.add("settings", block=as_lines(asked["settings"]), folded=True)
     if output := _as_list(span.data.get("output")):
         items = [_message(f"item {place}", item) for place, item in enumerate(output, 1)]
         node.add("output", "faint").nodes = items
     return node
+
+
+def _messages(call: Span) -> list[Any]:
+    return _as_list(read_data(call, "request", "input"))
 
 
 def _message(name: str, item: Any) -> Node:

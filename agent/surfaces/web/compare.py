@@ -4,13 +4,13 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
 
 from agent.errors import BadInput
-from agent.surfaces.web.compared import sides
-from agent.surfaces.web.rendering import page
+from agent.surfaces.web.templates import page
+from agent.surfaces.web.word_diff import word_diff
 from agent.tracing.compare import differences
 from agent.tracing.store import Traces
 
-MOST = 100
-"""Differences that are shown."""
+MAX_SHOWN = 100
+"""Differences on the page."""
 
 router = APIRouter()
 
@@ -19,19 +19,17 @@ router = APIRouter()
 async def compare(request: Request) -> HTMLResponse:
     """`?id=…&id=…`: the earlier of the two first."""
     traces: Traces = request.app.state.traces
-    now = request.app.state.clock()
     ids = [id.strip()[:100] for id in request.query_params.getlist("id") if id.strip()]
     if len(ids) != 2:
         raise BadInput("choose two traces to compare")
-    one, other = [await traces.get(id, now) for id in ids]
-    before, after = sorted((one, other), key=lambda trace: trace.summary.started_at)
+    chosen = [await traces.get(id, request.app.state.clock()) for id in ids]
+    before, after = sorted(chosen, key=lambda trace: trace.summary.started_at)
     found = differences(before, after)
-    shown = [(difference, sides(difference.before, difference.after)) for difference in found[:MOST]]
     return page(
         request,
         "compare.html",
         before=before.summary,
         after=after.summary,
-        shown=shown,
+        shown=[(one, word_diff(one.before, one.after)) for one in found[:MAX_SHOWN]],
         number=len(found),
     )

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from agent import Companion
-from agent.surfaces.web.entrance import COOKIE, STAYS
+from agent.surfaces.web.visits import COOKIE, VISIT
 
 Ask = Callable[..., httpx.AsyncClient]
 
@@ -87,7 +87,7 @@ async def test_a_visit_ends_by_itself(pet: Companion, ask: Ask, clock: Any) -> N
     _, secret = await key(pet)
     client = ask()
     cookie = (await client.post("/enter", data={"key": secret})).cookies[COOKIE]
-    clock.advance(seconds=STAYS.total_seconds() + 1)
+    clock.advance(seconds=VISIT.total_seconds() + 1)
     assert (await client.get("/", headers={"cookie": f"{COOKIE}={cookie}"})).status_code == 401
 
 

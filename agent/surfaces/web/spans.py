@@ -1,0 +1,72 @@
+"""A trace as rows in time: each span of its tree with a bar."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agent.tracing.render.full import full
+from agent.tracing.render.tree import Node
+from agent.tracing.trace import Trace
+
+WIDTH = 1_000.0
+"""Units of the whole width of a bar's drawing."""
+MIN_BAR = 4.0
+"""The least width of a bar, so that it is seen."""
+MAX_ROWS = 400
+"""Rows of one trace on a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    address: str
+    """``trace.span``: the number of the trace on the page, and of the span in the order of beginning."""
+    node: Node
+    branch: str
+    """The lines of the tree before its text."""
+    left: float
+    width: float
+    """Of its bar, in units of `WIDTH`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanTree:
+    trace: Trace
+    number: int
+    """0 is the trace itself, others are its background jobs."""
+    length: float
+    """Seconds that the whole width stands for."""
+    rows: Sequence[Row]
+
+    @property
+    def ticks(self) -> list[tuple[float, float]]:
+        """Position and seconds of the marks of the scale."""
+        return [(WIDTH * part, self.length * part) for part in (0.0, 0.25, 0.5, 0.75)]
+
+
+def span_tree(trace: Trace, number: int) -> SpanTree:
+    length = max([1e-6, *(span.at + (span.took or 0.0) for span in trace.spans())])
+    rows = [
+        _row(f"{number}.{index}", node, branch, length)
+        for index, (node, branch) in enumerate(_spans(full(trace)))
+    ]
+    return SpanTree(trace, number, length, rows)
+
+
+def _row(address: str, node: Node, branch: str, length: float) -> Row:
+    at, took = (node.span.at, node.span.took) if node.span else (0.0, 0.0)
+    left = min(WIDTH - MIN_BAR, WIDTH * at / length)
+    lasted = length - at if took is None else took
+    return Row(address, node, branch, left, min(WIDTH - left, max(MIN_BAR, WIDTH * lasted / length)))
+
+
+def _spans(node: Node, branch: str = "", below: str = "") -> Iterator[tuple[Node, str]]:
+    """The nodes that stand for spans, each with its branch."""
+    yield node, branch
+    inner = [one for one in node.nodes if one.span]
+    for one in inner:
+        last = one is inner[-1]
+        yield from _spans(one, f"{below}{'└' if last else '├'} ", f"{below}{'  ' if last else '│ '}")
+
+
+def find_row(trees: Sequence[SpanTree], address: str) -> Row:
+    """Raises LookupError."""
+    return {row.address: row for tree in trees for row in tree.rows}[address]

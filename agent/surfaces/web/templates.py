@@ -1,0 +1,73 @@
+"""Renders templates. Every value is made harmless, then escaped."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from fastapi import Request
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import HTMLResponse
+
+from agent.surfaces.web.query import address
+from agent.surfaces.web.visits import COOKIE
+from agent.tracing.render.text import duration, harmless
+from memory.audience import Place
+
+MAX_TEXT = 4_000
+"""Characters of one text on a page. The rest is behind a link."""
+STATUS_NAMES = {
+    "ok": "ok",
+    "tool_error": "tool failed",
+    "malformed": "malformed",
+    "error": "failed",
+    "running": "running",
+    "killed": "killed",
+}
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("agent.surfaces.web"),
+        autoescape=True,
+        finalize=_harmless,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "duration": lambda seconds: duration(seconds) or "…",
+        "moment": lambda time: time.astimezone().strftime("%d %b %H:%M:%S"),
+        "clock": lambda time: time.astimezone().strftime("%A %d %B %Y, %H:%M:%S %Z"),
+        "iso": _iso,
+        "place": lambda key: str(Place.of_key(key)),
+        "cut": cut,
+    }
+    made.globals |= {"status_names": STATUS_NAMES, "address": address}
+    return made
+
+
+def _harmless(value: Any) -> Any:
+    if isinstance(value, Markup):
+        return value
+    return "" if value is None else harmless(str(value))
+
+
+def _iso(time: datetime) -> str:
+    return time.isoformat(timespec="milliseconds")
+
+
+def cut(lines: Sequence[str]) -> tuple[str, int]:
+    """The beginning of a text, and the length of all of it."""
+    text = "\n".join(lines)
+    return text[:MAX_TEXT], len(text)
+
+
+def render(template: str, **values: Any) -> str:
+    return environment().get_template(template).render(**values)
+
+
+def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    return HTMLResponse(render(template, logged_in=COOKIE in request.cookies, **values), status)

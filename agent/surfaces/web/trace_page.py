@@ -1,0 +1,139 @@
+"""One trace: its page, the pane of a span, and the same in other formats."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from agent.errors import BadInput
+from agent.surfaces.web.spans import MAX_ROWS, Row, SpanTree, find_row, span_tree
+from agent.surfaces.web.templates import page
+from agent.surfaces.web.visits import require_own_page
+from agent.tracing.export import markdown, trace_json
+from agent.tracing.render.overview import warnings
+from agent.tracing.render.text import harmless, json_text
+from agent.tracing.render.tree import drawn
+from agent.tracing.store import Traces
+from agent.tracing.trace import TURN, TraceWithJobs, span_json
+from memory.errors import NotFound
+
+FIRST = "0.0"
+"""The root span of the trace itself."""
+
+router = APIRouter()
+
+
+@router.get("/open")
+async def open_by_id(request: Request) -> RedirectResponse:
+    """From a form: the trace whose id, or beginning of an id, was typed."""
+    traces: Traces = request.app.state.traces
+    found = await traces.find(request.query_params.get("id", "")[:100], request.app.state.clock())
+    return RedirectResponse(f"/traces/{found.id}", 303)
+
+
+@router.get("/traces/{id}")
+async def show(request: Request, id: str) -> HTMLResponse:
+    trees = await _trees(request, id)
+    trace = trees[0].trace
+    return page(
+        request,
+        "trace.html",
+        trace=trace,
+        summary=trace.summary,
+        trees=trees,
+        max_rows=MAX_ROWS,
+        warnings=warnings(trace),
+        chosen=_chosen(request, trees),
+        is_turn=trace.summary.kind == TURN,
+    )
+
+
+@router.get("/traces/{id}/pane")
+async def show_pane(request: Request, id: str) -> HTMLResponse:
+    """The pane alone, for scripts that replace it."""
+    trees = await _trees(request, id)
+    return page(request, "pane.html", trace=trees[0].trace, chosen=_chosen(request, trees))
+
+
+@router.get("/traces/{id}/text")
+async def span_as_text(request: Request, id: str) -> Response:
+    """The chosen span and all below it, uncut."""
+    chosen = _chosen(request, await _trees(request, id))
+    return _text("\n".join(map(str, drawn(chosen.node))))
+
+
+@router.get("/traces/{id}/value")
+async def span_as_json(request: Request, id: str) -> Response:
+    """The chosen span and all below it."""
+    span = _chosen(request, await _trees(request, id)).node.span
+    return _json(span_json(span) if span else {})
+
+
+@router.get("/traces/{id}/json")
+async def as_json(request: Request, id: str) -> Response:
+    """As `hachi traces export` writes it."""
+    return _json(trace_json(await _with_jobs(request, id)))
+
+
+@router.get("/traces/{id}/markdown")
+async def as_markdown(request: Request, id: str) -> Response:
+    """As `hachi traces export --format md` writes it."""
+    return _text(harmless(markdown(await _with_jobs(request, id))))
+
+
+@router.post("/traces/{id}/test", dependencies=[Depends(require_own_page)])
+async def as_test(request: Request, id: str) -> Response:
+    """What `hachi traces to-test` writes; with `file` in the form, that file as a download. The turn is
+    replayed for it, so only one is made at a time."""
+    from agent.replay.pytest_file import make_test
+
+    trace = (await _with_jobs(request, id)).trace
+    form = parse_qs((await request.body()).decode("utf-8", "replace"))
+    lock: asyncio.Lock = request.app.state.test_lock
+    async with lock:
+        files = await make_test(request.app.state.pet, trace)
+    if "file" in form:
+        return _download(files, form["file"][0])
+    return page(request, "test.html", trace=trace, summary=trace.summary, files=files)
+
+
+def _download(files: Mapping[str, str], name: str) -> Response:
+    if name not in files:
+        raise NotFound(f"there is no file {name[:100]!r} for this trace")
+    header_name = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
+    return Response(
+        files[name].encode("utf-8", "replace"),
+        media_type="application/octet-stream",
+        headers={"content-disposition": f'attachment; filename="{header_name}"'},
+    )
+
+
+def _text(text: str) -> Response:
+    return Response(text.encode(), media_type="text/plain; charset=utf-8")
+
+
+def _json(value: object) -> Response:
+    return Response(json_text(value, indent=2).encode(), media_type="application/json")
+
+
+async def _with_jobs(request: Request, id: str) -> TraceWithJobs:
+    traces: Traces = request.app.state.traces
+    return await traces.get_with_jobs(id[:100], request.app.state.clock())
+
+
+async def _trees(request: Request, id: str) -> Sequence[SpanTree]:
+    """The trace, and its background jobs."""
+    found = await _with_jobs(request, id)
+    try:
+        return [span_tree(trace, number) for number, trace in enumerate((found.trace, *found.jobs))]
+    except RecursionError as error:
+        raise BadInput("the spans of this trace are nested too deeply to be shown") from error
+
+
+def _chosen(request: Request, trees: Sequence[SpanTree]) -> Row:
+    try:
+        return find_row(trees, request.query_params.get("span", FIRST))
+    except LookupError as error:
+        raise NotFound("there is no such span in this trace") from error

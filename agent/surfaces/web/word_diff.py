@@ -1,0 +1,99 @@
+"""What differs between two texts, word by word, with a little of the text around it."""
+
+import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+CONTEXT = 120
+"""Characters of equal text shown before and after a change."""
+MAX_WORDS = 600
+"""Words between the first change and the last. With more, all of them count as changed: comparing takes the
+square of their number."""
+MAX_WORD = 40
+"""Characters. A longer word may be split."""
+MAX_PIECE = 3_000
+"""Characters of one piece that are shown."""
+
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+Kind = Literal["same", "changed", "omitted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    kind: Kind
+    text: str
+    """Of `omitted`: what is left out, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordDiff:
+    before: list[Piece]
+    after: list[Piece]
+
+
+def word_diff(before: str, after: str) -> WordDiff:
+    start = _whole_words(before, _common_prefix(before, after))
+    rest, other_rest = before[start:][::-1], after[start:][::-1]
+    end = _whole_words(rest, _common_prefix(rest, other_rest))
+    head, tail = before[:start], before[len(before) - end :]
+    old, new = _changes(before[start : len(before) - end], after[start : len(after) - end])
+    return WordDiff(_in_context(head, old, tail), _in_context(head, new, tail))
+
+
+def _common_prefix(one: str, other: str) -> int:
+    """Its length, by bisection: texts may have megabytes."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _whole_words(text: str, length: int) -> int:
+    """The length, shortened so that no word is split."""
+    for end in range(length, max(0, length - MAX_WORD), -1):
+        if not text[end - 1].isalnum():
+            return end
+    return length if length > MAX_WORD else 0
+
+
+def _changes(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
+    words, others = _WORD.findall(before), _WORD.findall(after)
+    if not words or not others or max(len(words), len(others)) > MAX_WORDS:
+        return _cut(before), _cut(after)
+    old: list[Piece] = []
+    new: list[Piece] = []
+    for operation, a, b, c, d in SequenceMatcher(None, words, others, autojunk=False).get_opcodes():
+        kind: Kind = "same" if operation == "equal" else "changed"
+        old += _piece(kind, "".join(words[a:b]))
+        new += _piece(kind, "".join(others[c:d]))
+    return old, new
+
+
+def _piece(kind: Kind, text: str) -> list[Piece]:
+    return [Piece(kind, text)] if text else []
+
+
+def _cut(text: str) -> list[Piece]:
+    more = len(text) - MAX_PIECE
+    return _piece("changed", text[:MAX_PIECE]) + _piece(
+        "omitted", f"{more:,} more characters" if more > 0 else ""
+    )
+
+
+def _in_context(head: str, pieces: list[Piece], tail: str) -> list[Piece]:
+    return [
+        *_omitted(len(head) - CONTEXT),
+        *_piece("same", head[-CONTEXT:]),
+        *pieces,
+        *_piece("same", tail[:CONTEXT]),
+        *_omitted(len(tail) - CONTEXT),
+    ]
+
+
+def _omitted(number: int) -> list[Piece]:
+    return _piece("omitted", f"{number:,} characters that are the same" if number > 0 else "")
