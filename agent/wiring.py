@@ -270,7 +270,7 @@ def _components(
         similar=similar,
         writer=FactWriter(database, store, similar, sync, clock, settings.importance_floor),
         documents=DocumentLibrary(database, documents_index, embedder, clock, _reranker(settings, models)),
-        removal=Removal(database, store, index, queue, clock),
+        removal=Removal(database, index, queue, clock),
     )
 
 
@@ -302,8 +302,6 @@ def build_services(c: Components) -> Services:
         exports=ExportService(c.database, c.store, c.documents, c.clock),
         erasure=erasure,
         maintenance=MaintenanceService(
-            c.store,
-            c.transcript,
             c.removal,
             CleanUp(c.database, c.store, c.removal, limits, c.clock),
             c.index,

@@ -84,7 +84,7 @@ async def measure(turns: int) -> dict[str, list[Phase]]:
         async with Companion.open(settings, model=Script(), upkeep=False) as companion:
             database = companion.components.database
             await companion.remember("Ana keeps bees.", user="ana")
-            event.listen(database._engine.sync_engine, "before_cursor_execute", executed)
+            event.listen(database.engine.sync_engine, "before_cursor_execute", executed)
             for n in range(WARM_UP + turns):
                 for part in ("reply", "after"):
                     current, before = Phase(), database.writes

@@ -149,12 +149,12 @@ class Worker:
         person nothing else is done at the same time, and what was kept is known when it is looked back at."""
         quick = {piece.user_id for piece in at_work.values() if piece.kind != LOOK_BACK}
         slow = {piece.user_id for piece in at_work.values() if piece.kind == LOOK_BACK}
-        piece = None
-        if len(quick) < AT_ONCE:
-            piece = await self._queue.claim(self._clock(), besides=quick, but=LOOK_BACK)
-        if piece is None and len(slow) < AT_ONCE:
-            piece = await self._queue.claim(self._clock(), besides=quick | slow, only=LOOK_BACK)
-        return piece
+        return await self._queue.claim(
+            self._clock(),
+            slow=LOOK_BACK,
+            besides=quick if len(quick) < AT_ONCE else None,
+            slow_besides=quick | slow if len(slow) < AT_ONCE else None,
+        )
 
     async def _bring_up_to_date(self) -> None:
         await self._indexing.try_to_catch_up()

@@ -11,14 +11,10 @@ from memory.erasure.removal import Removal
 from memory.index.lazy import LazyIndex
 from memory.index.sync import IndexSync, Progress
 from memory.records import Memory
-from memory.sql.memories import MemoryStore
-from memory.sql.messages import Transcript
 
 
 @dataclass(frozen=True)
 class MaintenanceService:
-    store: MemoryStore
-    transcript: Transcript
     removal: Removal
     cleanup: CleanUp
     index: LazyIndex
@@ -62,7 +58,7 @@ class MaintenanceService:
 
     async def rows_to_index(self) -> int:
         """How many rows `reindex` will read: no index has the empty generation, so all are counted."""
-        return await self.store.count_unindexed("") + await self.transcript.count_unindexed("")
+        return await self.sync.due("")
 
     async def try_to_catch_up(self) -> None:
         """The same; an index or embedder that cannot be reached is logged, and the rows wait."""

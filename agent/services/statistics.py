@@ -7,10 +7,10 @@ from datetime import datetime
 from sqlalchemy import exists, func, select
 
 from memory.audience import Audience
-from memory.sql.conditions import unexpired
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
+from memory.sql.memory_rows import unexpired
 from memory.sql.tables import memories, memory_owners, messages, tasks
 
 

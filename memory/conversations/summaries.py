@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import bindparam, case, func, literal, null, select, update
+from sqlalchemy import bindparam, case, literal, null, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.postgresql.dml import Insert as PostgresqlInsert
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
@@ -20,10 +20,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, user_key
 from memory.spans import new_id
+from memory.sql import indexing
 from memory.sql.engine import Database
+from memory.sql.indexing import is_due
 from memory.sql.messages import Line, Transcript
 from memory.sql.tables import active_conversations as table
-from memory.sql.tables import waits
 
 MOST_BEHIND = 100
 """A summary that is more messages behind than this goes on with the last ones: a transcript that was imported
@@ -179,31 +180,10 @@ class ConversationSummaries:
             rows = await connection.execute(_UNINDEXED, {"generation": generation, "most": limit})
             return [(_active(row), row.revision) for row in rows]
 
-    async def count_unindexed(self, generation: str) -> int:
-        query = select(func.count()).select_from(table).where(waits(table.c.indexed_under, generation))
-        async with self._database.read() as connection:
-            return (await connection.execute(query)).scalar_one()
-
-    async def mark_indexed(self, revisions: Mapping[str, int], generation: str) -> None:
-        """The index was given these revisions. One that has a newer one is due again, even where somebody has
-        put the newer one already: this one may have come after it."""
-        current = select(table.c.id, table.c.revision).where(table.c.id.in_(revisions))
+    async def mark_indexed(self, revisions: Mapping[str, int], generation: str) -> set[str]:
+        """See `indexing.mark_indexed`. Returns the ids that have no row any more."""
         async with self._database.write() as connection:
-            # Which one somebody is changing at this moment is passed over: that change makes it due.
-            rows = (await connection.execute(current.with_for_update(skip_locked=True))).all()
-            shown = [row.id for row in rows if row.revision == revisions[row.id]]
-            moved_on = [row.id for row in rows if row.revision != revisions[row.id]]
-            for ids, under in ((shown, generation), (moved_on, None)):
-                if ids:
-                    await connection.execute(
-                        update(table).where(table.c.id.in_(ids)).values(indexed_under=under)
-                    )
-
-    async def missing(self, ids: Collection[str]) -> set[str]:
-        """Which of these have no row any more."""
-        async with self._database.read() as connection:
-            rows = await connection.execute(select(table.c.id).where(table.c.id.in_(ids)))
-            return set(ids) - set(rows.scalars())
+            return await indexing.mark_indexed(connection, table, revisions, generation)
 
 
 # Built once, since every turn or search waits for them: building costs more than running.
@@ -215,11 +195,7 @@ _BY_IDS = select(table).where(
     table.c.owner.in_(bindparam("owners", expanding=True)),
     table.c.summary != "",
 )
-_UNINDEXED = (
-    select(table)
-    .where(waits(table.c.indexed_under, bindparam("generation")))  # type: ignore[arg-type]  # once it runs
-    .limit(bindparam("most"))
-)
+_UNINDEXED = select(table).where(is_due(table, bindparam("generation"))).limit(bindparam("most"))
 
 
 def _active(row: Any) -> ActiveConversation:

@@ -17,9 +17,9 @@ from memory.documents.chunking import ChunkText
 from memory.index.schema import slices
 from memory.records import Document
 from memory.sql.engine import Database
+from memory.sql.indexing import is_due
 from memory.sql.tables import knowledge_chunks as chunks
 from memory.sql.tables import knowledge_documents as documents
-from memory.sql.tables import waits
 
 NOBODY = ""
 """The owner of removed documents: no audience has this key."""
@@ -114,13 +114,13 @@ class DocumentStore:
     # For the index.
 
     async def any_unindexed(self, generation: str) -> bool:
-        query = select(chunks.c.id).where(waits(chunks.c.indexed_under, generation)).limit(1)
+        query = select(chunks.c.id).where(is_due(chunks, generation)).limit(1)
         async with self._database.read() as connection:
             return (await connection.execute(query)).first() is not None
 
     async def unindexed(self, generation: str, limit: int) -> list[StoredChunk]:
         """Chunks that are not in the index of this generation, or removed ones that may still be in it."""
-        query = _CHUNK_ROWS.where(waits(chunks.c.indexed_under, generation)).limit(limit)
+        query = _CHUNK_ROWS.where(is_due(chunks, generation)).limit(limit)
         async with self._database.read() as connection:
             return [StoredChunk(**row._mapping) for row in await connection.execute(query)]
 

@@ -12,9 +12,9 @@ from memory.audience import GLOBAL
 from memory.erasure.removal import Removal
 from memory.errors import NotFound
 from memory.records import Memory
-from memory.sql.conditions import unexpired
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
+from memory.sql.memory_rows import unexpired
 from memory.sql.tables import memories, memory_owners
 
 Reason = Literal["expired", "unused", "over the cap"]

@@ -25,7 +25,8 @@ from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index
 from memory.index.sync import IndexSync
 from memory.sql import tables
-from memory.sql.engine import Database, Overtaken
+from memory.sql.engine import Database
+from memory.sql.errors import Overtaken
 from memory.sql.jobs import JobQueue
 
 BATCH = 200

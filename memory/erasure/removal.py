@@ -16,9 +16,9 @@ from memory.errors import IndexUnavailable
 from memory.index import Index
 from memory.people.profile import MEMORY_SUMMARY
 from memory.records import Memory
+from memory.sql import memory_removal
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
-from memory.sql.memories import MemoryStore
 from memory.sql.tables import context_entries
 
 log = logging.getLogger("hachi.memory")
@@ -33,13 +33,11 @@ class Removal:
     def __init__(
         self,
         database: Database,
-        store: MemoryStore,
         index: Index,
         queue: JobQueue,
         clock: Callable[[], datetime],
     ) -> None:
         self._database = database
-        self._store = store
         self._index = index
         self._queue = queue
         self._clock = clock
@@ -54,8 +52,8 @@ class Removal:
     async def _purge_some(self) -> list[Memory]:
         now = self._clock()
         async with self._database.write() as connection:
-            batch = await self._store.expired(connection, now, BATCH)
-            await self._store.revive(connection, [memory.id for memory in batch], now)
+            batch = await memory_removal.expired(connection, now, BATCH)
+            await memory_removal.revive(connection, [memory.id for memory in batch], now)
             work = await self._delete(connection, batch, now)
         await self._unindex_all(work)
         return batch
@@ -73,7 +71,7 @@ class Removal:
         work = []
         for user in sorted({memory.user_id for memory in memories}):
             theirs = [memory.id for memory in memories if memory.user_id == user]
-            ids = await self._store.delete(connection, theirs)
+            ids = await memory_removal.delete_for_everybody(connection, theirs)
             await _forget_summaries(connection, user)
             work.append((ids, await self._queue.add(connection, UNINDEX, user, {"ids": ids}, now)))
         return work
@@ -82,9 +80,9 @@ class Removal:
         await self._unindex([id for ids, _ in work for id in ids], [piece for _, piece in work])
 
     async def delete(self, memory: Memory, user: str) -> None:
-        """A person takes a memory away: see `MemoryStore.unlink` for what that does to others'."""
+        """A person takes a memory away: see `memory_removal.unlink` for what that does to others'."""
         async with self._database.write() as connection:
-            ids = await self._store.unlink(connection, memory, user)
+            ids = await memory_removal.unlink(connection, memory, user)
             await _forget_summaries(connection, user)
             if not ids:
                 return
@@ -92,10 +90,10 @@ class Removal:
         await self._unindex(ids, [work])
 
     async def make_private(self, memory: Memory, user: str) -> None:
-        """What a person told in places is theirs alone from now on: see `MemoryStore.withdraw`."""
+        """What a person told in places is theirs alone from now on: see `memory_removal.make_private`."""
         now = self._clock()
         async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
-            ids = await self._store.withdraw(connection, memory, user, now)
+            ids = await memory_removal.make_private(connection, memory, user, now)
             await _forget_summaries(connection, user)
             work = [await self._queue.add(connection, UNINDEX, user, {"ids": ids}, now)] if ids else []
         await self._unindex(ids, work)

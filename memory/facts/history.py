@@ -12,9 +12,9 @@ from memory.audience import Audience, user_key
 from memory.errors import NotFound
 from memory.records import MemoryUpdate
 from memory.spans import new_id
-from memory.sql.conditions import index_again, is_active
 from memory.sql.engine import Database
 from memory.sql.memories import MADE_PRIVATE, tellers
+from memory.sql.memory_rows import index_again, is_active
 from memory.sql.tables import memories, memory_owners, memory_updates
 
 UNDONE = "undone"

@@ -26,8 +26,9 @@ from memory.index.sync import IndexSync
 from memory.records import Decision, Draft, Memory
 from memory.search.names import fold
 from memory.spans import note, span
-from memory.sql.engine import Database, Overtaken
-from memory.sql.memories import MemoryStore
+from memory.sql.engine import Database
+from memory.sql.errors import Overtaken
+from memory.sql.memories import MemoryStore, link
 from memory.sql.messages import missing
 from memory.text import storable
 
@@ -169,7 +170,7 @@ class FactWriter:
             if candidate.vector is not None:
                 candidate.vectors[memory.id] = candidate.vector
         elif fresh:
-            await self._store.link(connection, memory.id, fresh, candidate.key)
+            await link(connection, memory.id, fresh, candidate.key)
             candidate.changed[memory.id] = replace(memory, owners=memory.owners | fresh)
         for step in resolution.outdated:  # kept in the history below what is known, never shown as current
             reason = step.verdict.reason

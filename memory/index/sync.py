@@ -1,4 +1,4 @@
-"""Keeping the index in step with the record: whatever a row shows that the index does not, is put there."""
+"""Keeps the index in step with the database: every row that the index does not show yet is indexed."""
 
 import asyncio
 import logging
@@ -13,16 +13,18 @@ from memory.index import Index, Point
 from memory.index.embedders import Embedder
 from memory.index.windows import touched_windows, window_text, words_text
 from memory.records import Memory
+from memory.sql import indexing
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Line, Transcript
+from memory.sql.tables import active_conversations, memories, messages
 
 log = logging.getLogger("hachi.index")
 
 BATCH = 256
-"""Rows that are embedded and put at a time."""
+"""Rows that are embedded and indexed at a time."""
 
 Progress = Callable[[int], None]
-"""Told how many rows have been done since it was last told."""
+"""Called with the number of rows that were indexed since the last call."""
 
 
 class IndexSync:
@@ -43,118 +45,125 @@ class IndexSync:
         self._clock = clock
         self._lock = asyncio.Lock()
         self.begun = False
-        """Caught up once: what an earlier process left is found, and from then on each change is shown."""
-        self._shown = 0
+        """Caught up at least once: what an earlier process left is indexed, and later changes follow."""
+        self._unchecked: set[str] = set()
+        """Facts that `show` indexed and that may have been deleted just before: `catch_up` looks."""
 
-    async def show(self, memories: Sequence[Memory], vectors: Mapping[str, Any]) -> None:
-        """Put or take out facts that have just changed, so that the next search finds them as they are. They
-        stay due, and `catch_up` marks them; where the index is away, it does the rest too."""
+    async def show(self, facts: Sequence[Memory], vectors: Mapping[str, Any]) -> None:
+        """Index facts that have just changed, so that the next search finds them. They stay due: `catch_up`
+        marks them, and does the rest where the index or the embedder is unavailable."""
         try:
-            await self._put_facts(memories, vectors)
+            await self._index_facts(facts, vectors)
         except (IndexUnavailable, EmbedderUnavailable) as error:
             log.warning("the index waits: %s", error)
             self.begun = False
-        self._shown += len(memories)
-        if self._shown >= BATCH // 4:
+        self._unchecked.update(fact.id for fact in facts)
+        if len(self._unchecked) >= BATCH // 4:
             await self.try_to_catch_up()
 
     async def catch_up(self, progress: Progress | None = None) -> int:
-        """Put what is missing; how many rows that were. Raises IndexUnavailable or EmbedderUnavailable; what
-        was not put stays due."""
-        total, more = 0, True
+        """Index every row that is due, and return how many there were. Raises IndexUnavailable or
+        EmbedderUnavailable; rows that were not indexed stay due."""
+        parts = {
+            memories.name: self._memories,
+            messages.name: self._messages,
+            active_conversations.name: self._summaries,
+        }
+        total = 0
         async with self._lock:
-            while more:
+            while True:
                 generation = await self._index.refresh()
-                done = [
-                    await self._memories(generation),
-                    await self._messages(generation),
-                    await self._summaries(generation),
-                ]
-                more = BATCH in done
+                due = await indexing.due_tables(self._store.database, generation)
+                done = [await index_batch(generation) for name, index_batch in parts.items() if name in due]
                 total += sum(done)
                 if progress:
                     progress(sum(done))
-            self.begun, self._shown = True, 0
+                if BATCH not in done:
+                    break
+            await self._remove_deleted()
+            self.begun = True
         return total
 
     async def try_to_catch_up(self) -> None:
-        """The same in the background: an index that is away is a line in the log, and is caught up later."""
+        """The same in the background: an error is logged, and the rows wait."""
         try:
             await self.catch_up()
         except (IndexUnavailable, EmbedderUnavailable) as error:
             log.warning("the index waits: %s", error)
 
-    async def due(self) -> int:
-        """How many rows wait."""
-        generation = await self._index.refresh()
-        kept = (self._store, self._transcript, self._conversations)
-        return sum([await part.count_unindexed(generation) for part in kept])
+    async def due(self, generation: str | None = None) -> int:
+        """How many rows wait for the index; with the generation "" all rows, since no index has that one."""
+        if generation is None:
+            generation = await self._index.refresh()
+        return await indexing.count_due(self._store.database, generation)
 
     async def _memories(self, generation: str) -> int:
         due = await self._store.unindexed(generation, BATCH)
-        if due:
-            await self._put_facts([memory for memory, _ in due], {})
-            await self._store.mark_indexed({memory.id: revision for memory, revision in due}, generation)
+        await self._index_facts([memory for memory, _ in due], {})
+        revisions = {memory.id: revision for memory, revision in due}
+        deleted = await self._store.mark_indexed(revisions, generation)
+        self._unchecked -= revisions.keys()
+        await self._index.remove(sorted(deleted))  # deleted while they were indexed
         return len(due)
 
-    async def _put_facts(self, memories: Sequence[Memory], vectors: Mapping[str, Any]) -> None:
+    async def _index_facts(self, facts: Sequence[Memory], vectors: Mapping[str, Any]) -> None:
+        """Active facts are put in the index, all others are removed from it."""
         now = self._clock()
-        shown = [m for m in memories if m.owners and (m.expires_at is None or m.expires_at > now)]
-        lacking = [memory for memory in shown if memory.id not in vectors]
-        made = await self._embedder.embed([memory.content for memory in lacking])
-        vectors = {**vectors, **{m.id: vector for m, vector in zip(lacking, made, strict=True)}}
-        await self._index.put([_fact(memory, vectors[memory.id]) for memory in shown])
-        hidden = {memory.id for memory in memories} - {memory.id for memory in shown}
-        # Deleted while it was put: its points were taken out too early.
-        hidden |= await self._store.missing([memory.id for memory in shown])
-        if hidden:
-            await self._index.remove(sorted(hidden))
+        active = [m for m in facts if m.owners and (m.expires_at is None or m.expires_at > now)]
+        missing = [memory for memory in active if memory.id not in vectors]
+        made = await self._embedder.embed([memory.content for memory in missing])
+        vectors = {**vectors, **{m.id: vector for m, vector in zip(missing, made, strict=True)}}
+        await self._index.put([_memory_point(memory, vectors[memory.id]) for memory in active])
+        await self._index.remove(sorted({m.id for m in facts} - {m.id for m in active}))
+
+    async def _remove_deleted(self) -> None:
+        checked = set(self._unchecked)
+        await self._index.remove(sorted(await self._store.missing(checked)))
+        self._unchecked -= checked
 
     async def _messages(self, generation: str) -> int:
         due = await self._transcript.unindexed(generation, BATCH)
-        if not due:
-            return 0
         ids = {line.message.id for line in due}
         entries: dict[str, tuple[Line, str]] = {}
         drawn_from: set[str] = set()
         for lines in await self._transcript.around(due):
             drawn_from.update(line.message.id for line in lines)
-            messages = [line.message for line in lines]
+            conversation = [line.message for line in lines]
             for at, line in enumerate(lines):
                 if line.message.id in ids:
-                    # A new message is also in the windows of its neighbours, which are drawn again.
-                    for near in touched_windows(messages, at):
-                        entries[messages[near].id] = (lines[near], window_text(messages, near))
-        await self._index.put(await self._with_vectors(list(entries.values())))
-        if gone := await self._transcript.mark_indexed(ids, generation, drawn_from):
-            await self._index.remove(sorted(gone))  # erased while it was put; the rest is drawn anew
-            return BATCH
+                    # A new message is part of its neighbours' windows too, which are indexed again.
+                    for near in touched_windows(conversation, at):
+                        entries[conversation[near].id] = (lines[near], window_text(conversation, near))
+        await self._index.put(await self._message_points(list(entries.values())))
+        if deleted := await self._transcript.mark_indexed(ids, generation, drawn_from):
+            await self._index.remove(sorted(deleted))
+            return BATCH  # nothing was marked: the next round indexes the rest without the deleted ones
         return len(due)
 
-    async def _summaries(self, generation: str) -> int:
-        due = await self._conversations.unindexed(generation, BATCH)
-        if not due:
-            return 0
-        shown = [conversation for conversation, _ in due if conversation.summary]
-        vectors = await self._embedder.embed([conversation.summary for conversation in shown])
-        await self._index.put([_digest(c, vector) for c, vector in zip(shown, vectors, strict=True)])
-        hidden = {conversation.id for conversation, _ in due if not conversation.summary}
-        hidden |= await self._conversations.missing([conversation.id for conversation in shown])
-        if hidden:
-            await self._index.remove(sorted(hidden))
-        await self._conversations.mark_indexed({c.id: revision for c, revision in due}, generation)
-        return len(due)
-
-    async def _with_vectors(self, entries: Sequence[tuple[Line, str]]) -> list[Point]:
+    async def _message_points(self, entries: Sequence[tuple[Line, str]]) -> list[Point]:
         texts = [line.message.text for line, _ in entries] + [window for _, window in entries]
         vectors = await self._embedder.embed(texts)
         return [
-            replace(_line(line, vectors[at]), window_text=window, window_dense=vectors[len(entries) + at])
+            replace(
+                _message_point(line, vectors[at]),
+                window_text=window,
+                window_dense=vectors[len(entries) + at],
+            )
             for at, (line, window) in enumerate(entries)
         ]
 
+    async def _summaries(self, generation: str) -> int:
+        due = await self._conversations.unindexed(generation, BATCH)
+        shown = [conversation for conversation, _ in due if conversation.summary]
+        vectors = await self._embedder.embed([conversation.summary for conversation in shown])
+        await self._index.put([_summary_point(c, vector) for c, vector in zip(shown, vectors, strict=True)])
+        await self._index.remove([conversation.id for conversation, _ in due if not conversation.summary])
+        deleted = await self._conversations.mark_indexed({c.id: revision for c, revision in due}, generation)
+        await self._index.remove(sorted(deleted))  # deleted while they were indexed
+        return len(due)
 
-def _fact(memory: Memory, vector: Any) -> Point:
+
+def _memory_point(memory: Memory, vector: Any) -> Point:
     return Point(
         id=memory.id,
         kind="memory",
@@ -167,7 +176,7 @@ def _fact(memory: Memory, vector: Any) -> Point:
     )
 
 
-def _digest(conversation: ActiveConversation, vector: Any) -> Point:
+def _summary_point(conversation: ActiveConversation, vector: Any) -> Point:
     return Point(
         id=conversation.id,
         kind="summary",
@@ -179,7 +188,7 @@ def _digest(conversation: ActiveConversation, vector: Any) -> Point:
     )
 
 
-def _line(line: Line, vector: Any) -> Point:
+def _message_point(line: Line, vector: Any) -> Point:
     message = line.message
     return Point(
         id=message.id,

@@ -12,8 +12,8 @@ from sqlalchemy import select
 from memory.audience import Audience
 from memory.index import bm25 as words
 from memory.records import Memory
-from memory.sql.conditions import readable, unexpired
 from memory.sql.memories import MemoryStore
+from memory.sql.memory_rows import readable, unexpired
 from memory.sql.tables import memories
 
 IMPORTANT = 0.5

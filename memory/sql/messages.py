@@ -1,4 +1,4 @@
-"""The transcript: every message said, in order. Readable by the audience of the place it was said in."""
+"""The transcript: every message, in the order they came. The audience of its place may read it."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,21 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, Table, and_, bindparam, false, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Insert,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -15,12 +29,12 @@ from memory.audience import Audience, Place, owners_of
 from memory.index.windows import REACH
 from memory.records import Message
 from memory.sql.engine import Database
-from memory.sql.tables import conversations, messages, speakers, users, waits
+from memory.sql.tables import conversations, messages, speakers, users
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message with whose it is: what the index needs to know beside the text."""
+    """A message with its owners and its place in the transcript."""
 
     message: Message
     owners: frozenset[str]
@@ -29,8 +43,8 @@ class Line:
 
     @property
     def heard_by(self) -> str:
-        """The owner key of the place it was said in, or of whom it was said to in private."""
-        return min(self.owners)  # a place's comes before a person's
+        """The owner key of the place it was said in, or of the user it was said to in private."""
+        return min(self.owners)  # "place:" sorts before "user:"
 
     @property
     def user(self) -> str:
@@ -42,14 +56,14 @@ class Transcript:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: set[tuple[str, ...]] = set()
-        """What is in the record beside messages and need not be written again with each of them."""
+        """Keys of users, conversations and speakers that are in the database: not written again."""
         self._authors: dict[frozenset[str], frozenset[str]] = {}
 
     async def append(
         self, connection: AsyncConnection, message: Message, *, user: str, place: Place, now: datetime
     ) -> None:
-        """Write one message in the caller's transaction; its conversation and user come into being with it.
-        A message that is already there, by id, is left as it is."""
+        """Write a message in the caller's transaction, and its conversation, user and speaker where they are
+        new. A message whose id exists already is left as it is."""
         key = "" if place.private else place.key
         conversation = {
             "id": message.conversation_id,
@@ -57,53 +71,42 @@ class Transcript:
             "place": key,
             "created_at": now,
         }
-        beside: list[tuple[Table, dict[str, Any]]] = [
+        owners = sorted(owners_of(user, place))  # one order for all, so that no two transactions deadlock
+        rows: list[tuple[Table, dict[str, Any]]] = [
             (users, {"id": user, "created_at": now}),
             (conversations, conversation),
-            *(
-                (speakers, {"owner": owner, "author": message.author})
-                for owner in sorted(
-                    owners_of(user, place)
-                )  # in one order, so that no two wait for each other
-            ),
+            *((speakers, {"owner": owner, "author": message.author}) for owner in owners),
         ]
         new = []
-        for table, values in beside:
+        for table, values in rows:
             known = (table.name, *(str(values[column.name]) for column in table.primary_key))
             if known not in self._known:
                 await connection.execute(self._insert(table, values))
                 new.append(known)
         if new:
-            self._database.once_durable(connection, partial(self._know, new))
-        line = {
-            "id": message.id,
-            "conversation_id": message.conversation_id,
-            "user_id": user,
-            "place": key,
-            "role": message.role,
-            "author": message.author,
-            "text": message.text,
-            "sent_at": message.sent_at,
-        }
-        await connection.execute(self._insert(messages, line))
+            self._database.after_commit(connection, partial(self._remember, new))
+        values = {name: getattr(message, name) for name in Message.__dataclass_fields__}
+        await connection.execute(self._insert(messages, values | {"user_id": user, "place": key}))
 
-    def _know(self, written: Iterable[tuple[str, ...]]) -> None:
+    def _remember(self, written: Iterable[tuple[str, ...]]) -> None:
         self._known.update(written)
         self._authors.clear()
 
     def _insert(self, table: Table, values: dict[str, Any]) -> Insert:
-        """Leaves alone what is there already."""
+        """Does nothing where the row exists."""
         insert = insert_sqlite if self._database.sqlite else insert_postgresql
         return insert(table).values(**values).on_conflict_do_nothing()
 
     async def authors(self, audience: Audience) -> frozenset[str]:
-        """The names that the messages this audience may read bear. Kept between searches: a name that another
-        process has just added is only missed in the order of what is found."""
-        if audience.keys not in self._authors:
+        """The names of the authors whose messages this audience may read. Cached: a name that another process
+        has just added only affects the order of what is found."""
+        authors = self._authors.get(audience.keys)
+        if authors is None:
             query = select(speakers.c.author).where(speakers.c.owner.in_(audience.keys))
             async with self._database.read() as connection:
-                self._authors[audience.keys] = frozenset((await connection.execute(query)).scalars())
-        return self._authors[audience.keys]
+                authors = frozenset((await connection.execute(query)).scalars())
+            self._authors[audience.keys] = authors
+        return authors
 
     async def last(self, conversation: str, audience: Audience, limit: int) -> list[Message]:
         """The newest messages of a conversation, oldest first."""
@@ -120,8 +123,8 @@ class Transcript:
     async def following(
         self, conversation: str, owner: str, seq: int, limit: int, *, most: int
     ) -> list[Line]:
-        """What `owner` (``place:P``, or ``user:U`` in private) heard of a conversation after the line `seq`:
-        the oldest `limit` lines, in order. Where more than `most` follow it is the newest `limit` instead."""
+        """The lines of a conversation after `seq` that `owner` (``place:P``, or ``user:U`` in private) heard:
+        the oldest `limit`, in order. Where more than `most` follow, the newest `limit` instead."""
         query = (
             select(messages)
             .where(messages.c.conversation_id == conversation, _heard_by(owner), messages.c.seq > seq)
@@ -134,7 +137,7 @@ class Transcript:
         return [_line(row) for row in reversed(rows)]
 
     async def places_of(self, user: str) -> set[str]:
-        """The keys of the places where somebody spoke, or was answered."""
+        """The keys of the places where the user spoke, or was answered."""
         query = select(messages.c.place).where(messages.c.user_id == user, messages.c.place != "").distinct()
         async with self._database.read() as connection:
             return set(await connection.scalars(query))
@@ -148,7 +151,7 @@ class Transcript:
         until: datetime | None = None,
         exclude: Collection[str] = (),
     ) -> list[Message]:
-        """What people said, not what they were answered, newest first; of a time, where one is given."""
+        """What people said, without replies, newest first; sent at `since` or later, and before `until`."""
         query = select(*_MESSAGE).where(readable(audience), messages.c.role == "user")
         query = query.where(messages.c.sent_at >= since) if since else query
         query = query.where(messages.c.sent_at < until) if until else query
@@ -166,7 +169,7 @@ class Transcript:
             return {row.id: _message(row) for row in (await connection.execute(_BY_IDS, given)).all()}
 
     def forget_known(self) -> None:
-        """Look again at what is in the record, where rows were taken away."""
+        """Empty the caches, after an erasure."""
         self._known.clear()
         self._authors.clear()
 
@@ -176,56 +179,51 @@ class Transcript:
             return (await connection.execute(query)).scalar_one()
 
     async def unindexed(self, generation: str, limit: int) -> list[Line]:
-        """Messages the index of this generation does not hold yet; of those that wait alike, oldest first."""
+        """Messages that are due for the index, the oldest first; those that no index has held come before
+        those of another generation."""
         under = messages.c.indexed_under
-        found: list[Line] = []
+        conditions = (
+            under.is_(None),
+            under < generation,
+            under > generation,
+        )  # each read in an index's order
+        parts = [
+            _part(
+                select(messages, literal(rank).label("rank")).where(due).order_by(under, messages.c.seq),
+                limit,
+            )
+            for rank, due in enumerate(conditions)
+        ]
+        query = union_all(*parts).order_by("rank", "indexed_under", "seq").limit(limit)
         async with self._database.read() as connection:
-            for due in (under.is_(None), under < generation, under > generation):  # each in an index's order
-                query = select(messages).where(due).order_by(under, messages.c.seq)
-                rows = await connection.execute(query.limit(limit - len(found)))
-                found += [_line(row) for row in rows]
-        return found
-
-    async def count_unindexed(self, generation: str) -> int:
-        due = waits(messages.c.indexed_under, generation)
-        async with self._database.read() as connection:
-            query = select(func.count()).select_from(messages).where(due)
-            return (await connection.execute(query)).scalar_one()
+            return [_line(row) for row in await connection.execute(query)]
 
     async def around(self, lines: Sequence[Line]) -> list[list[Line]]:
-        """For each conversation the lines lie in: these and their neighbours' neighbours, in order, so that
-        the windows of all that a line takes part in can be drawn. What different people say in private is
-        never of one conversation, even where it bears the same id."""
-        reach = 2 * REACH
+        """For each conversation of these lines: the lines, and twice `REACH` neighbours on either side, in
+        order. That is what the windows of all their neighbours are made of. A conversation id that several
+        people use in private names a conversation for each of them."""
         found: list[list[Line]] = []
-        talks: dict[tuple[str, str], list[int]] = {}
+        conversations: dict[tuple[str, str], list[int]] = {}
         for line in lines:
-            talks.setdefault((line.message.conversation_id, line.heard_by), []).append(line.seq)
+            conversations.setdefault((line.message.conversation_id, line.heard_by), []).append(line.seq)
         async with self._database.read() as connection:
-            for (conversation, heard_by), seqs in talks.items():
-                inside = and_(messages.c.conversation_id == conversation, _heard_by(heard_by))
-                before = (
-                    select(messages)
-                    .where(inside, messages.c.seq < min(seqs))
-                    .order_by(messages.c.seq.desc())
-                    .limit(reach)
+            for (conversation, heard_by), seqs in conversations.items():
+                first, last = min(seqs), max(seqs)
+                inside = select(messages).where(
+                    messages.c.conversation_id == conversation, _heard_by(heard_by)
                 )
-                within = select(messages).where(inside, messages.c.seq.between(min(seqs), max(seqs)))
-                after = (
-                    select(messages)
-                    .where(inside, messages.c.seq > max(seqs))
-                    .order_by(messages.c.seq)
-                    .limit(reach)
-                )
-                rows = [row for query in (before, within, after) for row in await connection.execute(query)]
-                found.append(sorted((_line(row) for row in rows), key=lambda line: line.seq))
+                seq = messages.c.seq
+                before = _part(inside.where(seq < first).order_by(seq.desc()), 2 * REACH)
+                after = _part(inside.where(seq > last).order_by(seq), 2 * REACH)
+                query = union_all(before, inside.where(seq.between(first, last)), after).order_by("seq")
+                found.append([_line(row) for row in await connection.execute(query)])
         return found
 
     async def mark_indexed(
         self, ids: Collection[str], generation: str, drawn_from: Collection[str] = ()
     ) -> set[str]:
-        """The index shows these, as they were drawn from these. Where some of the latter are gone meanwhile
-        nothing is marked, for it shows words that were taken away; which those are."""
+        """The index shows these messages, with windows made of the messages `drawn_from`. Returns which of
+        the latter have been deleted: then nothing is marked, since the windows show their words."""
         free = select(messages.c.id).where(messages.c.id.in_(ids)).with_for_update(skip_locked=True)
         marked = update(messages).where(messages.c.id.in_(free)).values(indexed_under=generation)
         async with self._database.write() as connection:
@@ -235,13 +233,18 @@ class Transcript:
         return set()
 
 
+def _part(query: Select[Any], limit: int) -> Select[Any]:
+    """One part of a UNION: SQLite allows ORDER BY and LIMIT in it only within a subquery."""
+    return select(query.limit(limit).subquery())
+
+
 _MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__)
 
 
 def readable(audience: Audience) -> ColumnElement[bool]:
-    """The rows of `messages` that the audience may read: the twin of `Audience.may_read` in SQL."""
+    """`Audience.may_read` in SQL, for rows of `messages`."""
     people, places = _parts(audience)
-    said = [messages.c.user_id.in_(people)] if people else []  # an empty one would cost the use of an index
+    said = [messages.c.user_id.in_(people)] if people else []  # an empty IN would prevent the use of an index
     heard = [messages.c.place.in_(places)] if places else []
     return or_(false(), *said, *heard)
 
@@ -252,7 +255,7 @@ def _parts(audience: Audience) -> tuple[list[str], list[str]]:
     return people, [key for key in audience.keys if key.startswith("place:")]
 
 
-# Built once, since every search waits for it: building costs more than running it.
+# Built once: building it takes longer than running it.
 _BY_IDS = select(*_MESSAGE).where(
     messages.c.id.in_(bindparam("ids", expanding=True)),
     or_(
@@ -263,8 +266,8 @@ _BY_IDS = select(*_MESSAGE).where(
 
 
 async def missing(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
-    """Which of these messages are gone; the others stay until the caller's transaction ends. What is done
-    about a message looks here before it writes: who was erased meanwhile is not brought back."""
+    """Which of these messages have been deleted; the others cannot be until the caller's transaction ends. A
+    job about a message asks this before it writes, so that nothing of an erased person is written again."""
     there = select(messages.c.id).where(messages.c.id.in_(ids))
     rows = await connection.execute(there.with_for_update(read=True, key_share=True))
     return set(ids) - set(rows.scalars())

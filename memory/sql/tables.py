@@ -1,7 +1,6 @@
-"""The SQL shape. SQL is the record of truth; what Qdrant holds is rebuilt from here.
+"""The tables. SQL is the source of truth; the index is rebuilt from it.
 
-`indexed_under` on memories and messages is the generation of the index that holds the row's vectors, or
-NULL while it waits. An index that was deleted or made anew has another generation, so its rows are due again.
+For `indexed_under` see `memory.sql.indexing`.
 """
 
 from datetime import UTC, datetime
@@ -11,7 +10,6 @@ from sqlalchemy import (
     JSON,
     BigInteger,
     Column,
-    ColumnElement,
     DateTime,
     Dialect,
     Float,
@@ -26,7 +24,6 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
-    or_,
     text,
 )
 
@@ -41,7 +38,7 @@ metadata = MetaData(
 
 
 class Utc(TypeDecorator[datetime]):
-    """An aware UTC datetime. SQLite keeps no zone, so it is taken off there and put back."""
+    """An aware UTC datetime. SQLite stores no zone, so it is removed on writing and added on reading."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -59,12 +56,6 @@ class Utc(TypeDecorator[datetime]):
             return None
         moment: datetime = value
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-def waits(indexed_under: ColumnElement[str | None], generation: str) -> ColumnElement[bool]:
-    """Rows that the index of this generation does not show. Told in ranges, which an index on the column
-    finds without looking at every row, as it could not by ``!=``."""
-    return or_(indexed_under.is_(None), indexed_under < generation, indexed_under > generation)
 
 
 _id = String(36)
@@ -330,12 +321,12 @@ work = Table(
     Column("id", _id, nullable=False, unique=True),
     Column("kind", Text, nullable=False),
     Column("user_id", Text, nullable=False, comment="whose data the payload holds"),
-    Column("about", Text, comment="pieces of one kind about the same can be done as one"),
     Column("payload", JSON, nullable=False),
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("due_at", Utc, nullable=False, comment="not before; while claimed, when the claim ends"),
     Column("last_error", Text),
     Column("created_at", Utc, nullable=False),
+    Column("about", Text, comment="jobs of one kind about the same can be done as one"),
     Index("ix_work_due_at", "due_at"),
     Index("ix_work_about", "about"),
 )

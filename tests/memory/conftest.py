@@ -149,7 +149,7 @@ class Stack:
             self.database, self.store, self.similar, self.indexing, self.clock, importance_floor=0.3
         )
         self.history = History(self.database)
-        self.removal = Removal(self.database, self.store, self.index, self.queue, self.clock)
+        self.removal = Removal(self.database, self.index, self.queue, self.clock)
 
     def rule(self, ruling: bool | Exception) -> Ruling:
         """From now on a judge rules so on every doubt."""

@@ -31,7 +31,7 @@ from memory.conversations.summaries import ConversationSummaries
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index import fingerprint_of
-from memory.index.edge import EmbeddedIndex
+from memory.index.embedded import EmbeddedIndex
 from memory.index.lazy import LazyIndex
 from memory.index.sync import IndexSync
 from memory.facts.similar import SimilarFacts

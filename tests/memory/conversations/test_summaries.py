@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
-import sqlalchemy as sa
 
 from memory.audience import GLOBAL, PRIVATE, Audience, Place
 from memory.conversations.summaries import ActiveConversation, owner_of
+from memory.sql.indexing import count_due
 from memory.sql.tables import active_conversations
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ async def indexed(stack: Stack) -> None:
 async def due(stack: Stack, generation: str = "g1") -> list[str]:
     """The summaries that wait to be indexed."""
     found = sorted(known.summary for known, _ in await stack.conversations.unindexed(generation, 100))
-    assert await stack.conversations.count_unindexed(generation) == len(found)
+    assert await count_due(stack.database, generation, active_conversations) == len(found)
     return found
 
 
@@ -397,9 +397,6 @@ async def test_what_another_worker_put_meanwhile_is_put_again(stack: Stack) -> N
     assert await due(stack) == ["They paint it blue."]
 
 
-async def test_rows_that_are_gone_are_missing(stack: Stack) -> None:
+async def test_marking_tells_which_rows_are_gone(stack: Stack) -> None:
     here, gone = await stack.summarise("They paint the boat."), str(uuid4())
-    assert await stack.conversations.missing([here, gone]) == {gone}
-    async with stack.database.write() as connection:
-        await connection.execute(sa.delete(active_conversations))
-    assert await stack.conversations.missing([here, gone]) == {here, gone}
+    assert await stack.conversations.mark_indexed({here: 1, gone: 0}, "g1") == {gone}

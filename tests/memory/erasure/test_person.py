@@ -30,7 +30,7 @@ from memory.index.lazy import LazyIndex
 from memory.people.profile import Entry
 from memory.records import Draft
 from memory.sql import tables
-from memory.sql.engine import Overtaken
+from memory.sql.errors import Overtaken
 from memory.sql.keys import Keys, digest
 from memory.sql.tables import metadata
 

@@ -13,6 +13,7 @@ from memory.audience import Audience
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.compare import content_key
 from memory.index import Point, Question
+from memory.sql.memories import link
 from memory.sql.tables import active_conversations
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ async def test_what_changed_while_it_was_put_is_put_again(
         await put(points)
         async with stack.database.write() as connection:
             key = content_key("The office has moved to Lyon")
-            await stack.store.link(connection, str(decision.id), ["user:ben"], key)
+            await link(connection, str(decision.id), ["user:ben"], key)
         monkeypatch.undo()
 
     monkeypatch.setattr(stack.index, "put", meanwhile_ben_says_it_too, raising=False)

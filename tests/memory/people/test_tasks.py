@@ -567,7 +567,7 @@ async def test_a_turn_reads_a_bounded_number_of_tasks_in_one_query(stack: Stack)
     async with stack.database.write() as connection:
         await connection.execute(insert(tasks), rows)
     asked: list[str] = []
-    engine = stack.database._engine.sync_engine
+    engine = stack.database.engine.sync_engine
     event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
     found = await stack.tasks.relevant("anna", "page 7", now=now, limit=1_000)
     assert len([statement for statement in asked if "FROM tasks" in statement]) == 1

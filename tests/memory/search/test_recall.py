@@ -14,6 +14,8 @@ from memory.errors import IndexUnavailable, NotFound, StoreUnavailable
 from memory.facts.compare import content_key
 from memory.index import Point
 from memory.search.recall import COLD_START
+from memory.sql import memory_removal
+from memory.sql.memories import link
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +30,7 @@ async def everybody_knows(stack: Stack, content: str) -> None:
     """A fact of everybody's, as an operator adds it."""
     decision = await stack.remember(content, "operator")
     async with stack.database.write() as connection:
-        await stack.store.link(connection, str(decision.id), [GLOBAL], content_key(content))
+        await link(connection, str(decision.id), [GLOBAL], content_key(content))
     await stack.indexing.catch_up()
 
 
@@ -304,7 +306,7 @@ async def test_a_stale_point_of_what_was_unlinked_is_held_back(stack: Stack) -> 
     await stack.indexing.catch_up()
     memory = await stack.the_memory("ben")
     async with stack.database.write() as connection:
-        await stack.store.unlink(connection, memory, "ben")
+        await memory_removal.unlink(connection, memory, "ben")
     assert await stack.search("where is the office?", "ben") == []
 
 
@@ -323,7 +325,7 @@ async def test_points_without_a_row_are_passed_over(stack: Stack) -> None:
     await stack.remember("Anna has a cat")
     memory = await stack.the_memory()
     async with stack.database.write() as connection:
-        await stack.store.delete(connection, [memory.id])
+        await memory_removal.delete_for_everybody(connection, [memory.id])
     assert await stack.index.present([memory.id]) == {memory.id}
     assert await stack.search("cat") == []
 

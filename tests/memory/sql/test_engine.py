@@ -20,7 +20,8 @@ from alembic.migration import MigrationContext
 import memory.sql.migrations.versions
 from memory.errors import StoreUnavailable
 from memory.sql import engine as module
-from memory.sql.engine import HEAD, Database, Overtaken
+from memory.sql.engine import HEAD, Database
+from memory.sql.errors import Overtaken
 from memory.sql.tables import metadata, users
 
 if TYPE_CHECKING:
@@ -70,6 +71,23 @@ async def test_a_new_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
 async def test_migrating_twice_changes_nothing(database: Database) -> None:
     assert await database.revision() == HEAD
     assert await database.migrate() is False
+
+
+def schema(home: Path) -> set[tuple[str, str]]:
+    with sqlite3.connect(home / "hachi.db") as file:
+        rows = file.execute("SELECT name, coalesce(sql, '') FROM sqlite_master").fetchall()
+    file.close()
+    return {(name, " ".join(sql.replace("(", " ( ").replace(")", " ) ").split())) for name, sql in rows}
+
+
+async def test_a_new_database_has_the_tables_that_all_migrations_leave(tmp_path: Path) -> None:
+    await (await Database.open(None, tmp_path / "new")).close()
+    migrated = Database.connect(None, tmp_path / "migrated")
+    async with migrated.write() as connection:
+        await connection.run_sync(lambda c: module._upgrade(module._alembic_config(), c))
+    assert await migrated.revision() == HEAD
+    await migrated.close()
+    assert schema(tmp_path / "migrated") == schema(tmp_path / "new")
 
 
 async def test_the_migrated_tables_are_those_the_code_describes(database: Database) -> None:
@@ -204,7 +222,7 @@ async def test_decisions_on_the_same_thing_wait_for_each_other(database_url: str
     [
         ("not a url", "DATABASE_URL is no URL; expected postgresql://user@host/name"),
         ("postgresql://anna:geheim@host:port/x", "DATABASE_URL is no URL; expected postgresql://"),
-        ("mysql://anna:geheim@host/x", "names mysql; Hachi keeps its record in postgresql:// or sqlite://"),
+        ("mysql://anna:geheim@host/x", "names mysql; Hachi's database is postgresql:// or sqlite://"),
         ("sqlite://", "names no file; expected sqlite:///path/to/hachi.db"),
         ("sqlite:///:memory:", "names no file"),
         ("postgresql:///x?connect_timeout=soon", "connect_timeout in DATABASE_URL is no number of seconds"),
@@ -266,7 +284,7 @@ async def test_a_server_that_goes_away_is_told_and_found_again(server: Server, t
 
 async def test_more_at_once_than_there_are_connections_is_told(server: Server, tmp_path: Path) -> None:
     database = await Database.open(await server.new(), tmp_path)
-    database._engine.pool._timeout = 0.05  # type: ignore[attr-defined]
+    database.engine.pool._timeout = 0.05  # type: ignore[attr-defined]
     held = asyncio.Event()
 
     async def hold() -> None:

@@ -14,8 +14,11 @@ from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.records import Memory
-from memory.sql.conditions import WAITING
-from memory.sql.engine import Overtaken
+from memory.sql import memory_removal
+from memory.sql.errors import Overtaken
+from memory.sql.indexing import count_due
+from memory.sql.memories import link
+from memory.sql.memory_rows import UNINDEXED_CANDIDATES
 from memory.sql.tables import memories, memory_owners
 
 if TYPE_CHECKING:
@@ -166,7 +169,7 @@ async def test_a_further_owner_reads_it_and_one_that_gave_it_up_takes_it_back(st
     await give_way(stack, memory, "user:anna")
     for owner in ("user:ben", "user:anna"):
         async with stack.database.write() as connection:
-            await stack.store.link(connection, memory.id, [owner], content_key("a fact"))
+            await link(connection, memory.id, [owner], content_key("a fact"))
     assert (await stack.the_memory("anna")).owners == {"user:anna", "user:ben"}
 
 
@@ -208,9 +211,12 @@ async def test_candidates_are_those_named_and_those_that_wait_for_the_index(stac
     await give_way(stack, superseded, "user:anna")
     assert await candidates() == {"waiting"}
     assert await candidates(indexed.id, foreign.id, expired.id, superseded.id) == {"indexed", "waiting"}
-    for number in range(WAITING):
+    for number in range(UNINDEXED_CANDIDATES):
         await keep(stack, f"fact {number}", created_at=stack.clock.now + timedelta(seconds=1))
-    assert await candidates(indexed.id) == {"indexed", *(f"fact {number}" for number in range(WAITING))}
+    assert await candidates(indexed.id) == {
+        "indexed",
+        *(f"fact {number}" for number in range(UNINDEXED_CANDIDATES)),
+    }
 
 
 # Saying it again.
@@ -238,16 +244,16 @@ async def test_only_what_the_index_shows_makes_a_memory_due_again(stack: Stack) 
     await stack.store.mark_indexed({memory.id: 0}, "g1")
     async with stack.database.write() as connection:
         await stack.store.refresh(connection, memory, importance=0.9)
-    assert await stack.store.count_unindexed("g1") == 0
+    assert await count_due(stack.database, "g1", memories) == 0
     async with stack.database.write() as connection:
         await stack.store.refresh(connection, memory, expires_at=None)
-    assert await stack.store.count_unindexed("g1") == 1
+    assert await count_due(stack.database, "g1", memories) == 1
 
 
 async def test_what_was_deleted_meanwhile_is_not_taken_for_refreshed(stack: Stack) -> None:
     memory = await keep(stack, "a fact")
     async with stack.database.write() as connection:
-        await stack.store.delete(connection, [memory.id])
+        await memory_removal.delete_for_everybody(connection, [memory.id])
         with pytest.raises(Overtaken, match="just been deleted"):
             await stack.store.refresh(connection, memory, importance=0.9)
 
@@ -277,10 +283,10 @@ async def test_every_change_that_shows_in_the_index_makes_a_memory_due(stack: St
     await give_way(stack, memory, "user:anna")
     assert await due_again()
     async with stack.database.write() as connection:
-        await stack.store.link(connection, memory.id, ["user:anna", "user:ben"], content_key("a fact"))
+        await link(connection, memory.id, ["user:anna", "user:ben"], content_key("a fact"))
     assert await due_again()
     async with stack.database.write() as connection:
-        await stack.store.unlink(connection, memory, "ben")
+        await memory_removal.unlink(connection, memory, "ben")
     assert await due_again()
     assert not await due_again()
 
@@ -289,8 +295,8 @@ async def test_every_change_that_shows_in_the_index_makes_a_memory_due(stack: St
 async def test_what_another_index_shows_is_due_for_this_one(stack: Stack, generation: str) -> None:
     memory = await keep(stack, "a fact")
     await stack.store.mark_indexed({memory.id: 0}, "m")
-    assert await stack.store.count_unindexed("m") == 0
-    assert await stack.store.count_unindexed(generation) == 1
+    assert await count_due(stack.database, "m", memories) == 0
+    assert await count_due(stack.database, generation, memories) == 1
     assert [found.id for found, _ in await stack.store.unindexed(generation, 10)] == [memory.id]
 
 
@@ -298,14 +304,14 @@ async def test_as_many_as_asked_for_are_due_at_a_time(stack: Stack) -> None:
     for number in range(5):
         await keep(stack, f"fact {number}")
     assert len(await stack.store.unindexed("g1", 3)) == 3
-    assert await stack.store.count_unindexed("g1") == 5
+    assert await count_due(stack.database, "g1", memories) == 5
 
 
 async def test_what_changed_while_it_was_put_stays_due(stack: Stack) -> None:
     memory = await keep(stack, "a fact")
     [(_, revision)] = await stack.store.unindexed("g1", 10)
     async with stack.database.write() as connection:
-        await stack.store.link(connection, memory.id, ["user:ben"], content_key("a fact"))
+        await link(connection, memory.id, ["user:ben"], content_key("a fact"))
     await stack.store.mark_indexed({memory.id: revision}, "g1")
     [(found, _)] = await stack.store.unindexed("g1", 10)
     assert found.owners == {"user:anna", "user:ben"}
@@ -316,11 +322,11 @@ async def test_an_older_state_that_was_put_after_the_newer_one_is_put_right(stac
     memory = await keep(stack, "a fact")
     [(_, old)] = await stack.store.unindexed("g1", 10)
     async with stack.database.write() as connection:
-        await stack.store.link(connection, memory.id, ["user:ben"], content_key("a fact"))
+        await link(connection, memory.id, ["user:ben"], content_key("a fact"))
     [(_, new)] = await stack.store.unindexed("g1", 10)
     await stack.store.mark_indexed({memory.id: new}, "g1")
     await stack.store.mark_indexed({memory.id: old}, "g1")
-    assert await stack.store.count_unindexed("g1") == 1
+    assert await count_due(stack.database, "g1", memories) == 1
 
 
 async def test_what_has_no_row_any_more_is_told(stack: Stack) -> None:
@@ -335,7 +341,7 @@ async def test_what_has_no_row_any_more_is_told(stack: Stack) -> None:
 async def test_who_takes_it_away_loses_it_and_others_keep_theirs(stack: Stack) -> None:
     memory = await keep(stack, "a fact", "user:anna", "user:ben", "place:acme")
     async with stack.database.write() as connection:
-        assert await stack.store.unlink(connection, memory, "anna") == []
+        assert await memory_removal.unlink(connection, memory, "anna") == []
     assert await stack.known("anna") == set()
     assert await stack.known("ben") == await stack.known("ben", "acme") == {"a fact"}
 
@@ -344,7 +350,7 @@ async def test_what_others_keep_no_longer_names_who_took_it_away(stack: Stack) -
     evidence = str(uuid4())
     memory = await keep(stack, "a fact", "user:anna", "user:ben", "place:acme", message_id=evidence)
     async with stack.database.write() as connection:
-        await stack.store.unlink(connection, memory, "anna")
+        await memory_removal.unlink(connection, memory, "anna")
     left = await stack.the_memory("ben")
     assert (left.user_id, left.message_id) == ("ben", None)
 
@@ -352,7 +358,7 @@ async def test_what_others_keep_no_longer_names_who_took_it_away(stack: Stack) -
 async def test_what_only_one_person_said_goes_from_the_place_too(stack: Stack) -> None:
     memory = await keep(stack, "a fact", "user:anna", "place:acme")
     async with stack.database.write() as connection:
-        assert await stack.store.unlink(connection, memory, "anna") == [memory.id]
+        assert await memory_removal.unlink(connection, memory, "anna") == [memory.id]
     assert await stack.known("anna", "acme") == set()
     assert (await stack.store.totals(stack.clock.now)) == {
         "active": 0,
@@ -367,28 +373,28 @@ async def test_nobody_takes_away_what_somebody_else_said(stack: Stack, owners: s
     memory = await keep(stack, "a fact", *owners, user_id="anna")
     with pytest.raises(NotFound, match="not ben's to take away"):
         async with stack.database.write() as connection:
-            await stack.store.unlink(connection, memory, "ben")
+            await memory_removal.unlink(connection, memory, "ben")
     assert (await stack.store.totals(stack.clock.now))["active"] == 1
     async with stack.database.write() as connection:
-        assert await stack.store.unlink(connection, memory, "anna") == [memory.id]
+        assert await memory_removal.unlink(connection, memory, "anna") == [memory.id]
 
 
 async def test_what_somebody_said_meanwhile_stays_theirs(stack: Stack) -> None:
     read_before = await keep(stack, "a fact")
     async with stack.database.write() as connection:
-        await stack.store.link(connection, read_before.id, ["user:ben"], content_key("a fact"))
+        await link(connection, read_before.id, ["user:ben"], content_key("a fact"))
     async with stack.database.write() as connection:
-        assert await stack.store.unlink(connection, read_before, "anna") == []
+        assert await memory_removal.unlink(connection, read_before, "anna") == []
     assert await stack.known("ben") == {"a fact"}
 
 
 async def test_what_is_gone_cannot_be_taken_away_again(stack: Stack) -> None:
     memory = await keep(stack, "a fact")
     async with stack.database.write() as connection:
-        await stack.store.unlink(connection, memory, "anna")
+        await memory_removal.unlink(connection, memory, "anna")
     with pytest.raises(NotFound):
         async with stack.database.write() as connection:
-            await stack.store.unlink(connection, memory, "anna")
+            await memory_removal.unlink(connection, memory, "anna")
 
 
 async def chain(stack: Stack, *owners: str) -> list[Memory]:
@@ -407,7 +413,7 @@ async def left(stack: Stack) -> set[str]:
 async def test_what_it_had_replaced_goes_with_it(stack: Stack) -> None:
     made = await chain(stack, "user:anna")
     async with stack.database.write() as connection:
-        gone = await stack.store.unlink(connection, made[-1], "anna")
+        gone = await memory_removal.unlink(connection, made[-1], "anna")
     assert sorted(gone) == sorted(memory.id for memory in made)
     assert await left(stack) == set()
     assert await stack.reasons(made[0].id) == []
@@ -418,7 +424,7 @@ async def test_what_it_had_replaced_stays_for_those_who_still_have_it(stack: Sta
     new = await keep(stack, "fact 1")
     await give_way(stack, old, "user:anna", new=new.id)
     async with stack.database.write() as connection:
-        assert await stack.store.unlink(connection, new, "anna") == [new.id]
+        assert await memory_removal.unlink(connection, new, "anna") == [new.id]
     assert await stack.known("ben") == {"fact 0"}
     assert await stack.known("anna") == set()
 
@@ -429,12 +435,12 @@ async def test_what_stands_in_somebody_elses_history_stays_there(stack: Stack) -
     await give_way(stack, old, "user:anna", new=annas.id, reason="anna's")
     await give_way(stack, old, "user:ben", new=bens.id, reason="ben's")
     async with stack.database.write() as connection:
-        assert await stack.store.unlink(connection, annas, "anna") == [annas.id]
+        assert await memory_removal.unlink(connection, annas, "anna") == [annas.id]
     [step] = await stack.history.of(bens.id, BEN)
     assert (step.old_content, step.reason) == ("fact 0", "ben's")
     assert await stack.history.of(old.id, ANNA) == []
     async with stack.database.write() as connection:
-        assert set(await stack.store.unlink(connection, bens, "ben")) == {bens.id, old.id}
+        assert set(await memory_removal.unlink(connection, bens, "ben")) == {bens.id, old.id}
     assert await left(stack) == set()
 
 
@@ -443,7 +449,7 @@ async def test_one_step_of_two_people_is_forgotten_for_one_of_them(stack: Stack)
     old, new = await keep(stack, "fact 0", *both), await keep(stack, "fact 1", *both)
     await give_way(stack, old, *both, new=new.id)
     async with stack.database.write() as connection:
-        assert await stack.store.unlink(connection, new, "anna") == []
+        assert await memory_removal.unlink(connection, new, "anna") == []
     assert await stack.history.of(new.id, ANNA) == []
     assert [step.old_content for step in await stack.history.of(new.id, BEN)] == ["fact 0"]
     async with stack.database.read() as connection:
@@ -455,8 +461,8 @@ async def test_what_was_taken_back_is_not_lost_with_what_had_replaced_it(stack: 
     old, new = await keep(stack, "fact 0"), await keep(stack, "fact 1")
     await give_way(stack, old, "user:anna", new=new.id)
     async with stack.database.write() as connection:
-        await stack.store.link(connection, old.id, ["user:anna"], content_key("fact 0"))
-        assert await stack.store.unlink(connection, new, "anna") == [new.id]
+        await link(connection, old.id, ["user:anna"], content_key("fact 0"))
+        assert await memory_removal.unlink(connection, new, "anna") == [new.id]
     assert await stack.known() == {"fact 0"}
 
 
@@ -465,7 +471,7 @@ async def test_memories_that_replaced_each_other_in_turn_can_be_deleted(stack: S
     await give_way(stack, one, "user:anna", new=other.id)
     await give_way(stack, other, "user:anna", new=one.id)
     async with stack.database.write() as connection:
-        assert set(await stack.store.delete(connection, [one.id])) == {one.id, other.id}
+        assert set(await memory_removal.delete_for_everybody(connection, [one.id])) == {one.id, other.id}
     assert await left(stack) == set()
 
 
@@ -473,7 +479,7 @@ async def test_deleting_is_for_everybody(stack: Stack) -> None:
     made = await chain(stack, "user:anna", "place:acme")
     await keep(stack, "another", "user:anna", "user:ben")
     async with stack.database.write() as connection:
-        gone = await stack.store.delete(connection, [made[-1].id])
+        gone = await memory_removal.delete_for_everybody(connection, [made[-1].id])
     assert sorted(gone) == sorted(memory.id for memory in made)
     assert await left(stack) == {"another"}
 

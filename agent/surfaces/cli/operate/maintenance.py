@@ -42,10 +42,7 @@ async def reindex(context: typer.Context) -> None:
     session: Session = context.obj
     async with session.companion() as pet:
         with progress_bar() as bar:
-            # No index has the empty generation, so this counts every row.
-            rows = await pet.components.store.count_unindexed(
-                ""
-            ) + await pet.components.transcript.count_unindexed("")
+            rows = await pet.components.sync.due("")  # no index has the empty generation: all rows
             task = bar.add_task("indexing", total=rows)
             done = await pet.reindex(lambda count: bar.advance(task, count))
     say(f"the index is new: {done} entries are in it")

@@ -1,30 +1,18 @@
-"""Which memories: the conditions that the store and its neighbours share, the statements that every search
-waits for, and rows read as records."""
+"""Rows of `memories` as `Memory` records, and the conditions and statements that several modules share."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Insert,
-    and_,
-    bindparam,
-    exists,
-    insert,
-    literal,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, and_, bindparam, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.records import Memory
 from memory.sql.tables import Utc, memories, memory_aliases, memory_owners
 
-WAITING = 100
-"""How many memories that wait to be indexed are compared with a new statement at most."""
+UNINDEXED_CANDIDATES = 100
+"""A new statement is compared with so many memories at most that are not in the index yet."""
 
 
 def is_active() -> ColumnElement[bool]:
@@ -32,31 +20,32 @@ def is_active() -> ColumnElement[bool]:
 
 
 def readable(audience: Audience) -> ColumnElement[bool]:
-    """The rows of `memories` that the audience may read: the twin of `Audience.may_read` in SQL."""
-    return held_by(audience.keys)
+    """`Audience.may_read` in SQL, tested on each row: for conditions that leave few rows to test."""
+    return _owned_by(audience.keys)
 
 
-def held_by(owners: Collection[str]) -> ColumnElement[bool]:
+def all_readable(audience: Audience) -> ColumnElement[bool]:
+    """The same rows, found through their owners: for reading many."""
+    owned = select(memory_owners.c.memory_id).where(memory_owners.c.owner.in_(audience.keys), is_active())
+    return memories.c.id.in_(owned)
+
+
+def unexpired(now: datetime) -> ColumnElement[bool]:
+    return _unexpired(now)
+
+
+def _owned_by(owners: Any) -> ColumnElement[bool]:
     return exists().where(
         memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner.in_(owners), is_active()
     )
 
 
-def all_readable(audience: Audience) -> ColumnElement[bool]:
-    """The same rows, found from their owners: for reading many, where `readable` is for looking at some."""
-    held = select(memory_owners.c.memory_id).where(memory_owners.c.owner.in_(audience.keys), is_active())
-    return memories.c.id.in_(held)
-
-
-def unexpired(now: datetime) -> ColumnElement[bool]:
+def _unexpired(now: Any) -> ColumnElement[bool]:
     return or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
 
 
-def is_held(id: ColumnElement[str]) -> ColumnElement[bool]:
-    return exists().where(memory_owners.c.memory_id == id, is_active())
-
-
 async def index_again(connection: AsyncConnection, ids: Collection[str]) -> None:
+    """What the index shows of these memories is outdated."""
     due = update(memories).where(memories.c.id.in_(ids))
     await connection.execute(due.values(indexed_under=None, revision=memories.c.revision + 1))
 
@@ -68,22 +57,18 @@ _WITH_OWNERS = (
     .order_by(memories.c.created_at.desc(), memories.c.id)
 )
 
-# What every search and every statement waits for is built once: building costs more than running it.
-_GIVEN_OWNERS = exists().where(
-    memory_owners.c.memory_id == memories.c.id,
-    memory_owners.c.owner.in_(bindparam("owners", expanding=True)),
-    is_active(),
+# The statements of every search and every new fact are built once: building them takes longer than running.
+_OWNERS = _owned_by(bindparam("owners", expanding=True))
+_NOW = _unexpired(bindparam("now", type_=Utc()))
+BY_IDS = _WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), _OWNERS, _NOW)
+_UNINDEXED = (
+    select(memories.c.id)
+    .where(_OWNERS, memories.c.indexed_under.is_(None))
+    .order_by(memories.c.created_at.desc())
+    .limit(UNINDEXED_CANDIDATES)
 )
-_GIVEN_NOW = or_(memories.c.expires_at.is_(None), memories.c.expires_at > bindparam("now", type_=Utc()))
-BY_IDS = _WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), _GIVEN_OWNERS, _GIVEN_NOW)
-_WAITING = select(memories.c.id).where(_GIVEN_OWNERS, memories.c.indexed_under.is_(None))
 CANDIDATES = _WITH_OWNERS.where(
-    or_(
-        memories.c.id.in_(bindparam("ids", expanding=True)),
-        memories.c.id.in_(_WAITING.order_by(memories.c.created_at.desc()).limit(WAITING)),
-    ),
-    _GIVEN_OWNERS,
-    _GIVEN_NOW,
+    or_(memories.c.id.in_(bindparam("ids", expanding=True)), memories.c.id.in_(_UNINDEXED)), _OWNERS, _NOW
 )
 ALIASES = (
     select(memory_aliases.c.name, memory_aliases.c.other, memories.c.created_at)
@@ -96,30 +81,23 @@ ALIASES = (
         ),
     )
     .join(memories, memories.c.id == memory_aliases.c.memory_id)
-    .where(memory_aliases.c.owner.in_(bindparam("owners", expanding=True)), _GIVEN_NOW)
+    .where(memory_aliases.c.owner.in_(bindparam("owners", expanding=True)), _NOW)
     .order_by(memories.c.created_at, memory_aliases.c.name, memory_aliases.c.other)
     .distinct()
 )
 
 
-def aliases_for(id: str, owner: str) -> Insert:
-    """What the memory says of names, for a further owner."""
-    theirs = select(
-        memory_aliases.c.memory_id, literal(owner), memory_aliases.c.name, memory_aliases.c.other
-    ).where(memory_aliases.c.memory_id == id)
-    return insert(memory_aliases).from_select(["memory_id", "owner", "name", "other"], theirs.distinct())
-
-
 async def fetch(
     connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
 ) -> list[Memory]:
+    """Newest first."""
     return [memory for memory, _ in await fetch_revisions(connection, where, limit)]
 
 
 async def fetch_revisions(
     connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
 ) -> list[tuple[Memory, int]]:
-    """Newest first."""
+    """With each memory its revision. Newest first."""
     if limit is not None:
         newest = select(memories.c.id).where(where).order_by(memories.c.created_at.desc(), memories.c.id)
         where = memories.c.id.in_(newest.limit(limit))

@@ -1,0 +1,62 @@
+"""What SQLAlchemy and the drivers raise, as StoreUnavailable with one line that says what to do."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from memory.errors import StoreUnavailable
+
+CONFLICTS = {"40P01", "40001"}
+"""PostgreSQL's codes for a deadlock that it broke, and for a serialization failure."""
+
+ADVICE = (
+    ("file is not a database", "this is no database, or a damaged one; move it away and restore a copy"),
+    ("malformed", "the database is damaged; move it away and restore a copy"),
+    ("disk is full", "the disk is full; make room, nothing that was accepted is lost"),
+    ("disk I/O error", "the disk cannot be written; check that it has room and is sound"),
+    ("readonly database", "the folder or file is read-only; give write access or set HACHI_HOME"),
+    ("unable to open database file", "cannot be opened; check the folder's permissions or set HACHI_HOME"),
+    ("database is locked", "another process has kept the database busy; try again when it is done"),
+    ("password authentication failed", "the server refused the password in DATABASE_URL"),
+)
+
+
+class Overtaken(StoreUnavailable):
+    """A concurrent transaction wrote the same thing first. This one was rolled back; a retry sees the other's
+    result."""
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """`where` names the database in the messages."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise _overtaken(where) from error
+    except DBAPIError as error:
+        cause = error.orig or error
+        if getattr(cause, "sqlstate", None) in CONFLICTS:
+            raise _overtaken(where) from error
+        raise StoreUnavailable(explain(cause, where)) from error
+    except StatementError as error:
+        if isinstance(error.orig, ValueError):
+            raise error.orig from None  # a value that no column takes, such as a time without a zone
+        raise
+    except PoolTimeoutError as error:
+        raise StoreUnavailable(f"{where}: too much is asked at once; try again") from error
+    except OSError as error:
+        raise StoreUnavailable(f"{where} cannot be reached ({error.strerror or error})") from error
+
+
+def explain(error: BaseException, where: str) -> str:
+    """One line: the database, and the advice for this error or else its first line."""
+    lines = str(error).splitlines()
+    reason = lines[0].rpartition(">: ")[2] if lines else type(error).__name__
+    advice = next((advice for sign, advice in ADVICE if sign in reason), reason)
+    return f"{where}: {advice}"
+
+
+def _overtaken(where: str) -> Overtaken:
+    return Overtaken(f"{where}: somebody else changed the same just now; try again")

@@ -1,0 +1,65 @@
+"""Which rows the index does not show yet: the same for memories, messages and summaries.
+
+Each of these tables has `indexed_under`, the generation of the index that shows the row as it is, or NULL. An
+index that was deleted or rebuilt has another generation, so all rows are due for it.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, Table, case, func, or_, select, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.sql.engine import Database
+from memory.sql.tables import active_conversations, memories, messages
+
+INDEXED = (memories, messages, active_conversations)
+
+
+def is_due(table: Table, generation: Any) -> ColumnElement[bool]:
+    """In ranges, which an index on the column finds without reading every row, as it could not for ``!=``."""
+    under = table.c.indexed_under
+    return or_(under.is_(None), under < generation, under > generation)
+
+
+async def due_tables(database: Database, generation: str) -> set[str]:
+    """The names of the tables with rows that are due, in one statement."""
+    found = [
+        select(table.c.id).where(is_due(table, generation)).exists().label(table.name) for table in INDEXED
+    ]
+    async with database.read() as connection:
+        row = (await connection.execute(select(*found))).one()
+    return {name for name, due in row._mapping.items() if due}
+
+
+async def count_due(database: Database, generation: str, *tables: Table) -> int:
+    """How many rows are due in these tables, by default in all of them."""
+    counts = [
+        select(func.count()).select_from(table).where(is_due(table, generation)).scalar_subquery()
+        for table in tables or INDEXED
+    ]
+    async with database.read() as connection:
+        return sum((await connection.execute(select(*counts))).one())
+
+
+async def mark_indexed(
+    connection: AsyncConnection, table: Table, revisions: Mapping[str, int], generation: str
+) -> set[str]:
+    """The index shows these rows, by id, at these revisions. Returns the ids that have no row any more.
+
+    A row that has changed since is due again, even where another process has indexed its newer state: ours
+    may have reached the index after that. A row that is locked for a change stays due.
+    """
+    free = select(table.c.id).where(table.c.id.in_(revisions)).with_for_update(skip_locked=True)
+    unchanged = tuple_(table.c.id, table.c.revision).in_(list(revisions.items()))
+    marked = update(table).where(table.c.id.in_(free)).values(indexed_under=case((unchanged, generation)))
+    seen = set((await connection.execute(marked.returning(table.c.id))).scalars())
+    return await missing(connection, table, revisions.keys() - seen)
+
+
+async def missing(connection: AsyncConnection, table: Table, ids: Collection[str]) -> set[str]:
+    """Which of these ids have no row. Asks nothing where there are none."""
+    if not ids:
+        return set()
+    rows = await connection.execute(select(table.c.id).where(table.c.id.in_(ids)))
+    return set(ids) - set(rows.scalars())

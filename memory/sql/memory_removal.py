@@ -1,0 +1,147 @@
+"""Removes memories, for one owner or for everybody, and what they had replaced. Each function runs in the
+caller's transaction; `memory.erasure.removal` also removes the vectors."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import and_, delete, exists, insert, select, true, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import PRIVATE, user_key
+from memory.errors import NotFound
+from memory.records import Memory
+from memory.spans import new_id
+from memory.sql.memories import CORRECTED, MADE_PRIVATE, link, tellers
+from memory.sql.memory_rows import fetch, index_again, is_active, unexpired
+from memory.sql.tables import memories, memory_owners, memory_updates
+
+
+async def unlink(connection: AsyncConnection, memory: Memory, user: str) -> list[str]:
+    """Take a memory away from `user`, and from its places unless somebody else told it too; with it goes what
+    it had replaced for them. Returns the ids of the rows that were deleted because nobody owns them any more.
+    Raises NotFound where `user` did not tell it."""
+    links = await _lock(connection, memory.id)
+    active = {row.owner for row in links if not row.superseded}
+    told_by, own = tellers(active, memory.user_id), user_key(user)
+    if not active or own not in told_by:
+        raise NotFound(f"memory {memory.id!r} is not {user}'s to take away: somebody else said it")
+    others = sorted(told_by - {own})
+    if others and memory.user_id == user:  # from now on another teller's, without the message as evidence
+        heir = others[0].removeprefix("user:")
+        left = update(memories).where(memories.c.id == memory.id)
+        await connection.execute(left.values(user_id=heir, message_id=None))
+    gone = await _take_away(connection, {memory.id: {own} if others else active})
+    await index_again(connection, [memory.id])
+    return gone
+
+
+async def make_private(connection: AsyncConnection, memory: Memory, user: str, now: datetime) -> list[str]:
+    """Take a memory back from all places, with what it had replaced there. `user`, who alone told it, keeps
+    it. Returns the ids of the rows that were deleted. Raises NotFound where the memory is in no place, or
+    somebody else told it too."""
+    links, own = await _lock(connection, memory.id), user_key(user)
+    active = {row.owner for row in links if not row.superseded}
+    if tellers(active, memory.user_id) != {own} or not any(map(_is_place, active)):
+        raise NotFound(f"memory {memory.id!r} is not {user}'s to make private: somebody else told it too")
+    content_key = links[0].content_key
+    same_words = (memory_owners.c.owner == own, memory_owners.c.content_key == content_key, is_active())
+    held = await connection.scalar(select(memory_owners.c.memory_id).where(*same_words))
+    if held is None and own not in {row.owner for row in links}:
+        await link(connection, memory.id, [own], content_key)
+    gone = await _take_away(connection, {memory.id: {row.owner for row in links if _is_place(row.owner)}})
+    for step in await _steps(connection, memory_updates.c.old_id == memory.id):
+        await _keep_owners(connection, step, [owner for owner in step.owners if not _is_place(owner)])
+    if memory.id not in gone:
+        alone = update(memories).where(memories.c.id == memory.id)
+        await connection.execute(alone.values(place=str(PRIVATE)))
+        await index_again(connection, [memory.id])
+    kept = held if memory.id in gone else memory.id
+    step = {"id": new_id(), "user_id": user, "old_id": kept, "new_id": kept, "owners": [own]}
+    await connection.execute(insert(memory_updates).values(**step, reason=MADE_PRIVATE, created_at=now))
+    return gone
+
+
+async def delete_for_everybody(connection: AsyncConnection, ids: Collection[str]) -> list[str]:
+    """Delete these, and what they had replaced. Returns the ids of all rows that were deleted."""
+    return await _take_away(connection, dict.fromkeys(ids))
+
+
+async def expired(connection: AsyncConnection, now: datetime, limit: int) -> list[Memory]:
+    """Memories that the purge may delete, of all owners, locked until the transaction ends. One that another
+    transaction has locked is left for the next purge."""
+    due = select(memories.c.id).where(memories.c.expires_at <= now).order_by(memories.c.id).limit(limit)
+    ids = (await connection.execute(due.with_for_update(skip_locked=True))).scalars().all()
+    return await fetch(connection, memories.c.id.in_(ids)) if ids else []
+
+
+async def revive(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
+    """Make active again what these memories, which are expiring, had replaced: a temporary address ends, and
+    the old one holds again. Not where it was corrected on purpose or has expired itself, and not for owners
+    who have the same words from elsewhere by now."""
+    steps = (
+        select(memory_updates.c.old_id, memory_updates.c.new_id, memory_updates.c.owners)
+        .join(memories, memories.c.id == memory_updates.c.old_id)
+        .where(memory_updates.c.new_id.in_(ids), memory_updates.c.old_id.not_in(ids), unexpired(now))
+        .where(memory_updates.c.reason != CORRECTED)
+    )
+    other = memory_owners.alias("other")
+    newer = exists().where(
+        other.c.owner == memory_owners.c.owner,
+        other.c.content_key == memory_owners.c.content_key,
+        other.c.superseded == 0,
+    )
+    for step in (await connection.execute(steps)).all():
+        here = and_(memory_owners.c.memory_id == step.new_id, is_active())
+        current = (await connection.execute(select(memory_owners.c.owner).where(here))).scalars().all()
+        theirs = memory_owners.c.owner.in_(set(step.owners) & set(current))
+        back = update(memory_owners).where(memory_owners.c.memory_id == step.old_id, theirs, ~newer)
+        await connection.execute(back.values(superseded=0))
+        await index_again(connection, [step.old_id])
+
+
+async def _lock(connection: AsyncConnection, id: str) -> list[Any]:
+    """All links of a memory; a concurrent statement of the same memory comes before or after this."""
+    await connection.execute(select(memories.c.id).where(memories.c.id == id).with_for_update())
+    links = await connection.execute(select(memory_owners).where(memory_owners.c.memory_id == id))
+    return list(links.all())
+
+
+async def _take_away(connection: AsyncConnection, lost: dict[str, Collection[str] | None]) -> list[str]:
+    """Delete these owners' links (None: all) to each memory, and to what it had replaced for them. A row is
+    deleted with its last link: as long as it is part of somebody's history it stays."""
+    touched: set[str] = set()
+    waiting = list(lost.items())
+    while waiting:
+        id, owners = waiting.pop()
+        touched.add(id)
+        here = memory_owners.c.owner.in_(owners) if owners is not None else true()
+        await connection.execute(delete(memory_owners).where(memory_owners.c.memory_id == id, here))
+        for step in await _steps(connection, memory_updates.c.new_id == id):
+            theirs = [owner for owner in step.owners if owners is None or owner in owners]
+            await _keep_owners(connection, step, [owner for owner in step.owners if owner not in theirs])
+            given_up = select(memory_owners.c.owner).where(
+                memory_owners.c.memory_id == step.old_id, memory_owners.c.owner.in_(theirs), ~is_active()
+            )
+            if replaced := set((await connection.execute(given_up)).scalars()):
+                waiting.append((step.old_id, replaced))
+    linked = select(memory_owners.c.memory_id).where(memory_owners.c.memory_id.in_(touched))
+    gone = touched - set((await connection.execute(linked)).scalars())
+    await connection.execute(delete(memory_updates).where(memory_updates.c.old_id.in_(gone)))
+    await connection.execute(delete(memories).where(memories.c.id.in_(gone)))
+    return sorted(gone)
+
+
+async def _steps(connection: AsyncConnection, where: Any) -> list[Any]:
+    return list((await connection.execute(select(memory_updates).where(where))).all())
+
+
+async def _keep_owners(connection: AsyncConnection, step: Any, owners: list[str]) -> None:
+    """This step of the history is from now on one of these owners' alone; with none it is deleted."""
+    same = memory_updates.c.id == step.id
+    kept = update(memory_updates).where(same).values(owners=owners)
+    await connection.execute(kept if owners else delete(memory_updates).where(same))
+
+
+def _is_place(owner: str) -> bool:
+    return owner.startswith("place:")
