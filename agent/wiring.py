@@ -417,7 +417,7 @@ async def _judge(models: Models, doubts: Sequence[Doubt]) -> list[bool]:
 
 
 async def _open_index(
-    settings: Settings, embedder: Embedder, collection: str, folder: str, anew: bool
+    settings: Settings, embedder: Embedder, collection: str, folder: str, rebuild: bool
 ) -> Index:
     fingerprint = fingerprint_of(embedder.name, embedder.dimension)
     if settings.qdrant_url:
@@ -427,12 +427,12 @@ async def _open_index(
         index = await ServerIndex.open(
             settings.qdrant_url, key, embedder.dimension, fingerprint, collection=collection
         )
-        if anew:
+        if rebuild:
             await index.wipe()
         return index
     from memory.index.embedded import EmbeddedIndex
 
-    return await EmbeddedIndex.open(settings.home / folder, embedder.dimension, fingerprint, anew=anew)
+    return await EmbeddedIndex.open(settings.home / folder, embedder.dimension, fingerprint, rebuild=rebuild)
 
 
 def _reranker(settings: Settings, models: Models) -> Reranker:

@@ -28,8 +28,7 @@ from rich.table import Table
 
 from agent import Companion, Settings
 from memory.audience import Audience
-from memory.index import Question
-from memory.search.recall import SEARCHED
+from memory.index import KINDS, Question
 
 BAR = 0.76
 DEPTHS = (5, 10, 20)
@@ -74,7 +73,7 @@ async def ask(pet: Companion, user: str, question: str) -> tuple[dict[str, list[
             now=pet.clock(),
             dense=vector,
             text=question,
-            kinds=SEARCHED,
+            kinds=KINDS,
             limit=max(DEPTHS),
         )
     )

@@ -1,10 +1,10 @@
-"""The words of a text, as sparse BM25 vectors.
+"""The words of a text as sparse BM25 vectors.
 
-`qdrant_edge.Bm25` cuts at whatever is not a letter or digit, drops English stop words and stems what is
-English. That leaves Hebrew, French, Russian and the like as they are, but takes a Chinese or Japanese
-sentence for one word and loses every emoji. So a text is prepared first: accents and vowel points are
-folded, scripts written without spaces are cut into overlapping pairs of characters (and single ideographs),
-and each emoji becomes a word.
+`qdrant_edge.Bm25` splits at whatever is not a letter or digit, drops English stop words and stems English.
+Hebrew, French, Russian and the like pass through it unchanged, but it takes a Chinese or Japanese sentence
+for one word and loses every emoji. So a text is prepared first: accents and vowel points are folded, scripts
+without spaces are cut into overlapping pairs of characters (and single ideographs), and each emoji becomes a
+word.
 """
 
 import re
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from qdrant_edge import Bm25, SparseVector
 
 AVERAGE_WORDS = 100
-"""What BM25 weighs a length against, in words; one value for a message alone and with its neighbours. On
-LoCoMo anything from 24 to 256 finds the same within a point of recall."""
+"""BM25's average length, in words, for messages and windows. On LoCoMo 24 to 256 differ by a point of recall
+at most."""
 LONGEST = 1_000_000
-"""Characters that are read of one text. The rest of a longer one is not found by its words."""
+"""Characters that are read of one text."""
 
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA_AND_HANGUL = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uac00-\ud7a3"
@@ -33,19 +33,19 @@ _APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'"})
 
 
 def document(text: str) -> "SparseVector | None":
-    """The weights of a text that is to be found; None where it has no words."""
+    """The weighted words of a text to index; None where it has none."""
     vector = _encoder().embed_document(prepare(text))
     return vector if vector.indices else None
 
 
 def query(text: str) -> "SparseVector | None":
-    """Each word of a question once; None where it has no words."""
+    """Each word of a question once; None where it has none."""
     vector = _encoder().embed_query(prepare(text))
     return vector if vector.indices else None
 
 
 def prepare(text: str) -> str:
-    """The text as words with spaces between them, in the form that documents and questions share."""
+    """The text as words with spaces between them, the same for documents and questions."""
     if text.isascii():
         return text[:LONGEST]
     plain = unicodedata.normalize("NFKD", storable(text[:LONGEST]).translate(_APOSTROPHES))
@@ -62,7 +62,7 @@ def _pairs(run: re.Match[str]) -> str:
 
 
 def _symbol(character: str) -> str:
-    # Numbered rather than named: names are long, and share words such as "face".
+    # The number, since the names of emoji are long and share words such as "face".
     if character > "\u2000" and unicodedata.category(character) == "So":
         return f" emoji{ord(character)} "
     return character

@@ -1,6 +1,6 @@
-"""An index that is opened when it is first needed, and again later where that failed.
+"""An index that is opened on first use, and again later where that failed.
 
-Listing, exporting and deleting need no index, so they open none: another process may be holding it.
+Listing, exporting and deleting need no index and open none: another process may hold it.
 """
 
 import asyncio
@@ -11,30 +11,30 @@ from contextlib import suppress
 from memory.errors import IndexUnavailable
 from memory.index import Index, Point, Question, Rankings
 
-AGAIN_AFTER = 5.0
-"""Seconds in which a failed opening is not tried again."""
+RETRY_AFTER = 5.0
+"""Seconds in which opening is not tried again after it failed."""
 
 
 class LazyIndex:
-    """Passes everything on to the index that `opener(anew)` opens, where `anew` asks it to throw away what it
-    finds. Raises IndexUnavailable where it cannot."""
+    """Every call goes to the index that `opener(rebuild)` opens; with `rebuild` it deletes what it finds.
+    Raises IndexUnavailable where it cannot be opened."""
 
     def __init__(self, opener: Callable[[bool], Awaitable[Index]]) -> None:
         self._opener = opener
         self._index: Index | None = None
         self._lock = asyncio.Lock()
-        self._fault: IndexUnavailable | None = None
+        self._error: IndexUnavailable | None = None
         self._failed_at = 0.0
 
     async def opened(self) -> Index:
         async with self._lock:
             if self._index is None:
-                if self._fault is not None and time.monotonic() - self._failed_at < AGAIN_AFTER:
-                    raise self._fault.with_traceback(None)
+                if self._error is not None and time.monotonic() - self._failed_at < RETRY_AFTER:
+                    raise self._error.with_traceback(None)
                 try:
                     self._index = await self._opener(False)
                 except IndexUnavailable as error:
-                    self._fault, self._failed_at = error, time.monotonic()
+                    self._error, self._failed_at = error, time.monotonic()
                     raise
             return self._index
 
@@ -60,17 +60,17 @@ class LazyIndex:
         await (await self.opened()).optimise()
 
     async def wipe(self) -> None:
-        """Begins anew, even where what is there is damaged and cannot be opened."""
+        """Also where the index is damaged and cannot be opened."""
         with suppress(IndexUnavailable):
             await (await self.opened()).wipe()
             return
         async with self._lock:
             with suppress(IndexUnavailable):
-                await self.close()  # or it would be in its own way
+                await self.close()  # it would hold the folder
             self._index = await self._opener(True)
 
     async def close(self) -> None:
-        """May be called twice; what is asked of it later opens it again."""
-        index, self._index, self._fault = self._index, None, None
+        """May be called twice. A later call opens the index again."""
+        index, self._index, self._error = self._index, None, None
         if index is not None:
             await index.close()

@@ -1,11 +1,10 @@
-"""How a point is laid out in the engine, and a question as conditions: the same for both backends."""
+"""How a point is stored in the engine, and a question as filter conditions: the same for both backends."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from memory.index import KINDS, Point, Question
-from memory.index import bm25 as words
+from memory.index import KINDS, Point, Question, bm25
 
 if TYPE_CHECKING:
     from qdrant_edge import SparseVector
@@ -24,15 +23,15 @@ FIELDS: dict[str, Literal["tenant", "keyword", "number"]] = {
     "created_at": "number",
     "expires_at": "number",
 }
-"""What is filtered by, and so indexed."""
+"""The payload fields that are filtered by, and so indexed."""
 
 NEVER = 253_402_300_800.0
-"""The end of the year 9999, for what does not expire: one comparison instead of two."""
+"""`expires_at` of what does not expire: the end of the year 9999. Saves a second condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that a found point must fulfil: any of some values, or a number within bounds."""
+    """A field holds any of some values, or a number within bounds."""
 
     field: str
     any_of: tuple[str, ...] = ()
@@ -42,7 +41,7 @@ class Condition:
 
 
 def keyword(key: str) -> str:
-    """A key in a form the engine takes, lone surrogates included; two different keys never become one."""
+    """A key as the engine takes it, without lone surrogates; different keys stay different."""
     if key.isascii() and "\\" not in key:
         return key
     return key.replace("\\", "\\\\").encode("utf-8", "backslashreplace").decode()
@@ -50,7 +49,7 @@ def keyword(key: str) -> str:
 
 def payload(point: Point) -> dict[str, Any]:
     return {
-        "owners": [keyword(owner) for owner in sorted(point.owners)],
+        "owners": _keywords(point.owners),
         "kind": point.kind,
         "subjects": [keyword(subject) for subject in point.subjects],
         "group": None if point.group is None else keyword(point.group),
@@ -65,55 +64,45 @@ def dense_vectors(point: Point) -> dict[str, list[float]]:
 
 
 def sparse_vectors(point: Point) -> "dict[str, SparseVector]":
-    found = {"words": words.document(point.text)}
+    found = {"words": bm25.document(point.text)}
     if point.window_text is not None:
-        found["window_words"] = words.document(point.window_text)
+        found["window_words"] = bm25.document(point.window_text)
     return {lane: vector for lane, vector in found.items() if vector is not None}
 
 
 def audience(question: Question) -> Condition:
-    return Condition("owners", any_of=_keywords(question.audience))
+    return Condition("owners", any_of=tuple(_keywords(question.audience)))
 
 
 def conditions(question: Question) -> list[Condition]:
     """All that a point must fulfil, the audience first."""
-    wanted = [
-        audience(question),
-        Condition("expires_at", above=question.now.timestamp()),
-    ]
+    wanted = [audience(question), Condition("expires_at", above=question.now.timestamp())]
     if question.kinds != KINDS:
-        wanted.append(Condition("kind", any_of=_keywords(question.kinds)))
-    if question.subjects:
-        wanted.append(Condition("subjects", any_of=_keywords(question.subjects)))
-    if question.groups:
-        wanted.append(Condition("group", any_of=_keywords(question.groups)))
+        wanted.append(Condition("kind", any_of=tuple(_keywords(question.kinds))))
+    for field, values in (("subjects", question.subjects), ("group", question.groups)):
+        if values:
+            wanted.append(Condition(field, any_of=tuple(_keywords(values))))
     if question.since or question.until:
-        since, until = question.since, question.until
-        wanted.append(
-            Condition(
-                "created_at",
-                at_least=since.timestamp() if since else None,
-                below=until.timestamp() if until else None,
-            )
-        )
+        since, until = (at.timestamp() if at else None for at in (question.since, question.until))
+        wanted.append(Condition("created_at", at_least=since, below=until))
     return wanted
 
 
 def lanes(question: Question) -> "dict[str, list[float] | SparseVector]":
-    """What is asked in which lane; none at all where nothing may be found."""
+    """The vector to search each lane with; empty where nothing can be found."""
     if not question.audience or not question.kinds or question.limit < 1:
         return {}
-    asked: dict[str, list[float] | SparseVector] = {}
+    vectors: dict[str, list[float] | SparseVector] = {}
     if question.dense is not None:
-        asked |= dict.fromkeys(DENSE, as_list(question.dense))
-    vector = None if question.text is None else words.query(question.text)
-    if vector is not None:
-        asked |= dict.fromkeys(SPARSE, vector)
-    return asked
+        vectors |= dict.fromkeys(DENSE, as_list(question.dense))
+    sparse = None if question.text is None else bm25.query(question.text)
+    if sparse is not None:
+        vectors |= dict.fromkeys(SPARSE, sparse)
+    return vectors
 
 
 def as_list(vector: Any) -> list[float]:
-    import numpy as np  # takes a while to load, and is needed with the first vector
+    import numpy as np  # slow to import, and needed with the first vector
 
     as_array: list[float] = np.asarray(vector, dtype=np.float32).tolist()
     return as_array
@@ -123,5 +112,5 @@ def slices(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     return (items[at : at + size] for at in range(0, len(items), size))
 
 
-def _keywords(keys: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(map(keyword, keys)))
+def _keywords(keys: Iterable[str]) -> list[str]:
+    return sorted(map(keyword, keys))

@@ -1,8 +1,8 @@
 """The index on a Qdrant server, which several processes may share.
 
-Each fingerprint has a collection of its own, named after it, with the generation in its metadata. A server
-creates a collection once only, so replicas that start together agree on one generation. Collections of
-other fingerprints are dropped at open: SQL is the record, and nothing that was erased may linger there.
+Each fingerprint has a collection, named after it, with the generation in its metadata. The server creates a
+collection once only, so replicas that start together agree on one generation. Collections of other
+fingerprints are deleted at open, since they may hold what was erased since.
 """
 
 import hashlib
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from memory.errors import IndexUnavailable
-from memory.index import Point, Question, Ranked, Rankings
-from memory.index import schema as layout
+from memory.index import Point, Question, Ranked, Rankings, schema
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, models
@@ -27,7 +26,7 @@ TIMEOUT = 10
 
 
 class ServerIndex:
-    """One collection. Made by `ServerIndex.open`, or `ServerIndex.over` a client that is there already."""
+    """One collection. Create it with `ServerIndex.open`, or with `ServerIndex.over` on an open client."""
 
     def __init__(self, client: "AsyncQdrantClient", where: str, collection: str, fingerprint: str) -> None:
         self.fingerprint = fingerprint
@@ -36,7 +35,7 @@ class ServerIndex:
         self._client = client
         self._where = where
         self._dimension = 0
-        self._generation = ""
+        self.generation = ""
 
     @classmethod
     async def open(
@@ -49,9 +48,9 @@ class ServerIndex:
         collection: str = "hachi",
         prefer_grpc: bool = True,
     ) -> "ServerIndex":
-        """Connects to `url` (``http://host:6333``; gRPC on its usual port 6334 unless not preferred).
+        """Connect to `url` (``http://host:6333``; gRPC on its usual port 6334 unless not preferred).
 
-        Raises `IndexUnavailable` where nothing answers there within 10 seconds, or not to this key."""
+        Raises IndexUnavailable where the server does not answer within 10 seconds, or refuses the key."""
         from qdrant_client import AsyncQdrantClient
 
         try:
@@ -60,7 +59,7 @@ class ServerIndex:
                 api_key=api_key,
                 prefer_grpc=prefer_grpc,
                 timeout=TIMEOUT,
-                check_compatibility=False,  # it would ask, and wait, before anything runs
+                check_compatibility=False,  # it would wait for an answer before anything runs
             )
         except ValueError as error:
             raise IndexUnavailable(f"QDRANT_URL {url!r} cannot be read as an address: {error}") from error
@@ -80,7 +79,7 @@ class ServerIndex:
         *,
         collection: str = "hachi",
     ) -> "ServerIndex":
-        """On a client that is there already, which `close` closes; `where` names it in errors."""
+        """On an open client, which `close` closes. `where` names the server in errors."""
         index = cls(client, where, collection, fingerprint)
         index._dimension = dimension
         await index.refresh()
@@ -88,31 +87,27 @@ class ServerIndex:
             await index._drop_others()
         return index
 
-    @property
-    def generation(self) -> str:
-        return self._generation
-
     async def put(self, points: Sequence[Point]) -> None:
-        for part in layout.slices(points, SLICE):
+        for part in schema.slices(points, SLICE):
             with self._translated():
                 await self._client.upsert(self.collection, [_engine_point(p) for p in part], wait=True)
 
     async def remove(self, ids: Sequence[str]) -> None:
         from qdrant_client import models
 
-        for part in layout.slices(ids, SLICE):
+        for part in schema.slices(ids, SLICE):
             with self._translated():
                 chosen = models.PointIdsList(points=list(part))
                 await self._client.delete(self.collection, chosen, wait=True)
 
     async def search(self, question: Question) -> Rankings:
-        asked = layout.lanes(question)
-        if not asked:
+        lanes = schema.lanes(question)
+        if not lanes:
             return Rankings()
-        requests = _requests(question, asked)
+        requests = _requests(question, lanes)
         with self._translated():
             answers = await self._client.query_batch_points(self.collection, requests)
-        return Rankings(**{lane: _ranked(found.points) for lane, found in zip(asked, answers, strict=True)})
+        return Rankings(**{lane: _ranked(found.points) for lane, found in zip(lanes, answers, strict=True)})
 
     async def count(self) -> int:
         with self._translated():
@@ -120,7 +115,7 @@ class ServerIndex:
 
     async def present(self, ids: Sequence[str]) -> set[str]:
         found: set[str] = set()
-        for part in layout.slices(ids, SLICE):
+        for part in schema.slices(ids, SLICE):
             with self._translated():
                 records = await self._client.retrieve(
                     self.collection, list(part), with_payload=False, with_vectors=False
@@ -129,17 +124,17 @@ class ServerIndex:
         return found
 
     async def refresh(self) -> str:
-        """Another replica may have wiped the collection since, or the server lost it: then it is made."""
+        """Another replica may have wiped the collection, or the server lost it: then it is created."""
         with self._translated():
             if not await self._client.collection_exists(self.collection):
                 await self._create()
             info = await self._client.get_collection(self.collection)
-            await self._complete(set(info.payload_schema))
-        self._generation = str((info.config.metadata or {}).get("generation", ""))
-        return self._generation
+            await self._index_fields(set(info.payload_schema))
+        self.generation = str((info.config.metadata or {}).get("generation", ""))
+        return self.generation
 
     async def optimise(self) -> None:
-        """The server sees to it itself."""
+        """The server does so itself."""
 
     async def wipe(self) -> None:
         with self._translated():
@@ -157,19 +152,19 @@ class ServerIndex:
         try:
             await self._client.create_collection(
                 self.collection,
-                vectors_config=dict.fromkeys(layout.DENSE, dense),
-                sparse_vectors_config=dict.fromkeys(layout.SPARSE, sparse),
-                # A graph for each owner, none across them: nobody searches everyone's.
+                vectors_config=dict.fromkeys(schema.DENSE, dense),
+                sparse_vectors_config=dict.fromkeys(schema.SPARSE, sparse),
+                # A graph for each owner and none over all: nobody searches everyone's points.
                 hnsw_config=models.HnswConfigDiff(m=0, payload_m=16),
                 metadata={"generation": str(uuid4()), "fingerprint": self.fingerprint},
             )
         except Exception:
             if not await self._client.collection_exists(self.collection):
-                raise  # else another replica was first, and it is there all the same
+                raise  # otherwise another replica was first
 
-    async def _complete(self, indexed: set[str]) -> None:
-        """The fields that are filtered by, where a creation was cut short before they were indexed."""
-        for field, use in layout.FIELDS.items():
+    async def _index_fields(self, indexed: set[str]) -> None:
+        """Index the payload fields that are not indexed yet, as after an interrupted creation."""
+        for field, use in schema.FIELDS.items():
             if field not in indexed:
                 await self._client.create_payload_index(self.collection, field, _field_index(use), wait=True)
 
@@ -187,16 +182,16 @@ class ServerIndex:
         try:
             yield
         except (ApiException, QdrantException, RpcError, OSError) as error:
-            raise IndexUnavailable(self._what_to_do(error)) from error
+            raise IndexUnavailable(self._advice(error)) from error
 
-    def _what_to_do(self, error: BaseException) -> str:
+    def _advice(self, error: BaseException) -> str:
         status, reason = _status(error), _reason(error)
         if status in (401, 403, "UNAUTHENTICATED", "PERMISSION_DENIED"):
             return f"the memory index at {self._where} refuses the key; set QDRANT_API_KEY to one it knows"
         if status in (404, "NOT_FOUND"):
             return (
                 f"the memory index at {self._where} has lost its collection {self.collection}; "
-                "`hachi reindex` builds it anew, nothing that is remembered is lost"
+                "`hachi reindex` rebuilds it, nothing that is remembered is lost"
             )
         return (
             f"the memory index at {self._where} does not answer ({reason}); start Qdrant there, "
@@ -222,9 +217,9 @@ def _reason(error: BaseException) -> str:
 def _engine_point(point: Point) -> "models.PointStruct":
     from qdrant_client import models
 
-    vectors: dict[str, Any] = {**layout.dense_vectors(point)}
-    vectors |= {lane: _sparse(vector) for lane, vector in layout.sparse_vectors(point).items()}
-    return models.PointStruct(id=point.id, vector=vectors, payload=layout.payload(point))
+    vectors: dict[str, Any] = {**schema.dense_vectors(point)}
+    vectors |= {lane: _sparse(vector) for lane, vector in schema.sparse_vectors(point).items()}
+    return models.PointStruct(id=point.id, vector=vectors, payload=schema.payload(point))
 
 
 def _sparse(vector: "SparseVector") -> "models.SparseVector":
@@ -233,26 +228,26 @@ def _sparse(vector: "SparseVector") -> "models.SparseVector":
     return models.SparseVector(indices=vector.indices, values=vector.values)
 
 
-def _requests(question: Question, asked: dict[str, Any]) -> "list[models.QueryRequest]":
+def _requests(question: Question, lanes: dict[str, Any]) -> "list[models.QueryRequest]":
     from qdrant_client import models
 
-    wanted = _filter(layout.conditions(question))
-    # As in `memory.index.embedded`: how rare a word is counts among what this reader may read.
-    among = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter([layout.audience(question)])))
+    wanted = _filter(schema.conditions(question))
+    # As in `memory.index.embedded`: the reader's own points decide how rare a word is.
+    own = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter([schema.audience(question)])))
     return [
         models.QueryRequest(
-            query=_sparse(vector) if lane in layout.SPARSE else vector,
+            query=_sparse(vector) if lane in schema.SPARSE else vector,
             using=lane,
             filter=wanted,
-            params=among if lane in layout.SPARSE else None,
+            params=own if lane in schema.SPARSE else None,
             limit=question.limit,
             with_payload=["kind"],
         )
-        for lane, vector in asked.items()
+        for lane, vector in lanes.items()
     ]
 
 
-def _filter(conditions: Sequence[layout.Condition]) -> "models.Filter":
+def _filter(conditions: Sequence[schema.Condition]) -> "models.Filter":
     from qdrant_client import models
 
     return models.Filter(

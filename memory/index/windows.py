@@ -1,10 +1,8 @@
-"""The text that stands for a message in the index: its own, and that of the exchange around it.
+"""The texts that stand for a message in the index: its own, and its window.
 
-An answer is often only found by its question, and "yes, last spring!" by what it answers. So each message
-has two entries: itself, and a window of the two messages before and after it. Evidence recall@10 on LoCoMo
-is 0.81 with windows and 0.71 without; one message each side gives 0.79, three or four no more than two.
-
-What is encoded:
+An answer is often found only through its question, and "yes, last spring!" through what it answers. So each
+message has two entries: itself, and a window of the two messages before and after it. On LoCoMo evidence
+recall@10 is 0.81 with windows and 0.71 without; one message each side gives 0.79, three or four no more.
 
     entry     vector               words (BM25)
     message   its text             ``Author: text``
@@ -18,38 +16,37 @@ from datetime import timedelta
 from memory.records import Message
 
 REACH = 2
-"""Messages before, and as many after."""
+"""Messages on either side."""
 
 GAP = timedelta(hours=6)
-"""A longer silence ends the exchange."""
+"""A longer silence ends the window."""
 
 NEIGHBOUR_LIMIT = 500
-"""Characters of a neighbour that count, so that a long one does not drown the message itself."""
+"""Characters of a neighbour in a window, so that a long one does not outweigh the message itself."""
 
 LIMIT = 2_000
-"""Characters of the message itself that count."""
+"""Characters of the message itself."""
 
 
 def words_text(author: str, text: str) -> str:
-    """What is encoded for the words of a message: who said it, and what."""
     return f"{author}: {text[:LIMIT]}"
 
 
 def window_text(messages: Sequence[Message], i: int) -> str:
-    """The exchange around ``messages[i]``, a line each with its author. `messages` in order of time."""
+    """The window of ``messages[i]``, a line for each message with its author. `messages` are in order."""
     return "\n".join(
         words_text(messages[at].author, messages[at].text if at == i else messages[at].text[:NEIGHBOUR_LIMIT])
-        for at in range(_edge(messages, i, -1), _edge(messages, i, 1) + 1)
+        for at in touched_windows(messages, i)
     )
 
 
 def touched_windows(messages: Sequence[Message], i: int) -> range:
-    """The positions whose window changes when ``messages[i]`` arrives, its own among them."""
+    """The positions whose windows contain ``messages[i]``. They are also the positions in its own window."""
     return range(_edge(messages, i, -1), _edge(messages, i, 1) + 1)
 
 
 def _edge(messages: Sequence[Message], i: int, step: int) -> int:
-    """How far the exchange goes from `i` in one direction."""
+    """The last position of the window of `i` in one direction."""
     at = i
     while abs(at + step - i) <= REACH and 0 <= at + step < len(messages):
         here, there = messages[at], messages[at + step]

@@ -1,7 +1,8 @@
-"""The few facts that go with every question: what matters most of what a person told, and bears on it.
+"""The few facts that are in every prompt: the most important of what a person told, and what shares words
+with the message.
 
-No search: it asks the record alone, so it needs neither index nor embedder, and costs the same however much
-is remembered. Whatever else bears on the question the model looks up.
+They come from SQL alone, without index and embedder, and cost the same however much is remembered. The model
+searches for everything else.
 """
 
 from datetime import datetime
@@ -17,19 +18,19 @@ from memory.sql.memory_rows import readable, unexpired
 from memory.sql.tables import memories
 
 IMPORTANT = 0.5
-"""Facts of medium importance and more."""
+"""The least importance of a core fact."""
 POOL = 60
-"""How many of what the person told, the most important first, are looked at."""
+"""How many of the person's facts are considered, the most important first."""
 TELLING = 0.75
-"""From here on a fact is shown whatever the question is …"""
+"""A fact of this importance is shown whatever the question is …"""
 UNASKED = 3
-"""… but so many at most, where the question has nothing to do with them."""
+"""… but at most so many that share no word with it."""
 LONGEST_QUESTION = 4_000
-"""Characters of a question that are read for it, the last ones: after something pasted comes the question."""
+"""Characters of a question that are read, from its end: the question follows what was pasted."""
 
 
 async def core_facts(store: MemoryStore, user: str, audience: Audience, now: datetime) -> list[Memory]:
-    """What the person told that matters and may be read here, the most important first, then the newest."""
+    """What the person told that matters and this audience may read: most important first, then newest."""
     told = (
         select(memories.c.id)
         .where(
@@ -46,14 +47,16 @@ async def core_facts(store: MemoryStore, user: str, audience: Audience, now: dat
 
 
 def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
-    """Of these facts, at most `limit` for this question: what shares most words with it first, then what is
-    telling in itself."""
+    """At most `limit` of these facts: those that share most words with the question, then the most important
+    ones."""
     asked = _words(question[-LONGEST_QUESTION:])
     shared = {memory.id: _share(asked, _said(memory.content, memory.subjects)) for memory in facts}
     bearing = [memory for memory in facts if shared[memory.id] > 0]
     bearing.sort(key=lambda memory: -shared[memory.id] * (0.5 + memory.importance))
     telling = [m for m in facts if not shared[m.id] and m.importance >= TELLING][:UNASKED]
-    room = max(limit - len(telling), UNASKED)  # many share a small word with it; none crowds out an allergy
+    room = max(
+        limit - len(telling), UNASKED
+    )  # an allergy is not crowded out by facts that share a small word
     return (bearing[:room] + telling)[:limit]
 
 
@@ -67,6 +70,6 @@ def _said(content: str, subjects: tuple[str, ...]) -> frozenset[int]:
 
 
 def _words(text: str) -> frozenset[int]:
-    """Its words as the index cuts them: without English stop words and endings, in any script."""
+    """Its words as the index splits them: without English stop words and endings, in any script."""
     vector = words.query(text)
     return frozenset(vector.indices) if vector is not None else frozenset()

@@ -1,4 +1,4 @@
-"""What a search had before it, and why each was left out: for whoever asks why something was not found."""
+"""The candidates of a search, and why each was left out: for "why was this not found?"."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ EXCERPT = 200
 @dataclass(frozen=True, slots=True)
 class Explanation:
     lanes: Lanes
-    """By the name of the lane the raw scores of the index, best first."""
+    """The raw scores of the index by lane, best first."""
     candidates: Mapping[str, Candidate]
-    """What the record says of those that may be read."""
+    """Those whose rows may be read."""
     ranked: Sequence[tuple[str, float]]
     limit: int
     shown: frozenset[str]
-    """What the model has before its eyes already."""
+    """What the prompt contains already."""
 
     def to_trace(self) -> dict[str, dict[str, list[Any]]]:
-        """One a candidate, best first; of what may not be read no more than its id. As columns, since there
-        may be two hundred of them, and their names would be most of it."""
+        """The candidates, best first; of those that may not be read only the id. As columns, since repeating
+        the names for two hundred rows would make up most of the trace."""
         refused = self._refused()
         ids = [id for id, _ in self.ranked]
         found = [self.candidates[id] for id in ids]
@@ -63,11 +63,11 @@ COLUMNS = "columns"
 LANES = "lanes."
 
 
-def rows_of(told: Any) -> Any:
-    """What `to_trace` told, one dict a candidate; anything else as it is."""
-    if not isinstance(told, Mapping) or COLUMNS not in told:
-        return told
-    columns = told[COLUMNS]
+def rows_of(traced: Any) -> Any:
+    """The columns of `to_trace` as one dict a candidate; any other value as it is."""
+    if not isinstance(traced, Mapping) or COLUMNS not in traced:
+        return traced
+    columns = traced[COLUMNS]
     rows: list[dict[str, Any]] = []
     for values in zip(*columns.values(), strict=True):
         row: dict[str, Any] = {}

@@ -1,6 +1,6 @@
 """Questions that name nothing to look for: "what did we talk about?", "what do you know about me?".
 
-They resemble no memory, so what answers them is what was said last, or in the time they name.
+They resemble no memory. What was said last, or in the time they name, answers them.
 """
 
 import re
@@ -57,7 +57,7 @@ _EMPTY = frozenset(
 
 
 def is_general(question: str) -> bool:
-    """Whether nothing in it could be looked for. A word that is not known is something; figures say when."""
+    """Whether the question holds no word to search for. Every unknown word is one, a number is not."""
     words = re.findall(r"\w+", fold(question).replace("'", " ").replace("’", " "))
     return any(word in _EMPTY for word in words) and all(
         word in _EMPTY or word.isdigit() or len(word) == 1 for word in words

@@ -1,7 +1,7 @@
-"""People's names in a question: who is asked about, and the question without them.
+"""People's names in a question.
 
-Everything a person writes carries their name, so a name says whose words to look at and nothing about
-which. Names come from the data, in any script; letters are compared without case and accents.
+Every message carries its author's name, so a name in a question says whose messages to find and not which.
+Names come from the data, in any script; they are compared without case and accents.
 """
 
 import re
@@ -10,28 +10,28 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 MIN_LETTERS = 2
-"""Shorter parts of a name ("J. Doe") are not looked for."""
+"""Shorter parts of a name ("J. Doe") are ignored."""
 
 MIN_WORDS_LEFT = 3
-"""With fewer words left ("who is Anna?") the name is what is asked, and stays."""
+"""With fewer words left ("who is Anna?") the question is about the name, which stays."""
 
 
 def fold(text: str) -> str:
     """Without case and accents. May change the length."""
-    if text.isascii():  # nothing to take apart, and most of what a search compares
+    if text.isascii():  # most texts
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text).casefold()
     return "".join(c for c in decomposed if not unicodedata.combining(c))
 
 
 def named(text: str, names: Iterable[str]) -> frozenset[str]:
-    """Those of `names` that the text says, by the whole name or by one of its parts."""
+    """Those of `names` that the text contains, as a whole or by one part."""
     folded = fold(text)
     return frozenset(name for name in names if (found := _pattern((name,))) and found.search(folded))
 
 
 def without_names(question: str, names: Iterable[str]) -> str:
-    """The question without the names, for its vector; as it is where hardly anything would be left."""
+    """The question without the names, for its vector; unchanged where too few words remain."""
     pattern = _pattern(tuple(sorted(set(names))))
     if pattern is None:
         return question
@@ -45,8 +45,8 @@ def without_names(question: str, names: Iterable[str]) -> str:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """The text with each name that is a key put as its value, without case; endings and what is written on
-    to a name stay ("Dev's" becomes "Mickael's")."""
+    """The text with each key replaced by its value, whatever its case. Prefixes and endings stay: "Dev's"
+    becomes "Mickael's"."""
     for name, new in names.items():
         text = _whole(name).sub(lambda match, new=new: match[1] + new, text)  # type: ignore[misc]
     return text
@@ -67,12 +67,12 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
     }
     if not parts:
         return None
-    # Longest first: of two names that begin alike the whole one is taken away.
+    # Longest first: of two names with the same beginning the whole one matches.
     return re.compile("|".join(_form(part) for part in sorted(parts, key=lambda p: (-len(p), p))))
 
 
 def _form(part: str) -> str:
-    """How a name may stand in a sentence of its script."""
+    """The pattern of a name within a sentence of its script."""
     word = re.escape(part)
     if _script(part).startswith(_PREFIXING):
         return rf"(?<!\w)\w{{0,2}}{word}(?!\w)"
@@ -82,9 +82,9 @@ def _form(part: str) -> str:
 
 
 _PREFIXING = ("HEBREW", "ARABIC")
-"""To, and, from … are written as one word with the name."""
+"""Prepositions and conjunctions are prefixes of the name."""
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
-"""No spaces, or endings written on to the name."""
+"""No spaces between words, or endings attached to the name."""
 
 
 def _script(name: str) -> str:

@@ -1,12 +1,12 @@
-"""Finding what was said and learned, in passes.
+"""Searches what was said and learned.
 
-1. Aliases: whoever the question names is looked for under their other names too.
-2. Words and meaning, over facts, past messages and the summaries of conversations; over all but messages
-   where these crowd the others out; over the time that the question names ("last week").
-3. A question that names nothing ("what did we talk about?") is answered by what was said last, or then.
+1. Aliases: a person whom the question names is looked for under their other names too.
+2. One search by words and meaning over facts, messages and summaries; where its lists are full, further ones
+   without messages and within the time that the question names ("last week").
+3. A question that names nothing ("what did we talk about?") gets what was said last, or in that time.
 
-The index proposes, the record decides: whatever a pass brings back is looked up again in SQL for this
-audience, at this moment, before anybody sees it. `memory.search.ranking` then puts it in order.
+The index proposes, SQL decides: every hit's row is read again for this audience, at this moment.
+`memory.search.ranking` then orders them.
 """
 
 import logging
@@ -14,13 +14,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import Any
 
 from memory.audience import GLOBAL, Audience
 from memory.conversations.summaries import ActiveConversation, ConversationSummaries
 from memory.errors import EmbedderUnavailable, StoreUnavailable
 from memory.facts.aliases import Aliases
-from memory.index import Index, Kind, Question, Rankings
+from memory.index import KINDS, Index, Kind, Question, Rankings
 from memory.index.embedders import Embedder
+from memory.index.schema import LANES
 from memory.index.sync import IndexSync
 from memory.records import Hit, Memory, Message
 from memory.search.explanation import Explanation
@@ -34,13 +36,11 @@ from memory.sql.messages import Transcript
 
 log = logging.getLogger("hachi.memory")
 
-SEARCHED: frozenset[Kind] = frozenset({"memory", "message", "summary"})
 MESSAGES: frozenset[Kind] = frozenset({"message"})
 NEWEST_SUMMARIES = 2
-"""So many tell what was talked about last; older ones are found by what they are about."""
+"""For a question that names nothing. Older summaries are found by their words."""
 COLD_START = 5
-"""With fewer memories than this somebody is new here."""
-LANES = ("dense", "words", "window_dense", "window_words")
+"""Somebody with fewer memories is new here."""
 
 
 class Recall:
@@ -63,7 +63,7 @@ class Recall:
         self._indexing = indexing
         self._clock = clock
         self._half_life = half_life
-        self._touched: set[str] = set()
+        self._recalled: set[str] = set()
 
     async def search(
         self,
@@ -73,142 +73,119 @@ class Recall:
         limit: int = 10,
         subjects: Collection[str] = (),
         exclude: Collection[str] = (),
-        kinds: frozenset[Kind] = SEARCHED,
+        kinds: frozenset[Kind] = KINDS,
         aliases: Aliases | None = None,
     ) -> list[Hit]:
-        """Facts, past messages and summaries of conversations that bear on the question, best first.
+        """Facts, messages and summaries that match the question, best first.
 
-        `subjects` keeps to facts with one of these tags; `exclude` are ids not to bring; `aliases` spare a
-        caller who has them looking them up again. Without the embedder it goes by words alone. Raises
-        IndexUnavailable, where the question names something to look for.
-        """
+        `subjects` keeps to facts with one of these tags; `exclude` are ids to leave out; `aliases` are read
+        from the database unless given. Without an embedder it searches by words alone. Raises
+        IndexUnavailable, unless the question names nothing."""
         if not audience.keys or not question.strip() or limit < 1:
             return []
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
-            return await self._search(question, audience, limit, subjects, exclude, kinds, aliases)
-
-    async def _search(
-        self,
-        question: str,
-        audience: Audience,
-        limit: int,
-        subjects: Collection[str],
-        exclude: Collection[str],
-        kinds: frozenset[Kind],
-        aliases: Aliases | None,
-    ) -> list[Hit]:
-        now = self._clock()
-        aliases = aliases or await self.aliases(audience)
-        if is_general(question) and not subjects and "message" in kinds:
-            hits = await self._lately(question, audience, now, limit, exclude, kinds)
-        else:
-            await self._begin()
-            asked = replace(
-                await self._question(aliases.widened(question), audience, now),
-                kinds=kinds,
-                subjects=aliases.of(subject.strip().lower() for subject in subjects),
-            )
-            passes = await self._passes(question, asked)
-            found = await self._look_up(passes, audience, now, exclude)
-            lanes = _pairs(passes)
-            ranked = rank(asked.text or question, lanes, found.candidates, now, half_life=self._half_life)
-            hits = [found.hit(id, score) for id, score in ranked[:limit] if score > 0.0]
-            note(candidates=Explanation(lanes, found.candidates, ranked, limit, frozenset(exclude)))
-        note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
-        self._touched.update(hit.id for hit in hits if hit.kind == "memory")
-        return hits
+            aliases = aliases or await self.aliases(audience)
+            wanted = _Wanted(question, audience, self._clock(), limit, frozenset(exclude), kinds)
+            if is_general(question) and not subjects and "message" in kinds:
+                hits = await self._latest(wanted)
+            else:
+                hits = await self._matching(wanted, aliases, subjects)
+            note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
+            self._recalled.update(hit.id for hit in hits if hit.kind == "memory")
+            return hits
 
     async def aliases(self, audience: Audience) -> Aliases:
-        """The names that this audience knows to be one person's."""
+        """Which names this audience knows to be one person's."""
         return await self._store.known_aliases(audience, self._clock())
 
     async def recent(self, audience: Audience, limit: int) -> list[Hit]:
-        """The newest facts, newest first; straight from the record, so it works without an index. Who has
-        fewer than `COLD_START` of their own also gets what everybody may know."""
+        """The newest facts, newest first, from SQL alone. An audience with fewer than `COLD_START` facts of
+        its own also gets the global ones."""
         with span("search", "newest", audience=audience.keys, limit=limit):
-            hits = await self._newest(audience, limit)
-            note(found=[(hit.id, 1.0) for hit in hits])
-            return hits
-
-    async def _newest(self, audience: Audience, limit: int) -> list[Hit]:
-        now = self._clock()
-        memories = await self._store.newest(Audience(audience.keys - {GLOBAL}), now, limit)
-        if len(memories) < COLD_START and GLOBAL in audience.keys:
-            own = {memory.id for memory in memories}
-            common = await self._store.newest(Audience(frozenset({GLOBAL})), now, limit)
-            memories = [*memories, *(memory for memory in common if memory.id not in own)][:limit]
-        self._touched.update(memory.id for memory in memories)
-        found = _Found({memory.id: memory for memory in memories}, {}, {})
-        return [found.hit(memory.id, 1.0) for memory in memories]
+            now = self._clock()
+            memories = await self._store.newest(Audience(audience.keys - {GLOBAL}), now, limit)
+            if len(memories) < COLD_START and GLOBAL in audience.keys:
+                own = {memory.id for memory in memories}
+                common = await self._store.newest(Audience(frozenset({GLOBAL})), now, limit)
+                memories = [*memories, *(memory for memory in common if memory.id not in own)][:limit]
+            self._recalled.update(memory.id for memory in memories)
+            note(found=[(memory.id, 1.0) for memory in memories])
+            return [_memory_hit(memory, 1.0) for memory in memories]
 
     async def memory(self, id: str, audience: Audience) -> Memory:
         """One memory, by its id or the beginning of it. Raises NotFound."""
         return await self._store.get(id, audience, self._clock())
 
     async def note_uses(self) -> None:
-        """Write down which memories were recalled since last time: kept back from the search, which is to
-        be fast."""
-        touched, self._touched = self._touched, set()
-        if touched:
+        """Write down which memories were recalled since the last call; a search itself writes nothing."""
+        recalled, self._recalled = self._recalled, set()
+        if recalled:
             try:
-                await self._store.touch(sorted(touched), self._clock())
+                await self._store.touch(sorted(recalled), self._clock())
             except StoreUnavailable:
-                self._touched |= touched
+                self._recalled |= recalled
                 raise
 
-    async def _begin(self) -> None:
-        """What an earlier process left to be indexed is found too."""
-        if not self._indexing.begun:
+    async def _matching(self, wanted: "_Wanted", aliases: Aliases, subjects: Collection[str]) -> list[Hit]:
+        if not self._indexing.begun:  # an earlier process may have left rows that are not indexed
             try:
                 await self._indexing.catch_up()
             except EmbedderUnavailable as error:
                 log.warning("searching what has been indexed so far: %s", error)
+        text = aliases.widened(wanted.question)
+        asked = Question(
+            audience=wanted.audience.keys,
+            now=wanted.now,
+            dense=await self._vector(text, wanted.audience),
+            text=text,
+            kinds=wanted.kinds,
+            subjects=aliases.of(subject.strip().lower() for subject in subjects),
+            limit=DEPTH,
+        )
+        rankings = await self._rankings(wanted.question, asked)
+        found = await self._rows(rankings, wanted)
+        lanes = _merged(rankings)
+        ranked = rank(text, lanes, found.candidates, wanted.now, half_life=self._half_life)
+        note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude))
+        return [found.hit(id, score) for id, score in ranked[: wanted.limit] if score > 0.0]
 
-    async def _question(self, text: str, audience: Audience, now: datetime) -> Question:
+    async def _vector(self, text: str, audience: Audience) -> Any:
         authors = await self._transcript.authors(audience)
         try:
             [vector] = await self._embedder.embed([without_names(text, authors)])
         except EmbedderUnavailable as error:
             log.warning("searching by words alone: %s", error)
-            vector = None
-        return Question(audience=audience.keys, now=now, dense=vector, text=text, limit=DEPTH)
+            return None
+        return vector
 
-    async def _passes(self, question: str, asked: Question) -> list[Rankings]:
-        """The first pass, whose scores count; then what it could not hold."""
+    async def _rankings(self, question: str, asked: Question) -> list[Rankings]:
+        """The first search, and where its lists are full, searches for what they had no room for."""
         first = await self._index.search(asked)
-        passes = [first]
-        crowded = len(first.words) == DEPTH or len(first.dense) == DEPTH
-        kinds = {hit.kind for name in LANES for hit in getattr(first, name)}
-        if crowded and kinds > MESSAGES:
-            passes.append(await self._index.search(replace(asked, kinds=asked.kinds - MESSAGES)))
-        if crowded and (span := time_span(question, asked.now)):
-            passes.append(await self._index.search(replace(asked, since=span[0], until=span[1])))
-        return passes
+        rankings = [first]
+        if len(first.words) < DEPTH and len(first.dense) < DEPTH:
+            return rankings
+        if {hit.kind for name in LANES for hit in getattr(first, name)} > MESSAGES:
+            rankings.append(await self._index.search(replace(asked, kinds=asked.kinds - MESSAGES)))
+        if times := time_span(question, asked.now):
+            rankings.append(await self._index.search(replace(asked, since=times[0], until=times[1])))
+        return rankings
 
-    async def _lately(
-        self,
-        question: str,
-        audience: Audience,
-        now: datetime,
-        limit: int,
-        exclude: Collection[str],
-        kinds: frozenset[Kind],
-    ) -> list[Hit]:
-        """What was said last, or in the time the question names, newest first: summaries before all else, as
-        they say it in short; facts rather than the messages they came from; no questions like this one."""
-        since, until = time_span(question, now) or (None, None)
-        memories = await self._store.newest(audience, now, limit + len(exclude), since=since, until=until)
+    async def _latest(self, wanted: "_Wanted") -> list[Hit]:
+        """What was said last, or in the time that the question names. Summaries come first, then the newest;
+        a message whose fact is among them is left out, and so are questions like this one."""
+        since, until = time_span(wanted.question, wanted.now) or (None, None)
+        audience, limit, exclude = wanted.audience, wanted.limit, wanted.exclude
+        memories = await self._store.newest(
+            audience, wanted.now, limit + len(exclude), since=since, until=until
+        )
         memories = [memory for memory in memories if memory.id not in exclude]
-        known = {memory.message_id for memory in memories}
-        messages = [
-            message
-            for message in await self._transcript.newest(
-                audience, 3 * limit, since=since, until=until, exclude=exclude
-            )
-            if message.id not in known and not is_general(message.text)
-        ][:limit]
+        evidence = {memory.message_id for memory in memories}
+        messages = await self._transcript.newest(
+            audience, 3 * limit, since=since, until=until, exclude=exclude
+        )
+        messages = [m for m in messages if m.id not in evidence and not is_general(m.text)][:limit]
         summaries = []
-        if "summary" in kinds:
+        if "summary" in wanted.kinds:
             summaries = await self._conversations.newest(
                 audience, NEWEST_SUMMARIES, since=since, until=until, exclude=exclude
             )
@@ -218,24 +195,31 @@ class Recall:
         )
         return [found.hit(id, 1.0 - place / len(order)) for place, (id, _) in enumerate(order)][:limit]
 
-    async def _look_up(
-        self, lanes: Sequence[Rankings], audience: Audience, now: datetime, exclude: Collection[str]
-    ) -> "_Found":
-        hits = {hit.id: hit.kind for name in LANES for found in lanes for hit in getattr(found, name)}
-        ids: dict[Kind, list[str]] = {kind: [] for kind in SEARCHED}
-        for id, kind in hits.items():
-            if id not in exclude:
-                ids[kind].append(id)
+    async def _rows(self, rankings: Sequence[Rankings], wanted: "_Wanted") -> "_Found":
+        ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
+        for hit in (hit for found in rankings for name in LANES for hit in getattr(found, name)):
+            if hit.id not in wanted.exclude:
+                ids[hit.kind].add(hit.id)
         return _Found(
-            await self._store.by_ids(ids["memory"], audience, now),
-            await self._transcript.by_ids(ids["message"], audience),
-            await self._conversations.by_ids(ids["summary"], audience),
+            await self._store.by_ids(ids["memory"], wanted.audience, wanted.now),
+            await self._transcript.by_ids(ids["message"], wanted.audience),
+            await self._conversations.by_ids(ids["summary"], wanted.audience),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    question: str
+    audience: Audience
+    now: datetime
+    limit: int
+    exclude: frozenset[str]
+    kinds: frozenset[Kind]
 
 
 @dataclass(frozen=True)
 class _Found:
-    """What the record says of what the index found."""
+    """The rows of what the index found, by id."""
 
     memories: Mapping[str, Memory]
     messages: Mapping[str, Message]
@@ -245,26 +229,36 @@ class _Found:
     def candidates(self) -> dict[str, Candidate]:
         return {
             **{id: _fact(memory) for id, memory in self.memories.items()},
-            **{id: _said(message) for id, message in self.messages.items()},
-            **{id: _digest(conversation) for id, conversation in self.summaries.items()},
+            **{id: _message(message) for id, message in self.messages.items()},
+            **{id: _summary(conversation) for id, conversation in self.summaries.items()},
         }
 
     def hit(self, id: str, score: float) -> Hit:
         if memory := self.memories.get(id):
-            return Hit(
-                id, "memory", memory.content, score, memory.created_at, memory.message_id, None, memory
-            )
-        if digest := self.summaries.get(id):
-            return Hit(id, "summary", digest.summary, score, digest.updated_at)
+            return _memory_hit(memory, score)
+        if conversation := self.summaries.get(id):
+            return Hit(id, "summary", conversation.summary, score, conversation.updated_at)
         message = self.messages[id]
         return Hit(id, "message", message.text, score, message.sent_at, message.id, message.author)
 
 
-def _pairs(passes: Sequence[Rankings]) -> dict[str, list[tuple[str, float]]]:
-    """Each lane over all passes: one question's raw scores compare, so what a later pass adds goes below."""
+def _memory_hit(memory: Memory, score: float) -> Hit:
+    return Hit(
+        memory.id,
+        "memory",
+        memory.content,
+        score,
+        memory.created_at,
+        message_id=memory.message_id,
+        memory=memory,
+    )
+
+
+def _merged(rankings: Sequence[Rankings]) -> dict[str, list[tuple[str, float]]]:
+    """Each lane over all searches, best first. Scores of one question compare between its searches."""
     lanes: dict[str, list[tuple[str, float]]] = {}
     for name in LANES:
-        scores = {hit.id: hit.score for found in reversed(passes) for hit in getattr(found, name)}
+        scores = {hit.id: hit.score for found in reversed(rankings) for hit in getattr(found, name)}
         lanes[name] = sorted(scores.items(), key=lambda pair: -pair[1])
     return lanes
 
@@ -282,10 +276,10 @@ def _fact(memory: Memory) -> Candidate:
     )
 
 
-def _said(message: Message) -> Candidate:
+def _message(message: Message) -> Candidate:
     ours = message.role == "assistant"
     return Candidate("message", message.text, message.author, message.sent_at, ours=ours)
 
 
-def _digest(conversation: ActiveConversation) -> Candidate:
+def _summary(conversation: ActiveConversation) -> Candidate:
     return Candidate("summary", conversation.summary, "", conversation.updated_at, ours=True)

@@ -1,7 +1,7 @@
-"""When a question speaks of: "yesterday", "in March", "on 8 May 2023", "il y a deux jours", "בשבוע שעבר".
+"""The time that a question names: "yesterday", "on 8 May 2023", "il y a deux jours", "בשבוע שעבר".
 
-English, French and Hebrew, by small tables: reading a question takes some tens of microseconds. What is
-not understood is simply not a date. Only the past is read: nothing remembered lies in the future.
+English, French and Hebrew, by small tables; parsing a question takes some tens of microseconds. Only times in
+the past are read, since nothing remembered lies in the future.
 """
 
 import re
@@ -68,7 +68,7 @@ _SINCE_REACH = len("depuis le ")
 
 
 def time_span(question: str, now: datetime) -> Span | None:
-    """When the question speaks of, in the time zone of `now` (aware); None where it says nothing.
+    """The time that the question names, in the time zone of `now` (aware); None where it names none.
 
     A month or weekday without a year is the last one that has begun.
     """
@@ -154,7 +154,7 @@ def _count(text: str) -> int:
 
 
 def _ago(m: re.Match[str], now: datetime) -> Span:
-    """Weeks and months ago are said roughly: half a unit to either side; years are calendar years."""
+    """Weeks and months are meant roughly: half a unit on either side. Years are calendar years."""
     groups = m.groupdict()
     pair = groups.get("pair")
     unit = _PAIRS.index(pair) if pair else _UNIT[m["unit"]]
@@ -192,7 +192,7 @@ Reader = Callable[[re.Match[str], datetime], Span]
 
 @lru_cache(maxsize=1)
 def _readers() -> tuple[tuple[re.Pattern[str], Reader], ...]:
-    """What is looked for, the most exact first."""
+    """Patterns with their readers, the most exact first."""
     month, weekday = rf"(?P<month>{_any(_MONTH)})\b\.?", rf"(?P<weekday>{_any(_WEEKDAY)})\b"
     day, year = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er)?", r"(?P<year>(?:19|20)\d\d)\b"
     number, unit = rf"(?P<count>\d{{1,3}}|{_any(_NUMBER)})", rf"(?P<unit>{_any(_UNIT)})\b"

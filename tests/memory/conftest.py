@@ -346,9 +346,9 @@ async def build_stack(tmp_path: Path, clock: Clock) -> AsyncIterator[StackBuilde
     made: list[LazyIndex] = []
 
     async def build(database: Database, embedder: Any, index: Any = None) -> Stack:
-        async def opener(anew: bool) -> EmbeddedIndex:
+        async def opener(rebuild: bool) -> EmbeddedIndex:
             fingerprint = fingerprint_of(embedder.name, embedder.dimension)
-            return await EmbeddedIndex.open(folder, embedder.dimension, fingerprint, anew=anew)
+            return await EmbeddedIndex.open(folder, embedder.dimension, fingerprint, rebuild=rebuild)
 
         if index is None:
             index = LazyIndex(opener)

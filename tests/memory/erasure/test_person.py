@@ -633,10 +633,10 @@ async def test_a_window_that_is_being_drawn_does_not_bring_words_back(
 async def test_documents_go_and_an_embedded_index_is_built_anew(
     stack: Stack, tmp_path: Path, build_stack: Callable[..., Awaitable[Stack]], words_embedder: Any
 ) -> None:
-    async def opener(anew: bool) -> EmbeddedIndex:
+    async def opener(rebuild: bool) -> EmbeddedIndex:
         fingerprint = fingerprint_of(words_embedder.name, words_embedder.dimension)
         return await EmbeddedIndex.open(
-            tmp_path / "knowledge", words_embedder.dimension, fingerprint, anew=anew
+            tmp_path / "knowledge", words_embedder.dimension, fingerprint, rebuild=rebuild
         )
 
     own = await build_stack(stack.database, words_embedder)

@@ -69,14 +69,14 @@ async def test_everything_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     await index.close()
 
 
-@pytest.mark.parametrize(("fingerprint", "anew"), [("one", False), ("two", False), ("one", True)])
-async def test_a_folder_in_use_is_left_alone(tmp_path: Path, fingerprint: str, anew: bool) -> None:
+@pytest.mark.parametrize(("fingerprint", "rebuild"), [("one", False), ("two", False), ("one", True)])
+async def test_a_folder_in_use_is_left_alone(tmp_path: Path, fingerprint: str, rebuild: bool) -> None:
     folder = tmp_path / "index"
     with writing_to(folder) as writer:
         assert writer.stdout
         writer.stdout.readline()
         with pytest.raises(IndexUnavailable) as refused:
-            await EmbeddedIndex.open(folder, 4, fingerprint, anew=anew)
+            await EmbeddedIndex.open(folder, 4, fingerprint, rebuild=rebuild)
         assert "1\n" in (writer.stdout.readline(), writer.stdout.readline())
         writer.kill()
         writer.stdout.read()
@@ -112,7 +112,7 @@ async def test_a_lost_part_never_passes_for_the_same_index_without_its_points(
     await again.close()
 
 
-async def test_another_dimension_is_made_anew_beside_files_of_others(tmp_path: Path) -> None:
+async def test_another_dimension_rebuilds_beside_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "diary.txt").write_text("not ours")
     await (await EmbeddedIndex.open(tmp_path, 4, "one")).close()
     index = await EmbeddedIndex.open(tmp_path, 2, "two")
@@ -123,15 +123,15 @@ async def test_another_dimension_is_made_anew_beside_files_of_others(tmp_path: P
 
 
 @pytest.mark.parametrize("damage", ["edge_config.json", "wal", "segments"])
-async def test_a_damaged_folder_is_told_and_can_be_made_anew(tmp_path: Path, damage: str) -> None:
+async def test_a_damaged_folder_is_told_and_can_be_rebuilt(tmp_path: Path, damage: str) -> None:
     await (await EmbeddedIndex.open(tmp_path, 4, "one")).close()
     place = tmp_path / damage
     for file in [place] if place.is_file() else [f for f in place.rglob("*") if f.is_file()]:
         file.write_bytes(b"\xff" * 64)
-    with pytest.raises(IndexUnavailable, match="`hachi reindex` builds it anew") as told:
+    with pytest.raises(IndexUnavailable, match="`hachi reindex` rebuilds it") as told:
         await EmbeddedIndex.open(tmp_path, 4, "one")
     assert "\n" not in str(told.value)
-    index = await EmbeddedIndex.open(tmp_path, 4, "one", anew=True)
+    index = await EmbeddedIndex.open(tmp_path, 4, "one", rebuild=True)
     await index.put([a_point(1)])
     assert await index.count() == 1
     await index.close()

@@ -288,7 +288,7 @@ async def test_a_generation_lasts_until_the_index_is_wiped(backend: Backend) -> 
     assert (await backend.open()).generation == again.generation
 
 
-async def test_another_fingerprint_makes_the_index_anew(backend: Backend) -> None:
+async def test_another_fingerprint_rebuilds_the_index(backend: Backend) -> None:
     await backend.index.put([a_point()])
     other = await backend.open("two")
     assert other.fingerprint == "two"

@@ -39,15 +39,15 @@ def a_point() -> Point:
 
 
 class Openings:
-    """Counts how often the folder's index was opened, and whether anew."""
+    """Counts how often the folder's index was opened, and whether to rebuild."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.asked: list[bool] = []
 
-    async def __call__(self, anew: bool) -> Index:
-        self.asked.append(anew)
-        return await EmbeddedIndex.open(self.folder, 4, "one", anew=anew)
+    async def __call__(self, rebuild: bool) -> Index:
+        self.asked.append(rebuild)
+        return await EmbeddedIndex.open(self.folder, 4, "one", rebuild=rebuild)
 
 
 @pytest.fixture
@@ -127,18 +127,18 @@ async def test_what_could_not_be_opened_is_left_alone_for_a_moment_and_then_trie
     openings.folder.unlink()
     with pytest.raises(IndexUnavailable):
         await index.count()
-    monkeypatch.setattr(late, "AGAIN_AFTER", 0.0)
+    monkeypatch.setattr(late, "RETRY_AFTER", 0.0)
     assert await index.count() == 0
     assert openings.asked == [False, False]
     await index.close()
 
 
-async def test_what_is_damaged_can_be_made_anew(openings: Openings) -> None:
+async def test_what_is_damaged_can_be_rebuilt(openings: Openings) -> None:
     index = LazyIndex(openings)
     await index.put([a_point()])
     await index.close()
     (openings.folder / "edge_config.json").write_text("damaged")
-    with pytest.raises(IndexUnavailable, match="`hachi reindex` builds it anew"):
+    with pytest.raises(IndexUnavailable, match="`hachi reindex` rebuilds it"):
         await index.count()
     await index.wipe()
     assert await index.count() == 0
@@ -146,7 +146,7 @@ async def test_what_is_damaged_can_be_made_anew(openings: Openings) -> None:
     await index.close()
 
 
-async def test_what_breaks_while_it_is_open_can_be_made_anew(openings: Openings) -> None:
+async def test_what_breaks_while_it_is_open_can_be_rebuilt(openings: Openings) -> None:
     index = LazyIndex(openings)
     await index.put([a_point()])
     opened = await index.opened()

@@ -129,7 +129,7 @@ async def test_a_collection_that_vanished_in_the_middle_is_told() -> None:
     question = Question(frozenset({"global"}), NOW, [1, 0, 0, 0])
     point = Point(str(uuid4()), "memory", frozenset({"global"}), "x", [1, 0, 0, 0], NOW)
     for attempt in (index.search(question), index.put([point]), index.remove([point.id]), index.count()):
-        with pytest.raises(IndexUnavailable, match="`hachi reindex` builds it anew"):
+        with pytest.raises(IndexUnavailable, match="`hachi reindex` rebuilds it"):
             await attempt
     await index.close()
 

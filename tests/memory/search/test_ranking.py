@@ -212,7 +212,7 @@ def test_age_halves_with_each_half_life() -> None:
     assert decay(message(days_ago=60), NOW, 30 * DAY) == pytest.approx(0.25)
 
 
-def test_use_slows_fading_and_recall_starts_it_anew() -> None:
+def test_use_slows_fading_and_recall_starts_it_again() -> None:
     plain = fact("Ann skis", days_ago=60)
     assert decay(replace(plain, uses=1), NOW, 30 * DAY) == pytest.approx(0.5)
     assert decay(replace(plain, last_accessed_at=NOW - 30 * DAY), NOW, 30 * DAY) == pytest.approx(0.5)
