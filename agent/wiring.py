@@ -325,27 +325,39 @@ async def open_runtime(c: Components) -> Runtime:
     """What a turn needs; and the jobs that an earlier process accepted and did not finish are taken up."""
     await _load("agent.turn.turn")
     from agent.background.consolidation import Consolidation
+    from agent.background.slice import SliceReader
     from agent.background.worker import Worker
     from agent.models.failures import model_error
     from agent.turn.turn import TurnDependencies
     from tools.registry import TOOLS
 
     settings = c.settings
+    model = await c.models.upkeep() if c.models.consolidates else None
+    slices = SliceReader(
+        summaries=c.summaries,
+        profiles=c.profiles,
+        store=c.store,
+        tasks=c.tasks,
+        queue=c.queue,
+        similar=c.similar,
+        clock=c.clock,
+        with_model=model is not None,
+        judging=settings.judge,
+        mode=settings.mode,
+        budget=settings.context_budget,
+    )
     consolidation = Consolidation(
         database=c.database,
-        conversations=c.summaries,
-        contexts=c.profiles,
+        slices=slices,
+        summaries=c.summaries,
+        profiles=c.profiles,
         store=c.store,
         tasks=c.tasks,
         queue=c.queue,
         writer=c.writer,
-        similar=c.similar,
         clock=c.clock,
-        model=await c.models.upkeep() if c.models.consolidates else None,
-        judging=settings.judge,
-        mode=settings.mode,
-        summary=settings.summary_budget,
-        context=settings.context_budget,
+        model=model,
+        budget=settings.summary_budget,
         explain=lambda error: model_error(error, c.models.upkeep_settings),
     )
     worker = Worker(c.queue, c.writer, consolidation, c.sync, c.recall, c.index, c.clock, c.recorder)

@@ -1,8 +1,8 @@
-"""Step 5 of a turn: what is done after the reply, from the durable queue.
+"""Step 5 of a turn: the worker runs the durable jobs that follow from it.
 
-Each kind of work has a handler that is safe to run twice. A crash leaves the work in the queue; the next
-start, or another replica, does it. Several pieces are done at a time, since looking back waits for a model,
-but those of one person one after the other.
+Each kind of job has a handler that is safe to run twice. After a crash the job is still in the queue, and the
+next start, or another replica, runs it. Several jobs run at a time, since a consolidation waits for a model,
+but jobs of the same person run one after the other.
 """
 
 import asyncio
@@ -11,12 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from agent.background.consolidation import (
-    APPLY_UPDATES,
-    Consolidation,
-    look_back,
-    store_updates,
-)
+from agent.background.consolidation import APPLY_UPDATES, Consolidation
 from agent.tracing.recorder import Recorder
 from agent.turn.jobs import LOOK_BACK, STORE_MEMORIES, read_store_memories
 from memory.erasure.removal import UNINDEX
@@ -32,14 +27,18 @@ from memory.sql.jobs import Job, JobQueue
 log = logging.getLogger("hachi.worker")
 
 GRACE = 5.0
-"""Seconds that what is being done may still take when the companion closes."""
+"""Seconds that running jobs may still take when the companion closes."""
 AT_ONCE = 8
-"""Pieces of work that are done at a time."""
+"""Consolidations that run at a time, and other jobs that run beside them."""
+LOOK_AHEAD = 4 * AT_ONCE
+"""Due jobs that are read at a time."""
+SHORT = 0.02
+"""Seconds in which a job that waits for no model ends. The index is brought up to date after it, once."""
 
 TRACED = frozenset({STORE_MEMORIES, LOOK_BACK, APPLY_UPDATES})
-"""Work of a turn, which tells of what became of it."""
+"""Jobs that belong to a turn and are shown in its trace."""
 
-AtWork = dict[asyncio.Task[Any], Job]
+Running = dict[asyncio.Task[Any], Job]
 
 
 class Worker:
@@ -48,7 +47,7 @@ class Worker:
         queue: JobQueue,
         writer: FactWriter,
         consolidation: Consolidation,
-        indexing: IndexSync,
+        sync: IndexSync,
         recall: Recall,
         index: Index,
         clock: Callable[[], datetime],
@@ -58,54 +57,54 @@ class Worker:
         self._queue = queue
         self._writer = writer
         self._consolidation = consolidation
-        self._indexing = indexing
+        self._sync = sync
         self._recall = recall
         self._index = index
         self._clock = clock
-        self._running: asyncio.Task[None] | None = None
+        self._loop: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._stopped = False
-        self._looking: dict[str, bool] = {}
-        """The conversations that are being looked back at, and whether they are to be again."""
-        self._doing: set[asyncio.Task[list[Decision]]] = set()
+        self._consolidating: dict[str, bool] = {}
+        """The conversations that are being consolidated, and whether to do so once more."""
+        self._settling: set[asyncio.Task[list[Decision]]] = set()
 
     def wake(self) -> None:
-        """There is something to do: do it in the background."""
+        """Run the jobs that are due, in the background."""
         if self._stopped:
             return
         self._woken.set()
-        if self._running is None or self._running.done():
-            self._running = asyncio.create_task(self._run(), name="hachi worker")
+        if self._loop is None or self._loop.done():
+            self._loop = asyncio.create_task(self._run(), name="hachi worker")
 
     async def settle(self) -> None:
-        """Until everything that is due has been done. What failed and waits for another try is left."""
+        """Wait until all due jobs have run. Failed jobs that wait for a retry are left."""
         self.wake()
-        while self._running is not None and not self._running.done():
-            await asyncio.shield(self._running)
-        await asyncio.gather(*self._doing, return_exceptions=True)
+        while self._loop is not None and not self._loop.done():
+            await asyncio.shield(self._loop)
+        await asyncio.gather(*self._settling, return_exceptions=True)
 
     async def do(self, id: str) -> list[Decision]:
-        """A piece of work of ours, now; what it decided. Empty when it has been done, or has to wait: the
-        reply that it belongs to is out already, and is not to fail for it."""
-        doing = asyncio.create_task(self._do(id))
-        self._doing.add(doing)
-        doing.add_done_callback(self._doing.discard)
-        return await asyncio.shield(doing)
+        """Run a job that this process has claimed, now. Returns its decisions; none where it has been done or
+        failed: the reply that it belongs to is stored already and must not fail."""
+        settling = asyncio.create_task(self._do(id))
+        self._settling.add(settling)
+        settling.add_done_callback(self._settling.discard)
+        return await asyncio.shield(settling)
 
     async def _do(self, id: str) -> list[Decision]:
         try:
-            piece = await self._queue.take(id)
-            return await self._handle(piece) if piece else []
+            job = await self._queue.take(id)
+            return await self._handle(job) if job else []
         except MemoryFault as error:
             log.warning("background work waits: %s", error)
             return []
 
     async def stop(self) -> None:
-        """Finish what is being done, and no more; what takes longer than `GRACE` is broken off. It is in the
-        queue, and so is the rest."""
+        """Finish the running jobs and start no more. Jobs that take longer than `GRACE` are cancelled and
+        stay in the queue."""
         self._stopped = True
         self._woken.set()
-        running = [*self._doing, *([self._running] if self._running else [])]
+        running = [*self._settling, *([self._loop] if self._loop else [])]
         if running:
             await asyncio.wait(running, timeout=GRACE)
             for task in running:
@@ -113,118 +112,131 @@ class Worker:
             await asyncio.gather(*running, return_exceptions=True)
 
     async def _run(self) -> None:
-        """Until nothing is left to do. The task is looked at and replaced without a pause in between, so a
-        wake that comes while it ends is not lost."""
+        """Until nobody has woken the worker meanwhile. Between the last check and the end of the task nothing
+        awaits, so `wake` sees either a running loop or a finished one."""
         while self._woken.is_set():
             self._woken.clear()
             try:
-                await self._work_off()
+                await self._run_due_jobs()
             except MemoryFault as error:
                 log.warning("background work waits: %s", error)
             except Exception:
                 log.exception("background work failed; the next turn, or the schedule, starts it again")
 
-    async def _work_off(self) -> None:
-        at_work: AtWork = {}
-        changed = True
+    async def _run_due_jobs(self) -> None:
+        running: Running = {}
+        look, left = True, False
+        ended = 1  # since the index was brought up to date, which every run does at least once
         try:
             while not self._stopped:
-                if piece := await self._next(at_work):
-                    at_work[asyncio.create_task(self._handle(piece))] = piece
-                    changed = True
-                    continue
-                if changed:
+                if look:
+                    left = await self._start_jobs(running)
+                just_ended = await self._wait(running, SHORT if ended else None)
+                ended += just_ended
+                look = self._woken.is_set() or (just_ended > 0 and left)
+                self._woken.clear()
+                if ended > AT_ONCE or (ended and not just_ended and not look):
                     await self._bring_up_to_date()
-                    changed = False
-                elif not at_work:
+                    ended = 0
+                elif not (running or ended or look):
                     return
-                else:
-                    await self._first_of(at_work)
-                    changed = True
         finally:
-            await _ended(at_work)
+            await _finish(running)
 
-    async def _next(self, at_work: AtWork) -> Job | None:
-        """Looking back waits for a model, so it has places of its own and keeps nothing else waiting. Of one
-        person nothing else is done at the same time, and what was kept is known when it is looked back at."""
-        quick = {piece.user_id for piece in at_work.values() if piece.kind != LOOK_BACK}
-        slow = {piece.user_id for piece in at_work.values() if piece.kind == LOOK_BACK}
-        return await self._queue.claim(
-            self._clock(),
-            slow=LOOK_BACK,
-            besides=quick if len(quick) < AT_ONCE else None,
-            slow_besides=quick | slow if len(slow) < AT_ONCE else None,
-        )
+    async def _start_jobs(self, running: Running) -> bool:
+        """Claim and start due jobs. Returns whether more may start once a running one ends.
 
-    async def _bring_up_to_date(self) -> None:
-        await self._indexing.try_to_catch_up()
-        await self._recall.note_uses()
+        Consolidations wait for a model, so they have places of their own and hold up nothing else. Of one
+        person they run after other jobs, and then know the facts that those stored.
+        """
+        short = {job.user_id for job in running.values() if job.kind != LOOK_BACK}
+        slow = {job.user_id for job in running.values() if job.kind == LOOK_BACK}
+        left = bool(running)
+        while True:
+            now = self._clock()
+            due = await self._queue.due(now, LOOK_AHEAD, besides=short, last=LOOK_BACK, besides_last=slow)
+            chosen = []
+            for job in due:
+                users, busy = (slow, short | slow) if job.kind == LOOK_BACK else (short, short)
+                if job.user_id not in busy and len(users) < AT_ONCE:
+                    users.add(job.user_id)
+                    chosen.append(job.id)
+            for claimed in await self._queue.claim_all(now, chosen):
+                running[asyncio.create_task(self._handle(claimed))] = claimed
+            left = left or len(chosen) < len(due)
+            if len(due) < LOOK_AHEAD or not chosen:
+                return left
 
-    async def _first_of(self, at_work: AtWork) -> None:
-        """Until a piece is done, or there are more of them."""
+    async def _wait(self, running: Running, seconds: float | None) -> int:
+        """Until a job ends, the worker is woken or the `seconds` have passed. Returns how many jobs ended."""
+        if not running:
+            return 0
         woken = asyncio.create_task(self._woken.wait())
         try:
-            done, _ = await asyncio.wait([*at_work, woken], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                [*running, woken], timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
         finally:
             woken.cancel()
-        if woken in done:
-            self._woken.clear()
-        for task in done - {woken}:
-            del at_work[task]
+        ended = done - {woken}
+        for task in ended:
+            del running[task]
             task.result()
+        return len(ended)
 
-    async def _handle(self, piece: Job) -> list[Decision]:
+    async def _bring_up_to_date(self) -> None:
+        await self._sync.try_to_catch_up()
+        await self._recall.note_uses()
+
+    async def _handle(self, job: Job) -> list[Decision]:
         try:
-            with self._recorder.work(piece) if piece.kind in TRACED else unrecorded():
-                decisions = await self._dispatch(piece)
+            with self._recorder.work(job) if job.kind in TRACED else unrecorded():
+                if job.kind == LOOK_BACK:
+                    return await self._consolidate(job)
+                decisions = await self._dispatch(job)
         except Exception as error:
-            log.warning("work %s (%s) failed, attempt %d: %s", piece.id, piece.kind, piece.attempts, error)
-            await self._queue.failed(piece, f"{type(error).__name__}: {error}", self._clock())
+            log.warning("work %s (%s) failed, attempt %d: %s", job.id, job.kind, job.attempts, error)
+            await self._queue.failed(job, f"{type(error).__name__}: {error}", self._clock())
             return []
-        if decisions is None:
-            return []
-        await self._queue.done(piece.id)
+        await self._queue.done(job.id)
         return decisions
 
-    async def _dispatch(self, piece: Job) -> list[Decision] | None:
-        """What was decided; None where somebody else will have done it."""
-        if piece.kind == STORE_MEMORIES:
-            drafts, origin = read_store_memories(piece)
-            decisions = await self._writer.remember(drafts, origin)
-            return decisions + await self._writer.note_names(origin, piece.payload["speaker"])
-        if piece.kind == LOOK_BACK:
-            return await self._look_back(piece)
-        if piece.kind == APPLY_UPDATES:
-            return await store_updates(self._consolidation, piece)
-        if piece.kind == UNINDEX:
-            await self._index.remove(piece.payload["ids"])
+    async def _dispatch(self, job: Job) -> list[Decision]:
+        if job.kind == STORE_MEMORIES:
+            drafts, provenance = read_store_memories(job)
+            decisions = await self._writer.remember(drafts, provenance)
+            return decisions + await self._writer.note_names(provenance, job.payload["speaker"])
+        if job.kind == APPLY_UPDATES:
+            return await self._consolidation.store_updates(job)
+        if job.kind == UNINDEX:
+            await self._index.remove(job.payload["ids"])
             return []
-        raise ValueError(f"no handler for work of the kind {piece.kind!r}")
+        raise ValueError(f"no handler for work of the kind {job.kind!r}")
 
-    async def _look_back(self, piece: Job) -> list[Decision] | None:
-        """Where turns come fast, whoever is looking back at the conversation already does so once more, with
-        all that was said meanwhile, and takes this piece out of the queue when that is done."""
-        about = str(piece.about)
-        if about in self._looking:
-            self._looking[about] = True
-            return None
+    async def _consolidate(self, job: Job) -> list[Decision]:
+        """Consolidate the conversation, which deletes the job. Where that is being done already, it is done
+        once more with what was said meanwhile, and this job is deleted then."""
+        about = str(job.about)
+        if about in self._consolidating:
+            self._consolidating[about] = True
+            return []
         decisions: list[Decision] = []
-        self._looking[about] = True
+        self._consolidating[about] = True
         try:
-            while self._looking[about]:
-                self._looking[about] = False
-                decisions += await look_back(self._consolidation, piece)
+            while self._consolidating[about]:
+                self._consolidating[about] = False
+                decisions += await self._consolidation.consolidate(job)
         finally:
-            del self._looking[about]
+            del self._consolidating[about]
         return decisions
 
 
-async def _ended(at_work: AtWork) -> None:
-    """What was begun is finished; where that is cut short, it is broken off and stays in the queue."""
+async def _finish(running: Running) -> None:
+    """Wait for the running jobs. Where that is cancelled they are too, and stay in the queue."""
     try:
-        await asyncio.gather(*at_work, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
     except asyncio.CancelledError:
-        for task in at_work:
+        for task in running:
             task.cancel()
-        await asyncio.gather(*at_work, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
         raise

@@ -66,20 +66,18 @@ class ConversationSummaries:
             row = (await connection.execute(_OF, {"conversation": conversation, "of": owner})).first()
         return None if row is None else _active(row)
 
-    async def uncovered(self, conversation: str, user: str, place: Place, limit: int = 6) -> list[Line]:
-        """The oldest messages that the summary does not cover yet, in order: `limit` at most, and only up to
-        where another person begins to speak or to be answered, so that all have one `Line.user`.
+    async def uncovered(
+        self, conversation: str, owner: str, covered: int, limit: int = 6
+    ) -> tuple[list[Line], bool]:
+        """The oldest messages after the `covered` one, in order, and whether nothing follows them.
 
-        Where more than `MOST_BEHIND` wait, it begins `limit` messages back from the newest: an imported
-        transcript takes one update, and not one for every `limit` of it.
-
-        Whoever is to update the summary reads `of` first and then this: what another worker covers in
-        between makes `update` say no, where the other way round the same would be told twice."""
-        owner = owner_of(user, place)
-        known = await self.of(conversation, owner)
-        covered = known.covered if known else 0
+        They are `limit` at most and end where another person begins to speak or to be answered, so that all
+        have one `Line.user`. Where more than `MOST_BEHIND` wait, they begin `limit` messages back from the
+        newest: an imported transcript takes one update, and not one for every `limit` of it.
+        """
         lines = await self._transcript.following(conversation, owner, covered, limit, most=MOST_BEHIND)
-        return list(takewhile(lambda line: line.user == lines[0].user, lines))
+        of_one = list(takewhile(lambda line: line.user == lines[0].user, lines))
+        return of_one, len(of_one) == len(lines) < limit
 
     async def update(
         self, conversation: str, owner: str, summary: str, *, after: int, covered: int, now: datetime

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, false, func, insert, not_, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, insert, not_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.spans import new_id
@@ -35,6 +35,15 @@ class Job:
     payload: dict[str, Any]
     attempts: int
     about: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DueJob:
+    """A job that nobody has claimed yet."""
+
+    id: str
+    kind: str
+    user_id: str
 
 
 class JobQueue:
@@ -75,45 +84,47 @@ class JobQueue:
             row = (await connection.execute(select(work).where(work.c.id == id))).first()
         return None if row is None else _job(row)
 
-    async def claim(
+    async def due(
         self,
         now: datetime,
-        id: str | None = None,
+        limit: int,
         *,
-        slow: str | None = None,
-        besides: Collection[str] | None = (),
-        slow_besides: Collection[str] | None = (),
-    ) -> Job | None:
-        """Claim the oldest job that is due, or the one with this id, for `CLAIM`. None where there is none.
+        besides: Collection[str] = (),
+        last: str = "",
+        besides_last: Collection[str] = (),
+    ) -> list[DueJob]:
+        """The oldest jobs that may be claimed, of other users than `besides`. Jobs of the kind `last` come
+        after all others, and are of other users than `besides_last` too."""
+        is_last = work.c.kind == last
+        query = (
+            select(work.c.id, work.c.kind, work.c.user_id)
+            .where(*_claimable(now), work.c.kind.not_in(CLAIMED_BY_ID), work.c.user_id.not_in(besides))
+            .where(or_(not_(is_last), work.c.user_id.not_in(besides_last)))
+            .order_by(is_last, work.c.seq)
+            .limit(limit)
+        )
+        async with self._database.read() as connection:
+            return [DueJob(*row) for row in await connection.execute(query)]
 
-        Jobs of the kind `slow` come after all others. Skips the users `besides`, and of `slow` jobs the users
-        `slow_besides`; None skips all such jobs."""
-        due = select(work.c.seq).where(work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS)
-        if id is not None:
-            due = due.where(work.c.id == id)
-        else:
-            is_slow = work.c.kind == (slow or "")
-            allowed: list[ColumnElement[bool]] = [false()]
-            if besides is not None:
-                allowed.append(and_(not_(is_slow), work.c.user_id.not_in(besides)))
-            if slow_besides is not None:
-                allowed.append(and_(is_slow, work.c.user_id.not_in(slow_besides)))
-            due = due.where(work.c.kind.not_in(CLAIMED_BY_ID), or_(*allowed))
-            due = due.order_by(is_slow, work.c.seq).limit(1)
-        async with (
-            self._database.read() as connection
-        ):  # mostly nothing is due, and no lock is taken for that
-            if (await connection.execute(due)).first() is None:
-                return None
+    async def claim(self, now: datetime, id: str | None = None) -> Job | None:
+        """Claim the job with this id, or the oldest that is due. None where there is none."""
+        ids = [id] if id else [job.id for job in await self.due(now, 1)]
+        return next(iter(await self.claim_all(now, ids)), None)
+
+    async def claim_all(self, now: datetime, ids: Collection[str]) -> list[Job]:
+        """Claim those of these jobs that are still due, for `CLAIM`. Returns them, oldest first."""
+        if not ids:
+            return []
+        free = select(work.c.seq).where(work.c.id.in_(ids), *_claimable(now))
+        claimed = (
+            update(work)
+            .where(work.c.seq.in_(free.with_for_update(skip_locked=True)))
+            .values(due_at=now + CLAIM, attempts=work.c.attempts + 1)
+            .returning(work)
+        )
         async with self._database.write() as connection:
-            taken = (
-                update(work)
-                .where(work.c.seq == due.with_for_update(skip_locked=True).scalar_subquery())
-                .values(due_at=now + CLAIM, attempts=work.c.attempts + 1)
-                .returning(work)
-            )
-            row = (await connection.execute(taken)).first()
-        return None if row is None else _job(row)
+            rows = (await connection.execute(claimed)).all()
+        return [_job(row) for row in sorted(rows, key=lambda row: row.seq)]
 
     async def renew(self, job: Job, now: datetime) -> None:
         """Prolong the claim by `CLAIM`."""
@@ -129,16 +140,16 @@ class JobQueue:
             return (await connection.execute(query.limit(1))).first() is not None
 
     async def newest(self, kind: str, about: str) -> int:
-        """The `seq` of the newest job about this; 0 where there is none. See `done_about`."""
+        """The `seq` of the newest job about this; 0 where there is none. See `finish`."""
         query = select(func.max(work.c.seq)).where(work.c.kind == kind, work.c.about == about)
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar() or 0
 
-    async def done_about(self, kind: str, about: str, upto: int) -> None:
-        """All jobs about this, as far as the `seq` `upto`, have been done as one."""
-        query = delete(work).where(work.c.kind == kind, work.c.about == about, work.c.seq <= upto)
-        async with self._database.write() as connection:
-            await connection.execute(query)
+    async def finish(self, connection: AsyncConnection, job: Job, newest: int) -> None:
+        """Delete a job in the caller's transaction, and the jobs of its kind about the same up to the `seq`
+        `newest`, also those that were given up: they have been done as one."""
+        same = and_(work.c.kind == job.kind, work.c.about == job.about, work.c.seq <= newest)
+        await connection.execute(delete(work).where(or_(work.c.id == job.id, same)))
 
     async def done(self, *ids: str) -> None:
         async with self._database.write() as connection:
@@ -175,6 +186,10 @@ class JobQueue:
         async with self._database.read() as connection:
             waiting, stuck = (await connection.execute(query)).one()
         return waiting, stuck
+
+
+def _claimable(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    return work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS
 
 
 def _job(row: Any) -> Job:

@@ -10,7 +10,7 @@ import pytest
 
 import agent
 import prompts
-from agent.background.extraction import Mode
+from agent.background.slice import Mode
 from memory.people.profile import FIELDS, MemoryUpdates, field_named
 from memory.records import TaskStatus
 from prompts import read, render

@@ -17,7 +17,8 @@ from agents.testing import assistant_message
 from scripted_server import Fail, Say, answer
 
 from agent import Companion
-from agent.background.consolidation import APPLY_UPDATES, LOOK_BACK, MESSAGES, NEWS, store_updates
+from agent.background.consolidation import APPLY_UPDATES, LOOK_BACK, Consolidation
+from agent.background.slice import MAX_MESSAGES, NEW_FACTS
 from agent.turn.turn import receive
 from agent.types import TurnRequest
 from memory.audience import Place, user_key
@@ -74,7 +75,7 @@ async def summary(pet: Companion, user: str = "ana", place: str | None = None) -
     where = Place.parse(place)
     owner = user_key(user) if where.private else where.key
     talk = f"dm:{user}" if where.private else where.key
-    active = await pet.components.conversations.of(talk, owner)
+    active = await pet.components.summaries.of(talk, owner)
     return active.summary if active else ""
 
 
@@ -169,7 +170,7 @@ async def test_a_backlog_is_worked_off_some_messages_at_a_time(open_pet: OpenPet
 
     await pet.settle()
 
-    assert len(model.asked) - asked == 12 // MESSAGES
+    assert len(model.asked) - asked == 12 // MAX_MESSAGES
 
 
 @pytest.mark.parametrize(
@@ -302,13 +303,15 @@ async def test_a_fact_that_was_taken_away_meanwhile_does_not_come_back(
     server.script(answer("Oh!", {"content": NEW}))
     server.script_looking_back(Say(json.dumps({"rulings": [{"pair": 1, "action": "replace"}]})))
 
+    store_updates = Consolidation.store_updates
+
     async def taken_away_first(*given: Any) -> Any:
         for memory in await pet.memories(user="ana"):
             if memory.content == NEW:
                 await pet.delete_memory(memory.id, user="ana")
         return await store_updates(*given)
 
-    monkeypatch.setattr("agent.background.consolidation.store_updates", taken_away_first)
+    monkeypatch.setattr("agent.background.consolidation.Consolidation.store_updates", taken_away_first)
     await talk(pet, "I have sold my car")
 
     assert [memory.content for memory in await pet.memories(user="ana")] == [OLD]
@@ -383,7 +386,7 @@ async def test_a_crash_after_what_was_found_is_written_loses_none_of_it(
         raise RuntimeError("as if the process had ended here")
 
     with monkeypatch.context() as patch:
-        patch.setattr("agent.background.consolidation.store_updates", killed)
+        patch.setattr("agent.background.consolidation.Consolidation.store_updates", killed)
         await talk(pet, "I won!")
     assert await summary(pet) == "Ana won."
     assert APPLY_UPDATES in [row["kind"] for row in rows("SELECT kind FROM work")]
@@ -510,7 +513,7 @@ async def test_when_facts_outgrow_the_context_the_model_sums_them_up(open_pet: O
     await talk(pet, "good morning")
     clock.advance(minutes=1)
     await talk(pet, "nothing new")
-    for n in range(NEWS):
+    for n in range(NEW_FACTS):
         await pet.remember(f"Ana's boat number {n} is blue", user="ana", importance=0.8)
     await talk(pet, "still there?")
 

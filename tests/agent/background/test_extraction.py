@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.background.extraction import (
-    LONGEST_MESSAGE,
-    MOST_SENTENCES,
-    ConversationSlice,
-    NotUnderstood,
+    MAX_MESSAGE,
+    MAX_SENTENCES,
+    InvalidExtraction,
     as_summary,
     extract_memory_updates,
-    findings_in,
-    question_of,
+    extraction_prompt,
+    read_extraction,
 )
+from agent.background.slice import ConversationSlice
 from agent.models.choose import given_model
 from agent.settings import Budget
 from memory.audience import PRIVATE
@@ -65,20 +65,21 @@ EXCHANGE = ConversationSlice(
         message(1, "user", "I passed my driving test!"),
         message(2, "assistant", "Bravo! Where will you go first?"),
     ),
-    previous="Ana had her driving test on Friday.",
+    summary="Ana had her driving test on Friday.",
     after=0,
     upto=2,
+    complete=True,
     mode="companion",
     known=UserContext(),
-    noted=(),
-    doubts=(),
-    too_much=(),
+    stored=(),
+    unclear=(),
+    to_summarise=(),
     now=NOW,
 )
 
 
 def asked(**other: Any) -> str:
-    return question_of(replace(EXCHANGE, **other), SUMMARY)
+    return extraction_prompt(replace(EXCHANGE, **other), SUMMARY)
 
 
 def unquoted(prompt: str) -> list[str]:
@@ -101,7 +102,7 @@ def test_what_is_known_and_what_was_noted_already_is_shown_so_that_it_is_not_tol
         open_tasks=(Task("1a2b3c4d-0000", "ana", "Buy a car", "open", NOW, NOW),),
     )
 
-    prompt = asked(known=known, noted=(memory("Ana passed her driving test"),))
+    prompt = asked(known=known, stored=(memory("Ana passed her driving test"),))
 
     assert "> - [FACT] Ana has two cats (importance: 0.6)" in prompt
     assert "[task 1a2b3c4d] Buy a car (open)" in prompt
@@ -121,8 +122,8 @@ def test_a_summary_of_the_person_and_rulings_are_asked_for_only_where_they_are_d
     assert "rulings" not in asked()
 
     due = asked(
-        too_much=(memory("Ana rows"), memory("Ana sings")),
-        doubts=((memory("Ana likes tea"), memory("Ana likes coffee most")),),
+        to_summarise=(memory("Ana rows"), memory("Ana sings")),
+        unclear=((memory("Ana likes tea"), memory("Ana likes coffee most")),),
     )
 
     assert '"task_updates": [], "memory_summary": …, "rulings": …}' in due
@@ -152,9 +153,9 @@ def test_nothing_that_people_say_can_pass_for_a_line_of_ours(
     prompt = asked(
         speaker="x",
         messages=(spoken,),
-        previous=before or "x",
+        summary=before or "x",
         known=UserContext(long_term_facts=(memory(known or "x"),)),
-        noted=(memory(known or "x"),),
+        stored=(memory(known or "x"),),
     )
 
     assert unquoted(prompt) == plain
@@ -163,7 +164,7 @@ def test_nothing_that_people_say_can_pass_for_a_line_of_ours(
 def test_of_a_pasted_page_the_beginning_and_the_end_are_seen() -> None:
     prompt = asked(messages=(message(1, "user", "Look! " + "long " * 10_000 + "And I quit my job."),))
 
-    assert len(prompt) < LONGEST_MESSAGE + 6_000
+    assert len(prompt) < MAX_MESSAGE + 6_000
     assert "Look! long" in prompt
     assert "And I quit my job." in prompt
 
@@ -171,7 +172,7 @@ def test_of_a_pasted_page_the_beginning_and_the_end_are_seen() -> None:
 def test_however_much_was_noted_the_prompt_keeps_within_bounds() -> None:
     facts = tuple(memory(f"Ana's shelf {n} holds " + "many books " * 100) for n in range(60))
 
-    assert len(asked(noted=facts, too_much=facts, known=UserContext(long_term_facts=facts))) < 15_000
+    assert len(asked(stored=facts, to_summarise=facts, known=UserContext(long_term_facts=facts))) < 15_000
 
 
 def test_nobody_can_speak_for_the_companion() -> None:
@@ -202,7 +203,7 @@ FOUND = {
     ids=["plain", "fenced", "talked around", "wrong quotes", "more than was asked"],
 )
 def test_an_answer_is_read_however_it_is_wrapped(written: str) -> None:
-    found = findings_in(written, SUMMARY)
+    found = read_extraction(written, SUMMARY)
 
     assert found.summary == "Ana passed her driving test."
     assert [(fact.text, fact.importance) for fact in found.updates.new_facts] == [
@@ -212,7 +213,7 @@ def test_an_answer_is_read_however_it_is_wrapped(written: str) -> None:
 
 
 def test_nothing_new_is_an_answer() -> None:
-    found = findings_in("{}", SUMMARY)
+    found = read_extraction("{}", SUMMARY)
 
     assert (found.summary, found.updates.new_facts, found.memory_summary) == ("", (), None)
 
@@ -237,8 +238,8 @@ def test_nothing_new_is_an_answer() -> None:
     ],
 )
 def test_an_answer_that_does_not_validate_is_refused_whole(written: str) -> None:
-    with pytest.raises(NotUnderstood):
-        findings_in(written, SUMMARY)
+    with pytest.raises(InvalidExtraction):
+        read_extraction(written, SUMMARY)
 
 
 @given(
@@ -254,8 +255,8 @@ def test_an_answer_that_does_not_validate_is_refused_whole(written: str) -> None
     ).map(json.dumps)
 )
 def test_whatever_a_model_writes_is_read_or_refused(written: str) -> None:
-    with suppress(NotUnderstood):
-        assert len(findings_in(written, SUMMARY).summary) <= SUMMARY.amount
+    with suppress(InvalidExtraction):
+        assert len(read_extraction(written, SUMMARY).summary) <= SUMMARY.amount
 
 
 def test_only_rulings_that_can_be_read_count() -> None:
@@ -267,7 +268,7 @@ def test_only_rulings_that_can_be_read_count() -> None:
         "replace 4",
     ]
 
-    assert findings_in(json.dumps({"summary": "", "rulings": rulings}), SUMMARY).replacing == {1, 3}
+    assert read_extraction(json.dumps({"summary": "", "rulings": rulings}), SUMMARY).replacing == {1, 3}
 
 
 @given(st.text(max_size=2_000), st.integers(1, 400))
@@ -280,7 +281,7 @@ def test_a_summary_keeps_within_its_budget_and_its_sentences(text: str, amount: 
 
 def test_a_summary_is_cut_at_sentences() -> None:
     assert as_summary("One. Two. Three. Four. Five. Six.", SUMMARY) == "One. Two. Three. Four. Five."
-    assert MOST_SENTENCES == 5
+    assert MAX_SENTENCES == 5
     assert as_summary("A short one. " + "And a long one " * 40, Budget(50)) == "A short one."
     assert as_summary("One very long sentence " * 20, Budget(40)) == "One very long sentence One very long …"
 

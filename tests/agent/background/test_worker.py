@@ -10,8 +10,7 @@ import pytest
 from agents.testing import ScriptedModel
 
 from agent import Companion, Place
-from agent.background.consolidation import STORE_MEMORIES
-from agent.turn.jobs import read_store_memories, store_memories_payload
+from agent.turn.jobs import STORE_MEMORIES, read_store_memories, store_memories_payload
 from agent.types import TurnRequest
 from memory.erasure.removal import UNINDEX
 from memory.errors import IndexUnavailable

@@ -186,7 +186,10 @@ async def waiting(
     stack: Stack, user: str = "anna", place: Place = PRIVATE, limit: int = 6
 ) -> tuple[list[str], int]:
     """The texts that are not covered, and how far they reach."""
-    lines = await stack.conversations.uncovered("talk", user, place, limit)
+    owner = owner_of(user, place)
+    known = await stack.conversations.of("talk", owner)
+    covered = known.covered if known else 0
+    lines, _ = await stack.conversations.uncovered("talk", owner, covered, limit)
     return [line.message.text for line in lines], lines[-1].seq if lines else 0
 
 
@@ -250,11 +253,13 @@ async def test_it_ends_where_another_person_begins_to_speak(stack: Stack) -> Non
     await say(stack, "b1", user="ben", place="acme")
     await say(stack, "a3", place="acme")
     steps = []
+    covered = 0
     for _ in range(3):
-        lines = await stack.conversations.uncovered("talk", "cleo", ACME)
-        steps.append(({line.user for line in lines}, [line.message.text for line in lines]))
+        lines, complete = await stack.conversations.uncovered("talk", "place:acme", covered)
+        steps.append(({line.user for line in lines}, [line.message.text for line in lines], complete))
+        covered = lines[-1].seq
         await cover(stack, lines[-1].seq, "place:acme")
-    assert steps == [({"anna"}, ["a1", "a2"]), ({"ben"}, ["b1"]), ({"anna"}, ["a3"])]
+    assert steps == [({"anna"}, ["a1", "a2"], False), ({"ben"}, ["b1"], False), ({"anna"}, ["a3"], True)]
     assert await waiting(stack, "cleo", ACME) == ([], 0)
 
 

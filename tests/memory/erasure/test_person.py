@@ -370,7 +370,7 @@ async def test_the_summary_of_a_place_is_made_anew_from_what_is_left(stack: Stac
     active = await stack.conversations.of(place.key, place.key)
     assert active is not None
     assert active.summary == ""
-    left = await stack.conversations.uncovered(place.key, "ben", place)
+    left, _ = await stack.conversations.uncovered(place.key, place.key, active.covered)
     assert [line.message.text for line in left] == [f"message {n}" for n in range(4)] + ["Get well"]
     assert left[-1].message.id == last
     assert not await stack.conversations.update(

@@ -1,0 +1,173 @@
+"""What is consolidated next: the oldest messages of a conversation that its summary does not cover yet."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+from agent.settings import Budget
+from agent.turn.jobs import STORE_MEMORIES
+from agent.turn.user_snippet import fitting
+from memory.audience import Audience, Place
+from memory.conversations.summaries import ConversationSummaries, owner_of
+from memory.facts.similar import SimilarFacts
+from memory.people.profile import MEMORY_SUMMARY, UserContext
+from memory.people.profile_store import ProfileStore
+from memory.people.tasks import Tasks
+from memory.records import Memory, Message
+from memory.search.core_facts import core_facts, get_relevant_memories
+from memory.sql.jobs import JobQueue
+from memory.sql.memories import MemoryStore
+from memory.sql.messages import Line
+from memory.sql.tables import memories
+
+Mode = Literal["companion", "study", "work"]
+
+MAX_MESSAGES = 6
+"""Messages in one slice."""
+ANSWERED_WITHIN = timedelta(minutes=10)
+"""A message that has no answer for this long will get none: its turn has failed."""
+KNOWN_FACTS = 20
+MAX_PAIRS = 8
+NEW_FACTS = 10
+"""After so many new facts the summary of the facts is rebuilt."""
+FACTS_TO_SUMMARISE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSlice:
+    """Messages of one person and the answers to them, with what is already known. Without a model only the
+    messages are looked up."""
+
+    conversation_id: str
+    owner: str
+    """``place:P``, or ``user:U`` in private."""
+    place: Place
+    user: str
+    speaker: str
+    messages: tuple[Message, ...]
+    """Oldest first."""
+    summary: str
+    """The conversation's summary before these messages."""
+    after: int
+    """The `seq` of the last message that the summary covers."""
+    upto: int
+    """The `seq` of the last message of the slice."""
+    complete: bool
+    """Nothing else is left to consolidate."""
+    mode: Mode
+    known: UserContext
+    stored: tuple[Memory, ...]
+    """Facts that were stored from these messages already."""
+    unclear: tuple[tuple[Memory, Memory], ...]
+    """(older, newer) facts of which it is unclear whether the newer one replaces the older one."""
+    to_summarise: tuple[Memory, ...]
+    """Facts that need a summary, since they do not fit into the prompt; empty where none is due."""
+    now: datetime
+
+    @property
+    def said(self) -> tuple[Message, ...]:
+        return tuple(message for message in self.messages if message.role == "user")
+
+
+@dataclass(frozen=True)
+class SliceReader:
+    summaries: ConversationSummaries
+    profiles: ProfileStore
+    store: MemoryStore
+    tasks: Tasks
+    queue: JobQueue
+    similar: SimilarFacts
+    clock: Callable[[], datetime]
+    with_model: bool
+    judging: bool
+    """Whether the model also rules on unclear pairs of facts."""
+    mode: Mode
+    """Of conversations that have none of their own."""
+    budget: Budget
+    """Of the user context in a prompt: when the facts outgrow it, a summary of them is due."""
+
+    async def next(self, conversation: str, user: str, place: Place) -> ConversationSlice | None:
+        """None where the summary covers everything that has been answered."""
+        owner, now = owner_of(user, place), self.clock()
+        active = await self.summaries.of(conversation, owner)
+        after = active.covered if active else 0
+        uncovered, complete = await self.summaries.uncovered(conversation, owner, after, MAX_MESSAGES)
+        lines = _answered(uncovered, now)
+        if not lines:
+            return None
+        speaker = lines[0].user
+        if speaker != user and await self.queue.waiting(STORE_MEMORIES, speaker):
+            return None  # their own consolidation follows that job and knows what it stored
+        messages = tuple(line.message for line in lines)
+        part = ConversationSlice(
+            conversation_id=conversation,
+            owner=owner,
+            place=place,
+            user=speaker,
+            speaker=next((m.author for m in reversed(messages) if m.role == "user"), speaker),
+            messages=messages,
+            summary=active.summary if active else "",
+            after=after,
+            upto=lines[-1].seq,
+            complete=complete,
+            mode=_mode(active.mode if active else None, self.mode),
+            known=UserContext(),
+            stored=(),
+            unclear=(),
+            to_summarise=(),
+            now=now,
+        )
+        return await self._with_what_is_known(part) if self.with_model else part
+
+    async def _with_what_is_known(self, part: ConversationSlice) -> ConversationSlice:
+        user, place = part.user, part.place
+        audience = Audience.of(user, place)
+        from_these = memories.c.message_id.in_([message.id for message in part.messages])
+        stored = [fact for fact in await self.store.where(from_these) if audience.may_read(fact.owners)]
+        facts = await core_facts(self.store, user, audience, part.now)
+        known = await self.profiles.view(user, place)
+        text = " ".join(message.text for message in part.messages)
+        tasks = await self.tasks.relevant(user, text, place="" if place.private else place.key, now=part.now)
+        return replace(
+            part,
+            known=replace(
+                known,
+                long_term_facts=tuple(get_relevant_memories(facts, text, limit=KNOWN_FACTS)),
+                open_tasks=tuple(tasks),
+            ),
+            stored=tuple(stored),
+            unclear=tuple(await self._unclear(stored)),
+            to_summarise=tuple(await self._to_summarise(user, place, known, facts)),
+        )
+
+    async def _unclear(self, stored: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
+        if not self.judging or not stored:
+            return []
+        return (await self.similar.doubts_about(stored, self.clock()))[:MAX_PAIRS]
+
+    async def _to_summarise(
+        self, user: str, place: Place, known: UserContext, facts: Sequence[Memory]
+    ) -> Sequence[Memory]:
+        """The facts, where they outgrow the budget and have no summary yet, or many were added since."""
+        whole = replace(known, long_term_facts=tuple(facts), memory_summary=None)
+        if len(fitting(whole, self.budget, len(facts)).long_term_facts) == len(facts):
+            return []
+        entries = await self.profiles.entries(user, place)
+        since = max((entry.said_at for entry in entries if entry.field == MEMORY_SUMMARY), default=None)
+        new = [fact for fact in facts if since is None or fact.created_at > since]
+        return facts[:FACTS_TO_SUMMARISE] if since is None or len(new) >= NEW_FACTS else []
+
+
+def _answered(lines: Sequence[Line], now: datetime) -> Sequence[Line]:
+    """The lines without the last ones that wait for an answer: they are consolidated together with it."""
+    answered = list(lines)
+    while answered and answered[-1].message.role == "user":
+        answered.pop()
+    waiting = any(now - line.message.sent_at < ANSWERED_WITHIN for line in lines[len(answered) :])
+    return answered if waiting else lines
+
+
+def _mode(own: str | None, default: Mode) -> Mode:
+    modes: dict[str | None, Mode] = {"companion": "companion", "study": "study", "work": "work"}
+    return modes.get(own, default)

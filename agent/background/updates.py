@@ -1,0 +1,102 @@
+"""What a consolidation changes: entries of the user context, and the job that stores facts and tasks."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from agent.background.slice import ConversationSlice
+from memory.audience import Place
+from memory.facts.candidate import Provenance
+from memory.facts.ttl import describe
+from memory.index import bm25
+from memory.people.profile import Entry, MemoryUpdates, NewFact, entries_of
+from memory.records import Draft, Memory, Message
+
+IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionResult:
+    summary: str
+    """Of the conversation; empty where the model wrote none."""
+    updates: MemoryUpdates
+    memory_summary: str | None = None
+    """Of the person's facts."""
+    replacing: frozenset[int] = frozenset()
+    """Which of the slice's unclear pairs, counted from 1, are replacements."""
+
+
+def context_entries(part: ConversationSlice, found: ExtractionResult) -> list[Entry]:
+    """What changes in the person's profile and preferences."""
+    if not part.said:
+        return []
+    entries = entries_of(found.updates.new_preferences, part.said[-1].sent_at)
+    if found.memory_summary:
+        entries.append(Entry("memory_summary", "", found.memory_summary, part.now))
+    return entries
+
+
+def updates_payload(part: ConversationSlice, found: ExtractionResult) -> dict[str, Any] | None:
+    """The facts, each with the message that says it, and the tasks, as JSON values; None without any."""
+    if not part.said:
+        return None
+    facts = [_new_fact(part, fact) for fact in found.updates.new_facts]
+    facts += [_replacement(*pair) for n, pair in enumerate(part.unclear, 1) if n in found.replacing]
+    tasks = [task.model_dump() for task in found.updates.task_updates]
+    if not (facts or tasks):
+        return None
+    cited = {fact["message_id"] for fact in facts}
+    return {
+        "place": list(part.place.path),
+        "facts": facts,
+        "tasks": tasks,
+        "said": {message.id: message.text for message in part.said if message.id in cited},
+        "found_at": part.now.isoformat(),
+        "heard": part.said[-1].id,
+    }
+
+
+def read_fact(
+    fact: dict[str, Any], said: dict[str, str], user: str, place: Place
+) -> tuple[Draft, Provenance]:
+    """A fact of the payload; `said` holds the texts of messages by id."""
+    draft = Draft(**fact["draft"] | {"subjects": tuple(fact["draft"]["subjects"])})
+    provenance = Provenance(
+        user=user,
+        said_at=datetime.fromisoformat(fact["said_at"]),
+        place=place,
+        message_id=fact["message_id"],
+        said=said.get(str(fact["message_id"]), ""),
+        live=True,
+    )
+    return draft, provenance
+
+
+def _new_fact(part: ConversationSlice, fact: NewFact) -> dict[str, Any]:
+    source = _source(part.said, fact.text)
+    draft = Draft(fact.text, tuple(fact.tags), importance=IMPORTANCE[fact.importance])
+    return {"draft": asdict(draft), "message_id": source.id, "said_at": source.sent_at.isoformat()}
+
+
+def _replacement(old: Memory, new: Memory) -> dict[str, Any]:
+    """The newer fact once more, now as a replacement of the older one."""
+    ttl = describe(new.expires_at - new.created_at) if new.expires_at else None
+    draft = Draft(new.content, new.subjects, ttl, new.type, new.importance, replaces=old.id)
+    return {
+        "draft": asdict(draft),
+        "message_id": new.message_id,
+        "said_at": new.created_at.isoformat(),
+        "kept": new.id,
+    }
+
+
+def _source(said: Sequence[Message], fact: str) -> Message:
+    """The message that shares most words with the fact; of equals the last."""
+    wanted = _words(fact)
+    return max(enumerate(said), key=lambda pair: (len(wanted & _words(pair[1].text)), pair[0]))[1]
+
+
+def _words(text: str) -> frozenset[int]:
+    vector = bm25.query(text)
+    return frozenset(vector.indices) if vector is not None else frozenset()
