@@ -36,7 +36,7 @@ from memory.documents import Candidate, DocumentLibrary, FusedReranker, Reranker
 from memory.erasure.cleanup import CleanUp, Limits
 from memory.erasure.person import Erasure
 from memory.erasure.removal import Removal
-from memory.errors import IndexUnavailable, StoreUnavailable
+from memory.errors import MemoryFault, StoreUnavailable
 from memory.facts.history import History
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.facts.writer import FactWriter
@@ -408,12 +408,11 @@ def _context_sources(c: Components) -> "ContextSources":
 async def _take_up_jobs(c: Components) -> None:
     try:
         await c.index.opened()
-    except IndexUnavailable as error:
-        log.warning("%s", error)
-    else:
         if c.database.sqlite and not c.settings.qdrant_url:
             # The process that holds the embedded index works alone here: a crash left the claims behind.
             await c.queue.release(c.clock())
+    except MemoryFault as error:  # the claims end by themselves
+        log.warning("%s", error)
 
 
 async def _load(module: str) -> None:
