@@ -1,4 +1,4 @@
-"""What the tests of the record share: a clock that can be moved, both databases, and a stack wired on one."""
+"""What the tests of memory share: a clock, both databases, and everything that remembers wired on one."""
 
 from __future__ import annotations
 
@@ -312,15 +312,21 @@ def template_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("sqlite")
 
 
+@pytest.fixture
+async def sqlite_url(template_home: Path, tmp_path: Path) -> str:
+    """Of a fresh database with its tables, copied from a prepared one."""
+    if not (template_home / "hachi.db").exists():
+        await (await Database.open(None, template_home)).close()
+    shutil.copy(template_home / "hachi.db", tmp_path / "hachi.db")
+    return f"sqlite:///{tmp_path / 'hachi.db'}"
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-async def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
-    """Of a fresh database with its tables: each test that uses it runs on both."""
+async def database_url(request: pytest.FixtureRequest, sqlite_url: str) -> AsyncIterator[str]:
+    """Of a fresh database with its tables: each test that uses it runs on both. The folders search and index
+    override it, since what they ask of SQL is tested on both databases in the folder sql."""
     if request.param == "sqlite":
-        home: Path = request.getfixturevalue("template_home")
-        if not (home / "hachi.db").exists():
-            await (await Database.open(None, home)).close()
-        shutil.copy(home / "hachi.db", tmp_path / "hachi.db")
-        yield f"sqlite:///{tmp_path / 'hachi.db'}"
+        yield sqlite_url
         return
     server: Server = request.getfixturevalue("server")
     url = await server.new()

@@ -42,7 +42,7 @@ QUESTIONS = ("what do you know about Mickael's shoulder and dog?", "where does d
 
 who, where, text = st.sampled_from(USERS), st.sampled_from(PLACES), st.sampled_from(TEXTS)
 SAY = st.tuples(st.just("say"), who, where, text, st.sampled_from([None, "1d", "30d"]))
-HEAR = st.tuples(st.just("hear"), who, where, text)
+HEAR = st.tuples(st.just("receive"), who, where, text)
 CORRECT = st.tuples(st.just("correct"), who, where, text, st.integers(0, 20))
 DELETE = st.tuples(st.just("delete"), who, where, st.integers(0, 20))
 MOVE = st.tuples(st.just("move"), st.integers(0, 20))

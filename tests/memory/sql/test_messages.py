@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -16,6 +17,10 @@ from memory.sql.indexing import count_due
 from memory.sql.tables import conversations, messages, speakers, users
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from tests.memory.conftest import Stack
 
 ANNA, BEN, NOBODY = Audience.of("anna"), Audience.of("ben"), Audience.of(None)
@@ -130,6 +135,23 @@ async def test_the_names_of_authors_are_known_where_their_messages_are_read(stac
     assert await stack.transcript.authors(there("acme")) == {"Annie", "Ben"}
     assert await stack.transcript.authors(there("acme/general")) == {"Annie", "Ben"}
     assert await stack.transcript.authors(NOBODY) == frozenset()
+
+
+async def test_authors_are_read_while_another_turn_empties_their_cache(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stack.receive("hello")
+    read = stack.database.read
+
+    @asynccontextmanager
+    async def meanwhile_somebody_speaks() -> AsyncIterator[AsyncConnection]:
+        monkeypatch.undo()
+        async with read() as connection:
+            yield connection
+        await stack.receive("hi", user="ben")
+
+    monkeypatch.setattr(stack.database, "read", meanwhile_somebody_speaks)
+    assert await stack.transcript.authors(ANNA) == {"anna"}
 
 
 async def test_many_may_speak_at_once(stack: Stack) -> None:
