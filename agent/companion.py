@@ -33,7 +33,7 @@ from agent.wiring import (
 )
 from memory.audience import Place
 from memory.documents import AddedDocument, DocumentLibrary, IngestProgress, IngestResult
-from memory.erasure.cleanup import Leaving
+from memory.erasure.cleanup import CleanupItem
 from memory.erasure.receipt import Erased
 from memory.index.sync import Progress
 from memory.people.profile import UserContext
@@ -363,11 +363,11 @@ class Companion:
 
     # Maintenance.
 
-    async def preview_purge(self) -> list[Leaving]:
+    async def preview_purge(self) -> list[CleanupItem]:
         """What `purge` and `tidy` would delete now."""
         return await self.services.maintenance.preview_purge()
 
-    async def tidy(self) -> list[Leaving]:
+    async def tidy(self) -> list[CleanupItem]:
         """Delete what the settings `unused_days` and `max_memories` do not keep, and return it."""
         return await self.services.maintenance.clean_up()
 

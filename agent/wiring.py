@@ -34,8 +34,8 @@ from agent.turn.persona import read_persona
 from memory.conversations.summaries import ConversationSummaries
 from memory.documents import Candidate, DocumentLibrary, FusedReranker, Reranker
 from memory.erasure.cleanup import CleanUp, Limits
+from memory.erasure.forgetting import Forgetting
 from memory.erasure.person import Erasure
-from memory.erasure.removal import Removal
 from memory.errors import MemoryFault, StoreUnavailable
 from memory.facts.history import History
 from memory.facts.similar import Doubt, SimilarFacts
@@ -158,7 +158,7 @@ class Components:
     similar: SimilarFacts
     writer: FactWriter
     documents: DocumentLibrary
-    removal: Removal
+    forgetting: Forgetting
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ def _components(
         similar=similar,
         writer=FactWriter(database, store, similar, sync, clock, settings.importance_floor),
         documents=DocumentLibrary(database, documents_index, embedder, clock, _reranker(settings, models)),
-        removal=Removal(database, index, queue, clock),
+        forgetting=Forgetting(database, index, queue, clock),
     )
 
 
@@ -286,14 +286,14 @@ def build_services(c: Components) -> Services:
         c.documents,
         c.documents_index,
         c.clock,
-        outside.scrub,
+        outside.clean_payload,
         embedded=c.settings.qdrant_url is None,
     )
     erasure = ErasureService(person, outside, c.transcript, c.traces)
     limits = Limits(_days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
     return Services(
         memories=MemoryService(
-            c.store, c.recall, c.writer, c.removal, History(c.database), c.sync, erasure, c.clock
+            c.store, c.recall, c.writer, c.forgetting, History(c.database), c.sync, erasure, c.clock
         ),
         documents=DocumentService(c.documents, erasure),
         profiles=ProfileService(c.profiles, c.store, c.tasks, c.summaries, erasure, c.clock),
@@ -302,8 +302,8 @@ def build_services(c: Components) -> Services:
         exports=ExportService(c.database, c.store, c.documents, c.clock),
         erasure=erasure,
         maintenance=MaintenanceService(
-            c.removal,
-            CleanUp(c.database, c.store, c.removal, limits, c.clock),
+            c.forgetting,
+            CleanUp(c.database, c.store, c.forgetting, limits, c.clock),
             c.index,
             c.sync,
             c.documents,

@@ -14,7 +14,7 @@ from typing import Any
 from agent.background.consolidation import APPLY_UPDATES, Consolidation
 from agent.tracing.recorder import Recorder
 from agent.turn.jobs import LOOK_BACK, STORE_MEMORIES, read_store_memories
-from memory.erasure.removal import UNINDEX
+from memory.erasure.forgetting import UNINDEX
 from memory.errors import MemoryFault
 from memory.facts.writer import FactWriter
 from memory.index import Index

@@ -20,7 +20,7 @@ from agent.tracing.recorder import Recorder
 from agent.tracing.store import TraceFilter, Traces
 from agent.turn.jobs import read_store_memories
 from memory.erasure.person import SHORTEST_SOUGHT
-from memory.erasure.receipt import Beside, Gone
+from memory.erasure.receipt import ErasureProgress, OutsideStep
 from memory.errors import StoreUnavailable
 from memory.facts.candidate import CandidateFact
 from memory.facts.similar import SimilarFacts
@@ -44,29 +44,29 @@ class ErasureOutsideSql:
     similar: SimilarFacts
     clock: Callable[[], datetime]
 
-    def steps(self, places: Collection[str]) -> tuple[Beside, ...]:
+    def steps(self, places: Collection[str]) -> tuple[OutsideStep, ...]:
         """Each deletes its kind and returns how much, by kind. `places` are those the person spoke in."""
 
-        async def traces(gone: Gone) -> Mapping[str, int]:
+        async def traces(progress: ErasureProgress) -> Mapping[str, int]:
             """Raises StoreUnavailable where the traces' database cannot be reached, or where traces are
             written faster than they are deleted: then the erasure has to be run again."""
-            await self.recorder.forget(gone.user, places)
-            erased = await self.traces.erase(gone.user, places)
-            if await self.traces.count(TraceFilter(user=gone.user, kinds=frozenset())):
-                raise StoreUnavailable(f"traces of {gone.user} came in while it ran; run it again")
+            await self.recorder.forget(progress.user, places)
+            erased = await self.traces.erase(progress.user, places)
+            if await self.traces.count(TraceFilter(user=progress.user, kinds=frozenset())):
+                raise StoreUnavailable(f"traces of {progress.user} came in while it ran; run it again")
             return {"traces": erased}
 
         return traces, self._log_lines, self._typed_lines, self._caches
 
-    async def _log_lines(self, gone: Gone) -> Mapping[str, int]:
-        told = _names_or_says(gone.user, gone.facts | gone.said)
+    async def _log_lines(self, progress: ErasureProgress) -> Mapping[str, int]:
+        told = _names_or_says(progress.user, progress.texts)
         files = sorted(self.home.glob(LOG))
         return {"log lines": await asyncio.to_thread(lambda: sum(_blank_lines(path, told) for path in files))}
 
-    async def _typed_lines(self, gone: Gone) -> Mapping[str, int]:
-        return {"typed lines": await asyncio.to_thread(_blank_typed, self.home / TYPED, gone.said)}
+    async def _typed_lines(self, progress: ErasureProgress) -> Mapping[str, int]:
+        return {"typed lines": await asyncio.to_thread(_blank_typed, self.home / TYPED, progress.messages)}
 
-    async def _caches(self, _: Gone) -> Mapping[str, int]:
+    async def _caches(self, _: ErasureProgress) -> Mapping[str, int]:
         self.transcript.forget_known()
         self.store.forget_aliases()
         _clear_bounded_caches()
@@ -74,7 +74,7 @@ class ErasureOutsideSql:
             clear()
         return {}
 
-    def scrub(
+    def clean_payload(
         self, kind: str, user: str, payload: dict[str, Any], ids: Collection[str]
     ) -> dict[str, Any] | None:
         """Another person's waiting job, without the hits from this person and without the memories that only

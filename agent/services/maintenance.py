@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from agent.tracing.store import Traces
 from memory.documents import DocumentLibrary
-from memory.erasure.cleanup import CleanUp, Leaving
-from memory.erasure.removal import Removal
+from memory.erasure.cleanup import CleanUp, CleanupItem
+from memory.erasure.forgetting import Forgetting
 from memory.index.lazy import LazyIndex
 from memory.index.sync import IndexSync, Progress
 from memory.records import Memory
@@ -15,7 +15,7 @@ from memory.records import Memory
 
 @dataclass(frozen=True)
 class MaintenanceService:
-    removal: Removal
+    forgetting: Forgetting
     cleanup: CleanUp
     index: LazyIndex
     sync: IndexSync
@@ -25,20 +25,20 @@ class MaintenanceService:
     trace_days: float | None
     clock: Callable[[], datetime]
 
-    async def preview_purge(self) -> list[Leaving]:
+    async def preview_purge(self) -> list[CleanupItem]:
         """What `purge` and `clean_up` would delete now."""
         return await self.cleanup.preview()
 
     async def purge(self) -> list[Memory]:
         """Delete memories that have expired, and return them."""
-        gone = await self.removal.purge()
-        if gone:  # a memory that an expired one had replaced may hold again
+        purged = await self.forgetting.purge()
+        if purged:  # a memory that an expired one had replaced may hold again
             await self.sync.try_to_catch_up()
-        return gone
+        return purged
 
-    async def clean_up(self) -> list[Leaving]:
+    async def clean_up(self) -> list[CleanupItem]:
         """Delete what the settings `unused_days` and `max_memories` do not keep, and return it."""
-        return await self.cleanup.tidy()
+        return await self.cleanup.run()
 
     async def prune_traces(self, before: datetime | None = None) -> int:
         """Delete traces from before that time, or else those older than the setting `trace_days`. Returns how

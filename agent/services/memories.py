@@ -8,7 +8,7 @@ from typing import Any
 from agent.services.arguments import audience_of, place_of, tags_of, user_named
 from agent.services.erasure import ErasureService
 from memory.audience import PRIVATE, Place, user_key
-from memory.erasure.removal import Removal
+from memory.erasure.forgetting import Forgetting
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
@@ -28,7 +28,7 @@ class MemoryService:
     store: MemoryStore
     recall: Recall
     writer: FactWriter
-    removal: Removal
+    forgetting: Forgetting
     past: History
     sync: IndexSync
     erasure: ErasureService
@@ -87,12 +87,12 @@ class MemoryService:
 
     async def delete(self, id: str, *, user: str, place: Where = None) -> Memory:
         memory = await self.get(id, user=user, place=place)
-        await self.removal.delete(memory, user_named(user))
+        await self.forgetting.delete(memory, user_named(user))
         return memory
 
     async def make_private(self, id: str, *, user: str, place: Where = None) -> Memory:
         memory = await self.get(id, user=user, place=place)
-        await self.removal.make_private(memory, user_named(user))
+        await self.forgetting.make_private(memory, user_named(user))
         await self.sync.try_to_catch_up()
         return memory
 

@@ -1,1 +1,1 @@
-"""What goes away: expiry, clean-up, deletion, and the erasure of a person."""
+"""Deleting for good: expiry, clean-up, forgetting one fact, and erasing a person."""

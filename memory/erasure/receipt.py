@@ -1,4 +1,4 @@
-"""What an erasure has taken away, and its receipt."""
+"""The receipt of an erasure, and what is collected while one runs."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -6,22 +6,22 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-Scrub = Callable[[str, str, dict[str, Any], Collection[str]], dict[str, Any] | None]
-"""(kind, user, payload, ids): a piece of somebody else's work without these memories and messages; None where
-it holds none of them."""
-Beside = Callable[["Gone"], Awaitable[Mapping[str, int]]]
-"""What is kept outside the record is taken away; how much, by kind."""
+CleanPayload = Callable[[str, str, dict[str, Any], Collection[str]], dict[str, Any] | None]
+"""(kind, user, payload, ids): the payload of somebody else's job without these memories and messages; None
+where it holds none of them."""
+OutsideStep = Callable[["ErasureProgress"], Awaitable[Mapping[str, int]]]
+"""Deletes what is kept outside the database. Returns how much, by kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """What was found afterwards, or cannot be looked at."""
+class Remainder:
+    """What was found after the erasure, or could not be checked."""
 
     kind: str
     count: int
     why: str
     expected: bool
-    """False: it should have gone, and the erasure is not verified."""
+    """False: it should have been deleted, and the erasure is not verified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +31,32 @@ class Erased:
     user: str
     at: datetime
     removed: Mapping[str, int]
-    """How much went, by kind."""
-    left: tuple[Left, ...]
+    """How much was deleted, by kind."""
+    left: tuple[Remainder, ...]
     verified: bool
-    """It was looked for in every table and in both indexes, and is gone."""
+    """Every table and both indexes were searched, and nothing was found that should have been deleted."""
 
     def to_json(self) -> dict[str, Any]:
         whole = asdict(self) | {"removed": dict(self.removed), "at": self.at.isoformat()}
-        return whole | {"left": [asdict(left) for left in self.left]}
+        return whole | {"left": [asdict(remainder) for remainder in self.left]}
 
 
 @dataclass(slots=True)
-class Gone:
-    """What has gone so far."""
+class ErasureProgress:
+    """What has been deleted so far."""
 
     user: str
     removed: Counter[str] = field(default_factory=Counter)
-    points: list[str] = field(default_factory=list)
-    """Ids in the index."""
-    chunks: list[str] = field(default_factory=list)
-    """Ids in the index of documents."""
+    index_ids: list[str] = field(default_factory=list)
+    chunk_ids: list[str] = field(default_factory=list)
+    """In the index of documents."""
     facts: set[str] = field(default_factory=set)
-    said: set[str] = field(default_factory=set)
-    work: list[str] = field(default_factory=list)
-    """Pieces that take points out of the index."""
+    """The texts of deleted memories."""
+    messages: set[str] = field(default_factory=set)
+    """The texts of the person's deleted messages."""
+    jobs: list[str] = field(default_factory=list)
+    """The ids of the jobs that remove `index_ids` from the index."""
+
+    @property
+    def texts(self) -> set[str]:
+        return self.facts | self.messages

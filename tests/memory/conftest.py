@@ -22,7 +22,7 @@ import pytest
 
 from memory.audience import Audience, Place
 from memory.conversations.summaries import ConversationSummaries, owner_of
-from memory.erasure.removal import Removal
+from memory.erasure.forgetting import Forgetting
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
@@ -149,7 +149,7 @@ class Stack:
             self.database, self.store, self.similar, self.indexing, self.clock, importance_floor=0.3
         )
         self.history = History(self.database)
-        self.removal = Removal(self.database, self.index, self.queue, self.clock)
+        self.forgetting = Forgetting(self.database, self.index, self.queue, self.clock)
 
     def rule(self, ruling: bool | Exception) -> Ruling:
         """From now on a judge rules so on every doubt."""

@@ -11,7 +11,7 @@ from agent.tracing.render.overview import overview, warnings
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
 from memory.audience import Place, user_key
-from memory.erasure.person import Erased
+from memory.erasure.receipt import Erased
 from memory.people.profile import UserContext
 from memory.records import Decision, Memory, Task
 from memory.sql.memories import tellers

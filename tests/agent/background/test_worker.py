@@ -12,7 +12,7 @@ from agents.testing import ScriptedModel
 from agent import Companion, Place
 from agent.turn.jobs import STORE_MEMORIES, read_store_memories, store_memories_payload
 from agent.types import TurnRequest
-from memory.erasure.removal import UNINDEX
+from memory.erasure.forgetting import UNINDEX
 from memory.errors import IndexUnavailable
 from memory.records import Draft, Hit
 from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, Job

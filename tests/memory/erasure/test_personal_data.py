@@ -1,45 +1,62 @@
-"""Where a person's data can be is declared for every column there is."""
+"""Every column of the database is declared as personal data, or here as free of it."""
 
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
-from memory.erasure.personal_data import COLUMNS, rows_naming, rows_saying
+from memory.erasure.personal_data import COLUMNS, rows_containing, rows_naming
 from memory.sql.tables import metadata
 
+if TYPE_CHECKING:
+    from tests.memory.conftest import Stack
 
-def test_every_table_says_what_it_holds_of_a_person() -> None:
-    assert COLUMNS.keys() == metadata.tables.keys()
+FREE_OF_PERSONAL_DATA = {
+    "users": "created_at",
+    "conversations": "created_at place",
+    "messages": "id indexed_under place role sent_at seq",
+    "active_conversations": "covered id indexed_under mode revision updated_at",
+    "context_entries": "field place said_at",
+    "memories": (
+        "created_at expires_at id importance indexed_under last_accessed_at message_id place revision "
+        "source type uses"
+    ),
+    "memory_owners": "content_key memory_id superseded",
+    "memory_aliases": "memory_id",
+    "memory_updates": "created_at id new_id old_id",
+    "tasks": "created_at due id last_updated place reminded status",
+    "knowledge_documents": "added_at digest id",
+    "knowledge_chunks": "chunk_index document_id id indexed_under",
+    "api_keys": "admin created_at digest id kind last_used_at revoked_at",
+    "deliveries": "id seen_at source",
+    "places": "changed_at listening place",
+    "traces": (
+        "cached_tokens calls id input_tokens kind message_id model output_tokens place process seq "
+        "started_at status surface took tools turn_id written_at"
+    ),
+    "trace_bodies": "body trace_id",
+    "work": "attempts created_at due_at id kind seq",
+}
+PERSONAL = {"user_id", "owner", "owners", "author", "changed_by", "text", "content", "summary", "payload"}
+"""Names of columns that must not be declared free."""
 
 
-@pytest.mark.parametrize("table", sorted(metadata.tables))
-def test_every_column_says_what_it_holds_of_a_person(table: str) -> None:
-    about = COLUMNS[table]
-    declared = [*about.names, *about.texts, *about.plain]
-    assert sorted(declared) == sorted(column.name for column in metadata.tables[table].columns)
+def test_every_column_is_declared_once() -> None:
+    for name, table in metadata.tables.items():
+        free = FREE_OF_PERSONAL_DATA.get(name, "").split()
+        personal = (*COLUMNS[name].names, *COLUMNS[name].texts) if name in COLUMNS else ()
+        assert sorted([*personal, *free]) == sorted(column.name for column in table.columns), name
+        assert not PERSONAL & set(free), name
+    assert COLUMNS.keys() | FREE_OF_PERSONAL_DATA.keys() == metadata.tables.keys()
 
 
-@pytest.mark.parametrize("table", sorted(metadata.tables))
-def test_columns_that_say_who_or_what_are_declared_as_such(table: str) -> None:
-    """By their names: an erasure must not pass over a column that tells of somebody."""
-    telling = {"user_id", "owner", "owners", "author", "changed_by", "text", "content", "summary", "payload"}
-    assert not telling & set(COLUMNS[table].plain)
-
-
-async def test_rows_that_name_or_quote_a_person_are_found(stack: object) -> None:
-    await stack.remember('Anna said "où?"', "anna", "acme")  # type: ignore[attr-defined]
-    await stack.receive("I like tea", "anna")  # type: ignore[attr-defined]
-    async with stack.database.read() as connection:  # type: ignore[attr-defined]
-        named = await rows_naming(connection, "anna")
+async def test_rows_that_name_or_quote_a_person_are_found(stack: Stack) -> None:
+    await stack.remember('Anna said "où?"', "anna", "acme")
+    await stack.receive("I like tea", "anna")
+    async with stack.database.read() as connection:
+        naming = await rows_naming(connection, "anna")
         assert await rows_naming(connection, "ann") == {}
-        said = await rows_saying(connection, ['Anna said "où?"', "like tea"])
-        assert await rows_saying(connection, ["like coffee"]) == {}
-    assert named == {
-        "users": 1,
-        "conversations": 1,
-        "messages": 1,
-        "speakers": 1,
-        "memories": 1,
-        "memory_owners": 1,
-    }
-    assert said == {"messages": 1, "memories": 1}
+        containing = await rows_containing(connection, ['Anna said "où?"', "like tea"])
+        assert await rows_containing(connection, ["like coffee"]) == {}
+    tables = ("users", "conversations", "messages", "speakers", "memories", "memory_owners")
+    assert naming == dict.fromkeys(tables, 1)
+    assert containing == {"messages": 1, "memories": 1}

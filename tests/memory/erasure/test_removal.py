@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from memory.erasure.removal import UNINDEX
 
 from memory.audience import Audience, Place
-from memory.erasure.removal import UNINDEX
 from memory.errors import NotFound
 from memory.records import Decision
 

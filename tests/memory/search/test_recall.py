@@ -388,7 +388,7 @@ async def test_beside_a_process_that_holds_the_index_one_can_list_store_and_dele
         recent = await stack.recall.recent(Audience.of("anna"), 10)
         assert {hit.content for hit in recent} == await stack.known() == {"Anna has a cat", "Anna has a dog"}
         [cat] = [memory for memory in await stack.memories() if "cat" in memory.content]
-        await stack.removal.delete(cat, "anna")
+        await stack.forgetting.delete(cat, "anna")
         assert await stack.known() == {"Anna has a dog"}
         assert await stack.queue.counts() == (1, 0)
         holder.communicate("done")

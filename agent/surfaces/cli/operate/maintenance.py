@@ -16,14 +16,14 @@ async def purge(
     json: Json = False,
 ) -> None:
     """Delete what has expired, everybody's, and what the settings on clean-up do not keep; says what went."""
-    from memory.erasure.cleanup import Leaving
+    from memory.erasure.cleanup import CleanupItem
 
     session: Session = context.obj
     async with session.companion() as pet:
         if dry_run:
             leaving = await pet.preview_purge()
         else:
-            leaving = [Leaving(memory, "expired") for memory in await pet.purge()] + await pet.tidy()
+            leaving = [CleanupItem(memory, "expired") for memory in await pet.purge()] + await pet.tidy()
     if json:
         gone = [memory_json(one.memory) | {"reason": one.reason} for one in leaving]
         print_json({"count": len(gone), "dry_run": dry_run, "memories": gone})

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from agent.surfaces.bots.items import Receipt, context_items, erasure_answer, expiry, receipts_of, shorten
-from memory.erasure.person import Erased, Left
+from memory.erasure.receipt import Erased, Remainder
 from memory.people.profile import UserContext
 from memory.records import Decision
 
@@ -63,7 +63,7 @@ def test_unknown_fields_are_left_out() -> None:
     ]
 
 
-LEFT = Left("index", 3, "it cannot be reached", expected=False)
+LEFT = Remainder("index", 3, "it cannot be reached", expected=False)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ LEFT = Left("index", 3, "it cannot be reached", expected=False)
     ],
 )
 def test_an_erasure_tells_what_was_removed_and_what_is_left(
-    removed: dict[str, int], left: tuple[Left, ...], text: str, items: list[tuple[str, str]]
+    removed: dict[str, int], left: tuple[Remainder, ...], text: str, items: list[tuple[str, str]]
 ) -> None:
     answer = erasure_answer(Erased("chat:1", NOW, removed, left, not left))
     assert answer.text.startswith(text)

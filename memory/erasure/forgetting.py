@@ -1,0 +1,116 @@
+"""Deleting memories for good, from the database and the index: what expired and what people delete.
+
+The transaction that deletes a row also stores a job that removes its vectors from the index. If the index
+cannot be reached now, that job cleans it later.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from sqlalchemy import delete
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import user_key
+from memory.errors import IndexUnavailable
+from memory.index import Index
+from memory.people.profile import MEMORY_SUMMARY
+from memory.records import Memory
+from memory.sql import memory_removal
+from memory.sql.engine import Database
+from memory.sql.jobs import JobQueue
+from memory.sql.tables import context_entries
+
+log = logging.getLogger("hachi.memory")
+
+UNINDEX = "unindex"
+"""The kind of job that removes ids from the index."""
+
+BATCH = 500
+"""Expired memories deleted in one transaction."""
+
+
+class Forgetting:
+    def __init__(
+        self,
+        database: Database,
+        index: Index,
+        queue: JobQueue,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._database = database
+        self._index = index
+        self._queue = queue
+        self._clock = clock
+
+    async def purge(self) -> list[Memory]:
+        """Delete all expired memories, whoever they belong to, and return them. What an expired memory had
+        replaced holds again if it has not expired itself."""
+        purged: list[Memory] = []
+        while batch := await self._purge_batch():
+            purged += batch
+        return purged
+
+    async def _purge_batch(self) -> list[Memory]:
+        now = self._clock()
+        async with self._database.write() as connection:
+            batch = await memory_removal.expired(connection, now, BATCH)
+            await memory_removal.revive(connection, [memory.id for memory in batch], now)
+            ids, jobs = await self._delete_rows(connection, batch)
+        await self._unindex(ids, jobs)
+        return batch
+
+    async def delete_for_all(self, memories: Sequence[Memory]) -> None:
+        """Delete these memories for all their owners."""
+        async with self._database.write() as connection:
+            ids, jobs = await self._delete_rows(connection, memories)
+        await self._unindex(ids, jobs)
+
+    async def delete(self, memory: Memory, user: str) -> None:
+        """Delete a memory for a person. `memory_removal.unlink` says what that means for other owners, and
+        when it raises NotFound."""
+        async with self._database.write() as connection:
+            ids = await memory_removal.unlink(connection, memory, user)
+            jobs = await self._after_delete(connection, user, ids)
+        await self._unindex(ids, jobs)
+
+    async def make_private(self, memory: Memory, user: str) -> None:
+        """Withdraw from all places what a person said there, and keep it for them alone.
+        `memory_removal.make_private` says when it raises NotFound."""
+        now = self._clock()
+        async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
+            ids = await memory_removal.make_private(connection, memory, user, now)
+            jobs = await self._after_delete(connection, user, ids)
+        await self._unindex(ids, jobs)
+
+    async def _delete_rows(
+        self, connection: AsyncConnection, memories: Sequence[Memory]
+    ) -> tuple[list[str], list[str]]:
+        """Returns the ids of the deleted rows and of the jobs that remove them from the index."""
+        deleted, jobs = [], []
+        for user in sorted({memory.user_id for memory in memories}):
+            ids = await memory_removal.delete_for_everybody(
+                connection, [m.id for m in memories if m.user_id == user]
+            )
+            deleted += ids
+            jobs += await self._after_delete(connection, user, ids)
+        return deleted, jobs
+
+    async def _after_delete(self, connection: AsyncConnection, user: str, ids: Sequence[str]) -> list[str]:
+        """Delete the person's memory summaries, which may repeat what was deleted; consolidation writes new
+        ones. Returns the id of the job that removes `ids` from the index."""
+        stale = (context_entries.c.user_id == user, context_entries.c.field == MEMORY_SUMMARY)
+        await connection.execute(delete(context_entries).where(*stale))
+        if not ids:
+            return []
+        return [await self._queue.add(connection, UNINDEX, user, {"ids": ids}, self._clock())]
+
+    async def _unindex(self, ids: Sequence[str], jobs: Sequence[str]) -> None:
+        if not ids:
+            return
+        try:
+            await self._index.remove(ids)
+        except IndexUnavailable as error:
+            log.warning("the index is cleaned later: %s", error)
+        else:
+            await self._queue.done(*jobs)

@@ -1,0 +1,130 @@
+"""Erasing a person from the transcript: what they said and the replies to it, one batch at a time.
+
+Their display names and the summaries made of their messages are deleted too. Neighbouring messages are
+indexed again, since the index finds each message by its neighbours' words as well (`memory.index.windows`).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import and_, delete, exists, func, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import user_key
+from memory.conversations.summaries import MOST_BEHIND
+from memory.index.schema import slices
+from memory.index.windows import REACH
+from memory.sql.tables import active_conversations, conversations, messages, speakers
+
+IDS_AT_ONCE = 500
+"""Ids in one statement."""
+SUMMARISED_AGAIN = MOST_BEHIND // 2
+"""The most messages, the newest, from which a summary is rebuilt. New messages that arrive meanwhile still
+stay within `MOST_BEHIND`."""
+
+
+@dataclass(slots=True)
+class ErasedMessages:
+    ids: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    """What the person said, without the replies."""
+    summaries: set[str] = field(default_factory=set)
+    """The ids of the places' summaries that were emptied, to be rebuilt from the remaining messages."""
+
+
+async def erase_messages(connection: AsyncConnection, user: str, limit: int, now: datetime) -> ErasedMessages:
+    """Delete the person's oldest `limit` messages, in the caller's transaction."""
+    query = select(messages).where(messages.c.user_id == user).order_by(messages.c.seq).limit(limit)
+    rows = (await connection.execute(query)).all()
+    erased = ErasedMessages([row.id for row in rows], [row.text for row in rows if row.role == "user"])
+    by_talk = {talk: list(lines) for talk, lines in groupby(sorted(rows, key=_talk), key=_talk)}
+    for (conversation, place), lines in by_talk.items():
+        await _index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
+    for ids in slices(erased.ids, IDS_AT_ONCE):
+        await connection.execute(delete(messages).where(messages.c.id.in_(ids)))
+    for (conversation, place), lines in by_talk.items():
+        await _delete_unused_names(connection, place, {line.author for line in lines})
+        if place:
+            first = min(line.seq for line in lines)
+            erased.summaries |= await _empty_summary(connection, conversation, place, first, now)
+    return erased
+
+
+def _talk(row: Any) -> tuple[str, str]:
+    return row.conversation_id, row.place
+
+
+async def _index_neighbours_again(
+    connection: AsyncConnection, conversation: str, place: str, seqs: Sequence[int]
+) -> None:
+    """Every message whose window holds one of these."""
+    heard = select(messages.c.id, messages.c.seq).where(
+        messages.c.conversation_id == conversation, messages.c.place == place
+    )
+    before = heard.where(messages.c.seq < min(seqs)).order_by(messages.c.seq.desc()).limit(REACH)
+    within = heard.where(messages.c.seq.between(min(seqs), max(seqs)))
+    after = heard.where(messages.c.seq > max(seqs)).order_by(messages.c.seq).limit(REACH)
+    found = [row for query in (before, within, after) for row in (await connection.execute(query)).all()]
+    lines, deleted = sorted(found, key=lambda row: row.seq), set(seqs)
+    near = {
+        neighbour.id
+        for at, line in enumerate(lines)
+        if line.seq in deleted
+        for neighbour in lines[max(0, at - REACH) : at + REACH + 1]
+    }
+    for ids in slices(sorted(near), IDS_AT_ONCE):
+        await connection.execute(update(messages).where(messages.c.id.in_(ids)).values(indexed_under=None))
+
+
+async def _delete_unused_names(connection: AsyncConnection, place: str, authors: Collection[str]) -> None:
+    """Display names that no message in the place bears any more."""
+    used = exists().where(messages.c.place == place, messages.c.author == speakers.c.author)
+    unused = delete(speakers).where(speakers.c.owner == place, speakers.c.author.in_(authors), ~used)
+    await connection.execute(unused)
+
+
+async def _empty_summary(
+    connection: AsyncConnection, conversation: str, place: str, first: int, now: datetime
+) -> set[str]:
+    """Empty a summary that covers the message `first`, and set back what it covers, so that consolidation
+    reads the newest remaining messages again."""
+    same = and_(active_conversations.c.conversation_id == conversation, active_conversations.c.owner == place)
+    active = (await connection.execute(select(active_conversations).where(same))).first()
+    if active is None or active.covered < first:
+        return set()
+    heard = select(messages.c.seq).where(
+        messages.c.conversation_id == conversation, messages.c.place == place
+    )
+    newest = heard.order_by(messages.c.seq.desc()).limit(SUMMARISED_AGAIN)
+    oldest = min((await connection.execute(newest)).scalars(), default=0)
+    emptied = {
+        "summary": "",
+        # Always less than before, so that whoever is updating this summary now is refused.
+        "covered": max(min(active.covered, oldest) - 1, 0),
+        "updated_at": now,
+        "indexed_under": None,
+        "revision": active_conversations.c.revision + 1,
+    }
+    await connection.execute(update(active_conversations).where(same).values(**emptied))
+    return {active.id}
+
+
+async def erase_conversations(connection: AsyncConnection, user: str) -> list[str]:
+    """Delete the person's private conversations. Returns the ids of the deleted summaries. A conversation
+    that has the same id as somebody else's becomes the other's."""
+    mine = active_conversations.c.owner == user_key(user)
+    ids = list((await connection.execute(select(active_conversations.c.id).where(mine))).scalars())
+    await connection.execute(delete(active_conversations).where(mine))
+    in_it, by_other = messages.c.conversation_id == conversations.c.id, messages.c.user_id != user
+    heir = select(func.min(messages.c.user_id)).where(in_it, messages.c.place == "", by_other)
+    owned = conversations.c.user_id == user
+    inherited = update(conversations).where(owned, heir.scalar_subquery().is_not(None))
+    await connection.execute(inherited.values(user_id=heir.scalar_subquery()))
+    # A conversation of a place may have the id of the private one. It is deleted if nobody else speaks there.
+    named = and_(conversations.c.id == f"dm:{user}", ~exists().where(in_it, by_other))
+    await connection.execute(delete(conversations).where(or_(owned, named)))
+    await connection.execute(delete(speakers).where(speakers.c.owner == user_key(user)))
+    return ids
