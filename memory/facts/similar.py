@@ -15,7 +15,7 @@ from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Statement, Verdict, compare
 from memory.index import Index, Question
 from memory.index.embedders import Embedder
-from memory.records import Draft, Hit, Memory, Source
+from memory.records import Draft, Memory, Source
 from memory.sql.engine import Database
 from memory.sql.memories import CORRECTED, MemoryStore
 
@@ -87,30 +87,35 @@ class SimilarFacts:
         return sorted(weighed, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine[pair[0].id]))
 
     def echoed(self, candidate: CandidateFact) -> str | None:
-        """The text recalled in this turn that the candidate only repeats; None where the message says it."""
+        """The text recalled in this turn that the candidate only repeats; None if the message itself says
+        it."""
         if not candidate.origin.recalled or candidate.said:
             return None
-        return next((hit.content for hit in candidate.origin.recalled if self._repeats(candidate, hit)), None)
+        for hit in candidate.origin.recalled:
+            subjects = hit.memory.subjects if hit.memory else ()
+            if self._repeats(candidate, hit.content, subjects):
+                return hit.content
+        return None
 
-    def _repeats(self, candidate: CandidateFact, hit: Hit) -> bool:
-        subjects = hit.memory.subjects if hit.memory else ()
-        return self._relation(candidate, hit.content, subjects, hit.created_at) in ("same", "subsumed")
-
-    def tells(self, candidate: CandidateFact, memory: Memory, taken_back: datetime) -> bool:
-        """Whether the candidate tells again what was taken back at that time: the same, less of it, or, said
-        before then, more of it. False where the message itself says it since."""
-        before = candidate.origin.said_at < taken_back
+    def says_again(self, candidate: CandidateFact, memory: Memory, withdrawn: datetime) -> bool:
+        """Whether the candidate repeats a memory that was made private at `withdrawn`, or, said before then,
+        adds to it. False if the message itself has said it since."""
+        before = candidate.origin.said_at < withdrawn
         if candidate.said and not before:
             return False
-        relation = self._relation(candidate, memory.content, memory.subjects, memory.created_at)
-        return relation in ("same", "subsumed") or (before and relation == "subsumes")
+        if self._repeats(candidate, memory.content, memory.subjects):
+            return True
+        known = Statement(memory.content, memory.subjects, candidate.origin.said_at)
+        return before and self._relation(known, _statement(candidate)) == "subsumes"
 
-    def _relation(
-        self, candidate: CandidateFact, text: str, subjects: tuple[str, ...], said_at: datetime
-    ) -> str:
-        draft = candidate.draft
-        new = Statement(draft.content, draft.subjects, candidate.origin.said_at)
-        return compare(Statement(text, subjects, said_at), new, 0.0, self._embedder.thresholds).relation
+    def _repeats(self, candidate: CandidateFact, text: str, subjects: tuple[str, ...]) -> bool:
+        """Whether the text says all that the candidate does, whichever of them was said first."""
+        new = _statement(candidate)
+        known = Statement(text, subjects, new.said_at)
+        return self._relation(known, new) in ("same", "subsumed") or self._relation(new, known) == "subsumes"
+
+    def _relation(self, old: Statement, new: Statement) -> str:
+        return compare(old, new, 0.0, self._embedder.thresholds).relation
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Put all doubts about these candidates to the judge in one call and note its rulings in them.
@@ -187,6 +192,10 @@ class SimilarFacts:
         if until is not None and (ends or (refines and (old.expires_at is None or old.expires_at > until))):
             return Verdict("different", "holds for a time only")
         return verdict
+
+
+def _statement(candidate: CandidateFact) -> Statement:
+    return Statement(candidate.draft.content, candidate.draft.subjects, candidate.origin.said_at)
 
 
 def _newer(candidate: CandidateFact, memory: Memory) -> bool:

@@ -143,7 +143,7 @@ class FactWriter:
         if candidate.origin.place.private or not candidate.origin.live:
             return False
         private = await self._store.made_private(connection, candidate.origin.user)
-        return any(self._similar.tells(candidate, memory, since) for memory, since in private)
+        return any(self._similar.says_again(candidate, memory, since) for memory, since in private)
 
     async def _held(self, connection: AsyncConnection, candidate: CandidateFact) -> dict[str, Memory]:
         """The memory with these very words, by owner. One that has expired but is not purged yet is

@@ -1,5 +1,5 @@
 """Removes memories, for one owner or for everybody, and what they had replaced. Each function runs in the
-caller's transaction; `memory.erasure.removal` also removes the vectors."""
+caller's transaction; `memory.erasure.forgetting` also removes the vectors."""
 
 from collections.abc import Collection
 from datetime import datetime

@@ -632,13 +632,23 @@ class World:
         elif kind == "context":
             await ProfileStore(stack.database).merge(user, place, [Entry("profile.role", "", said, now)])
         elif kind == "sum":
-            with suppress(IndexError):  # nothing was said there
-                await summarise(stack, f"all that {user} heard", user, str(place))
+            await self.sum_up(user, place)
         else:
             for memory in await stack.store.newest(Audience.of(user, place), now, 1):
                 if memory.user_id == user:
                     await stack.forgetting.delete(memory, user)
         stack.clock.move(hours=1)
+
+    async def sum_up(self, user: str, place: Place) -> None:
+        """A summary that repeats all that was said there, if anything was."""
+        conversations = self.stack.conversations
+        talk, owner = f"dm:{user}" if place.private else place.key, owner_of(user, place)
+        lines = await self.stack.transcript.following(talk, owner, 0, 50, most=50)
+        active = await conversations.of(talk, owner)
+        if lines:
+            text = " ".join(line.message.text for line in lines)
+            reach = {"after": active.covered if active else 0, "covered": lines[-1].seq}
+            await conversations.update(talk, owner, text, **reach, now=self.stack.clock.now)
 
     async def of_others(self, name: str) -> list[Sequence[Any]]:
         """What the others have: their memories, messages, tasks, contexts and private summaries."""
