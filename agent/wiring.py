@@ -21,6 +21,8 @@ from agent.services.documents import DocumentService
 from agent.services.erasure import ErasureService
 from agent.services.erasure_outside_sql import ErasureOutsideSql
 from agent.services.export import ExportService
+from agent.services.health import HealthService
+from agent.services.imports import ImportService
 from agent.services.maintenance import MaintenanceService
 from agent.services.memories import MemoryService
 from agent.services.profiles import ProfileService
@@ -171,9 +173,11 @@ class Services:
     tasks: Tasks
     transcripts: TranscriptService
     exports: ExportService
+    imports: ImportService
     erasure: ErasureService
     maintenance: MaintenanceService
     statistics: StatisticsService
+    health: HealthService
     reminders: Reminders
     traces: Traces
     keys: Keys
@@ -290,6 +294,7 @@ def build_services(c: Components) -> Services:
         embedded=c.settings.qdrant_url is None,
     )
     erasure = ErasureService(person, outside, c.transcript, c.traces)
+    transcripts = TranscriptService(c.database, c.transcript, c.sync, erasure, c.clock)
     limits = Limits(_days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
     return Services(
         memories=MemoryService(
@@ -298,8 +303,9 @@ def build_services(c: Components) -> Services:
         documents=DocumentService(c.documents, erasure),
         profiles=ProfileService(c.profiles, c.store, c.tasks, c.summaries, erasure, c.clock),
         tasks=c.tasks,
-        transcripts=TranscriptService(c.database, c.transcript, c.sync, erasure, c.clock),
-        exports=ExportService(c.database, c.store, c.documents, c.clock),
+        transcripts=transcripts,
+        exports=ExportService(c.database, c.store, c.transcript, c.documents, c.clock),
+        imports=ImportService(transcripts, c.writer, c.sync),
         erasure=erasure,
         maintenance=MaintenanceService(
             c.forgetting,
@@ -312,6 +318,7 @@ def build_services(c: Components) -> Services:
             c.settings.trace_days,
             c.clock,
         ),
+        health=HealthService(c.database, c.traces, c.embedder, c.index, c.sync),
         statistics=StatisticsService(c.database, c.store, c.queue, c.clock),
         reminders=Reminders(c.database, c.queue, c.transcript, c.profiles, c.clock),
         traces=c.traces,

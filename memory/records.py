@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 MemoryType = Literal["fact", "preference", "insight"]
 Source = Literal["conversation", "chat", "note"]
@@ -51,6 +51,19 @@ class Memory:
     message_id: str | None
     """The message it came from: its evidence."""
     owners: frozenset[str] = field(default_factory=frozenset)
+
+
+_PUBLIC_FIELDS = (
+    *("id", "content", "subjects", "created_at", "expires_at", "source", "type", "importance"),
+    *("last_accessed_at", "owners", "place", "message_id"),
+)
+
+
+def memory_json(memory: Memory | None) -> dict[str, Any]:
+    """The fields that exports and surfaces show; without a memory all are null, and there are no subjects."""
+    if memory is None:
+        return dict.fromkeys(_PUBLIC_FIELDS) | {"subjects": []}
+    return {field: getattr(memory, field) for field in _PUBLIC_FIELDS}
 
 
 @dataclass(frozen=True, slots=True)

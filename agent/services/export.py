@@ -8,22 +8,19 @@ from typing import Any
 
 from sqlalchemy import Table, select
 
-from agent.services.arguments import user_named
+from agent.services.arguments import audience_of, place_of, user_named
 from agent.types import TurnRequest
-from memory.audience import Audience, Place, user_key
+from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.documents import DocumentLibrary
-from memory.records import Memory
+from memory.records import memory_json
 from memory.sql import tables
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
+from memory.sql.messages import Transcript
 
 FORMAT, VERSION = "hachi-export", 1
 """The version is raised when a reader of the last one could not read it any more."""
 
-MEMORY_FIELDS = (
-    *("id", "content", "subjects", "created_at", "expires_at", "source", "type", "importance"),
-    *("last_accessed_at", "owners", "place", "message_id"),
-)
 _MESSAGE_FIELDS = ("id", "role", "author", "text", "sent_at")
 
 
@@ -31,6 +28,7 @@ _MESSAGE_FIELDS = ("id", "role", "author", "text", "sent_at")
 class ExportService:
     database: Database
     store: MemoryStore
+    transcript: Transcript
     documents: DocumentLibrary
     clock: Callable[[], datetime]
 
@@ -67,17 +65,36 @@ class ExportService:
             "documents": [{"path": d.path, "title": d.title, "added_at": d.added_at} for d in documents],
             "keys": await _rows(database, tables.api_keys, "user_id", user, _KEY),
         }
-        plain: dict[str, Any] = json.loads(json.dumps(whole, default=_as_json))
-        return plain
+        return _plain(whole)
+
+    async def export_place(self, place: Place | str, *, user: str) -> dict[str, Any]:
+        """The memories and messages of a place that everybody there may read; not what is everybody's."""
+        where = place_of(place)
+        audience = audience_of(user, where)
+        own = audience.keys - {GLOBAL}
+        found = [m for m in await self.store.newest(audience, self.clock()) if own & m.owners]
+        messages = await self.transcript.last(where.key, audience, await self.transcript.count(audience))
+        return _plain(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "exported_at": self.clock(),
+                "user": user,
+                "place": str(where),
+                "memories": [memory_json(m) for m in sorted(found, key=lambda m: (m.created_at, m.id))],
+                "messages": [{f: getattr(m, f) for f in _MESSAGE_FIELDS} for m in messages],
+            }
+        )
+
+
+def _plain(whole: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(json.dumps(whole, default=_as_json))
+    return plain
 
 
 _SUMMARY = ("conversation_id", "mode", "summary", "updated_at")
 _KEY = ("name", "created_at", "last_used_at", "revoked_at")
 _TASK = ("id", "description", "status", "due", "created_at", "last_updated", "place")
-
-
-def memory_json(memory: Memory) -> dict[str, Any]:
-    return {field: getattr(memory, field) for field in MEMORY_FIELDS}
 
 
 async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:

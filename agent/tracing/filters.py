@@ -25,7 +25,9 @@ def read_duration(text: str) -> timedelta | None:
 
 def read_seconds(text: str) -> float:
     """``2s``, ``500ms``; a bare number is seconds."""
-    found = read_duration(text) or read_duration(f"{text.strip()}s")
+    found = read_duration(text)
+    if found is None:
+        found = read_duration(f"{text.strip()}s")
     if found is None:
         raise BadInput(f"{text!r} is no length of time such as 2s or 500ms")
     return found.total_seconds()

@@ -1,4 +1,4 @@
-"""`hachi knowledge`: the documents that are looked things up in, and whose they are."""
+"""`hachi knowledge`: the documents that answers are looked up in."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.surfaces.cli.options import Json, clean, person
-from agent.surfaces.cli.output import console, plain, print_json, print_table, progress_bar, short, when
-from agent.surfaces.cli.session import Session, running, say, wants
+from agent.surfaces.cli.options import Json, Limit, OneUser, Query, clean
+from agent.surfaces.cli.output import (
+    console,
+    plain,
+    print_json,
+    print_records,
+    progress_bar,
+    say,
+    short,
+    when,
+)
+from agent.surfaces.cli.session import require, with_companion
 from memory.audience import GLOBAL, Audience, Place
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 
@@ -26,48 +35,38 @@ group = typer.Typer(
 
 EXCERPT = 300
 """Characters of a passage that are printed; `--json` has all of it."""
-LONGEST_NAME = 40
+MAX_NAME = 40
 """Characters of a file's name beside the bar."""
+NONE = "there are no documents here; `hachi knowledge add PATH` reads some"
 
-OwnUser = Annotated[
-    str | None,
-    typer.Option("--user", "-u", parser=person, metavar="NAME", help="That person's own; else everybody's."),
-]
-OwnPlace = Annotated[
+OnePlace = Annotated[
     str | None,
     typer.Option("--place", parser=clean, metavar="PLACE", help="A place's, such as acme/general."),
-]
-AsUser = Annotated[
-    str | None,
-    typer.Option("--user", "-u", parser=person, metavar="NAME", help="What that person may read."),
-]
-AsPlace = Annotated[
-    str | None,
-    typer.Option("--place", parser=clean, metavar="PLACE", help="What may be read in that place."),
 ]
 
 
 @group.command()
-@running
+@with_companion
 async def add(
-    context: typer.Context,
+    pet: "Companion",
     paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files and folders.")],
-    user: OwnUser = None,
-    place: OwnPlace = None,
+    user: OneUser = None,
+    place: OnePlace = None,
     json: Json = False,
 ) -> None:
     """Read Markdown, text, HTML and PDF, for everybody unless said; again: only what has changed."""
-    session: Session = context.obj
-    async with session.companion() as pet:
-        with progress_bar() as bar:
-            done = await pet.add_knowledge(paths, user=user, place=place, progress=_shown_on(bar))
-        await _say_what_waits(pet)
+    with progress_bar() as bar:
+        done = await pet.add_knowledge(paths, user=user, place=place, progress=_shown_on(bar))
+    try:
+        await pet.services.documents.library.catch_up()
+    except (IndexUnavailable, EmbedderUnavailable) as error:
+        say(f"what was read is kept, and found once it is indexed: {error}")
     if json:
         print_json(asdict(done))
     else:
         for unread in done.unread:
             say(plain(f"{unread.path}: {unread.reason}"))
-        print(_told(done))
+        print(_counts(done))
     if not (done.added or done.replaced or done.unchanged or done.removed):
         if json or not done.unread:
             say("nothing could be read; Markdown, text, HTML and PDF are read from a folder")
@@ -75,62 +74,47 @@ async def add(
 
 
 @group.command("list")
-@running
+@with_companion
 async def list_documents(
-    context: typer.Context, user: AsUser = None, place: AsPlace = None, json: Json = False
+    pet: "Companion", user: OneUser = None, place: OnePlace = None, json: Json = False
 ) -> None:
     """What everybody may look things up in; with a person or a place, theirs too."""
-    session: Session = context.obj
-    audience = _view(user, place)
-    async with session.companion() as pet:
-        found = await pet.components.documents.documents(audience)
-    if json:
-        print_json([asdict(document) for document in found])
-    elif found:
-        print_table(("id", "title", "file", "chunks", "whose", "added"), [_row(one) for one in found])
-    else:
-        _say_there_are_none()
+    found = await pet.services.documents.library.documents(_audience(user, place))
+    print_records(found, json, ("id", "title", "file", "chunks", "whose", "added"), _row, empty=NONE)
 
 
 @group.command()
-@running
+@with_companion
 async def search(
-    context: typer.Context,
-    query: Annotated[str, typer.Argument(parser=clean, metavar="QUERY")],
-    user: AsUser = None,
-    place: AsPlace = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many passages.")] = 5,
+    pet: "Companion",
+    query: Query,
+    user: OneUser = None,
+    place: OnePlace = None,
+    limit: Limit = 5,
     json: Json = False,
 ) -> None:
     """Find passages in what everybody may read; with a person or a place, in theirs too."""
-    session: Session = context.obj
-    audience = _view(user, place)
-    async with session.companion() as pet:
-        found = await pet.components.documents.search(query, audience, limit)
-        there = found or await pet.components.documents.documents(audience)
+    audience, library = _audience(user, place), pet.services.documents.library
+    found = await library.search(query, audience, limit)
     if json:
         print_json([asdict(chunk) for chunk in found])
     elif found:
         _print_passages(found)
-    elif there:
-        say("nothing was found")
     else:
-        _say_there_are_none()
+        say("nothing was found" if await library.documents(audience) else NONE)
 
 
 @group.command()
-@running
+@with_companion
 async def remove(
-    context: typer.Context,
+    pet: "Companion",
     what: Annotated[str, typer.Argument(metavar="PATH|ID", help="A file, a folder, or a document's id.")],
-    user: OwnUser = None,
-    place: OwnPlace = None,
+    user: OneUser = None,
+    place: OnePlace = None,
     json: Json = False,
 ) -> None:
     """Take documents away; the files stay where they are."""
-    session: Session = context.obj
-    async with session.companion() as pet:
-        gone = await pet.remove_knowledge(what, user=user, place=place)
+    gone = await pet.remove_knowledge(what, user=user, place=place)
     if json:
         print_json([asdict(document) for document in gone])
         return
@@ -138,10 +122,10 @@ async def remove(
         print(plain(f"removed {short(document.id)}: {document.path}"))
 
 
-def _view(user: str | None, place: str | None) -> Audience:
+def _audience(user: str | None, place: str | None) -> Audience:
     where = Place.parse(place)
-    wants(user is None or where.private, "give --user or --place; in a place, everybody reads the same")
-    wants(place is None or user is not None or not where.private, "dm is private; whose? give --user")
+    require(user is None or where.private, "give --user or --place; in a place, everybody reads the same")
+    require(place is None or user is not None or not where.private, "dm is private; whose? give --user")
     if user is None and where.private:
         return Audience(frozenset({GLOBAL}))
     return Audience.of(user or "", where)
@@ -154,29 +138,17 @@ def _shown_on(bar: "Progress") -> "Callable[[IngestProgress], None]":
 
     def show(step: "IngestProgress") -> None:
         name = plain(PurePath(step.path).name)
-        name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-        # After the last file what is left is embedded.
+        name = name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
+        # After the last file the rest is embedded.
         bar.update(task, description=escape(name or "indexing"), completed=step.done, total=step.total)
 
     return show
 
 
-async def _say_what_waits(pet: "Companion") -> None:
-    """Adding goes on without the index; here somebody is there who can do something about it."""
-    try:
-        await pet.components.documents.catch_up()
-    except (IndexUnavailable, EmbedderUnavailable) as error:
-        say(f"what was read is kept, and found once it is indexed: {error}")
-
-
-def _told(done: "IngestResult") -> str:
-    counts = ("added", "replaced", "unchanged", "removed", "unread")
-    told = ", ".join(f"{len(getattr(done, name))} {name}" for name in counts)
-    return f"{told}; {done.chunks} new {'passage' if done.chunks == 1 else 'passages'}"
-
-
-def _say_there_are_none() -> None:
-    say("there are no documents here; `hachi knowledge add PATH` reads some")
+def _counts(done: "IngestResult") -> str:
+    names = ("added", "replaced", "unchanged", "removed", "unread")
+    counts = ", ".join(f"{len(getattr(done, name))} {name}" for name in names)
+    return f"{counts}; {done.chunks} new {'passage' if done.chunks == 1 else 'passages'}"
 
 
 def _row(document: "Document") -> list[str]:
@@ -191,7 +163,7 @@ def _print_passages(found: "list[Chunk]") -> None:
 
     out = console()
     for number, chunk in enumerate(found):
-        lines = (_where(chunk), chunk.source, _excerpt(chunk.text))
+        lines = (_heading(chunk), chunk.source, _excerpt(chunk.text))
         head, *rest = (Text(plain(line), overflow="fold") for line in lines)
         if number:
             out.print()
@@ -200,7 +172,7 @@ def _print_passages(found: "list[Chunk]") -> None:
             out.print(Padding(line, (0, 0, 0, 6), expand=False))
 
 
-def _where(chunk: "Chunk") -> str:
+def _heading(chunk: "Chunk") -> str:
     """The title and the headings; a document often repeats its title as its first heading."""
     title, heading = " ".join(chunk.title.split()), " ".join(chunk.heading.split())
     if not heading or heading == title or heading.startswith(f"{title} > "):

@@ -1,5 +1,4 @@
-"""The log: `hachi.log` in the data folder. A decision on a memory, and a model's look back, are lines of JSON
-of their own, everything else a line to read."""
+"""The log, `hachi.log` in the data folder. Decisions and extractions are lines of JSON, all else is text."""
 
 import json
 import logging
@@ -8,61 +7,61 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agent.settings import Settings
+if TYPE_CHECKING:
+    from agent.settings import Settings
 
 NAME = "hachi.log"
-BYTES = 5_000_000
-"""Of one file; three older ones are kept beside it."""
-OLDER = 3
+MAX_BYTES = 5_000_000
+"""Of one file."""
+OLDER_FILES = 3
 
 
 @contextmanager
-def logging_to(settings: Settings, verbose: bool) -> Iterator[None]:
-    """All of it goes to the file, and with `verbose` to stderr. Where the file cannot be written, the command
-    still runs."""
-    handlers = [_file(settings.home / NAME), *([logging.StreamHandler()] if verbose else [])]
-    ours = logging.getLogger("hachi")
-    before = ours.level
-    ours.setLevel(settings.log_level)
+def logging_to(settings: "Settings", verbose: bool) -> Iterator[None]:
+    """Log to the file, and with `verbose` to stderr. Commands also run when the file cannot be written."""
+    handlers = [_file_handler(settings.home / NAME), *([logging.StreamHandler()] if verbose else [])]
+    logger = logging.getLogger("hachi")
+    level = logger.level
+    logger.setLevel(settings.log_level)
     for handler in handlers:
-        handler.setFormatter(_Lines())
+        handler.setFormatter(_Formatter())
         logging.root.addHandler(handler)
     logging.captureWarnings(True)
     try:
         yield
     finally:
         logging.captureWarnings(False)
-        ours.setLevel(before)
+        logger.setLevel(level)
         for handler in handlers:
             logging.root.removeHandler(handler)
             handler.close()
 
 
-def events(home: Path, kind: str) -> Iterator[dict[str, Any]]:
-    """The lines of JSON of this kind that the log holds (``memory_decision``, ``memory_extraction``), oldest
-    first, as far back as it goes."""
-    names = [f"{NAME}.{number}" for number in range(OLDER, 0, -1)]
+def events(home: Path, kind: str, user: str | None = None) -> Iterator[dict[str, Any]]:
+    """The JSON lines of a kind (``memory_decision``, ``memory_extraction``), oldest first; of one user or of
+    all. Lines that cannot be read are skipped."""
+    names = [f"{NAME}.{number}" for number in range(OLDER_FILES, 0, -1)]
     for path in (home / name for name in [*names, NAME]):
         if not path.is_file():
             continue
         with path.open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
-                if line.startswith("{") and (entry := _entry(line, kind)):
-                    yield entry
+                event = _event(line)
+                if event.get("event") == kind and user in (None, event.get("user_id")):
+                    yield event
 
 
-def _entry(line: str, kind: str) -> dict[str, Any] | None:
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return None  # cut short by a full disk
-    found = isinstance(entry, dict) and entry.get("event") == kind
-    return entry if found else None
+def _event(line: str) -> dict[str, Any]:
+    if line.startswith("{"):
+        with suppress(ValueError):  # cut short by a full disk
+            event: dict[str, Any] = json.loads(line)
+            return event
+    return {}
 
 
-class _Lines(logging.Formatter):
+class _Formatter(logging.Formatter):
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 
@@ -77,8 +76,8 @@ class _Lines(logging.Formatter):
         return f'{{"time": "{self.formatTime(record)}", {message[1:]}'
 
 
-class _File(RotatingFileHandler):
-    """A disk that has filled up costs the log, not the conversation."""
+class _FileHandler(RotatingFileHandler):
+    """A full disk costs the log, not the conversation."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         pass
@@ -88,9 +87,9 @@ class _File(RotatingFileHandler):
             super().close()
 
 
-def _file(path: Path) -> logging.Handler:
+def _file_handler(path: Path) -> logging.Handler:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _File(path, maxBytes=BYTES, backupCount=OLDER, encoding="utf-8")
+        return _FileHandler(path, maxBytes=MAX_BYTES, backupCount=OLDER_FILES, encoding="utf-8")
     except OSError:
         return logging.NullHandler()

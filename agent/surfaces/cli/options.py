@@ -1,47 +1,67 @@
-"""Options that several commands share, and how what is typed is read."""
+"""Options that several commands share, and how typed values are read."""
 
 import os
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
+from agent.errors import BadInput
 from memory.text import storable
+
+T = TypeVar("T")
 
 
 def clean(text: str) -> str:
-    """Without the halves of characters that undecodable bytes on the command line come in as."""
+    """Without the surrogate halves that stand for undecodable bytes on the command line."""
     return storable(text)
 
 
+def read_by(read: Callable[[str], T]) -> Callable[[str], T]:
+    """A parser for typer; what the reader raises is wrong usage."""
+
+    def parse(text: str | T) -> T:
+        if not isinstance(text, str):
+            return text  # the default
+        try:
+            return read(clean(text).strip())
+        except (BadInput, ValueError, OverflowError) as error:
+            raise typer.BadParameter(str(error)) from error
+
+    return parse
+
+
 def login() -> str:
-    """Who is taken to speak where nobody says."""
+    """The user if none is named."""
     return next((name for key in ("LOGNAME", "USER", "USERNAME") if (name := os.environ.get(key))), "you")
 
 
-def person(text: str) -> str:
-    if not (name := clean(text).strip()):
-        raise typer.BadParameter("a name, which tells one person from others")
-    return name
+def _person(text: str) -> str:
+    if not text:
+        raise ValueError("a name, which tells one person from others")
+    return text
 
 
 def moment(text: str) -> datetime:
-    """A time as people write it: ISO 8601; one without a zone is meant as the clock here shows it."""
+    """ISO 8601; a time without a zone is local. Raises ValueError."""
     try:
-        return datetime.fromisoformat(clean(text).strip()).astimezone()
+        return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError) as error:
-        raise typer.BadParameter(f"{text!r} is no time such as 2026-01-10 or 2026-01-10T09:30") from error
+        raise ValueError(f"{text!r} is no time such as 2026-01-10 or 2026-01-10T09:30") from error
 
 
-def fraction(text: str) -> float:
+def _fraction(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = -1.0
     if not 0.0 <= number <= 1.0:
-        raise typer.BadParameter(f"{text!r} is no number from 0 to 1")
+        raise ValueError(f"{text!r} is no number from 0 to 1")
     return number
 
+
+person = read_by(_person)
 
 User = Annotated[
     str,
@@ -55,6 +75,10 @@ User = Annotated[
         show_default=False,
     ),
 ]
+OneUser = Annotated[
+    str | None,
+    typer.Option("--user", "-u", parser=person, metavar="NAME", help="Only this person's."),
+]
 PlaceName = Annotated[
     str,
     typer.Option(
@@ -65,13 +89,16 @@ PlaceName = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")]
 Subjects = Annotated[
     list[str] | None,
     typer.Option("--subject", parser=clean, metavar="TAG", help="May be given several times."),
 ]
-MemoryId = Annotated[
+ShortId = Annotated[
     str, typer.Argument(parser=clean, metavar="ID", help="Its id, or the first 8 characters of it.")
 ]
+Query = Annotated[str, typer.Argument(parser=clean, metavar="QUERY")]
 Content = Annotated[str, typer.Argument(parser=clean, metavar="CONTENT", help="The fact, as a sentence.")]
 Ttl = Annotated[
     str | None,
@@ -79,3 +106,14 @@ Ttl = Annotated[
         "--ttl", parser=clean, metavar="TIME", help="How long it holds: 1h, 7d, 2w … For good unless said."
     ),
 ]
+Importance = Annotated[float, typer.Option(parser=read_by(_fraction), metavar="0..1")]
+SaidAt = Annotated[
+    datetime | None,
+    typer.Option(
+        parser=read_by(moment), metavar="TIME", help="When it was said, if not now: 2026-01-10T09:30."
+    ),
+]
+Host = Annotated[
+    str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; 127.0.0.1 unless said.")
+]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")]

@@ -1,28 +1,39 @@
-"""What is remembered, as it is printed: as JSON for programs, as tables for people."""
+"""Printing: JSON for programs, tables for people, messages on stderr."""
 
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from memory.records import Decision, Hit, Memory, MemoryUpdate, Task
+import typer
+
+from memory.records import Memory
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-WIDE = 160
+T = TypeVar("T")
+
+FILE_WIDTH = 160
 """Columns of a table that is written to a file or a pipe."""
+MEMORY_COLUMNS = ("id", "content", "subjects", "type", "importance", "created", "expires")
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
+def say(message: str) -> None:
+    """A line beside the output: what was decided, what to do next."""
+    print(f"hachi: {message}", file=sys.stderr)
+
+
 def plain(text: str) -> str:
-    """Without control characters: what was said to Hachi must not drive the terminal it is shown on."""
+    """Without control characters: remembered text must not drive the terminal."""
     return _CONTROL.sub("", text)
 
 
@@ -39,70 +50,42 @@ def _as_json(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, frozenset):
         return sorted(value)
-    raise TypeError(f"{type(value).__name__} has no shape in JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-MEMORY_FIELDS = (
-    "id",
-    "content",
-    "subjects",
-    "created_at",
-    "expires_at",
-    "source",
-    "type",
-    "importance",
-    "last_accessed_at",
-    "owners",
-    "place",
-    "message_id",
-)
+def print_records(
+    records: Sequence[T],
+    json: bool,
+    columns: Sequence[str],
+    row: Callable[[T], Sequence[str]],
+    *,
+    empty: str,
+    to_json: Callable[[Any], Any] = asdict,
+) -> None:
+    """As JSON or as a table; if there are none, `empty` is said."""
+    if json:
+        print_json([to_json(record) for record in records])
+    elif records:
+        print_table(columns, map(row, records))
+    else:
+        say(empty)
 
 
-def memory_json(memory: Memory) -> dict[str, Any]:
-    return {field: getattr(memory, field) for field in MEMORY_FIELDS}
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
 
-
-def hit_json(hit: Hit) -> dict[str, Any]:
-    """The fields of a memory; null where a message has none of them."""
-    fields = memory_json(hit.memory) if hit.memory else dict.fromkeys(MEMORY_FIELDS) | {"subjects": []}
-    return fields | {
-        "id": hit.id,
-        "content": hit.content,
-        "created_at": hit.created_at,
-        "message_id": hit.message_id,
-        "score": hit.score,
-        "kind": hit.kind,
-        "author": hit.author,
-    }
-
-
-def decision_json(decision: Decision) -> dict[str, Any]:
-    return {
-        "content": decision.content,
-        "action": decision.action,
-        "id": decision.id,
-        "expires_at": decision.expires_at,
-    }
-
-
-def update_json(update: MemoryUpdate) -> dict[str, Any]:
-    return asdict(update)
-
-
-def task_json(task: Task) -> dict[str, Any]:
-    return asdict(task)
-
-
-def short(id: str) -> str:
-    return id[:8]
-
-
-def when(moment: datetime | None) -> str:
-    """By the clock of this place."""
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M") if moment else ""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, no_wrap=column in ("id", "when"), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(plain(cell)) for cell in row))
+    console().print(table)
 
 
 def memory_row(memory: Memory) -> list[str]:
+    """In `MEMORY_COLUMNS`."""
     return [
         short(memory.id),
         memory.content,
@@ -114,32 +97,49 @@ def memory_row(memory: Memory) -> list[str]:
     ]
 
 
-MEMORY_COLUMNS = ("id", "content", "subjects", "type", "importance", "created", "expires")
+def short(id: str) -> str:
+    return id[:8]
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, no_wrap=column in ("id", "when"), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(plain(cell)) for cell in row))
-    console().print(table)
+def when(moment: datetime | None) -> str:
+    """In local time; empty for None."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M") if moment else ""
 
 
 def console() -> "Console":
     from rich.console import Console
 
-    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE
-    return Console(file=sys.stdout, width=wide, highlight=False, markup=False)
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else FILE_WIDTH
+    return Console(file=sys.stdout, width=width, highlight=False, markup=False)
 
 
 def progress_bar() -> "Progress":
-    """On stderr, and only where somebody sees it."""
+    """On stderr, if it is a terminal."""
     from rich.console import Console
     from rich.progress import Progress
 
     return Progress(console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty())
+
+
+def interactive() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def confirm(question: str, done: str) -> None:
+    """Exits with 1 and "nothing was …" if the answer is no."""
+    if not typer.confirm(question):
+        say(f"nothing was {done}")
+        raise typer.Exit(1)
+
+
+def write_private_file(path: Path, text: str) -> None:
+    """Whole or not at all, and readable by the owner only. Raises OSError with the path."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as out:
+            out.write(text)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -1,13 +1,13 @@
-"""One run of the command: its settings, its log, the companion it opens, and how it complains."""
+"""One run of the command: its settings, its log, what it opens, and how it reports errors."""
 
 import asyncio
 import errno
 import functools
+import inspect
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import ExitStack, asynccontextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Concatenate, TypeVar
 
 import typer
 
@@ -18,23 +18,17 @@ if TYPE_CHECKING:
     from agent.settings import Settings
     from agent.tracing.store import Traces
 
+T = TypeVar("T")
 
-class Session:
-    """Made by `main`, at hand in every command as `context.obj`."""
+
+class Session(ExitStack):
+    """Made by `main`; every command has it as `context.obj`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.debug = False
         self.verbose = False
-        self._closing = ExitStack()
         self._settings: Settings | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._closing.close()
 
     def settings(self) -> "Settings":
         """Read once; from then on there is a log. Raises SettingsError."""
@@ -43,7 +37,7 @@ class Session:
             from agent.surfaces.cli.log import logging_to
 
             self._settings = Settings.load()
-            self._closing.enter_context(logging_to(self._settings, self.verbose))
+            self.enter_context(logging_to(self._settings, self.verbose))
         return self._settings
 
     @asynccontextmanager
@@ -56,22 +50,22 @@ class Session:
 
     @asynccontextmanager
     async def traces(self) -> "AsyncIterator[Traces]":
-        """The traces alone, for those who look at them: a companion takes longer to open."""
+        """The traces alone, which open faster than a companion."""
         settings = self.settings()
         from agent.tracing.store import Traces
         from memory.sql.engine import Database
 
-        elsewhere = settings.traces_url is not None
-        url = settings.traces_url if elsewhere else settings.database_url
-        setting = "HACHI_TRACES_URL" if elsewhere else "DATABASE_URL"
-        database = await Database.open(url.get_secret_value() if url else None, settings.home, setting)
+        own = settings.traces_url is not None
+        url = settings.traces_url if own else settings.database_url
+        name = "HACHI_TRACES_URL" if own else "DATABASE_URL"
+        database = await Database.open(url.get_secret_value() if url else None, settings.home, name)
         try:
             yield Traces(database)
         finally:
             await database.close()
 
-    def complain(self, error: Exception) -> None:
-        """One line on stderr; with --debug the traceback before it. What nobody foresaw is in the log too."""
+    def report(self, error: Exception) -> None:
+        """One line on stderr; with --debug after the traceback. The log has the traceback of a bug."""
         if self.debug:
             import traceback
 
@@ -80,14 +74,13 @@ class Session:
             import logging
 
             logging.getLogger("hachi.cli").error("something broke inside", exc_info=error)
-        print(f"hachi: {in_one_line(error)}", file=sys.stderr)
+        print(f"hachi: {error_line(error)}", file=sys.stderr)
 
 
-def in_one_line(error: Exception) -> str:
-    """What to tell a person."""
-    text = _text(error)
+def error_line(error: Exception) -> str:
     trace_id = getattr(error, "trace_id", None)
-    return " ".join(f"{text} ({trace_id})".split() if trace_id else text.split())
+    text = f"{_text(error)} ({trace_id})" if trace_id else _text(error)
+    return " ".join(text.split())
 
 
 def _text(error: Exception) -> str:
@@ -101,7 +94,7 @@ def _text(error: Exception) -> str:
     return f"something broke inside: {type(error).__name__}: {error}; run again with `hachi --debug …`"
 
 
-def running(command: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+def async_command(command: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     """An async function as a command."""
 
     @functools.wraps(command)
@@ -114,12 +107,38 @@ def running(command: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., 
     return run
 
 
-def say(message: str) -> None:
-    """A line beside the output: what was decided, what to do next."""
-    print(f"hachi: {message}", file=sys.stderr)
+def with_companion(
+    command: Callable[Concatenate["Companion", ...], Coroutine[Any, Any, None]],
+) -> Callable[..., None]:
+    """An async function as a command; its first argument is an open companion."""
+    return _opening(Session.companion, command)
 
 
-def wants(condition: bool, message: str) -> None:
-    """Usage that the options alone do not tell is wrong."""
+def with_traces(
+    command: Callable[Concatenate["Traces", ...], Coroutine[Any, Any, None]],
+) -> Callable[..., None]:
+    """An async function as a command; its first argument is the store of traces."""
+    return _opening(Session.traces, command)
+
+
+def _opening(
+    open_resource: Callable[[Session], AbstractAsyncContextManager[T]],
+    command: Callable[Concatenate[T, ...], Coroutine[Any, Any, None]],
+) -> Callable[..., None]:
+    async def run(context: typer.Context, **options: Any) -> None:
+        async with open_resource(context.obj) as resource:
+            await command(resource, **options)
+
+    # Typer reads the options from the signature: the command's, with the context for the resource.
+    _, *options = inspect.signature(command).parameters.values()
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {one.name: one.annotation for one in (context, *options)}
+    run.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
+    return async_command(run)
+
+
+def require(condition: bool, message: str) -> None:
+    """For wrong usage that the options alone do not show. Exits with 2."""
     if not condition:
         raise typer.BadParameter(message)

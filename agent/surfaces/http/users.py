@@ -8,14 +8,14 @@ from pydantic import BaseModel, Field
 
 from agent.errors import BadInput
 from agent.services.arguments import due_of
-from agent.surfaces.cli.output import decision_json, hit_json, memory_json, task_json, update_json
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.memories import Limit, NewMemory, find_memory, stored_memory
 from agent.surfaces.http.metrics import Measured
 from agent.surfaces.http.openai_types import example
+from agent.surfaces.records_json import decision_json, hit_json, task_json, update_json
 from memory.facts.writer import MAX_CONTENT
-from memory.records import MemoryType, TaskStatus
+from memory.records import MemoryType, TaskStatus, memory_json
 from memory.text import storable
 
 router = APIRouter(prefix="/api/users/{user}", tags=["a person"])

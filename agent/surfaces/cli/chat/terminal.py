@@ -1,4 +1,4 @@
-"""The conversation at a terminal: a prompt with history, a spinner while Hachi thinks, then its text."""
+"""The conversation at a terminal: a prompt with history, a spinner, then the text as it comes."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from agent.surfaces.cli.chat.turn import announce, show_turn
+from agent.surfaces.cli.chat.turn import announce_offline, print_turn
 from agent.surfaces.cli.options import clean
 from agent.surfaces.cli.session import Session
 
@@ -21,20 +21,25 @@ if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.wiring import Runtime
 
-LEAVING = frozenset({"exit", "quit"})
+EXIT_WORDS = frozenset({"exit", "quit"})
 
 
 async def converse(pet: "Companion", session: Session, user: str, place: str) -> None:
-    """Until Ctrl-D or `exit`. A turn that fails is told in one line, and the conversation goes on."""
+    """Until Ctrl-D or `exit`. A turn that fails is reported in one line, and the conversation goes on."""
     settings = pet.settings
-    announce(pet)
+    announce_offline(pet)
     model = "the offline stand-in" if settings.offline else settings.chosen_model
     print(f"Hachi, with {model}. What is remembered is in {settings.home}.")
     print("Ctrl-C stops an answer; Ctrl-D or exit ends.")
     prompt: PromptSession[str] = PromptSession(history=ChatHistory(settings.home / "chat_history"))
-    runtime = _Runtime(pet)
-    # The runtime takes seconds to load: begin as soon as the prompt stands, while the person types.
-    prompt.app.after_render += lambda _: runtime.load()
+    loading: list[asyncio.Task[Runtime]] = []
+
+    def load(_: object) -> None:
+        """The runtime takes seconds to load: begin while the person types. A turn loads it if this fails."""
+        if not loading:
+            loading.append(asyncio.create_task(pet.runtime()))
+
+    prompt.app.after_render += load
     try:
         while True:
             try:
@@ -44,22 +49,19 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
                 continue  # what was being typed is dropped
             except EOFError:
                 return
-            if text.strip().lower() in LEAVING:
+            if text.strip().lower() in EXIT_WORDS:
                 return
             if text.strip():
-                await _turn(pet, session, runtime, text, user, place)
+                await _turn(pet, session, text, user, place)
     finally:
-        await runtime.stop()
+        for task in loading:
+            task.cancel()
+        await asyncio.gather(*loading, return_exceptions=True)
 
 
-async def _turn(
-    pet: "Companion", session: Session, runtime: "_Runtime", text: str, user: str, place: str
-) -> None:
-    async def answered() -> None:
-        await show_turn(pet, text, user, place, name="hachi: ", ready=runtime.ready)
-
-    turn = asyncio.create_task(answered())
-    with _interrupting(turn):
+async def _turn(pet: "Companion", session: Session, text: str, user: str, place: str) -> None:
+    turn = asyncio.ensure_future(print_turn(pet, text, user, place, prefix="hachi: "))
+    with _cancelled_by_ctrl_c(turn):
         try:
             await asyncio.wait([turn])
         finally:
@@ -67,39 +69,11 @@ async def _turn(
     if turn.cancelled():
         print("(stopped)")
     elif isinstance(error := turn.exception(), Exception):
-        session.complain(error)
-
-
-class _Runtime:
-    """The Agents SDK and all that leans on it, loaded once, beside the conversation."""
-
-    def __init__(self, pet: "Companion") -> None:
-        self._pet = pet
-        self._loading: asyncio.Task[Runtime] | None = None
-
-    def load(self) -> None:
-        if self._loading is None:
-            self._loading = asyncio.create_task(self._pet.runtime())
-
-    async def ready(self) -> None:
-        """Raises what loading raised, once; then it is tried again."""
-        self.load()
-        assert self._loading is not None
-        try:
-            await asyncio.shield(self._loading)
-        except Exception:
-            self._loading = None
-            raise
-
-    async def stop(self) -> None:
-        if self._loading is not None:
-            self._loading.cancel()
-            await asyncio.gather(self._loading, return_exceptions=True)
+        session.report(error)
 
 
 @contextmanager
-def _interrupting(turn: "asyncio.Task[None]") -> Iterator[None]:
-    """Ctrl-C stops this turn and nothing else."""
+def _cancelled_by_ctrl_c(turn: "asyncio.Future[None]") -> Iterator[None]:
     loop = asyncio.get_running_loop()
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -113,7 +87,7 @@ def _interrupting(turn: "asyncio.Task[None]") -> Iterator[None]:
 
 
 class ChatHistory(FileHistory):
-    """What was typed, kept between conversations. A file that cannot be read or written costs only that."""
+    """What was typed, kept between conversations. If the file cannot be used, chat goes on without it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))

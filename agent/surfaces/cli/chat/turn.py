@@ -1,7 +1,7 @@
 """One turn whose text is printed as it comes."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent.surfaces.cli.output import plain
 
@@ -9,34 +9,30 @@ if TYPE_CHECKING:
     from agent.companion import Companion
 
 
-def announce(pet: "Companion") -> None:
-    """The offline stand-in says what it is."""
+def announce_offline(pet: "Companion") -> None:
+    """Say on stderr that the offline stand-in answers, if it does."""
     if pet.settings.offline:
         from agent.models.offline import ANNOUNCEMENT
 
         print(ANNOUNCEMENT, file=sys.stderr)
 
 
-async def show_turn(
-    pet: "Companion", text: str, user: str, place: str, *, name: str = "", ready: Any = None
-) -> None:
-    """One turn with its text as it comes. `ready` is awaited first, when given."""
+async def print_turn(pet: "Companion", text: str, user: str, place: str, *, prefix: str = "") -> None:
+    """A spinner until the first piece of text; then `prefix` and the text."""
     from rich.console import Console
 
     begun = False
-    waiting = Console().status("thinking", spinner="dots")
-    waiting.start()
+    spinner = Console().status("thinking", spinner="dots")
+    spinner.start()
     try:
-        if ready is not None:
-            await ready()
         async with pet.stream(text, user=user, place=place) as stream:
             async for piece in stream:
                 if not begun:
                     begun = True
-                    waiting.stop()
-                    print(name, end="")
+                    spinner.stop()
+                    print(prefix, end="")
                 print(plain(piece), end="", flush=True)
     finally:
-        waiting.stop()
+        spinner.stop()
         if begun:
             print(flush=True)

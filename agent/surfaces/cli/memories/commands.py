@@ -1,89 +1,79 @@
 """`hachi memories`: what is remembered, for the person it belongs to."""
 
-import sys
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agent.surfaces.cli.options import (
     Content,
+    Importance,
     Json,
-    MemoryId,
+    Limit,
     PlaceName,
+    Query,
+    SaidAt,
+    ShortId,
     Subjects,
     Ttl,
     User,
-    clean,
-    fraction,
-    moment,
+    Yes,
     person,
 )
 from agent.surfaces.cli.output import (
     MEMORY_COLUMNS,
-    decision_json,
-    hit_json,
-    memory_json,
+    confirm,
+    interactive,
     memory_row,
     plain,
     print_json,
+    print_records,
     print_table,
+    say,
     short,
-    update_json,
     when,
 )
-from agent.surfaces.cli.session import Session, running, say
+from agent.surfaces.cli.session import with_companion
+from agent.surfaces.records_json import decision_json, hit_json, update_json
 from memory.errors import NotFound
-from memory.records import DEFAULT_IMPORTANCE, Decision, Hit, Memory, MemoryType, MemoryUpdate
+from memory.records import DEFAULT_IMPORTANCE, Decision, Hit, Memory, MemoryType, MemoryUpdate, memory_json
 
 if TYPE_CHECKING:
+    from agent.companion import Companion
     from memory.erasure.receipt import Erased
 
 group = typer.Typer(help="See, correct, export and take away what is remembered.", rich_markup_mode=None)
 
 
 @group.command("list")
-@running
+@with_companion
 async def list_memories(
-    context: typer.Context,
+    pet: "Companion",
     user: User,
     place: PlaceName = "dm",
     limit: Annotated[int | None, typer.Option(min=1, help="Only the newest so many.")] = None,
     json: Json = False,
 ) -> None:
     """What is remembered, newest first."""
-    session: Session = context.obj
-    async with session.companion() as pet:
-        found = await pet.memories(user=user, place=place, limit=limit)
-    if json:
-        print_json([memory_json(memory) for memory in found])
-    elif found:
-        print_table(MEMORY_COLUMNS, [memory_row(memory) for memory in found])
-    else:
-        say(f"nothing is remembered for {user!r} here")
+    found = await pet.memories(user=user, place=place, limit=limit)
+    empty = f"nothing is remembered for {user!r} here"
+    print_records(found, json, MEMORY_COLUMNS, memory_row, empty=empty, to_json=memory_json)
 
 
 @group.command()
-@running
+@with_companion
 async def search(
-    context: typer.Context,
-    query: Annotated[str, typer.Argument(parser=clean, metavar="QUERY")],
+    pet: "Companion",
+    query: Query,
     user: User,
     place: PlaceName = "dm",
-    limit: Annotated[int, typer.Option(min=1)] = 10,
+    limit: Limit = 10,
     subject: Subjects = None,
     json: Json = False,
 ) -> None:
     """Find facts and past messages, best first."""
-    session: Session = context.obj
-    async with session.companion() as pet:
-        hits = await pet.search_memories(query, user=user, place=place, limit=limit, subjects=subject or [])
-    if json:
-        print_json([hit_json(hit) for hit in hits])
-    elif hits:
-        print_table(("score", *MEMORY_COLUMNS), [_hit_row(hit) for hit in hits])
-    else:
-        say("nothing was found")
+    hits = await pet.search_memories(query, user=user, place=place, limit=limit, subjects=subject or [])
+    columns = ("score", *MEMORY_COLUMNS)
+    print_records(hits, json, columns, _hit_row, empty="nothing was found", to_json=hit_json)
 
 
 def _hit_row(hit: Hit) -> list[str]:
@@ -94,81 +84,59 @@ def _hit_row(hit: Hit) -> list[str]:
 
 
 @group.command()
-@running
+@with_companion
 async def add(
-    context: typer.Context,
+    pet: "Companion",
     content: Content,
     user: User,
     place: PlaceName = "dm",
     subject: Subjects = None,
     ttl: Ttl = None,
     type: Annotated[MemoryType, typer.Option()] = "fact",
-    importance: Annotated[float, typer.Option(parser=fraction, metavar="0..1")] = DEFAULT_IMPORTANCE,
-    at: Annotated[
-        datetime | None,
-        typer.Option(parser=moment, metavar="TIME", help="When it was said, if not now: 2026-01-10T09:30."),
-    ] = None,
+    importance: Importance = DEFAULT_IMPORTANCE,
+    at: SaidAt = None,
     everybody: Annotated[bool, typer.Option("--everybody", help="For everybody to know.")] = False,
     json: Json = False,
 ) -> None:
     """Remember one fact; says what was decided."""
-    session: Session = context.obj
     _check_ttl(ttl)
-    async with session.companion() as pet:
-        decision = await pet.remember(
-            content,
-            user=user,
-            place=place,
-            subjects=subject or [],
-            ttl=ttl,
-            type=type,
-            importance=importance,
-            said_at=at,
-            everybody=everybody,
-        )
-        await pet.services.maintenance.try_to_catch_up()
-    _tell(decision, json)
+    decision = await pet.remember(
+        content,
+        user=user,
+        place=place,
+        subjects=subject or [],
+        ttl=ttl,
+        type=type,
+        importance=importance,
+        said_at=at,
+        everybody=everybody,
+    )
+    await pet.services.maintenance.try_to_catch_up()
+    _print_decision(decision, json)
 
 
 @group.command()
-@running
+@with_companion
 async def update(
-    context: typer.Context,
-    id: MemoryId,
-    content: Content,
-    user: User,
-    ttl: Ttl = None,
-    json: Json = False,
+    pet: "Companion", id: ShortId, content: Content, user: User, ttl: Ttl = None, json: Json = False
 ) -> None:
     """Say it differently; what it said before stays in its history."""
-    session: Session = context.obj
     _check_ttl(ttl)
-    async with session.companion() as pet:
-        changes = {} if ttl is None else {"ttl": ttl}
-        decision = await pet.update_memory(id, content, user=user, **changes)
-        await pet.services.maintenance.try_to_catch_up()
-    _tell(decision, json)
+    changes = {} if ttl is None else {"ttl": ttl}
+    decision = await pet.update_memory(id, content, user=user, **changes)
+    await pet.services.maintenance.try_to_catch_up()
+    _print_decision(decision, json)
 
 
 @group.command()
-@running
-async def delete(
-    context: typer.Context,
-    id: MemoryId,
-    user: User,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    json: Json = False,
-) -> None:
+@with_companion
+async def delete(pet: "Companion", id: ShortId, user: User, yes: Yes = False, json: Json = False) -> None:
     """Take a memory away for good, with what it had replaced."""
-    session: Session = context.obj
-    async with session.companion() as pet:
-        memory = await pet.memory(id, user=user)
-        if not yes and sys.stdin is not None and sys.stdin.isatty():
-            print(plain(memory.content))
-            if not typer.confirm("Delete it for good?"):
-                say("nothing was deleted")
-                raise typer.Exit(1)
-        await pet.delete_memory(memory.id, user=user)
+    memory = await pet.memory(id, user=user)
+    if not yes and interactive():
+        print(plain(memory.content))
+        confirm("Delete it for good?", "deleted")
+    await pet.delete_memory(memory.id, user=user)
     if json:
         print_json(memory_json(memory))
     else:
@@ -176,34 +144,30 @@ async def delete(
 
 
 @group.command()
-@running
+@with_companion
 async def erase(
-    context: typer.Context,
+    pet: "Companion",
     user: Annotated[
         str, typer.Option("--user", "-u", parser=person, metavar="NAME", help="Who is to be forgotten.")
     ],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Forget a person: everything of theirs, everywhere, for good. Exit 1 where something is left."""
-    session: Session = context.obj
-    async with session.companion() as pet:
-        if not yes and sys.stdin is not None and sys.stdin.isatty():
-            found = await pet.preview_erase(user=user)
-            print_table(("what", "how much"), [(kind, str(count)) for kind, count in found.items()])
-            if not typer.confirm(f"Erase all of this of {plain(user)} for good?"):
-                say("nothing was erased")
-                raise typer.Exit(1)
-        receipt = await pet.erase(user=user)
+    if not yes and interactive():
+        found = await pet.preview_erase(user=user)
+        print_table(("what", "how much"), [(kind, str(count)) for kind, count in found.items()])
+        confirm(f"Erase all of this of {plain(user)} for good?", "erased")
+    receipt = await pet.erase(user=user)
     if json:
         print_json(receipt.to_json())
     else:
-        _show_receipt(receipt)
+        _print_receipt(receipt)
     if not receipt.verified:
         raise typer.Exit(1)
 
 
-def _show_receipt(receipt: "Erased") -> None:
+def _print_receipt(receipt: "Erased") -> None:
     print_table(("what", "removed"), [(kind, str(count)) for kind, count in receipt.removed.items()])
     for left in receipt.left:
         print(f"{'left' if left.expected else 'STILL THERE'}: {left.count} in {left.kind}: {left.why}")
@@ -212,44 +176,39 @@ def _show_receipt(receipt: "Erased") -> None:
 
 
 @group.command()
-@running
-async def history(context: typer.Context, id: MemoryId, user: User, json: Json = False) -> None:
+@with_companion
+async def history(pet: "Companion", id: ShortId, user: User, json: Json = False) -> None:
     """What replaced what, when and why; oldest first."""
-    session: Session = context.obj
     memory: Memory | None = None
-    async with session.companion() as pet:
-        try:
-            memory = await pet.memory(id, user=user)
-        except NotFound:
-            steps = await pet.history(id, user=user)  # perhaps one that was replaced, by its whole id
-            if not steps:
-                raise
-        else:
-            steps = await pet.history(memory.id, user=user)
-    if json:
-        print_json([update_json(step) for step in steps])
-    elif not steps and memory:
+    try:
+        memory = await pet.memory(id, user=user)
+    except NotFound:
+        steps = await pet.history(id, user=user)  # it may be a replaced one, named by its whole id
+        if not steps:
+            raise
+    else:
+        steps = await pet.history(memory.id, user=user)
+    if not steps and memory and not json:
         print(f"{plain(memory.content)}\nsaid on {when(memory.created_at)}, and never changed since")
-    else:
-        print_table(("when", "id", "was", "became", "why"), [_step_row(step) for step in steps])
-
-
-@group.command()
-@running
-async def undo(context: typer.Context, id: MemoryId, user: User, json: Json = False) -> None:
-    """Take back the last replacement this memory took part in: what was replaced holds again."""
-    session: Session = context.obj
-    async with session.companion() as pet:
-        step = await pet.undo(id, user=user)
-    if json:
-        print_json(update_json(step))
-    else:
-        print(f"brought back {short(step.new_id or '')}: {plain(step.new_content or '')}")
+        return
+    columns = ("when", "id", "was", "became", "why")
+    print_records(steps, json, columns, _step_row, empty="", to_json=update_json)
 
 
 def _step_row(step: MemoryUpdate) -> list[str]:
     became = step.new_content if step.new_content is not None else "(nothing)"
     return [when(step.created_at), short(step.old_id), step.old_content, became, step.reason]
+
+
+@group.command()
+@with_companion
+async def undo(pet: "Companion", id: ShortId, user: User, json: Json = False) -> None:
+    """Take back the last replacement this memory took part in: what was replaced holds again."""
+    step = await pet.undo(id, user=user)
+    if json:
+        print_json(update_json(step))
+    else:
+        print(f"brought back {short(step.new_id or '')}: {plain(step.new_content or '')}")
 
 
 def _check_ttl(ttl: str | None) -> None:
@@ -262,11 +221,11 @@ def _check_ttl(ttl: str | None) -> None:
 _DONE = {"add": "added", "merge": "already known, merged", "replace": "replaced", "ignore": "not stored"}
 
 
-def _tell(decision: Decision, json: bool) -> None:
+def _print_decision(decision: Decision, json: bool) -> None:
     if json:
-        whole = decision_json(decision)
-        print_json(whole | {"reason": decision.reason, "target_id": decision.target_id})
+        details = {"reason": decision.reason, "target_id": decision.target_id}
+        print_json(decision_json(decision) | details)
         return
-    where = f" {short(decision.id)}" if decision.id else ""
+    id = f" {short(decision.id)}" if decision.id else ""
     until = f", until {when(decision.expires_at)}" if decision.expires_at else ""
-    print(f"{_DONE[decision.action]}{where}: {plain(decision.content)} ({decision.reason}{until})")
+    print(f"{_DONE[decision.action]}{id}: {plain(decision.content)} ({decision.reason}{until})")

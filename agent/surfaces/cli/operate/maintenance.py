@@ -1,54 +1,53 @@
 """`hachi purge`, `reindex` and `migrate`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agent.surfaces.cli.options import Json
-from agent.surfaces.cli.output import memory_json, print_json, print_table, progress_bar, short, when
-from agent.surfaces.cli.session import Session, running, say
+from agent.surfaces.cli.output import print_json, print_table, progress_bar, say, short, when
+from agent.surfaces.cli.session import Session, async_command, with_companion
+from memory.records import memory_json
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
 
 
-@running
+@with_companion
 async def purge(
-    context: typer.Context,
+    pet: "Companion",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     json: Json = False,
 ) -> None:
     """Delete what has expired, everybody's, and what the settings on clean-up do not keep; says what went."""
-    from memory.erasure.cleanup import CleanupItem
+    from memory.erasure.cleanup import Leaving
 
-    session: Session = context.obj
-    async with session.companion() as pet:
-        if dry_run:
-            leaving = await pet.preview_purge()
-        else:
-            leaving = [CleanupItem(memory, "expired") for memory in await pet.purge()] + await pet.tidy()
+    if dry_run:
+        leaving = await pet.preview_purge()
+    else:
+        leaving = [Leaving(memory, "expired") for memory in await pet.purge()] + await pet.tidy()
     if json:
         gone = [memory_json(one.memory) | {"reason": one.reason} for one in leaving]
         print_json({"count": len(gone), "dry_run": dry_run, "memories": gone})
         return
     if leaving:
-        shown = [(one.memory, one.reason) for one in leaving]
-        rows = [[short(m.id), m.user_id, m.content, when(m.expires_at), why] for m, why in shown]
+        found = [(one.memory, one.reason) for one in leaving]
+        rows = [[short(m.id), m.user_id, m.content, when(m.expires_at), why] for m, why in found]
         print_table(("id", "user", "content", "expires", "why"), rows)
     done = "would be deleted" if dry_run else "deleted"
     print(f"{len(leaving)} {'memory' if len(leaving) == 1 else 'memories'} {done}")
 
 
-@running
-async def reindex(context: typer.Context) -> None:
+@with_companion
+async def reindex(pet: "Companion") -> None:
     """Build the index anew; what is remembered is in the database and stays as it is."""
-    session: Session = context.obj
-    async with session.companion() as pet:
-        with progress_bar() as bar:
-            rows = await pet.components.sync.due("")  # no index has the empty generation: all rows
-            task = bar.add_task("indexing", total=rows)
-            done = await pet.reindex(lambda count: bar.advance(task, count))
+    with progress_bar() as bar:
+        task = bar.add_task("indexing", total=await pet.services.maintenance.rows_to_index())
+        done = await pet.reindex(lambda count: bar.advance(task, count))
     say(f"the index is new: {done} entries are in it")
 
 
-@running
+@async_command
 async def migrate(context: typer.Context) -> None:
     """Bring the database's tables to the shape this version needs, and those of traces where they are in
     another."""
@@ -56,9 +55,10 @@ async def migrate(context: typer.Context) -> None:
     settings = session.settings()
     from memory.sql.engine import Database
 
-    for name, url in (("DATABASE_URL", settings.database_url), ("HACHI_TRACES_URL", settings.traces_url)):
-        if url is None and name == "HACHI_TRACES_URL":
-            continue
+    urls = {"DATABASE_URL": settings.database_url}
+    if settings.traces_url is not None:
+        urls["HACHI_TRACES_URL"] = settings.traces_url
+    for name, url in urls.items():
         database = Database.connect(url.get_secret_value() if url else None, settings.home, name)
         try:
             done = await database.migrate()

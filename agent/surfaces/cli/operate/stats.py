@@ -1,81 +1,65 @@
 """`hachi stats`: how much is remembered, of what, since when, and what was decided."""
 
 from collections import Counter
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from agent.surfaces.cli.options import Json, person
+from agent.surfaces.cli.log import events
+from agent.surfaces.cli.options import Json, OneUser
 from agent.surfaces.cli.output import print_json, print_table
-from agent.surfaces.cli.session import Session, running
+from agent.surfaces.cli.session import with_companion
 
-MOST = 10
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent.companion import Companion
+
+MAX_ROWS = 10
 """Subjects and days that are shown; JSON has all."""
 
 
-@running
-async def stats(
-    context: typer.Context,
-    user: Annotated[
-        str | None, typer.Option("--user", "-u", parser=person, metavar="NAME", help="Of one person only.")
-    ] = None,
-    json: Json = False,
-) -> None:
+@with_companion
+async def stats(pet: "Companion", user: OneUser = None, json: Json = False) -> None:
     """Count what is remembered, and what was decided about what was said."""
-    session: Session = context.obj
-
-    async with session.companion() as pet:
-        found = await pet.services.statistics.memories(user)
+    found = await pet.services.statistics.memories(user)
     days = Counter(one.created_at.astimezone().date().isoformat() for one in found)
-    counted = {
+    counts = {
         "memories": len(found),
         "types": dict(Counter(one.type for one in found).most_common()),
         "subjects": dict(Counter(tag for one in found for tag in one.subjects).most_common()),
         "days": dict(sorted(days.items(), reverse=True)),
-        "decisions": _decisions(session, user),
-        "look_backs": _look_backs(session, user),
+        "decisions": _decisions(pet.settings.home, user),
+        "look_backs": _consolidations(pet.settings.home, user),
     }
     if json:
-        print_json(counted)
+        print_json(counts)
     else:
-        print_table(("what", "", "count"), _rows(counted))
+        print_table(("what", "", "count"), _rows(counts))
 
 
-def _decisions(session: Session, user: str | None) -> dict[str, int]:
+def _decisions(home: "Path", user: str | None) -> dict[str, int]:
     """As far back as the log goes."""
-    from agent.surfaces.cli.log import events
-
-    made = dict.fromkeys(("add", "merge", "replace", "ignore"), 0)
-    for entry in events(session.settings().home, "memory_decision"):
-        if user is None or entry.get("user_id") == user:
-            for decision in entry.get("decisions", []):
-                if decision.get("action") in made:
-                    made[decision["action"]] += 1
-    return made
+    counts = dict.fromkeys(("add", "merge", "replace", "ignore"), 0)
+    for event in events(home, "memory_decision", user):
+        for decision in event.get("decisions", []):
+            if decision.get("action") in counts:
+                counts[decision["action"]] += 1
+    return counts
 
 
-def _look_backs(session: Session, user: str | None) -> dict[str, int]:
-    """What became of a model's looks back at conversations, as far back as the log goes."""
-    from agent.surfaces.cli.log import events
-
-    made = {"applied": 0, "failed": 0}
-    for entry in events(session.settings().home, "memory_extraction"):
-        if user is None or entry.get("user_id") == user:
-            made["applied" if entry.get("ok") else "failed"] += 1
-    return made
+def _consolidations(home: "Path", user: str | None) -> dict[str, int]:
+    """As far back as the log goes."""
+    counts = {"applied": 0, "failed": 0}
+    for event in events(home, "memory_extraction", user):
+        counts["applied" if event.get("ok") else "failed"] += 1
+    return counts
 
 
-def _rows(counted: dict[str, Any]) -> list[list[str]]:
-    rows = [["memories", "", str(counted["memories"])]]
-    for what, label in (
-        ("types", "type"),
-        ("subjects", "subject"),
-        ("days", "day"),
-        ("decisions", "decided"),
-        ("look_backs", "looked back"),
-    ):
-        items = list(counted[what].items())
-        rows += [[label, name, str(count)] for name, count in items[:MOST]]
-        if len(items) > MOST:
-            rows.append([label, f"… and {len(items) - MOST} more", ""])
+def _rows(counts: dict[str, Any]) -> list[list[str]]:
+    rows = [["memories", "", str(counts["memories"])]]
+    labels = {"types": "type", "subjects": "subject", "days": "day", "decisions": "decided"}
+    for name, label in (labels | {"look_backs": "looked back"}).items():
+        items = list(counts[name].items())
+        rows += [[label, item, str(count)] for item, count in items[:MAX_ROWS]]
+        if len(items) > MAX_ROWS:
+            rows.append([label, f"… and {len(items) - MAX_ROWS} more", ""])
     return rows

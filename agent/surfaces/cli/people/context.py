@@ -1,4 +1,4 @@
-"""`hachi context`: what is known of a person as a whole, and how they want to be answered."""
+"""`hachi context`: a person's profile, preferences, themes, tasks and most important facts."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,32 +6,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.surfaces.cli.options import Json, PlaceName, User, clean
-from agent.surfaces.cli.output import console, plain, print_json, when
-from agent.surfaces.cli.session import Session, running, say
+from agent.surfaces.cli.output import console, plain, print_json, say, when
+from agent.surfaces.cli.session import with_companion
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
+    from agent.companion import Companion
     from memory.people.profile import UserContext
 
 group = typer.Typer(
     help="See and set what is known of a person: profile, preferences, themes.", rich_markup_mode=None
 )
 
-MODE = "mode"
-"""What the conversation is for. It is set like a field, and is the conversation's, not the person's."""
-
-FACTS = 7
-"""How many are shown; `hachi memories list` shows all."""
+MAX_FACTS = 7
+"""Facts shown; `hachi memories list` shows all."""
 
 
 @group.command()
-@running
-async def show(context: typer.Context, user: User, place: PlaceName = "dm", json: Json = False) -> None:
+@with_companion
+async def show(pet: "Companion", user: User, place: PlaceName = "dm", json: Json = False) -> None:
     """What is known of a person, as it may be known there."""
-    session: Session = context.obj
-    async with session.companion() as pet:
-        known = await pet.context(user=user, place=place)
+    known = await pet.context(user=user, place=place)
     if json:
         print_json(known.to_json())
     elif sections := list(_sections(known)):
@@ -41,9 +37,9 @@ async def show(context: typer.Context, user: User, place: PlaceName = "dm", json
 
 
 @group.command("set")
-@running
+@with_companion
 async def set_field(
-    context: typer.Context,
+    pet: "Companion",
     field: Annotated[
         str,
         typer.Argument(
@@ -58,35 +54,33 @@ async def set_field(
     json: Json = False,
 ) -> None:
     """Set one field; a list such as goals gets one item more."""
-    session: Session = context.obj
-    async with session.companion() as pet:
-        known = await pet.set_context(field, value, user=user, place=place)
+    known = await pet.set_context(field, value, user=user, place=place)
     if json:
         print_json(known.to_json())
         return
-    name, held = _held(known, field, value)
+    name, held = _current(known, field, value)
     print(plain(f"{name}: {held}") if held else f"{name} is forgotten")
 
 
-def _held(known: "UserContext", field: str, value: str) -> tuple[str, str]:
-    """The field by its own name, and what it is now."""
-    if field.strip().casefold() == MODE:
-        return MODE, value.strip()
+def _current(known: "UserContext", field: str, value: str) -> tuple[str, str]:
+    """The field's own name and its value now. The mode is the conversation's, not the person's."""
+    if field.strip().casefold() == "mode":
+        return "mode", value.strip()
     from memory.people.profile import field_named
 
     path = field_named(field)
-    record: Any = known
+    found: Any = known
     for name in path.split("."):
-        record = getattr(record, name)
-    return path, _text(record)
+        found = getattr(found, name)
+    return path, _text(found)
 
 
 def _sections(known: "UserContext") -> Iterator[tuple[str, list[str]]]:
-    """Titles with their lines; what is not known is left out."""
+    """Titles with their lines, without what is empty."""
     for title, part in (("profile", known.profile), ("preferences", known.preferences)):
         fields = [(name.replace("_", " "), _text(value)) for name, value in part]
-        if told := [f"{name}: {text}" for name, text in fields if text]:
-            yield title, told
+        if lines := [f"{name}: {text}" for name, text in fields if text]:
+            yield title, lines
     if known.conversation_themes:
         yield "themes", [_text(known.conversation_themes)]
     if known.memory_summary:
@@ -94,7 +88,7 @@ def _sections(known: "UserContext") -> Iterator[tuple[str, list[str]]]:
     if known.open_tasks:
         yield "open tasks", [f"{task.description} ({task.status})" for task in known.open_tasks]
     if known.long_term_facts:
-        yield "core_facts facts", [fact.content for fact in known.long_term_facts[:FACTS]]
+        yield "most important facts", [fact.content for fact in known.long_term_facts[:MAX_FACTS]]
 
 
 def _text(value: Any) -> str:

@@ -5,60 +5,52 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.surfaces.cli.options import Json, User, clean
-from agent.surfaces.cli.output import print_json, print_table, short, task_json
-from agent.surfaces.cli.session import Session, running, say, wants
+from agent.surfaces.cli.options import Json, User, clean, read_by
+from agent.surfaces.cli.output import print_json, print_records, print_table, say, short
+from agent.surfaces.cli.session import require, with_companion
+from agent.surfaces.records_json import task_json
 from memory.errors import NotFound
 from memory.people.due_dates import read_due
 from memory.records import Task, TaskStatus
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from memory.people.tasks import Change, Due, Tasks
 
 group = typer.Typer(help="See and change the tasks kept track of.", rich_markup_mode=None)
 
 COLUMNS = ("id", "description", "status", "due", "changed")
-NO_DUE = ("never", "none")
 
 
-def due_time(text: str) -> str:
-    """As it was typed: what it means depends on whose task it is."""
-    text = clean(text).strip()
-    if text.lower() in NO_DUE:
+def _due(text: str) -> str:
+    """Checked, and kept as it was typed: its time zone is that of the task's user. Raises ValueError."""
+    if text.lower() in ("never", "none"):
         return "never"
     try:
         read_due(text, None, datetime.now(UTC))
     except ValueError as error:
-        raise typer.BadParameter(f"{error}; never takes it away") from None
+        raise ValueError(f"{error}; never takes it away") from None
     return text
 
 
 @group.command("list")
-@running
+@with_companion
 async def list_tasks(
-    context: typer.Context,
+    pet: "Companion",
     user: User,
     all: Annotated[bool, typer.Option("--all", help="The finished ones too.")] = False,
     json: Json = False,
 ) -> None:
     """The open tasks, newest first, with times by the person's clock."""
-    session: Session = context.obj
-    async with session.companion() as pet:
-        found = await pet.services.tasks.list(user, done=all)
-        zone = await zone_of(pet, user)
-    if json:
-        print_json([task_json(task) for task in found])
-    elif found:
-        print_table(COLUMNS, [_row(task, zone) for task in found])
-    else:
-        say(f"no {'' if all else 'open '}tasks for {user!r}")
+    found = await pet.services.tasks.list(user, done=all)
+    zone = await _zone_of(pet, user)
+    empty = f"no {'' if all else 'open '}tasks for {user!r}"
+    print_records(found, json, COLUMNS, lambda task: _row(task, zone), empty=empty, to_json=task_json)
 
 
 @group.command()
-@running
+@with_companion
 async def update(
-    context: typer.Context,
+    pet: "Companion",
     id: Annotated[
         str, typer.Argument(parser=clean, metavar="ID|new", help="Its id or the start of it, or: new.")
     ],
@@ -68,7 +60,7 @@ async def update(
     due: Annotated[
         str | None,
         typer.Option(
-            parser=due_time,
+            parser=read_by(_due),
             metavar="TIME|never",
             help="2026-01-10 (at nine), 2026-01-10T09:30, or English (friday 17:30, in 2 hours), by the "
             "person's clock; never takes it away.",
@@ -77,14 +69,22 @@ async def update(
     json: Json = False,
 ) -> None:
     """Change a task, or make a new one."""
-    session: Session = context.obj
-    wants(id != "new" or bool(description.strip()), "a new task needs a --description")
-    wants(id == "new" or bool(description.strip() or status or due), "say what is to change")
-    async with session.companion() as pet:
-        zone, now = await zone_of(pet, user), pet.clock()
-        when = None if due is None else read_due(due, zone, now)
-        change = await _update(pet.services.tasks, user, id, description, status, when, now)
-    if id == "new" and change.action != "made":
+    from memory.people.tasks import Unclear
+
+    new, described = id == "new", bool(description.strip())
+    require(described or not new, "a new task needs a --description")
+    require(new or described or bool(status or due), "say what is to change")
+    zone, now = await _zone_of(pet, user), pet.clock()
+    due_at = None if due is None else read_due(due, zone, now)
+    try:
+        change = await pet.services.tasks.update(
+            user, description, status, id=None if new else id, due=due_at, now=now, alike=False
+        )
+    except NotFound as error:
+        if new or isinstance(error, Unclear):
+            raise
+        raise NotFound(f"no task {id!r}; `hachi tasks list --all` shows the ids") from error
+    if new and change.action != "made":
         say(f"task {short(change.task.id)} has the same words, so there is no second one")
     if json:
         print_json(task_json(change.task))
@@ -92,31 +92,8 @@ async def update(
         print_table(COLUMNS, [_row(change.task, zone)])
 
 
-async def _update(
-    tasks: "Tasks",
-    user: str,
-    id: str,
-    description: str,
-    status: TaskStatus | None,
-    due: "Due",
-    now: datetime,
-) -> "Change":
-    """Who types "new" means another one, unless in the very same words."""
-    from memory.people.tasks import Unclear
-
-    known = None if id == "new" else id
-    try:
-        return await tasks.update(user, description, status, id=known, due=due, now=now, alike=False)
-    except Unclear:
-        raise
-    except NotFound as error:
-        if known is None:
-            raise
-        raise NotFound(f"no task {id!r}; `hachi tasks list --all` shows the ids") from error
-
-
-async def zone_of(pet: "Companion", user: str) -> tzinfo | None:
-    """The person's time zone; None, the clock of this machine, where they told none."""
+async def _zone_of(pet: "Companion", user: str) -> tzinfo | None:
+    """The person's time zone; None is this machine's, for those who told none."""
     known = await pet.context(user=user)
     return known.zone if known.profile.timezone else None
 

@@ -3,13 +3,14 @@
 import typer
 
 from agent.errors import SettingsError
-from agent.surfaces.cli.session import Session, running, say
+from agent.surfaces.cli.output import say
+from agent.surfaces.cli.session import Session, async_command
 
 NO_TOKEN = "set DISCORD_TOKEN to your bot's token; docs/discord.md shows where it comes from"
 NO_EXTRA = "discord.py is not installed; run: pip install 'hachi[discord]'"
 
 
-@running
+@async_command
 async def discord(context: typer.Context) -> None:
     """Be a bot on Discord."""
     session: Session = context.obj
@@ -22,6 +23,6 @@ async def discord(context: typer.Context) -> None:
         raise
     if settings.discord_token is None:
         raise SettingsError(NO_TOKEN)
-    settings.chosen_model  # noqa: B018 - a model nobody named is better said before anybody writes
+    settings.chosen_model  # noqa: B018 - raises before anybody writes
     async with session.companion(upkeep=True) as pet:
         await run(pet, settings.discord_token.get_secret_value(), say)

@@ -1,15 +1,17 @@
 """`hachi mcp`: the memory tools for other agents."""
 
+import sys
 from typing import Annotated
 
 import typer
 
-from agent.surfaces.cli.options import PlaceName, clean, person
-from agent.surfaces.cli.servers.serve import serve_on
-from agent.surfaces.cli.session import Session, running, say, wants
+from agent.surfaces.cli.options import Host, PlaceName, clean, person
+from agent.surfaces.cli.output import say
+from agent.surfaces.cli.servers.serve import serve_app
+from agent.surfaces.cli.session import Session, async_command, require
 
 
-@running
+@async_command
 async def mcp(
     context: typer.Context,
     user: Annotated[
@@ -29,9 +31,7 @@ async def mcp(
             help="Serve HTTP on this port, 0 for any that is free; then keys say whose memory it is.",
         ),
     ] = None,
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where --http listens; 127.0.0.1 unless said.")
-    ] = "127.0.0.1",
+    host: Host = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,12 +46,12 @@ async def mcp(
     person, or over HTTP for whoever has a key."""
     session: Session = context.obj
     if http is not None:
-        named = user is not None or place != "dm"
-        wants(not named, "over HTTP the key says whose memory it is; leave --user and --place out")
+        unnamed = user is None and place == "dm"
+        require(unnamed, "over HTTP the key says whose memory it is; leave --user and --place out")
         await _over_http(session, http, host, allow_host or [])
     else:
-        wants(user is not None, "say whose memory it is: --user NAME, or --http PORT, where keys say it")
-        wants(not allow_host, "--allow-host is for HTTP; give --http PORT with it, or leave it out")
+        require(user is not None, "say whose memory it is: --user NAME, or --http PORT, where keys say it")
+        require(not allow_host, "--allow-host is for HTTP; give --http PORT with it, or leave it out")
         await _over_stdio(session, str(user), place)
 
 
@@ -59,21 +59,19 @@ async def _over_http(session: Session, port: int, host: str, names: list[str]) -
     settings = session.settings()
     from agent.surfaces.mcp.http import PATH, app
 
-    await serve_on(
+    await serve_app(
         session,
         host,
         port,
-        lambda pet, loopback: app(pet, settings, host=host, loopback=loopback, names=names),
+        lambda pet, loopback, _: app(pet, settings, host=host, loopback=loopback, names=names),
         option="--http",
         path=PATH,
     )
 
 
 async def _over_stdio(session: Session, user: str, place: str) -> None:
-    """With no jobs in the background: there may be many of these at a time, beside a server or a bot, and
-    none is to hold the embedded index before something is looked for."""
-    import sys
-
+    """Without background jobs: many of these may run beside a server, and none may hold the embedded index
+    before it searches."""
     session.settings()
     from agent.services.arguments import place_of
     from agent.surfaces.mcp.stdio import serve_stdio

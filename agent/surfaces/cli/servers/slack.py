@@ -5,12 +5,14 @@ from typing import Annotated
 import typer
 
 from agent.errors import SettingsError
-from agent.surfaces.cli.session import Session, running, say
+from agent.surfaces.cli.options import Host
+from agent.surfaces.cli.output import say
+from agent.surfaces.cli.session import Session, async_command
 
 NO_EXTRA = "slack-bolt is not installed; run: pip install 'hachi[slack]'"
 
 
-@running
+@async_command
 async def slack(
     context: typer.Context,
     http: Annotated[
@@ -23,9 +25,7 @@ async def slack(
             help="Take events by HTTP on this port, 0 for any that is free; Socket Mode unless said.",
         ),
     ] = None,
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where --http listens; 127.0.0.1 unless said.")
-    ] = "127.0.0.1",
+    host: Host = "127.0.0.1",
 ) -> None:
     """Be a bot on Slack."""
     session: Session = context.obj
@@ -37,6 +37,6 @@ async def slack(
             raise SettingsError(NO_EXTRA) from error
         raise
     check(settings, http=http is not None)
-    settings.chosen_model  # noqa: B018 - a model nobody named is better said before anybody writes
+    settings.chosen_model  # noqa: B018 - raises before anybody writes
     async with session.companion(upkeep=True) as pet:
         await run(pet, settings, say, None if http is None else (host, http))

@@ -1,4 +1,4 @@
-"""Traces as lines of a terminal: a row each for lists, and colours where somebody sees them."""
+"""Traces as lines of a terminal: one row each in lists, coloured at a terminal."""
 
 import os
 import shutil
@@ -6,16 +6,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from agent.surfaces.cli.output import WIDE
+from agent.surfaces.cli.output import FILE_WIDTH
 from agent.tracing.render.text import clipped, duration, one_line, quoted, tokens, where, width
 from agent.tracing.render.tree import Line, Tone
 from agent.tracing.trace import TURN, Summary
 
 COLUMNS = ("ID", "WHEN", "WHERE", "USER", "SAID", "CALLS", "TOOLS", "TOKENS", "DUR", "STATUS")
 WIDTHS = (8, 11, 5, 8, 30, 5, 6, 9, 6, 10)
-"""Where rows come one by one, and are not known beforehand."""
+"""Where rows are printed before the next ones are known."""
 SAID, STATUS = COLUMNS.index("SAID"), COLUMNS.index("STATUS")
-LEAST_SAID = 12
+MIN_SAID = 12
 GAP = "  "
 
 _TONES: dict[str, Tone] = {
@@ -29,56 +29,50 @@ _CODES: dict[Tone, str] = {"strong": "1", "good": "32", "bad": "31", "warning": 
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Cut to the width of the screen; whole where nobody looks."""
+    """Cut to the width of a terminal; whole in a file or a pipe."""
     at_terminal = sys.stdout.isatty()
     for line in lines:
-        shown = line.fitting(columns()) if at_terminal else line
-        print(f"{shown.branch}{coloured(shown.text, shown.tone)}".rstrip())
+        shown = line.fitting(_terminal_width()) if at_terminal else line
+        print(f"{shown.branch}{_coloured(shown.text, shown.tone)}".rstrip())
 
 
-def columns() -> int:
-    """Of the screen; of a file or a pipe as many as every table here has."""
-    return shutil.get_terminal_size((WIDE, 24)).columns
+def _terminal_width() -> int:
+    return shutil.get_terminal_size((FILE_WIDTH, 24)).columns
 
 
-def coloured(text: str, tone: Tone) -> str:
+def _coloured(text: str, tone: Tone) -> str:
     code = _CODES.get(tone)
-    return f"\x1b[{code}m{text}\x1b[0m" if code and text and coloured_here() else text
-
-
-def coloured_here() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return f"\x1b[{code}m{text}\x1b[0m" if code and text and sys.stdout.isatty() and not plain else text
 
 
 def print_summaries(summaries: Sequence[Summary], now: datetime) -> None:
     rows = [cells(summary, now) for summary in summaries]
     widths = [max(width(row[at]) for row in [COLUMNS, *rows]) for at in range(len(COLUMNS))]
-    print(coloured(_row(COLUMNS, widths, "plain").rstrip(), "faint"))
+    print(headings(widths))
     for summary, row in zip(summaries, rows, strict=True):
         print(_row(row, widths, _TONES.get(summary.status, "plain")))
 
 
-def heads() -> str:
-    return coloured(_row(COLUMNS, WIDTHS, "plain").rstrip(), "faint")
+def headings(widths: Sequence[int] = WIDTHS) -> str:
+    return _coloured(_row(COLUMNS, widths, "plain"), "faint")
 
 
-def one_row(summary: Summary, now: datetime) -> str:
+def summary_line(summary: Summary, now: datetime) -> str:
+    """One row in `WIDTHS`."""
     return _row(cells(summary, now), WIDTHS, _TONES.get(summary.status, "plain"))
 
 
 def _row(row: Sequence[str], widths: Sequence[int], tone: Tone) -> str:
-    """What was said, and what went wrong, share the room that the others leave."""
+    """The message and the status share the room that the other columns leave."""
     fixed = sum(wide + len(GAP) for at, wide in enumerate(widths) if at not in (SAID, STATUS))
-    room = max(2 * LEAST_SAID, columns() - fixed - len(GAP))
-    status = clipped(row[STATUS], max(LEAST_SAID, room - min(widths[SAID], max(LEAST_SAID, room // 2))))
-    said = max(LEAST_SAID, min(widths[SAID], room - width(status)))
-    sized = [said if at == SAID else wide for at, wide in enumerate(widths)]
-    padded = [_padded(clipped(row[at], sized[at]), sized[at]) for at in range(STATUS)]
-    return GAP.join([*padded, coloured(status, tone)]).rstrip()
-
-
-def _padded(cell: str, wide: int) -> str:
-    return cell + " " * (wide - width(cell))
+    room = max(2 * MIN_SAID, _terminal_width() - fixed - len(GAP))
+    status = clipped(row[STATUS], max(MIN_SAID, room - min(widths[SAID], max(MIN_SAID, room // 2))))
+    said = max(MIN_SAID, min(widths[SAID], room - width(status)))
+    sized = [said if at == SAID else wide for at, wide in enumerate(widths[:STATUS])]
+    texts = [clipped(cell, wide) for cell, wide in zip(row, sized, strict=False)]
+    padded = [text + " " * (wide - width(text)) for text, wide in zip(texts, sized, strict=True)]
+    return GAP.join([*padded, _coloured(status, tone)]).rstrip()
 
 
 def cells(summary: Summary, now: datetime) -> list[str]:
@@ -89,6 +83,7 @@ def cells(summary: Summary, now: datetime) -> list[str]:
     else:
         of = (summary.turn_id or "").removeprefix("trace_")[:8]
         said = f"{one_line(summary.kind, 30)}{f' of {of}' if of else ''}"
+    why = ", ".join(dict.fromkeys(failed)) if summary.status == "tool_error" else summary.error or ""
     return [
         summary.short,
         _when(summary.started_at, now),
@@ -99,18 +94,12 @@ def cells(summary: Summary, now: datetime) -> list[str]:
         f"{len(summary.tools)}{f' {len(failed)}✗' if failed else ''}",
         tokens(summary.usage),
         duration(summary.took),
-        _status(summary, failed),
+        f"{summary.status}: {one_line(why, 80)}" if why else summary.status,
     ]
 
 
 def _when(moment: datetime, now: datetime) -> str:
-    here, today = moment.astimezone(), now.astimezone()
-    if here.date() == today.date():
-        return here.strftime("%H:%M:%S")
-    return here.strftime("%m-%d %H:%M" if here.year == today.year else "%Y-%m-%d")
-
-
-def _status(summary: Summary, failed: Sequence[str]) -> str:
-    """With what it was."""
-    why = ", ".join(dict.fromkeys(failed)) if summary.status == "tool_error" else summary.error or ""
-    return f"{summary.status}: {one_line(why, 80)}" if why else summary.status
+    local, today = moment.astimezone(), now.astimezone()
+    if local.date() == today.date():
+        return local.strftime("%H:%M:%S")
+    return local.strftime("%m-%d %H:%M" if local.year == today.year else "%Y-%m-%d")

@@ -1,13 +1,16 @@
 """`hachi traces replay` and `hachi traces to-test`: replay turns, and make tests of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from agent.errors import BadInput
 from agent.surfaces.cli.options import Json
-from agent.surfaces.cli.session import Session, running, say, wants
+from agent.surfaces.cli.output import progress_bar, say
+from agent.surfaces.cli.session import require, with_companion
 from agent.surfaces.cli.traces.options import TraceId
 
 if TYPE_CHECKING:
@@ -18,12 +21,12 @@ if TYPE_CHECKING:
     from agent.tracing.trace import Trace
 
 CHANGED = 3
-"""The exit code where a turn went otherwise: 1 is an error, 2 a mistyped command."""
+"""The exit code if a turn went differently: 1 is an error, 2 a mistyped command."""
 
 
-@running
+@with_companion
 async def replay(
-    context: typer.Context,
+    pet: "Companion",
     ids: Annotated[
         list[str] | None,
         typer.Argument(metavar="[ID]...", help="Ids, the first characters of them, or `last`."),
@@ -52,15 +55,13 @@ async def replay(
 
     Names the first thing that is not as recorded. Exit 0 where all is the same, 3 where something changed.
     """
-    session: Session = context.obj
-    wants(bool(ids) != bool(newest), "name the turns by their ids, or --newest N")
-    wants((model == "live") == (from_call is not None), "--from N and --model live go together")
+    require(bool(ids) != bool(newest), "name the turns by their ids, or --newest N")
+    require((model == "live") == (from_call is not None), "--from N and --model live go together")
     from agent.replay.run import ReplayOptions
     from agent.tracing.render.text import json_text
 
-    async with session.companion() as pet:
-        traces = await _traces(pet, ids or [], newest)
-        replayed = await _all(pet, traces, ReplayOptions(tools=tools, fork=from_call))
+    traces = await _traces(pet, ids or [], newest)
+    replayed = await _replay_all(pet, traces, ReplayOptions(tools=tools, fork=from_call))
     if json:
         print(json_text([_as_json(one) for one in replayed], indent=2))
     else:
@@ -69,9 +70,9 @@ async def replay(
         raise typer.Exit(CHANGED)
 
 
-@running
+@with_companion
 async def to_test(
-    context: typer.Context,
+    pet: "Companion",
     id: TraceId = "last",
     into: Annotated[
         Path | None,
@@ -81,30 +82,28 @@ async def to_test(
 ) -> None:
     """Make a pytest file of a turn, and the fixture it needs. It passes now, and fails when the turn would
     go otherwise."""
-    session: Session = context.obj
     from agent.replay.pytest_file import make_test
 
-    async with session.companion() as pet:
-        files = await make_test(pet, await pet.traces.get(id, pet.clock()))
+    files = await make_test(pet, await pet.traces.get(id, pet.clock()))
     for path in _write(files, into, force=force):
         print(path)
     say("it holds what was said and remembered; look through the fixture before you share it")
 
 
 def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[Path]:
-    from agent.errors import BadInput
-
+    """Raises BadInput if a file is there already, unless with `force`."""
     folder = into or (Path("tests") if Path("tests").is_dir() else Path())
     folder.mkdir(parents=True, exist_ok=True)
-    there = [name for name in files if (folder / name).exists()]
-    if there and not force:
-        raise BadInput(f"{', '.join(there)} is in {folder} already; --force writes over it")
+    existing = [name for name in files if (folder / name).exists()]
+    if existing and not force:
+        raise BadInput(f"{', '.join(existing)} is in {folder} already; --force writes over it")
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in files]
 
 
 async def _traces(pet: "Companion", ids: Sequence[str], newest: int | None) -> "list[Trace]":
+    """Those named, or the newest turns that ended and whose content is recorded."""
     from agent.tracing.store import TraceFilter
 
     if newest is not None:
@@ -113,22 +112,16 @@ async def _traces(pet: "Companion", ids: Sequence[str], newest: int | None) -> "
     return [await pet.traces.get(id, pet.clock()) for id in ids]
 
 
-async def _all(pet: "Companion", traces: "Sequence[Trace]", options: "ReplayOptions") -> "list[Replayed]":
+async def _replay_all(
+    pet: "Companion", traces: "Sequence[Trace]", options: "ReplayOptions"
+) -> "list[Replayed]":
     from agent.replay.replay import replay
-    from agent.surfaces.cli.output import progress_bar
 
-    done = []
     with progress_bar() as bar:
-        task = bar.add_task("replaying", total=len(traces))
-        for trace in traces:
-            done.append(await replay(pet, trace, options))
-            bar.advance(task)
-    return done
+        return [await replay(pet, trace, options) for trace in bar.track(traces, description="replaying")]
 
 
 def _as_json(replayed: "Replayed") -> dict[str, Any]:
-    from dataclasses import asdict
-
     from agent.tracing.trace import span_json
 
     return {
@@ -143,32 +136,31 @@ def _as_json(replayed: "Replayed") -> dict[str, Any]:
 
 def _print(replayed: "Sequence[Replayed]", *, full: bool) -> None:
     from agent.surfaces.cli.traces.lines import print_lines
-    from agent.tracing.render.tree import Line
 
     for one in replayed:
         print_lines(_lines(one, full=full))
     if len(replayed) > 1:
         changed = sum(not one.same for one in replayed)
-        print_lines(
-            [Line("", f"{len(replayed)} replayed: {len(replayed) - changed} same, {changed} changed")]
-        )
+        print(f"{len(replayed)} replayed: {len(replayed) - changed} same, {changed} changed")
 
 
 def _lines(replayed: "Replayed", *, full: bool) -> "Iterator[Line]":
-    from agent.surfaces.cli.traces.differences import difference_lines
+    from agent.surfaces.cli.traces.differences import difference_lines, text_lines_of
     from agent.tracing.render.overview import heading
     from agent.tracing.render.text import one_line
     from agent.tracing.render.tree import Line
 
+    before, after = replayed.before.summary, replayed.after.summary
     if replayed.same:
-        yield Line("", f"same     {heading(replayed.before.summary)}", "good")
+        yield Line("", f"same     {heading(before)}", "good")
         return
     first, *others = replayed.differences
-    where = one_line(f"{first.where} {first.what}")
-    yield Line("", f"CHANGED  {heading(replayed.before.summary)}", "bad")
-    yield Line("", f"first difference: {where}", "strong")
-    shown = replayed.differences if full else [first]
-    yield from list(difference_lines(replayed.before.summary, replayed.after.summary, shown, whole=full))[3:]
+    yield Line("", f"CHANGED  {heading(before)}", "bad")
+    yield Line("", f"first difference: {one_line(f'{first.where} {first.what}')}", "strong")
+    if full:
+        yield from list(difference_lines(before, after, replayed.differences, whole=True))[3:]
+    else:
+        yield from text_lines_of(first, whole=False)
     if others and not full:
         yield Line("", f"… and {len(others)} more that may follow from it; --full shows them", "faint")
     if replayed.options.fork is not None:

@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from agent.surfaces.cli.output import console, json_line, plain, progress_bar
-from agent.surfaces.cli.session import in_one_line
+from agent.surfaces.cli.session import error_line
 
 
 def test_control_characters_are_taken_out_and_lines_kept():
@@ -33,5 +33,5 @@ def test_progress_shows_where_somebody_sees_it(monkeypatch):
 
 
 def test_an_error_is_always_one_line():
-    assert in_one_line(OSError("odd\nerror")) == "odd error"
-    assert in_one_line(OSError()) == "OSError"
+    assert error_line(OSError("odd\nerror")) == "odd error"
+    assert error_line(OSError()) == "OSError"

@@ -106,7 +106,7 @@ def test_a_fault_names_its_trace(hachi, monkeypatch):
 
 
 def test_stdin_that_cannot_be_read_is_told(hachi, monkeypatch):
-    monkeypatch.setattr("agent.surfaces.cli.chat.command._lines", _broken)
+    monkeypatch.setattr("agent.surfaces.cli.chat.stdin._lines", _broken)
     ran = hachi("chat")
     assert ran.code == 1
     assert ran.complaint == "hachi: Input/output error"

@@ -14,7 +14,7 @@ from prompt_toolkit.output import DummyOutput
 
 from agent.companion import Companion
 from agent.surfaces.cli.chat.terminal import ChatHistory
-from agent.surfaces.cli.chat.turn import show_turn
+from agent.surfaces.cli.chat.turn import print_turn
 
 PROMPT = r"\x1b\[\?2004h[^\r\n]*mickael:"
 
@@ -93,7 +93,7 @@ def test_one_message_at_a_terminal_is_shown_as_it_comes(hachi, model, monkeypatc
 async def test_the_text_is_shown_piece_by_piece(home, model, capsys):
     model.answer, model.pause = '{"message": "Hello there, how are you?", "memories": []}', 0.3
     async with Companion.open(upkeep=False) as pet:
-        turn = asyncio.create_task(show_turn(pet, "hi", "mickael", "dm", name="hachi: "))
+        turn = asyncio.create_task(print_turn(pet, "hi", "mickael", "dm", prefix="hachi: "))
         seen = ""
         async with asyncio.timeout(30):
             while "there" not in seen:

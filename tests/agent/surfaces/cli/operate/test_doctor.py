@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from agent.services.health import HealthService
 from agent.surfaces.cli.operate import doctor
 
 
@@ -128,8 +129,8 @@ def test_what_does_not_answer_in_time_is_said(hachi, monkeypatch):
     async def sleeps(_):
         await asyncio.sleep(5)
 
-    monkeypatch.setattr(doctor, "SECONDS", 0.05)
-    monkeypatch.setattr(doctor, "_embed", sleeps)
+    monkeypatch.setattr(doctor, "CHECK_TIMEOUT", 0.05)
+    monkeypatch.setattr(HealthService, "embed", sleeps)
     ran = hachi("doctor")
     assert ran.code == 1
     assert "no answer within 0.05 s" in ran.out

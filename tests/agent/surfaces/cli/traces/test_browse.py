@@ -10,7 +10,7 @@ import time
 import pytest
 
 from agent.surfaces.cli.traces import tail as traces_tail
-from agent.surfaces.cli.traces.options import length
+from agent.tracing.filters import read_duration
 
 HEAVY = ("agents", "openai", "qdrant_edge", "qdrant_client", "wordllama", "numpy", "rich", "alembic")
 
@@ -188,7 +188,7 @@ def test_tools_and_models_are_counted_and_cost_what_is_said(hachi, told):
     table = hachi("traces", "stats").out
     assert [line.split()[0] for line in table.splitlines() if line] == [
         *("TURNS", "3", "AFTER", "look_back"),
-        *("TOOL", "remember", "search_memories", "get_recent_memories", "MODEL", "offline"),
+        *("TOOL", "remember", "get_recent_memories", "search_memories", "MODEL", "offline"),
     ]
     assert table.splitlines()[-1].endswith("?")
     counted = hachi("traces", "stats", "--json", "--price", "offline=1/2").json
@@ -227,7 +227,7 @@ def test_they_may_be_in_a_database_of_their_own(hachi, tmp_path, monkeypatch):
     [("90s", 90), ("500ms", 0.5), ("1.5h", 5400), ("2 d", 172_800), ("1w", 604_800), ("3", None)],
 )
 def test_a_length_of_time_is_read(text, seconds):
-    found = length(text)
+    found = read_duration(text)
     assert (found.total_seconds() if found else None) == seconds
 
 

@@ -1,0 +1,40 @@
+"""Whether the databases, the embedder and the index can be reached, for the operator."""
+
+from dataclasses import dataclass
+
+from agent.tracing.store import Traces
+from memory.index.embedders import Embedder
+from memory.index.lazy import LazyIndex
+from memory.index.sync import IndexSync
+from memory.sql.engine import Database
+
+
+@dataclass(frozen=True)
+class HealthService:
+    database: Database
+    traces: Traces
+    embedder: Embedder
+    index: LazyIndex
+    sync: IndexSync
+
+    @property
+    def database_location(self) -> str:
+        return self.database.where
+
+    @property
+    def traces_location(self) -> str | None:
+        """None if traces are in the same database as everything else."""
+        return None if self.traces.where == self.database.where else self.traces.where
+
+    async def embed(self) -> str:
+        """Embed a sentence; the embedder's name and dimensions. Raises EmbedderUnavailable."""
+        await self.embedder.embed(["Is anybody there?"])
+        return f"{self.embedder.name}, {self.embedder.dimension} dimensions"
+
+    async def indexed(self) -> int:
+        """Points in the index. Raises IndexUnavailable."""
+        return await self.index.count()
+
+    async def waiting_for_index(self) -> int:
+        """Rows that are not indexed yet. Raises IndexUnavailable."""
+        return await self.sync.due()
