@@ -20,22 +20,22 @@ async def purge(
     json: Json = False,
 ) -> None:
     """Delete what has expired, everybody's, and what the settings on clean-up do not keep; says what went."""
-    from memory.erasure.cleanup import Leaving
+    from memory.erasure.cleanup import CleanupItem
 
     if dry_run:
-        leaving = await pet.preview_purge()
+        items = await pet.preview_purge()
     else:
-        leaving = [Leaving(memory, "expired") for memory in await pet.purge()] + await pet.tidy()
+        items = [CleanupItem(memory, "expired") for memory in await pet.purge()] + await pet.tidy()
     if json:
-        gone = [memory_json(one.memory) | {"reason": one.reason} for one in leaving]
+        gone = [memory_json(one.memory) | {"reason": one.reason} for one in items]
         print_json({"count": len(gone), "dry_run": dry_run, "memories": gone})
         return
-    if leaving:
-        found = [(one.memory, one.reason) for one in leaving]
+    if items:
+        found = [(one.memory, one.reason) for one in items]
         rows = [[short(m.id), m.user_id, m.content, when(m.expires_at), why] for m, why in found]
         print_table(("id", "user", "content", "expires", "why"), rows)
     done = "would be deleted" if dry_run else "deleted"
-    print(f"{len(leaving)} {'memory' if len(leaving) == 1 else 'memories'} {done}")
+    print(f"{len(items)} {'memory' if len(items) == 1 else 'memories'} {done}")
 
 
 @with_companion
