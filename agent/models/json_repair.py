@@ -37,19 +37,15 @@ NEXT_KEY = re.compile(_OUR_KEY)
 # What may follow the quote that closes a string. A bare key counts only before a value that shows itself.
 _ANY_KEY = rf"""(?:{_QUOTED_KEY}{_COLON}|{_BARE_KEY}{_COLON}{_BLANK}*+(?:["'“\[{{\d]|null|None|true|false))"""
 _CUT_KEY = rf"""["'“‘]?\w{{0,40}}+["'”’]?{_BLANK}*+\Z"""
-_NEXT_FIELD = (
-    rf"{_GAP}\Z",
-    rf"{_GAP}[,，]{_GAP}(?:[}}｝\]］]|{_CUT_KEY}|{_ANY_KEY}|\{{{_GAP}{_QUOTED_KEY}{_COLON})",
-    rf"{_GAP}{_OUR_KEY}",
-    rf"[^\S\n]*+\n{_BLANK}*+{_QUOTED_KEY}{_COLON}",
-    rf"{_GAP}[\]］]{_GAP}(?:[,，}}｝\]］]|\Z)",
-    rf"{_GAP}[}}｝]{_GAP}(?:[,，}}｝\]］)<{{`]|\Z)",
-    r"\s*+\}[^\S\n]*+\n",
+_AFTER_FIELD = re.compile(
+    rf"{_GAP}\Z"
+    rf"|{_GAP}[,，]{_GAP}(?:[}}｝\]］]|{_CUT_KEY}|{_ANY_KEY}|\{{{_GAP}{_QUOTED_KEY}{_COLON})"
+    rf"|{_GAP}{_OUR_KEY}"
+    rf"|[^\S\n]*+\n{_BLANK}*+{_QUOTED_KEY}{_COLON}"
+    rf"|{_GAP}[\]］]{_GAP}(?:[,，}}｝\]］]|\Z)"
+    rf"|{_GAP}[}}｝](?:{_GAP}(?:[,，}}｝\]］)<{{`]|\Z)|[^\S\n]*+\n)"
+    rf'|{_GAP}[}}｝](?![^"\n]{{0,80}}")'  # prose may follow the object, but no more quotes on its line
 )
-_AFTER_FIELD = re.compile("|".join(_NEXT_FIELD))
-# After the outermost object prose may follow, but not on a line where more quotes say otherwise.
-_AFTER_OUTERMOST = re.compile("|".join((*_NEXT_FIELD, rf'{_GAP}[}}｝](?![^"\n]{{0,80}}")')))
-_AFTER_ANY = re.compile("|".join((*_NEXT_FIELD, rf"{_GAP}[}}｝]")))
 _AFTER_ITEM = re.compile(
     rf"{_GAP}(?:\Z|[\])］】])"
     rf"""|{_GAP}[,，、]{_GAP}(?:["'“‘`＂「{{｛\[\])］]|\Z|(?:null|None|-?\d+){_GAP}[,\])])"""
@@ -59,10 +55,7 @@ _AFTER_ITEM = re.compile(
 
 CLOSERS = {'"': '"', "'": "'", "`": "`", "「": "」", "«": "»", "＂": '＂"'}
 CLOSERS |= dict.fromkeys("“”„", '”“"') | dict.fromkeys("‘’‚", "’'")
-_STOPS = {
-    opener: re.compile(rf"\\.|[{closers}]|\{{\s*+(?=[\"'])|\}}", re.DOTALL)
-    for opener, closers in CLOSERS.items()
-}
+_STOPS = {opener: re.compile(rf"\\.|[{closers}]", re.DOTALL) for opener, closers in CLOSERS.items()}
 _ASCII = dict(zip("｛｝［］【】（）：，；", "{}[][]():,;", strict=True))
 
 _BETWEEN = re.compile(rf"(?:{_BLANK}|[,;，；、]|//[^\n]*|/\*(?:.*?\*/|.*\Z)|\#[^\n]*)*+", re.DOTALL)
@@ -146,14 +139,9 @@ def objects_in(text: str, wanted: Callable[[Fields], bool] = bool) -> Iterator[F
 
 
 def read_object(text: str, start: int) -> Found:
-    """The object whose brace is at `start`; an empty one, cut, where it nests too deeply."""
+    """The object whose brace is at `start`; cut where the text ends, or where it nests too deeply."""
     reader = _Reader(text, start)
-    try:
-        value = reader.read()
-    except _TooDeep:
-        value = Fields()
-        value.cut = True
-    return Found(value, start, reader.at)
+    return Found(reader.read(), start, reader.at)
 
 
 def unescape(raw: str) -> str:
@@ -167,18 +155,6 @@ def _unescaped(match: re.Match[str]) -> str:
         code = int(digits, 16)
         return chr(code) if code <= 0x10FFFF else match[0]
     return "" if mark is None else _PLAIN_ESCAPES.get(mark, match[0])
-
-
-def closes_field(text: str, at: int) -> bool:
-    """Whether the unescaped quote at `at` ends a string of the outermost object, judged by what follows it.
-
-    A quote inside a sentence is followed by more sentence; a closing one by the end, a closer, or a key.
-    """
-    return _AFTER_OUTERMOST.match(text, at + 1) is not None
-
-
-class _TooDeep(Exception):
-    pass
 
 
 class _Reader:
@@ -230,7 +206,7 @@ class _Reader:
         self._open.append(container)
         self.at += 1
         if len(self._open) > DEEPEST:
-            raise _TooDeep
+            self.at = len(self.text)
 
     def _mark(self) -> str:
         """The next character that means something, full-width punctuation as ASCII; empty at the end."""
@@ -269,31 +245,23 @@ class _Reader:
         if text.startswith(mark * 3, self.at) and (end := text.find(mark * 3, start + 2)) > 0:
             self.at = end + 3
             return without_surrogates(unescape(text[start + 2 : end]))
-        ended = self._end_of_string(mark, start) or self._end_of_string(mark, start, lax=True)
+        ended = self._end_of_string(mark, start)
         end, self.at = ended or (len(text), len(text))
         inside = without_surrogates(unescape(text[start:end]))
         return inside if ended else CutText(inside)
 
-    def _end_of_string(self, mark: str, start: int, lax: bool = False) -> tuple[int, int] | None:
-        """Where the string's text ends and where to read on; None when nothing closes it.
-
-        Quotes inside a ``{"…`` that the sentence itself opened belong to the sentence, unless `lax`.
-        """
-        text, inner = self.text, 0
+    def _end_of_string(self, mark: str, start: int) -> tuple[int, int] | None:
+        """Where the string's text ends and where to read on; None when nothing closes it."""
         in_list = isinstance(self._open[-1], list)
-        follows = _AFTER_OUTERMOST if len(self._open) == 1 else _AFTER_FIELD
-        follows = _AFTER_ITEM if in_list else _AFTER_ANY if lax else follows
-        for stop in _STOPS[mark].finditer(text, start):
-            at, found = stop.start(), stop[0]
-            if found[0] == "{":
-                inner += not lax
-            elif found == "}":
-                inner = max(0, inner - 1)
-            elif found[0] != "\\" and inner == 0:
-                if follows.match(text, at + 1):
-                    return at, at + 1
-                if not in_list and (end := _end_before_key(text, start, at)):
-                    return end, at
+        follows = _AFTER_ITEM if in_list else _AFTER_FIELD
+        for stop in _STOPS[mark].finditer(self.text, start):
+            at = stop.start()
+            if stop[0][0] == "\\":
+                continue
+            if follows.match(self.text, at + 1):
+                return at, at + 1
+            if not in_list and (end := _end_before_key(self.text, start, at)):
+                return end, at
         return None
 
     def _bare(self) -> object:

@@ -6,7 +6,7 @@ schema where the server supports it, and gives each tool call a unique id.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, get_args
 
 from agents import AgentOutputSchemaBase, ModelBehaviorError, ModelResponse, ModelSettings
 from agents.exceptions import AgentsException
@@ -21,10 +21,35 @@ from openai.types.responses import (
 from agent.models.ask import RequestedSchema
 from agent.models.choose import ChosenModel
 from agent.tracing.model_call import recorded_call
-from agent.turn.output.answer import ANSWER_SCHEMA
 from agent.types import Usage
+from memory.records import MemoryType
 from memory.text import storable
 from prompts import read
+
+
+def _strict_object(**properties: dict[str, Any]) -> dict[str, Any]:
+    shape = {"type": "object", "properties": properties, "required": list(properties)}
+    return {**shape, "additionalProperties": False}
+
+
+_TAGS = "Flat lower-case tags: who and what it is about."
+_TTL = "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever."
+_NEW_FACTS = "New facts worth keeping about the user and the people around them. Often empty."
+_MEMORY = _strict_object(
+    content={"type": "string", "description": "One fact, understood on its own."},
+    subjects={"type": "array", "items": {"type": "string"}, "description": _TAGS},
+    ttl={"type": ["string", "null"], "description": _TTL},
+    type={"type": "string", "enum": list(get_args(MemoryType))},
+    importance={"type": "number", "description": "0.0 to 1.0."},
+)
+ANSWER_SCHEMA = RequestedSchema(
+    "answer",
+    _strict_object(
+        message={"type": "string", "description": "What the user sees."},
+        memories={"type": "array", "description": _NEW_FACTS, "items": _MEMORY},
+    ),
+)
+"""The answer as a JSON schema that OpenAI's strict mode accepts."""
 
 
 class ModelRun(Model):
@@ -113,7 +138,7 @@ class ModelRun(Model):
 
     @property
     def _schema(self) -> AgentOutputSchemaBase | None:
-        return SCHEMA if self._chosen.structured == "schema" else None
+        return ANSWER_SCHEMA if self._chosen.structured == "schema" else None
 
     @property
     def _last(self) -> bool:
@@ -169,6 +194,3 @@ _NO_ANSWER = "the server sent an incomplete or malformed answer; check OPENAI_BA
 
 def tool_calls(output: Sequence[Any]) -> list[ResponseFunctionToolCall]:
     return [item for item in output if isinstance(item, ResponseFunctionToolCall)]
-
-
-SCHEMA = RequestedSchema("answer", ANSWER_SCHEMA)

@@ -8,7 +8,6 @@ Labelled lines (`labels`) and plain text are answers too.
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, get_args
 
 from pydantic_core import from_json
 
@@ -26,7 +25,7 @@ from agent.turn.output.cleaning import (
 from agent.turn.output.envelope import Envelope, envelope_in, is_call, sentences_in
 from agent.turn.output.labels import labelled_fields
 from agent.turn.output.memories import drafts_in
-from memory.records import Draft, MemoryType
+from memory.records import Draft
 from memory.text import readable
 
 FALLBACK = "Sorry, I lost my words there. Could you say that again?"
@@ -45,31 +44,11 @@ class Answer:
     memories: tuple[Draft, ...] = ()
 
 
-def _strict_object(**properties: dict[str, Any]) -> dict[str, Any]:
-    shape = {"type": "object", "properties": properties, "required": list(properties)}
-    return {**shape, "additionalProperties": False}
-
-
-_TAGS = "Flat lower-case tags: who and what it is about."
-_TTL = "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever."
-_NEW_FACTS = "New facts worth keeping about the user and the people around them. Often empty."
-_MEMORY = _strict_object(
-    content={"type": "string", "description": "One fact, understood on its own."},
-    subjects={"type": "array", "items": {"type": "string"}, "description": _TAGS},
-    ttl={"type": ["string", "null"], "description": _TTL},
-    type={"type": "string", "enum": list(get_args(MemoryType))},
-    importance={"type": "number", "description": "0.0 to 1.0."},
-)
-ANSWER_SCHEMA = _strict_object(
-    message={"type": "string", "description": "What the user sees."},
-    memories={"type": "array", "description": _NEW_FACTS, "items": _MEMORY},
-)
-"""The answer as a JSON schema that OpenAI's strict mode accepts."""
-
 _KEY_FIRST = re.compile(
     r"(?:```\w*\s{0,9})?[\"'“](?:message|reply|response|answer|memories)[\"'”]\s{0,9}[:：]", re.I
 )
-_ENCODED_TWICE = re.compile(r"\s*\"?\s*\{\s{0,99}\\+\"\w{1,40}\\+\"\s{0,9}:")
+_ENCODED = re.compile(r'"(?:[^"\\]|\\.)*+"\Z|\s*"?\s*\{\s{0,99}\\+"\w{1,40}\\+"\s{0,9}:', re.DOTALL)
+"""One JSON string, or an object whose quotes are escaped."""
 _OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{｛]\s*(?:[\[{\"'“”]|\w{1,40}\s*:|\Z)")
 _SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*")
 _FENCE_OPENS = re.compile(r"```[\w+-]{0,20}\s{0,9}\Z")
@@ -102,8 +81,9 @@ def well_formed(raw: str) -> Answer | None:
 
 def _repaired(text: str, depth: int) -> Answer:
     text = trimmed(without_thoughts(first_turn(text)))
-    if depth < 3 and (inner := _decoded(_inside_fence(text))) is not None:
-        return _repaired(readable(inner), depth + 1)
+    inside = _inside_fence(text)
+    if depth < 3 and _ENCODED.match(inside):
+        return _repaired(readable(unescape(inside.removeprefix('"').removesuffix('"'))), depth + 1)
     if _KEY_FIRST.match(text):
         text = "{" + text.removeprefix("```json").lstrip("`")
     found = list(objects_in(text, lambda value: envelope_in(value) is not None))
@@ -115,20 +95,6 @@ def _repaired(text: str, depth: int) -> Answer:
     memories = drafts_in(envelope.memories)
     around = "" if announces(around) else around
     return Answer(_message(envelope) or around or (FALLBACK_NOTED if memories else FALLBACK), memories)
-
-
-def _decoded(text: str) -> str | None:
-    """The inside of an answer that was encoded as one JSON string."""
-    if text.startswith('"'):
-        try:
-            inner = from_json(text)
-        except (ValueError, TypeError):
-            inner = None
-        if isinstance(inner, str):
-            return inner
-    if _ENCODED_TWICE.match(text) is None:
-        return None
-    return unescape(text.removeprefix('"').removesuffix('"'))
 
 
 def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
@@ -146,31 +112,27 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
         if envelope is not None and next_turn_begins(text[taken[-1].end : item.start]):
             break
         if candidate.sure or _stands_alone(text, item, candidate):
-            envelope = candidate if envelope is None else _joined(envelope, candidate)
             taken.append(item)
+            if envelope is None or (envelope.message is not None and candidate.message is not None):
+                envelope = candidate  # the first, or the version that replaces a draft
+            else:  # two halves of one answer
+                memories = [envelope.memories, candidate.memories]
+                envelope = Envelope(envelope.message or candidate.message, memories)
     around = _around(text, taken)
     if envelope and envelope.memories is None and (listed := _LIST_FOLLOWS.match(text, taken[-1].end)):
         below = read_object('{"memories": ' + text[listed.end() :], 0)
-        envelope = Envelope(envelope.message, below.value.get("memories"), sure=True)
+        envelope = Envelope(envelope.message, below.value.get("memories"))
     return envelope, around
-
-
-def _joined(before: Envelope, after: Envelope) -> Envelope:
-    """Two halves of one answer, or a draft and the version that replaces it."""
-    if before.message is None or after.message is None:
-        return Envelope(before.message or after.message, [before.memories, after.memories], sure=True)
-    return after
 
 
 def _stands_alone(text: str, item: Found, candidate: Envelope) -> bool:
     """Whether an object with a message and no memories is the answer, not data that the answer shows."""
     before, after = text[max(0, item.start - NEARBY) : item.start], text[item.end : item.end + NEARBY]
-    if _LIST_FOLLOWS.match(after):
-        return True
     said_before, said_after = unfenced(before), unfenced(after)
-    fenced = _FENCE_OPENS.search(before[-40:])
-    sample = fenced and said_before and said_after
-    return (not said_before and not said_after) or (candidate.bare and not sample)
+    if _LIST_FOLLOWS.match(after) or not (said_before or said_after):
+        return True
+    sample = _FENCE_OPENS.search(before[-40:]) and said_before and said_after
+    return candidate.bare and not sample
 
 
 def _around(text: str, taken: list[Found]) -> str:

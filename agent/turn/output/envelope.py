@@ -8,14 +8,11 @@ from dataclasses import dataclass
 
 from agent.turn.output.memories import ATTRIBUTES, draft_in, first, named, value_in
 
-DEEPEST = 5
-"""Wrappers that are looked through."""
-
 MESSAGES = tuple("message reply response answer msg réponse finalanswer finalreply finalresponse".split())
 MESSAGES += tuple(
     "nachricht antwort mensaje respuesta mensagem resposta risposta 消息 回复 メッセージ".split()
 )
-_OTHER_MESSAGES = tuple("text content output say utterance assistant final".split())
+_OTHER_MESSAGES = (*MESSAGES, *"text content output say utterance assistant final".split())
 _MEMORIES = tuple("memories memory newmemories memoriestostore memorylist facts newfacts".split())
 _MEMORIES += tuple("souvenirs erinnerungen recuerdos memórias ricordi 记忆 記憶".split())
 _ASIDES = frozenset("thought thoughts thinking reasoning analysis plan followup".split())
@@ -31,21 +28,19 @@ class Envelope:
 
     message: str | None
     memories: object
-    sure: bool
+    sure: bool = True
     """It names memories, so it can be nothing else."""
     bare: bool = True
     """It has no keys that an envelope would not have."""
 
 
-def envelope_in(value: object, depth: int = 0) -> Envelope | None:
+def envelope_in(value: object) -> Envelope | None:
     """The envelope that `value` is, or wraps; None where it is other data, or a call of a tool."""
     if isinstance(value, str):
         value = value_in(value)
-    if depth > DEEPEST or not value:
-        return None
     if isinstance(value, list):
-        return _in_list(value, depth)
-    return _in_object(value, depth) if isinstance(value, Mapping) else None
+        return _in_list(value)
+    return _in_object(value) if isinstance(value, Mapping) else None
 
 
 def is_call(value: Mapping[str, object]) -> bool:
@@ -55,73 +50,61 @@ def is_call(value: Mapping[str, object]) -> bool:
     return arguments or "toolcalls" in names or "functioncall" in names
 
 
-def sentences_in(value: object, depth: int = 0) -> Iterator[str]:
+def sentences_in(value: object) -> Iterator[str]:
     """The sentences in a value that is no envelope, without what was thought aside."""
     if isinstance(value, str) and " " in value.strip():
         yield value
-    elif isinstance(value, list) and depth < DEEPEST:
+    elif isinstance(value, Mapping) and not is_call(value):
+        value = [item for name, item in named(value).items() if name not in _ASIDES]
+    if isinstance(value, list):
         for item in value:
-            yield from sentences_in(item, depth + 1)
-    elif isinstance(value, Mapping) and depth < DEEPEST and not is_call(value):
-        for name, item in named(value).items():
-            if name not in _ASIDES:
-                yield from sentences_in(item, depth + 1)
+            yield from sentences_in(item)
 
 
-def _in_object(value: Mapping[str, object], depth: int) -> Envelope | None:
+def _in_object(value: Mapping[str, object]) -> Envelope | None:
     fields = named(value)
     # Another word than "memories" counts only beside a message.
     names = _MEMORIES if any(isinstance(fields.get(name), str) for name in MESSAGES) else _MEMORIES[:1]
     if memories_name := next((name for name in names if name in fields), None):
-        return _with_memories(fields, fields[memories_name], depth)
+        return _with_memories(fields, fields[memories_name])
     if "content" in fields and len(ATTRIBUTES.intersection(fields)) > 1:  # a memory that stands on its own
-        return Envelope(None, [value], sure=True)
-    if is_call(value):
-        return _in_call(fields, depth)
-    inner = [found for item in fields.values() if (found := _in_value(item, depth + 1))]
-    if sure := next((found for found in inner if found.sure), None):
+        return Envelope(None, [value])
+    if is_call(fields):  # by its memories, or by the name of what is called
+        inner = envelope_in(first(fields, _CALL_ARGUMENTS))
+        name = str(first(fields, CALL_NAMES)).casefold()
+        return inner if inner and (inner.sure or any(word in name for word in _REPLYING)) else None
+    wrapped = [found for item in fields.values() if (found := _in_value(item))]
+    if sure := next((found for found in wrapped if found.sure), None):
         return sure
     message = first(fields, MESSAGES)
     if isinstance(message, str):
         return Envelope(message, None, sure=False, bare=_ASIDES.union(MESSAGES).issuperset(fields))
-    return inner[0] if inner and len(fields) == 1 else None
+    return wrapped[0] if wrapped and len(fields) == 1 else None
 
 
-def _in_value(item: object, depth: int) -> Envelope | None:
+def _in_value(item: object) -> Envelope | None:
     """As `envelope_in`; a string is only opened where it names memories."""
-    return None if isinstance(item, str) and "memories" not in item else envelope_in(item, depth)
+    return None if isinstance(item, str) and "memories" not in item else envelope_in(item)
 
 
-def _in_list(items: list[object], depth: int) -> Envelope | None:
+def _in_list(items: list[object]) -> Envelope | None:
     objects = [item for item in items if isinstance(item, Mapping)]
     if any(draft_in(item) and not ATTRIBUTES.isdisjoint(named(item)) for item in objects):
-        return Envelope(None, items, sure=True)
-    found = [inner for item in objects if (inner := envelope_in(item, depth + 1))]
+        return Envelope(None, items)
+    found = [inner for item in objects if (inner := envelope_in(item))]
     return found[-1] if found else None
 
 
-def _in_call(fields: Mapping[str, object], depth: int) -> Envelope | None:
-    """An envelope given as a call's arguments: by its memories, or by the name of what is called."""
-    inner = envelope_in(first(fields, _CALL_ARGUMENTS), depth + 1)
-    name = str(first(fields, CALL_NAMES)).casefold()
-    return inner if inner and (inner.sure or any(word in name for word in _REPLYING)) else None
-
-
-def _with_memories(fields: Mapping[str, object], memories: object, depth: int) -> Envelope:
-    said = first(fields, MESSAGES)
-    said = first(fields, _OTHER_MESSAGES) if said is None else said
-    inner = _in_value(said, depth + 1)
+def _with_memories(fields: Mapping[str, object], memories: object) -> Envelope:
+    """The message may be an envelope too, or an object, a list of lines or a number."""
+    said = first(fields, _OTHER_MESSAGES)
+    inner = _in_value(said)
     if inner is not None and inner.sure:
-        return Envelope(inner.message, [inner.memories, memories], sure=True)
-    return Envelope(_sentence(said), memories, sure=True)
-
-
-def _sentence(said: object) -> str | None:
-    """The text of a message that may have been written as an object, a list of lines or a number."""
+        return Envelope(inner.message, [inner.memories, memories])
     if isinstance(said, Mapping):
-        said = first(named(said), (*MESSAGES, *_OTHER_MESSAGES))
+        said = first(named(said), _OTHER_MESSAGES)
     if isinstance(said, list):
         said = "\n".join(line for line in said if isinstance(line, str))
     if isinstance(said, int | float) and not isinstance(said, bool):
-        return str(said)
-    return said if isinstance(said, str) else None
+        said = str(said)
+    return Envelope(said if isinstance(said, str) else None, memories)

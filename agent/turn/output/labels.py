@@ -45,8 +45,8 @@ def _message(text: str) -> str:
 
 def _items(text: str) -> object:
     """The memories under their label: a list in brackets, or an item a dash."""
-    inline = text.strip().removeprefix("```json").strip("`")
-    if inline.strip().startswith(("[", "{")):
+    inline = text.strip().removeprefix("```json").strip("` \n")
+    if inline.startswith(("[", "{")):
         return read_object('{"memories": ' + inline + "}", 0).value.get("memories")
     dashes = list(_ITEM.finditer(text))
     outermost = [dash for dash in dashes if len(dash[1]) <= len(dashes[0][1])]
@@ -60,6 +60,6 @@ def _items(text: str) -> object:
 def _item(text: str) -> str | Fields:
     if _HAS_KEY.match(text) is None:
         return text.strip().split("\n")[0].strip("\"' ")
-    text = _LIST_BELOW.sub(lambda list_: list_[1] + " [" + _ITEM.sub(", ", list_[2]) + "]\n", text)
+    text = _LIST_BELOW.sub(lambda below: f"{below[1]} [{_ITEM.sub(', ', below[2])}]\n", text)
     text = _FIELD.sub(r'"\1":', _EMPTY_FIELD.sub("", text)).strip()
     return read_object(text if text.startswith("{") else "{" + text + "\n}", 0).value

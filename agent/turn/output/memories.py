@@ -13,8 +13,6 @@ from agent.turn.output.cleaning import trimmed
 from memory.records import DEFAULT_IMPORTANCE, Draft, MemoryType
 from memory.text import readable
 
-DEEPEST = 5
-"""Lists and groups inside each other that are looked through."""
 MOST_SUBJECTS = 64
 
 _CONTENTS = tuple("content fact text memory statement description summary note insight preference".split())
@@ -24,15 +22,15 @@ _TYPES = tuple("type kind category memorytype".split())
 _IMPORTANCES = tuple("importance priority weight salience".split())
 _REPLACES = tuple("replaces replace supersedes replacesid".split())
 ATTRIBUTES = frozenset((*_SUBJECTS, *_TTLS, *_TYPES, *_IMPORTANCES))
-_VALUE_STARTS = re.compile(r"\{|\[\s*[\[{\"']")
+_VALUE_STARTS = re.compile(r"\s*+(?:\{|\[\s*[\[{\"'])")
 _NOTHING = frozenset("none null nil ~ nan n/a na undefined nothing empty".split())
-_NOTHING |= {"no memories", "no new memories"}
+_NOTHING |= {"", "no memories", "no new memories"}
 
 
 def drafts_in(value: object) -> tuple[Draft, ...]:
     """The memories in what was written as `memories`, each content once, in order. Junk is passed over."""
     drafts: dict[str, Draft] = {}
-    for entry in _entries(value, 0):
+    for entry in _entries(value):
         if draft := draft_in(entry):
             drafts.setdefault(" ".join(draft.content.casefold().split()), draft)
     return tuple(drafts.values())
@@ -41,6 +39,7 @@ def drafts_in(value: object) -> tuple[Draft, ...]:
 def named(value: Mapping[str, object]) -> Fields:
     """The fields by name, in lower case and without punctuation; lists of one name are one list."""
     fields = Fields()
+    fields.cut = isinstance(value, Fields) and value.cut
     for key, item in value.items():
         fields.put(name_of(key), list(item) if isinstance(item, list) else item)
     return fields
@@ -56,53 +55,42 @@ def first(fields: Mapping[str, object], names: tuple[str, ...]) -> object:
 
 def value_in(text: str) -> object:
     """The object or list that a string holds, if it holds one; an envelope encoded twice."""
-    inside = text.strip()
-    if _VALUE_STARTS.match(inside) is None or isinstance(text, CutText):
+    if _VALUE_STARTS.match(text) is None or isinstance(text, CutText):
         return None
-    wrapped = next(objects_in('{"value": ' + inside + "}"), None)
+    wrapped = next(objects_in('{"value": ' + text + "}"), None)
     value = wrapped.value.get("value") if wrapped else None
     return value if isinstance(value, list | Fields) and value else None
 
 
-def _entries(value: object, depth: int) -> Iterator[object]:
+def _entries(value: object) -> Iterator[object]:
     """Each memory, written as an object or as a sentence, however deep it lies."""
-    if depth > DEEPEST or isinstance(value, CutText):
-        return
     if isinstance(value, str):
-        decoded = value_in(value)
-        if decoded is None:
-            yield value
-        else:
-            yield from _entries(decoded, depth + 1)
-    elif isinstance(value, list):
+        value = value_in(value) or value
+    if isinstance(value, list):
         for item in value:
-            yield from _entries(item, depth + 1)
-    elif isinstance(value, Mapping):
-        fields = named(value)
-        if any(isinstance(fields.get(name), str) for name in _CONTENTS):
-            yield value
-        elif ATTRIBUTES.isdisjoint(fields):  # memories grouped or numbered by key
-            for item in value.values():
-                if isinstance(item, list | Mapping):
-                    yield from _entries(item, depth + 1)
+            yield from _entries(item)
+    elif isinstance(value, str) or (isinstance(value, Mapping) and isinstance(_text_of(named(value)), str)):
+        yield value
+    elif isinstance(value, Mapping) and ATTRIBUTES.isdisjoint(named(value)):  # grouped or numbered by key
+        for item in value.values():
+            if isinstance(item, list | Mapping):
+                yield from _entries(item)
+
+
+def _text_of(fields: Fields) -> object:
+    return first(fields, _CONTENTS)
 
 
 def draft_in(entry: object) -> Draft | None:
     """The memory an entry says; None where it says nothing or was cut before it said how long it holds."""
-    if isinstance(entry, str):
-        content = _content(entry)
-        return Draft(content) if content else None
-    if not isinstance(entry, Mapping):
-        return None
-    fields = named(entry)
-    content, ttl = _content(first(fields, _CONTENTS)), first(fields, _TTLS)
-    cut = isinstance(entry, Fields) and entry.cut
-    if content is None or (cut and (isinstance(ttl, CutText) or fields.keys().isdisjoint(_TTLS))):
+    fields = named(entry) if isinstance(entry, Mapping) else Fields(content=entry)
+    content, ttl = _content(_text_of(fields)), first(fields, _TTLS)
+    if content is None or (fields.cut and (isinstance(ttl, CutText) or fields.keys().isdisjoint(_TTLS))):
         return None
     return Draft(
         content=content,
         subjects=_subjects(first(fields, _SUBJECTS)),
-        ttl=_ttl(ttl),
+        ttl=_word(ttl),
         type=_type(first(fields, _TYPES)),
         importance=_importance(first(fields, _IMPORTANCES)),
         replaces=_word(first(fields, _REPLACES)),
@@ -121,42 +109,34 @@ def _subjects(value: object) -> tuple[str, ...]:
     """Flat tags in lower case, each once."""
     words = value.split(",") if isinstance(value, str) else _strings(value)
     tags = (trimmed(readable(word)).strip("#").casefold() for word in words)
-    return tuple(dict.fromkeys(tag for tag in tags if tag and tag not in _NOTHING))[:MOST_SUBJECTS]
+    return tuple(dict.fromkeys(tag for tag in tags if tag not in _NOTHING))[:MOST_SUBJECTS]
 
 
-def _strings(value: object, depth: int = 0) -> Iterator[str]:
+def _strings(value: object) -> Iterator[str]:
     """The strings of a list and the lists inside it, without one that was cut."""
     if isinstance(value, str) and not isinstance(value, CutText):
         yield value
-    elif isinstance(value, list) and depth < DEEPEST:
+    elif isinstance(value, list):
         for item in value:
-            yield from _strings(item, depth + 1)
-
-
-def _ttl(value: object) -> str | None:
-    if isinstance(value, Mapping):  # {"days": 7}
-        value = " ".join(f"{count} {unit}" for unit, count in value.items() if isinstance(count, int))
-    return _word(value)
+            yield from _strings(item)
 
 
 def _word(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = trimmed(readable(str(value)))
-    return None if text.casefold() in _NOTHING or not text else text
+    return None if text.casefold() in _NOTHING else text
 
 
 def _type(value: object) -> MemoryType:
-    word = value.strip().casefold().removesuffix("s") if isinstance(value, str) else ""
+    word = str(value).strip().casefold().removesuffix("s")
     return next((known for known in get_args(MemoryType) if known == word), "fact")
 
 
 def _importance(value: object) -> float:
     """Between 0 and 1; the default where there is no number, or a negative one, which says nothing."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return DEFAULT_IMPORTANCE
     try:
-        number = float(value.strip().replace(",", ".")) if isinstance(value, str) else float(value)
-    except (ValueError, OverflowError):
+        number = float(str(value).strip().replace(",", "."))
+    except ValueError:
         return DEFAULT_IMPORTANCE
     return min(1.0, number) if math.isfinite(number) and number >= 0 else DEFAULT_IMPORTANCE

@@ -18,7 +18,7 @@ from scripted_server import Call, Fail, Refuse, Say, ScriptedServer, answer
 from agent import Companion
 from agent.models.choose import keep_traces_here
 from agent.turn import loop
-from agent.turn.model_run import SCHEMA
+from agent.turn.model_run import ANSWER_SCHEMA
 from agent.turn.output.answer import FALLBACK
 from agent.turn.turn import take_turn
 from agent.types import TurnRequest, Usage
@@ -430,9 +430,16 @@ async def test_what_is_no_fault_of_the_model_is_not_made_one(
         await take_turn(house, TurnRequest("hi", "ana", pet.clock()), broken)
 
 
-def test_the_form_of_the_answer_is_asked_for_and_not_enforced() -> None:
-    assert not SCHEMA.is_plain_text()
-    assert SCHEMA.validate_json("no JSON at all") == "no JSON at all"
+def test_the_answer_schema_is_strict_and_not_enforced() -> None:
+    schema = ANSWER_SCHEMA.json_schema()
+    memory = schema["properties"]["memories"]["items"]
+    for part in (schema, memory):
+        assert part["required"] == list(part["properties"])
+        assert part["additionalProperties"] is False
+    assert list(memory["properties"]) == ["content", "subjects", "ttl", "type", "importance"]
+    assert memory["properties"]["type"]["enum"] == ["fact", "preference", "insight"]
+    assert not ANSWER_SCHEMA.is_plain_text()
+    assert ANSWER_SCHEMA.validate_json("no JSON at all") == "no JSON at all"
 
 
 async def test_no_trace_leaves_and_the_exporter_is_never_built(

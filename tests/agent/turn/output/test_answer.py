@@ -6,52 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.turn.output.answer import ANSWER_SCHEMA, FALLBACK, FALLBACK_NOTED, Answer, parse_answer
+from agent.turn.output.answer import FALLBACK, FALLBACK_NOTED, Answer, parse_answer
 from agent.turn.output.stream import MessageStream
 from memory.records import Draft
-
-TEA = Draft("Drinks green tea", ("tea",), "7d", "preference", 0.6)
-TEA_JSON = (
-    '{"content": "Drinks green tea", "subjects": ["Tea"], "ttl": "7d", '
-    '"type": "preference", "importance": 0.6}'
-)
-HELLO = Answer("Hello, Ada!", (TEA,))
-HELLO_JSON = '{"message": "Hello, Ada!", "memories": [' + TEA_JSON + "]}"
 
 
 def contents(raw: str) -> list[str]:
     return [draft.content for draft in parse_answer(raw).memories]
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        f"{HELLO_JSON} That should do.",
-        f'A draft: {{"message": "Who?", "memories": ["Nobody"]}}\n</think>\n{HELLO_JSON}',
-        f"<think>The tag is never closed.\n{HELLO_JSON}",
-        f'{{"name": "note", "arguments": {{"message": "tea"}}}}\n{HELLO_JSON}',
-        f'<tool_call>{{"name": "answer", "arguments": {json.dumps(HELLO_JSON)}}}</tool_call>',
-        json.dumps(json.dumps(HELLO_JSON)),
-        json.dumps(HELLO_JSON)[1:-1],
-        HELLO_JSON[:-1],
-        HELLO_JSON[:-2],
-        HELLO_JSON[:-3],
-        HELLO_JSON.replace('Ada!",', "Ada!, "),
-        HELLO_JSON.replace('["Tea"]', '["Tea"'),
-        HELLO_JSON.replace("}]}", "]}"),
-        HELLO_JSON.replace('"', "`"),
-        HELLO_JSON.replace("[{", "{").replace("}]", "}"),
-        HELLO_JSON.replace("}]", "}, ...]"),
-        '{"message": {"text": "Hello, Ada!"}, "memories": [' + TEA_JSON + "]}",
-        'Hello, Ada!\n```json\n{"message": "", "memories": [' + TEA_JSON + "]}\n```",
-        '{"memories": [' + TEA_JSON + "]}\n\nHello, Ada!",
-        f"Hello, Ada!\n\nmemories: [{TEA_JSON}]",
-        f"Hello, Ada!\n\n```json\n{TEA_JSON}\n```",
-        '{"memories": [' + TEA_JSON + ']}\n{"message": "Hello, Ada!"}',
-    ],
-)
-def test_an_envelope_is_found_however_it_is_written(raw):
-    assert parse_answer(raw) == HELLO
 
 
 @pytest.mark.parametrize(
@@ -61,7 +22,6 @@ def test_an_envelope_is_found_however_it_is_written(raw):
         '"Soon" was the word.',
         'He said "maybe", then "never", and left.',
         'The last word is "yes"',
-        'Post {"message": "open", "zone": 3} to the door',
         "First line\n\n- one\n- two",
         "Use {{name}} or {city}, never [x], and mind the } there",
         "Half a sample: {'a', 'b'",
@@ -92,90 +52,6 @@ def test_escapes_are_read_and_unknown_ones_left():
 end', 'memories': []}"""
     assert parse_answer(raw).message == "A\tb 'c' A é 🍦 🍦 \\q end"
     assert parse_answer('{"message": "over \\UFFFFFFFF\\u12').message == "over \\UFFFFFFFF"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Take the blue one, it suits you.",
-        "42",
-        "👍",
-        "[laughs] Of course not.",
-        "{name} is a placeholder, {a: b} too",
-        "Call f({'x': 1}) and see.",
-        '"Never" is what she said.',
-        "Answer: forty-two",
-        "My memories:\n- Rome\n- Oslo",
-        "Memories:\n- Rome\n- Oslo",
-        'Put this in the file:\n\n```json\n{\n  "size": 3,\n  "name": "x"\n}\n```\n\nThen restart.',
-        'Your hook sends:\n```json\n{"message": "open", "zone": 3}\n```',
-        'Your hook sends:\n```json\n{"message": "open"}\n```\nto the hub.',
-        '```json\n{"size": 3}\n```',
-        "```python\nprint('hi')\n```",
-        'Your hook sends:\n```javascript\n{"message": "open"}\n```\nto the hub.',
-    ],
-)
-def test_plain_text_is_shown_as_it_is(text):
-    assert parse_answer(text) == Answer(text)
-
-
-@pytest.mark.parametrize(
-    ("raw", "message"),
-    [
-        ("<think>short</think>Off we go.", "Off we go."),
-        ("Thinking about it.</think>Off we go.", "Off we go."),
-        ("Off we go.</think>", "Off we go."),
-        ("Off we go.<|im_end|>\n<|im_start|>user\nwhere?", "Off we go."),
-        ('[TOOL_CALLS] [{"name": "find", "arguments": {"q": "cat"}}]\nOff we go.', "Off we go."),
-        ("Off we go.<tool_call>find cat</tool_call>", "Off we go."),
-        ('Off we go.<tool_call>{"name": "find"', "Off we go."),
-        ("Message: Off we go.", "Off we go."),
-        ('{"role": "assistant", "content": "Off we go."}', "Off we go."),
-        ('{"greeting": "Off we go."}', "Off we go."),
-        ('{"answer": "Off we go."}', "Off we go."),
-        ('{"name": "reply", "arguments": {"message": "Off we go."}}', "Off we go."),
-        ('{"message": ["Off", "we go."], "memories": []}', "Off\nwe go."),
-        ('{"message": 7, "memories": []}', "7"),
-        ("{message: Off we go, friend, memories: []}", "Off we go, friend"),
-        ('{"message": "Off we go.<|im_end|>\n<|im_start|>user\nwhere', "Off we go."),
-        ('{"message": "Off we go.", "memories": [{"content": "x y"', "Off we go."),
-    ],
-)
-def test_only_the_words_for_the_user_are_shown(raw, message):
-    assert parse_answer(raw) == Answer(message)
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        "",
-        "  \n",
-        "\ufeff",
-        "null",
-        "{}",
-        "[]",
-        '""',
-        "{",
-        "[[",
-        '{"mess',
-        '{"message":',
-        '{"message": "',
-        "```json\n",
-        "<think>on and on",
-        '{"size": 3}',
-        '{"name": "find", "arguments": {"message": "cat"}}',
-        '{"message": null}',
-        '{"thought": "She seems sad, be kind."}',
-        '{"tool_calls": [{"function": {"name": "find", "arguments": "{}"}}]}',
-        "```\n```",
-        '{"message": "\\u0000"}',
-        "{" * 5000,
-        '{"message":' * 200 + "1",
-        '<think>Draft:\n{"message": "Who?"}\nNo, because',
-    ],
-)
-def test_where_nothing_readable_remains_a_sentence_says_so(raw):
-    assert parse_answer(raw) == Answer(FALLBACK)
 
 
 def test_memories_without_words_are_acknowledged():
@@ -227,7 +103,6 @@ FIELDS = {
         ("null", '""', '"none"', "true", "[1]"): None,
         ("86400",): "86400",
         ("-3",): "-3",
-        ('{"days": 7}',): "7 days",
     },
     "subjects": {
         ('["Cat", "cat ", "#Home"]', '"Cat, home"', '[["Cat"], ["home", 4, null]]'): ("cat", "home"),
@@ -294,25 +169,6 @@ memories:
     )
     assert contents(raw.rstrip().removesuffix("    ttl: ~").rstrip()) == ["Camped: in Wales"]
     assert parse_answer(f"```yaml\n{raw}```") == parse_answer(raw)
-
-
-@pytest.mark.parametrize(
-    ("raw", "message", "kept"),
-    [
-        ("**Message:** Hi!\n\n**Memories:**\n- Likes tea\n- Has a cat", "Hi!", ["Likes tea", "Has a cat"]),
-        ("message: |\n  one\n  two\nmemories: []", "one\ntwo", []),
-        ("message: >\n  one\n  two\nmemories: null", "one two", []),
-        ("message: 'Hi: you'\nmemories:\n- 'Likes tea'\n", "Hi: you", ["Likes tea"]),
-        ("reply: Hi\nmemories:\n- content:\n  ttl: 1d\n", "Hi", []),
-        ("Hi!\n\nMemories:\n- content: Likes tea\n", "Hi!", ["Likes tea"]),
-        ('message: Hi\nmemories: [{"content": "Likes tea"}', "Hi", ["Likes tea"]),
-        ("message: Hi\nmemories: [", "Hi", []),
-        ("message: Hi\nmemories:\n- [a, b]\n- {content: Likes tea}\nnoise", "Hi", ["[a, b]", "Likes tea"]),
-    ],
-)
-def test_labelled_lines_come_in_several_styles(raw, message, kept):
-    assert parse_answer(raw).message == message
-    assert contents(raw) == kept
 
 
 SOUP = st.lists(
@@ -414,23 +270,6 @@ def test_hostile_text_takes_linear_time_and_no_recursion(opening, repeated):
     assert times[1] < 9 * times[0] + 0.2
 
 
-def test_the_schema_is_strict():
-    def check(schema):
-        if schema["type"] == "object":
-            assert schema["required"] == list(schema["properties"])
-            assert schema["additionalProperties"] is False
-            for inner in schema["properties"].values():
-                check(inner)
-        elif schema["type"] == "array":
-            check(schema["items"])
-
-    check(ANSWER_SCHEMA)
-    memory = ANSWER_SCHEMA["properties"]["memories"]["items"]["properties"]
-    assert list(memory) == ["content", "subjects", "ttl", "type", "importance"]
-    assert memory["ttl"]["type"] == ["string", "null"]
-    assert memory["type"]["enum"] == ["fact", "preference", "insight"]
-
-
 OUTPUTS = [
     json.loads(line)
     for line in (Path(__file__).parents[3] / "data" / "model_outputs.jsonl").read_text("utf-8").splitlines()
@@ -438,11 +277,11 @@ OUTPUTS = [
 
 
 @pytest.mark.parametrize("case", OUTPUTS, ids=[case["id"] for case in OUTPUTS])
-def test_recorded_outputs_of_models_give_what_the_user_must_see_and_keep(case):
+def test_recorded_outputs_are_read_whole_and_streamed(case):
     answer = parse_answer(case["raw"])
     assert answer.message == case["message"]
     assert [draft.content for draft in answer.memories] == case["memories"]
-    if case["id"] != "draft-then-correction":  # the draft was shown before its correction came
+    if "revised" not in case:  # what was shown first is replaced at the end
         stream = MessageStream()
         shown = "".join(map(stream.feed, case["raw"]))
         assert answer.message.startswith(shown)
