@@ -5,10 +5,8 @@
 takes seconds to import.
 """
 
-import asyncio
-import importlib
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent.background.reminders import Reminders
-from agent.errors import SettingsError
+from agent.models.registry import Models, load
 from agent.services.documents import DocumentService
 from agent.services.erasure import ErasureService
 from agent.services.erasure_outside_sql import ErasureOutsideSql
@@ -34,17 +32,17 @@ from agent.tracing.setup import open_recorder
 from agent.tracing.store import Traces
 from agent.turn.persona import read_persona
 from memory.conversations.summaries import ConversationSummaries
-from memory.documents import Candidate, DocumentLibrary, FusedReranker, Reranker
+from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits
 from memory.erasure.forgetting import Forgetting
 from memory.erasure.person import Erasure
 from memory.errors import MemoryFault, StoreUnavailable
 from memory.facts.history import History
-from memory.facts.similar import Doubt, SimilarFacts
+from memory.facts.similar import SimilarFacts
 from memory.facts.writer import FactWriter
-from memory.index import Index, fingerprint_of
 from memory.index.embedders import Embedder, open_embedder
 from memory.index.lazy import LazyIndex
+from memory.index.opening import QdrantServer, open_index
 from memory.index.sync import IndexSync
 from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
@@ -61,7 +59,6 @@ if TYPE_CHECKING:
     from agents.models.interface import Model
 
     from agent.background.worker import Worker
-    from agent.models.choose import ChosenModel
     from agent.turn.context import ContextSources
     from agent.turn.turn import TurnDependencies
 
@@ -72,68 +69,6 @@ Clock = Callable[[], datetime]
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-class Models:
-    """The models of a companion, chosen when they are first needed."""
-
-    def __init__(self, settings: Settings, given: "Model | None", given_upkeep: "Model | None") -> None:
-        """`given` answers instead of the model that the settings name, `given_upkeep` does the upkeep."""
-        self._settings = settings
-        self._given = given
-        self._given_upkeep = given_upkeep
-        self._answering: ChosenModel | None = None
-        self._upkeep: ChosenModel | None = None
-
-    @property
-    def has_upkeep(self) -> bool:
-        """False where only the offline stand-in is there: it does not consolidate or rule on facts."""
-        return self._given_upkeep is not None or self._given is not None or not self._settings.offline
-
-    @property
-    def consolidates(self) -> bool:
-        """Whether a model consolidates conversations. One that the caller brings does so only if asked."""
-        usual = "model" if self._given is None or self._given_upkeep is not None else "plain"
-        return self.has_upkeep and (self._settings.look_back or usual) == "model"
-
-    def choose(self) -> "ChosenModel":
-        """The answering model, opened once more: the caller closes it."""
-        from agent.models.choose import choose_model, given_model
-
-        return given_model(self._given) if self._given else choose_model(self._settings)
-
-    async def answering(self) -> "ChosenModel":
-        await _load("agent.models.choose")
-        if self._answering is None:
-            self._answering = self.choose()
-        return self._answering
-
-    async def upkeep(self) -> "ChosenModel":
-        """The model for work beside the conversation; the answering one unless another is named."""
-        await _load("agent.models.choose")
-        if self._upkeep is None:
-            self._upkeep = self._choose_upkeep() or await self.answering()
-        return self._upkeep
-
-    def _choose_upkeep(self) -> "ChosenModel | None":
-        from agent.models.choose import choose_model, given_model
-
-        if self._given_upkeep is not None:
-            return given_model(self._given_upkeep)
-        if self._settings.upkeep_model and self._given is None:
-            return choose_model(self.upkeep_settings)
-        return None
-
-    @property
-    def upkeep_settings(self) -> Settings:
-        """The settings with the upkeep model as the model."""
-        return self._settings.model_copy(
-            update={"model": self._settings.upkeep_model or self._settings.model}
-        )
-
-    async def close(self) -> None:
-        for model in {id(m): m for m in (self._answering, self._upkeep) if m is not None}.values():
-            await model.close()
 
 
 @dataclass(frozen=True)
@@ -241,12 +176,18 @@ def _components(
     embedder: Embedder,
     surface: str,
 ) -> Components:
-    index = LazyIndex(partial(_open_index, settings, embedder, "hachi", "index"))
-    documents_index = LazyIndex(partial(_open_index, settings, embedder, "hachi-knowledge", "knowledge"))
+    server = None
+    if settings.qdrant_url:
+        key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
+        server = QdrantServer(settings.qdrant_url, key)
+    index = LazyIndex(partial(open_index, settings.home / "index", server, "hachi", embedder))
+    documents_index = LazyIndex(
+        partial(open_index, settings.home / "knowledge", server, "hachi-knowledge", embedder)
+    )
     store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database)
     summaries = ConversationSummaries(database)
     sync = IndexSync(store, transcript, index, embedder, clock, summaries)
-    judge = partial(_judge, models) if settings.judge and models.has_upkeep else None
+    judge = models.judge if settings.judge and models.has_upkeep else None
     similar = SimilarFacts(database, store, index, embedder, judge)
     if models.consolidates:  # the consolidation rules on what is said in a turn
         similar.judged = frozenset({"note"})
@@ -273,7 +214,7 @@ def _components(
         ),
         similar=similar,
         writer=FactWriter(database, store, similar, sync, clock, settings.importance_floor),
-        documents=DocumentLibrary(database, documents_index, embedder, clock, _reranker(settings, models)),
+        documents=DocumentLibrary(database, documents_index, embedder, clock, models.reranker()),
         forgetting=Forgetting(database, index, queue, clock),
     )
 
@@ -330,7 +271,7 @@ def build_services(c: Components) -> Services:
 
 async def open_runtime(c: Components) -> Runtime:
     """What a turn needs; and the jobs that an earlier process accepted and did not finish are taken up."""
-    await _load("agent.turn.turn")
+    await load("agent.turn.turn")
     from agent.background.consolidation import Consolidation
     from agent.background.slice import SliceReader
     from agent.background.worker import Worker
@@ -420,62 +361,6 @@ async def _take_up_jobs(c: Components) -> None:
             await c.queue.release(c.clock())
     except MemoryFault as error:  # the claims end by themselves
         log.warning("%s", error)
-
-
-async def _load(module: str) -> None:
-    """Import in a thread what takes seconds to import."""
-    await asyncio.to_thread(importlib.import_module, module)
-
-
-async def _judge(models: Models, doubts: Sequence[Doubt]) -> list[bool]:
-    await _load("agent.models.judge")
-    from agent.models.judge import ModelJudge
-
-    return await ModelJudge(await models.upkeep())(doubts)
-
-
-async def _open_index(
-    settings: Settings, embedder: Embedder, collection: str, folder: str, rebuild: bool
-) -> Index:
-    fingerprint = fingerprint_of(embedder.name, embedder.dimension)
-    if settings.qdrant_url:
-        from memory.index.server import ServerIndex
-
-        key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
-        index = await ServerIndex.open(
-            settings.qdrant_url, key, embedder.dimension, fingerprint, collection=collection
-        )
-        if rebuild:
-            await index.wipe()
-        return index
-    from memory.index.embedded import EmbeddedIndex
-
-    return await EmbeddedIndex.open(settings.home / folder, embedder.dimension, fingerprint, rebuild=rebuild)
-
-
-def _reranker(settings: Settings, models: Models) -> Reranker:
-    """What puts passages of documents in order. Raises SettingsError."""
-    kind, _, name = settings.reranker.partition(":")
-    if kind == "fastembed" and name:
-        from memory.documents.rerank.crossencoder import CrossEncoderReranker
-
-        return CrossEncoderReranker(name)
-    if settings.reranker == "model":
-        return partial(_rerank_by_model, models)
-    if settings.reranker != "fused":
-        raise SettingsError(
-            f"there is no reranker {settings.reranker!r}; HACHI_RERANKER takes fused, fastembed:NAME, model"
-        )
-    return FusedReranker()
-
-
-async def _rerank_by_model(
-    models: Models, query: str, candidates: Sequence[Candidate], limit: int
-) -> list[tuple[str, float]]:
-    await _load("agent.models.rerank")
-    from agent.models.rerank import ModelReranker
-
-    return await ModelReranker(await models.upkeep())(query, candidates, limit)
 
 
 async def _note_uses(recall: Recall) -> None:

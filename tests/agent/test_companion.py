@@ -564,7 +564,7 @@ async def test_a_model_that_is_not_named_is_said_at_the_first_turn(open_pet: Ope
 
 
 async def test_a_broken_queue_at_the_start_is_mended_by_the_next_turn(open_pet: OpenPet, rows: Rows) -> None:
-    pet = await open_pet(given=says("Hello."))
+    pet = await open_pet(given=says("Hello.", "Hello."))
     rows("ALTER TABLE work RENAME TO work_away")
     with pytest.raises(FAULTS):
         await pet.respond("hi", user="ana")

@@ -1,0 +1,98 @@
+"""The models of a companion, chosen when they are first needed: the Agents SDK takes seconds to import."""
+
+import asyncio
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agent.settings import Settings
+from memory.documents import Candidate
+from memory.facts.similar import Doubt
+
+if TYPE_CHECKING:
+    from agents.models.interface import Model
+
+    from agent.models.choose import ChosenModel
+
+
+class Models:
+    """The models of a companion, chosen when they are first needed."""
+
+    def __init__(self, settings: Settings, given: "Model | None", given_upkeep: "Model | None") -> None:
+        """`given` answers instead of the model that the settings name, `given_upkeep` does the upkeep."""
+        self._settings = settings
+        self._given = given
+        self._given_upkeep = given_upkeep
+        self._answering: ChosenModel | None = None
+        self._upkeep: ChosenModel | None = None
+
+    @property
+    def has_upkeep(self) -> bool:
+        """False where only the offline stand-in is there: it does not consolidate or rule on facts."""
+        return self._given_upkeep is not None or self._given is not None or not self._settings.offline
+
+    @property
+    def consolidates(self) -> bool:
+        """Whether a model consolidates conversations. One that the caller brings does so only if asked."""
+        usual = "model" if self._given is None or self._given_upkeep is not None else "plain"
+        return self.has_upkeep and (self._settings.look_back or usual) == "model"
+
+    def choose(self) -> "ChosenModel":
+        """The answering model, opened once more: the caller closes it."""
+        from agent.models.choose import choose_model, given_model
+
+        return given_model(self._given) if self._given else choose_model(self._settings)
+
+    async def answering(self) -> "ChosenModel":
+        await load("agent.models.choose")
+        if self._answering is None:
+            self._answering = self.choose()
+        return self._answering
+
+    async def upkeep(self) -> "ChosenModel":
+        """The model for work beside the conversation; the answering one unless another is named."""
+        await load("agent.models.choose")
+        if self._upkeep is None:
+            self._upkeep = self._choose_upkeep() or await self.answering()
+        return self._upkeep
+
+    def _choose_upkeep(self) -> "ChosenModel | None":
+        from agent.models.choose import choose_model, given_model
+
+        if self._given_upkeep is not None:
+            return given_model(self._given_upkeep)
+        if self._settings.upkeep_model and self._given is None:
+            return choose_model(self.upkeep_settings)
+        return None
+
+    @property
+    def upkeep_settings(self) -> Settings:
+        """The settings with the upkeep model as the model."""
+        return self._settings.model_copy(
+            update={"model": self._settings.upkeep_model or self._settings.model}
+        )
+
+    async def close(self) -> None:
+        for model in {id(m): m for m in (self._answering, self._upkeep) if m is not None}.values():
+            await model.close()
+
+    async def judge(self, doubts: Sequence[Doubt]) -> list[bool]:
+        """Of each pair of facts, whether the newer one replaces the older one."""
+        await load("agent.models.judge")
+        from agent.models.judge import ModelJudge
+
+        return await ModelJudge(await self.upkeep())(doubts)
+
+    async def rerank(
+        self, query: str, candidates: Sequence[Candidate], limit: int
+    ) -> list[tuple[str, float]]:
+        """The ids of the passages that answer the query best, with scores."""
+        await load("agent.models.rerank")
+        from agent.models.rerank import ModelReranker
+
+        return await ModelReranker(await self.upkeep())(query, candidates, limit)
+
+
+async def load(module: str) -> None:
+    """Import in a thread what takes seconds to import."""
+    await asyncio.to_thread(importlib.import_module, module)
