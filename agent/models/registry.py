@@ -5,8 +5,9 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from agent.errors import SettingsError
 from agent.settings import Settings
-from memory.documents import Candidate
+from memory.documents import Candidate, FusedReranker, Reranker
 from memory.facts.similar import Doubt
 
 if TYPE_CHECKING:
@@ -83,10 +84,25 @@ class Models:
 
         return await ModelJudge(await self.upkeep())(doubts)
 
-    async def rerank(
+    def reranker(self) -> Reranker:
+        """What puts passages of documents in order. Raises SettingsError."""
+        named = self._settings.reranker
+        kind, _, name = named.partition(":")
+        if kind == "fastembed" and name:
+            from memory.documents.rerank.crossencoder import CrossEncoderReranker
+
+            return CrossEncoderReranker(name)
+        if named == "model":
+            return self._rerank
+        if named != "fused":
+            raise SettingsError(
+                f"there is no reranker {named!r}; HACHI_RERANKER takes fused, fastembed:NAME, model"
+            )
+        return FusedReranker()
+
+    async def _rerank(
         self, query: str, candidates: Sequence[Candidate], limit: int
     ) -> list[tuple[str, float]]:
-        """The ids of the passages that answer the query best, with scores."""
         await load("agent.models.rerank")
         from agent.models.rerank import ModelReranker
 

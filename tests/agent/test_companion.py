@@ -10,7 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
@@ -19,7 +19,7 @@ from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 from agent import Companion, Place, Settings
 from agent.errors import FAULTS, BadInput, ModelUnavailable, SettingsError
 from agent.wiring import utc_now
-from memory.errors import EmbedderUnavailable, IndexUnavailable, MemoryFault, NotFound, StoreUnavailable
+from memory.errors import EmbedderUnavailable, IndexUnavailable, NotFound, StoreUnavailable
 
 OpenPet = Callable[..., Awaitable[Companion]]
 PetAt = Callable[..., Awaitable[Companion]]
@@ -49,28 +49,26 @@ async def test_a_stream_brings_the_message_in_pieces_and_the_reply_afterwards(
     assert [call.name for call in stream.reply.tools] == ["get_recent_memories"]
 
 
-async def test_the_reply_of_a_stream_is_there_only_once_it_has_been_read(open_pet: OpenPet) -> None:
-    pet = await open_pet(given=says("Hello."))
-    stream = pet.stream("hi", user="ana")
+async def test_a_stream_is_read_once_and_has_its_reply_afterwards(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await open_pet(given=says("Hello.", "Hello stranger."))
+    async with pet.stream("nobody reads this", user="ana"):
+        pass
+    assert rows("SELECT * FROM messages") == [], "an unread stream takes no turn"
 
+    stream = pet.stream("hi", user="ana")
     with pytest.raises(BadInput, match="read to the end"):
         _ = stream.reply
-
     async for _ in stream:
         with pytest.raises(BadInput, match="read to the end"):
             _ = stream.reply
     assert stream.reply.message == "Hello."
-
-
-async def test_a_stream_is_read_once(open_pet: OpenPet, rows: Rows) -> None:
-    pet = await open_pet(given=says("Hello."))
-    stream = pet.stream("hi", user="ana")
-    assert [piece async for piece in stream] == ["Hello."]
-
     with pytest.raises(BadInput, match="read once"):
         _ = [piece async for piece in stream]
-
     assert len(rows("SELECT * FROM messages")) == 2
+
+    anonymous = pet.stream("hi", user=None)
+    assert "".join([piece async for piece in anonymous]) == anonymous.reply.message == "Hello stranger."
+    assert len(rows("SELECT * FROM messages")) == 2, "nothing of an anonymous turn is stored"
 
 
 async def test_closing_a_stream_early_stops_the_turn_and_leaves_the_companion_usable(
@@ -119,15 +117,6 @@ async def test_a_stream_closed_while_a_tool_runs_stores_nothing_by_halves(
     assert (await pet.respond("hi", user="ana")).message == "Yes."
 
 
-async def test_a_stream_that_nobody_reads_costs_nothing(open_pet: OpenPet, rows: Rows) -> None:
-    pet = await open_pet(given=says())
-
-    async with pet.stream("hi", user="ana"):
-        pass
-
-    assert rows("SELECT * FROM messages") == []
-
-
 async def test_a_fault_reaches_the_reader_of_a_stream(
     pet_at: PetAt, streamed: Any, server: ScriptedServer
 ) -> None:
@@ -161,15 +150,6 @@ async def test_a_fault_after_the_reader_has_left_is_not_cried_out(
     assert "never retrieved" not in caplog.text
 
 
-async def test_streaming_to_somebody_anonymous_keeps_nothing(open_pet: OpenPet, rows: Rows) -> None:
-    pet = await open_pet(given=says("Hello stranger."))
-
-    stream = pet.stream("hi", user=None)
-
-    assert "".join([piece async for piece in stream]) == stream.reply.message == "Hello stranger."
-    assert rows("SELECT * FROM messages") == []
-
-
 # Talking to several.
 
 
@@ -200,170 +180,119 @@ async def test_parallel_turns_that_learn_the_same_store_it_once(open_pet: OpenPe
     assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana moves to Oslo"]
 
 
-async def test_a_place_has_one_conversation_in_which_all_take_part(
+async def test_conversations_have_histories_of_their_own(
     pet_at: PetAt, first_way: Any, server: ScriptedServer
 ) -> None:
     pet = await pet_at(first_way)
-    server.script(*[answer("Hm.")] * 3)
+    server.script(*[answer("Hm.")] * 6)
 
     await pet.respond("hi all", user="u1", author="Ana", place="acme/general")
     await pet.respond("hi Ana", user="u2", author="Bob", place=Place(("acme", "general")))
     await pet.respond("alone", user="u2", author="Bob")
-
-    assert server.asked[1].conversation == [
-        ("user", "Ana: hi all"),
-        ("assistant", "Hm."),
-        ("user", "Bob: hi Ana"),
-    ]
-    assert server.asked[2].conversation == [("user", "alone")]
-
-
-async def test_a_conversation_of_its_own_has_its_own_history(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
-    pet = await pet_at(first_way)
-    server.script(*[answer("Hm.")] * 3)
-
     await pet.respond("one", user="ana", conversation="c1")
     await pet.respond("two", user="ana", conversation="c2")
     await pet.respond("three", user="bob", conversation="c1")
 
-    assert server.asked[1].conversation == [("user", "two")]
-    assert server.asked[2].conversation == [("user", "three")], "another's words are not shown"
+    in_the_place = [("user", "Ana: hi all"), ("assistant", "Hm."), ("user", "Bob: hi Ana")]
+    assert [asked.conversation for asked in server.asked[1:]] == [
+        in_the_place,
+        [("user", "alone")],
+        [("user", "one")],
+        [("user", "two")],
+        [("user", "three")],
+    ]
 
 
-BAD_NAMES = ["", "  ", "a\x00b", "half \ud83d"]
+async def test_names_that_cannot_be_stored_are_refused(open_pet: OpenPet) -> None:
+    pet, nobody = await open_pet(given=says()), cast("Any", None)
 
-
-@pytest.mark.parametrize("name", BAD_NAMES)
-@pytest.mark.parametrize("which", ["user", "conversation", "author"])
-async def test_a_name_that_cannot_be_kept_is_refused(open_pet: OpenPet, which: str, name: str) -> None:
-    pet = await open_pet(given=says())
-
-    with pytest.raises(BadInput, match=f"the {which} needs a name"):
-        await pet.respond("hi", **{"user": "ana", which: name})
-    with pytest.raises(BadInput, match=f"the {which} needs a name"):
-        pet.stream("hi", **{"user": "ana", which: name})
-
-
-@pytest.mark.parametrize("place", ["acme/half \ud83d", Place(("acme", "")), Place(("a\x00",))])
-async def test_a_place_that_cannot_be_kept_is_refused(open_pet: OpenPet, place: Any) -> None:
-    pet = await open_pet(given=says())
-
-    for use in (
-        pet.respond("hi", user="ana", place=place),
-        pet.search_memories("tea", user="ana", place=place),
-        pet.remember("Ana likes tea", user="ana", place=place),
-    ):
-        with pytest.raises(BadInput, match="the place needs a name"):
-            await use
+    for name in ("", "  ", "a\x00b", "half \ud83d"):
+        for which in ("user", "conversation", "author"):
+            with pytest.raises(BadInput, match=f"the {which} needs a name"):
+                await pet.respond("hi", **{"user": "ana", which: name})
+            with pytest.raises(BadInput, match=f"the {which} needs a name"):
+                pet.stream("hi", **{"user": "ana", which: name})
+    for place in ("acme/half \ud83d", Place(("acme", "")), Place(("a\x00",))):
+        for use in (
+            pet.respond("hi", user="ana", place=place),
+            pet.search_memories("tea", user="ana", place=place),
+            pet.remember("Ana likes tea", user="ana", place=place),
+        ):
+            with pytest.raises(BadInput, match="the place needs a name"):
+                await use
+    with pytest.raises(BadInput, match="who the user is"):
+        await pet.context(user=nobody)
+    with pytest.raises(BadInput, match="who the user is"):
+        await pet.set_context("tone", "casual", user=nobody)
+    with pytest.raises(BadInput, match="files and folders"):
+        await pet.add_knowledge(nobody)
+    assert await pet.search_knowledge("tea", user=None) == []
 
 
 # Memories.
 
 
-async def test_memories_are_remembered_found_changed_and_taken_away(open_pet: OpenPet, clock: Any) -> None:
-    pet = await open_pet()
+async def test_memories_are_remembered_found_changed_and_deleted(open_pet: OpenPet, clock: Any) -> None:
+    pet = await open_pet(max_memories=1)
+    then = clock() - timedelta(days=365)
     added = await pet.remember("Ana skis in Verbier", user="ana", subjects=[" Ana ", "SKI", "ski"], ttl="30d")
-    memory = await pet.memory(added.id[:8], user="ana")
+    memory = await pet.memory(str(added.id)[:8], user="ana")
     assert (memory.content, memory.subjects) == ("Ana skis in Verbier", ("ana", "ski"))
     assert (memory.source, memory.expires_at) == ("note", clock() + timedelta(days=30))
-
     [hit] = await pet.search_memories("skiing in Verbier", user="ana", limit=1)
     assert (hit.id, hit.kind) == (added.id, "memory")
     assert await pet.search_memories("skiing", user="ana", subjects=["cooking"]) == []
+    for text in ("half \ud83d of a pair", "\x00", "", "tea \x00 \u202e", "x" * 50_000):
+        assert isinstance(await pet.search_memories(text, user="ana"), list)
 
-    changed = await pet.update_memory(added.id, "Ana skis in Zermatt", user="ana", importance=0.9)
+    changed = await pet.update_memory(str(added.id), "Ana skis in Zermatt", user="ana", importance=0.9)
     assert (changed.action, changed.target_id) == ("replace", added.id)
-    now = await pet.memory(changed.id, user="ana")
+    now = await pet.memory(str(changed.id), user="ana")
     assert (now.subjects, now.importance) == (("ana", "ski"), 0.9)
-    [step] = await pet.history(changed.id, user="ana")
+    [step] = await pet.history(str(changed.id), user="ana")
     assert (step.old_content, step.new_content) == ("Ana skis in Verbier", "Ana skis in Zermatt")
-
-    assert (await pet.delete_memory(changed.id, user="ana")).content == "Ana skis in Zermatt"
-    assert await pet.memories(user="ana") == []
-    assert await pet.search_memories("skiing", user="ana") == []
-
-
-async def test_what_was_said_in_the_past_keeps_its_date(open_pet: OpenPet, clock: Any) -> None:
-    pet = await open_pet()
-    then = clock() - timedelta(days=365)
-
-    kept = await pet.remember("Ana moved to Oslo", user="ana", said_at=then)
-    over = await pet.remember("Ana has the flu", user="ana", said_at=then, ttl="7d")
-
-    assert (await pet.memory(kept.id, user="ana")).created_at == then
-    assert (over.action, over.id, over.reason) == ("ignore", None, "it had already expired")
-
-
-async def test_a_replacement_is_taken_back(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-    old = await pet.remember("Ana lives in Lyon", user="ana")
-    new = await pet.remember("Ana lives in Paris", user="ana", replaces=old.id)
-    assert new.action == "replace"
-
-    step = await pet.undo(new.id, user="ana")
-
-    assert "Ana lives in Lyon" in (step.old_content, step.new_content)
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
-    [hit] = await pet.search_memories("where does Ana live", user="ana")
-    assert hit.content == "Ana lives in Lyon"
-    with pytest.raises(NotFound):
-        await pet.undo(new.id, user="bob")
-
-
-async def test_what_is_more_than_the_settings_keep_is_shown_and_then_goes(
-    open_pet: OpenPet, clock: Any
-) -> None:
-    pet = await open_pet(max_memories=1)
-    await pet.remember("Ana likes tea", user="ana", importance=0.9)
-    await pet.remember("Ana saw a heron", user="ana", importance=0.4)
-
-    [leaving] = await pet.preview_purge()
-    assert leaving.memory.content == "Ana saw a heron"
-    assert len(await pet.memories(user="ana")) == 2
-    await pet.tidy()
-
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana likes tea"]
-
-
-async def test_nobody_reaches_anothers_memories(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-    mine = await pet.remember("Ana likes tea", user="ana")
-
-    assert await pet.memories(user="bob") == []
-    assert await pet.search_memories("tea", user="bob") == []
-    assert await pet.history(mine.id, user="bob") == []
     for act in (
-        pet.memory(mine.id, user="bob"),
-        pet.delete_memory(mine.id, user="bob"),
-        pet.update_memory(mine.id, "Bob likes tea", user="bob"),
-        pet.memory(mine.id, user="ana", place="acme/general"),
+        pet.memory(str(changed.id), user="bob"),
+        pet.delete_memory(str(changed.id), user="bob"),
+        pet.update_memory(str(changed.id), "Bob skis", user="bob"),
+        pet.undo(str(changed.id), user="bob"),
+        pet.memory(str(changed.id), user="ana", place="acme/general"),
     ):
         with pytest.raises(NotFound):
             await act
+    await pet.undo(str(changed.id), user="ana")
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana skis in Verbier"]
+    assert (await pet.delete_memory(str(added.id), user="ana")).content == "Ana skis in Verbier"
 
-
-async def test_what_has_expired_is_not_found_and_then_purged(open_pet: OpenPet, clock: Any) -> None:
-    pet = await open_pet()
-    kept = await pet.remember("Ana is in Rome", user="ana", ttl="1h")
+    old = await pet.remember("Ana moved to Oslo", user="ana", said_at=then)
+    over = await pet.remember("Ana has the flu", user="ana", said_at=then, ttl="7d")
+    assert (await pet.memory(str(old.id), user="ana")).created_at == then
+    assert (over.action, over.id, over.reason) == ("ignore", None, "it had already expired")
+    await pet.remember("Ana saw a heron", user="ana", importance=0.4)
+    [leaving] = await pet.preview_purge()
+    assert leaving.memory.content == "Ana saw a heron"
+    assert [gone.memory.content for gone in await pet.tidy()] == ["Ana saw a heron"]
+    await pet.remember("Ana is in Rome", user="ana", ttl="1h")
     assert await pet.purge() == []
     clock.advance(hours=1)
-
-    assert await pet.memories(user="ana") == []
-    assert await pet.search_memories("Rome", user="ana") == []
-    assert [memory.id for memory in await pet.purge()] == [kept.id]
+    assert [memory.content for memory in await pet.purge()] == ["Ana is in Rome"]
 
 
-async def test_the_index_is_built_anew_from_the_record(open_pet: OpenPet, home: Path) -> None:
-    pet = await open_pet()
-    for city in ("Rome", "Oslo", "Lyon"):
-        await pet.remember(f"Ana has been in {city}", user="ana")
-    seen: list[int] = []
+async def test_context_transcripts_and_indexes_are_reached_through_the_companion(open_pet: OpenPet) -> None:
+    pet = await open_pet(given=says("Welcome back."))
+    imported, indexed = cast("list[int]", []), cast("list[int]", [])
+    said = {"author": "Ana", "text": "My boat is called Albatross", "sent_at": "2025-05-01T10:00:00+00:00"}
 
-    assert await pet.reindex(seen.append) == sum(seen) == 3
+    assert await pet.import_messages([said], user="ana", progress=imported.append) == sum(imported) == 1
+    [hit] = await pet.search_memories("boat", user="ana")
+    assert (hit.content, hit.kind, hit.author) == ("My boat is called Albatross", "message", "Ana")
+    assert await pet.reindex(indexed.append) == sum(indexed) == 1
     assert await pet.catch_up() == 0
-    assert len(await pet.search_memories("cities Ana has been in", user="ana")) == 3
+    assert len(await pet.search_memories("boat", user="ana")) == 1
+    for value in (True, None):
+        known = await pet.set_context("prefers_bullets", value, user="ana")
+        assert known.preferences.prefers_bullets is value
+    assert (await pet.respond("hi", user="ana")).message == "Welcome back."
 
 
 async def test_an_index_that_was_deleted_is_caught_up_at_the_next_start(
@@ -379,30 +308,6 @@ async def test_an_index_that_was_deleted_is_caught_up_at_the_next_start(
         [hit] = await pet.search_memories("tea", user="ana")
 
     assert hit.content == "Ana likes tea"
-
-
-@pytest.mark.parametrize("query", ["half \ud83d of a pair", "\x00", "", "tea \x00 \u202e", "x" * 50_000])
-async def test_any_text_may_be_searched_for(open_pet: OpenPet, query: str) -> None:
-    pet = await open_pet()
-    await pet.remember("Ana likes tea", user="ana")
-
-    assert isinstance(await pet.search_memories(query, user="ana"), list)
-
-
-async def test_a_transcript_is_taken_over(open_pet: OpenPet) -> None:
-    pet = await open_pet(given=says("Welcome back."))
-    told: list[int] = []
-
-    count = await pet.import_messages(
-        [{"author": "Ana", "text": "My boat is called Albatross", "sent_at": "2025-05-01T10:00:00+00:00"}],
-        user="ana",
-        progress=told.append,
-    )
-
-    assert count == sum(told) == 1
-    [hit] = await pet.search_memories("boat", user="ana")
-    assert (hit.content, hit.kind, hit.author) == ("My boat is called Albatross", "message", "Ana")
-    assert (await pet.respond("hi", user="ana")).message == "Welcome back."
 
 
 # Faults.
@@ -532,25 +437,19 @@ async def test_no_lower_error_escapes_where_the_database_is_broken(
 MESSAGE = {"author": "Ana", "text": "hi", "sent_at": "2025-05-01T10:00:00+00:00"}
 
 
-async def test_a_database_that_is_none_is_said_at_opening(home: Path) -> None:
-    (home / "hachi.db").write_bytes(b"this is no database, it is a text of some length" * 50)
-
-    with pytest.raises(StoreUnavailable, match="no database, or a damaged one"):
-        async with Companion.open(Settings(home=home, embedder="bundled")):
-            pass
-
-
-async def test_a_data_folder_that_cannot_be_made_is_said_at_opening(tmp_path: Path) -> None:
+async def test_opening_says_what_is_wrong(home: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
 
-    with pytest.raises(StoreUnavailable, match="HACHI_HOME"):
-        async with Companion.open(Settings(home=tmp_path / "file" / "home", embedder="bundled")):
-            pass
-
-
-async def test_an_unknown_embedder_is_said_at_opening(home: Path) -> None:
-    with pytest.raises(EmbedderUnavailable, match="HACHI_EMBEDDER"):
-        async with Companion.open(Settings(home=home, embedder="telepathy")):
+    for fault, hint, settings in (
+        (StoreUnavailable, "HACHI_HOME", {"home": tmp_path / "file" / "home"}),
+        (EmbedderUnavailable, "HACHI_EMBEDDER", {"home": home, "embedder": "telepathy"}),
+    ):
+        with pytest.raises(fault, match=hint):
+            async with Companion.open(Settings.load(**{"embedder": "bundled"} | settings)):
+                pass
+    (home / "hachi.db").write_bytes(b"this is no database, it is a text of some length" * 50)
+    with pytest.raises(StoreUnavailable, match="no database, or a damaged one"):
+        async with Companion.open(Settings(home=home, embedder="bundled")):
             pass
 
 
@@ -583,11 +482,6 @@ async def test_closing_over_a_broken_database_is_a_line_in_the_log(
         rows("ALTER TABLE memories RENAME TO memories_away")
 
     assert "the use of recalled memories is not noted" in caplog.text
-
-
-def test_everything_a_caller_need_catch_has_a_name() -> None:
-    assert issubclass(IndexUnavailable, MemoryFault)
-    assert all(issubclass(kind, FAULTS) for kind in (BadInput, NotFound, SettingsError, ModelUnavailable))
 
 
 # Opening.
@@ -640,26 +534,3 @@ print(json.dumps([asyncio.run(main()), first, sorted(sys.modules)]))
     assert not {"agents", "openai"} & set(after)
     assert not {"wordllama", "qdrant_edge", "qdrant_client", "alembic", "apscheduler"} & set(at_import)
     assert done.stderr == ""
-
-
-async def test_what_is_no_name_and_no_path_is_refused_in_words(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-    nobody: Any = None
-
-    assert await pet.search_knowledge("tea", user=None) == []
-    with pytest.raises(BadInput, match="who the user is"):
-        await pet.context(user=nobody)
-    with pytest.raises(BadInput, match="who the user is"):
-        await pet.set_context("tone", "casual", user=nobody)
-    with pytest.raises(BadInput, match="files and folders"):
-        await pet.add_knowledge(nobody)
-
-
-async def test_a_field_takes_what_the_document_itself_holds(open_pet: OpenPet) -> None:
-    pet = await open_pet()
-
-    known = await pet.set_context("prefers_bullets", True, user="ana")
-    assert known.preferences.prefers_bullets is True
-
-    known = await pet.set_context("prefers_bullets", None, user="ana")
-    assert known.preferences.prefers_bullets is None
