@@ -98,8 +98,9 @@ def unrecorded() -> Iterator[None]:
 
 
 @contextmanager
-def span(kind: str, name: str = "", **data: Any) -> Iterator[Span | None]:
-    """One span around the block; None outside a recording. Exceptions are noted and raised."""
+def span(kind: str, name: str = "", *, nesting: bool = True, **data: Any) -> Iterator[Span | None]:
+    """One span around the block; None outside a recording. Exceptions are noted and raised. Without `nesting`
+    spans of the block are siblings: a generator needs that, as its caller runs while it waits."""
     around = _open_here()
     if around is None:
         yield None
@@ -107,12 +108,13 @@ def span(kind: str, name: str = "", **data: Any) -> Iterator[Span | None]:
     recorded, parent = around
     here = Span(kind, name, recorded.elapsed(), data=data)
     parent.spans.append(here)
-    token = _current.set((recorded, here))
+    token = _current.set((recorded, here)) if nesting else None
     try:
         with _timed(recorded, here):
             yield here
     finally:
-        _current.reset(token)
+        if token is not None:
+            _current.reset(token)
 
 
 @contextmanager
@@ -128,47 +130,10 @@ def _timed(recorded: Recording, here: Span) -> Iterator[None]:
         recorded.changes += 1
 
 
-class OpenSpan:
-    """A span that is ended by hand, for generators, which yield to others meanwhile. What happens before its
-    end is not nested in it."""
-
-    def __init__(self, recorded: Recording, span: Span) -> None:
-        self._recorded = recorded
-        self.span = span
-
-    def elapsed(self) -> float:
-        """Seconds since it began."""
-        return self._recorded.elapsed() - self.span.at
-
-    def end(self, error: BaseException | None = None) -> None:
-        if error is not None:
-            self.span.error = in_one_line(error)
-        self.span.took = self.elapsed()
-        self._recorded.changes += 1
-
-
-def begin(kind: str, name: str = "", **data: Any) -> OpenSpan | None:
-    """A span that lasts until its `end` is called; None outside a recording."""
-    around = _open_here()
-    if around is None:
-        return None
-    recorded, parent = around
-    here = Span(kind, name, recorded.elapsed(), data=data)
-    parent.spans.append(here)
-    recorded.changes += 1
-    return OpenSpan(recorded, here)
-
-
 def note(**data: Any) -> None:
     """Add data to the innermost span, if there is one."""
     if around := _open_here():
         around[1].data.update(data)
-
-
-def recorded_id() -> str | None:
-    """The id of the recording around the caller, even one that has ended."""
-    around = _current.get()
-    return around[0].id if around is not None else None
 
 
 def new_id() -> str:
@@ -186,7 +151,4 @@ def in_one_line(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    try:
-        return "".join(traceback.format_exception(error))
-    except Exception:
-        return in_one_line(error)
+    return "".join(traceback.format_exception(error))

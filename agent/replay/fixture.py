@@ -2,21 +2,23 @@
 
 import json
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import Table, insert, select
 
 from agent.companion import Companion
-from agent.replay.sandbox import batches, build_indexes
+from agent.replay.run import sandbox_settings
+from agent.replay.sandbox import batches, build_indexes, copy_memories
 from agent.settings import Settings
 from agent.tracing.redact import redacted
 from agent.tracing.setup import redaction_of
 from agent.tracing.trace import Summary, Trace, span_from, span_json
 from agent.turn.persona import read_persona
-from agent.types import Usage
 from memory.sql import tables as t
 from memory.sql.tables import Utc
 
@@ -54,31 +56,26 @@ class Fixture:
     persona: str
 
     def to_json(self) -> str:
-        summary = asdict(self.trace.summary)
         whole = {
             "version": VERSION,
-            "summary": summary | {"started_at": self.trace.summary.started_at.isoformat()},
+            "summary": asdict(self.trace.summary),
             "made_by": self.trace.made_by,
             "root": span_json(self.trace.root),
             "settings": self.settings,
             "persona": self.persona,
             "rows": self.rows,
         }
-        return json.dumps(whole, ensure_ascii=True, indent=1, default=_plain) + "\n"
+        return json.dumps(whole, indent=1, default=_plain) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "Fixture":
         """Raises ValueError if the text is no fixture."""
         try:
             whole = json.loads(text)
-            summary = whole["summary"] | {
-                "started_at": datetime.fromisoformat(whole["summary"]["started_at"]),
-                "usage": Usage(**whole["summary"]["usage"]),
-                "tools": tuple(whole["summary"]["tools"]),
-            }
-            trace = Trace(Summary(**summary), span_from(whole["root"]), whole["made_by"], redacted=True)
+            summary = TypeAdapter(Summary).validate_python(whole["summary"])
+            trace = Trace(summary, span_from(whole["root"]), whole["made_by"], redacted=True)
             return cls(trace, whole["rows"], whole["settings"], whole["persona"])
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"this is no fixture of a trace, or one of another Hachi ({error!r})") from error
 
     def open_settings(self) -> Settings:
@@ -100,18 +97,21 @@ class Fixture:
         await build_indexes(sandbox)
 
 
-async def fixture_of(pet: Companion, sandbox: Companion, trace: Trace) -> Fixture:
+async def fixture_of(pet: Companion, trace: Trace) -> Fixture:
     """From a copy of what was remembered; redacted as traces are."""
-    rows = {table.name: await _rows(sandbox, table) for table in TABLES}
+    with tempfile.TemporaryDirectory(prefix="hachi-test-", ignore_cleanup_errors=True) as folder:
+        settings = sandbox_settings(pet.settings, folder)
+        async with Companion.open(settings, clock=pet.clock, upkeep=False) as sandbox:
+            await copy_memories(pet, trace, sandbox, index=False)
+            rows = {table.name: await _rows(sandbox, table) for table in TABLES}
     if sum(map(len, rows.values())) > MAX_ROWS:
         rows = _named_rows(rows, trace)
-    redaction = redaction_of(pet.settings)
     text = json.dumps(rows, default=_plain)
-    settings = {name: _plain_setting(getattr(pet.settings, name)) for name in SETTINGS}
+    summary = replace(trace.summary, process="")
     return Fixture(
-        replace(trace, summary=replace(trace.summary, process=""), redacted=True),
-        redacted(json.loads(text), redaction.suspects(text)),
-        settings,
+        replace(trace, summary=summary, redacted=True),
+        redacted(json.loads(text), redaction_of(pet.settings).suspects(text)),
+        pet.settings.model_dump(mode="json", include=set(SETTINGS)),
         read_persona(pet.settings.persona),
     )
 
@@ -142,7 +142,3 @@ def _typed(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else str(value)
-
-
-def _plain_setting(value: Any) -> Any:
-    return value if value is None or isinstance(value, bool | int | float) else str(value)

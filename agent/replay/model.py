@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from agent.errors import ModelRejected, ModelUnavailable
 from agent.models.failures import KnownFailure
 from agent.tracing.compare import steps
-from agent.tracing.trace import Trace, call_usage
+from agent.tracing.trace import Trace, usage_of
 from memory.spans import Span
 
 _ITEMS: TypeAdapter[list[Any]] = TypeAdapter(list[ResponseOutputItem])
@@ -56,14 +56,9 @@ class RecordedModel(Model):
         self._clock.move_to(call.at + (call.took or 0.0))
         if call.error:
             raise _recorded_error(call.error, self._turn_error)
-        usage = call_usage(call)
-        counted = Usage(
-            requests=1,
-            input_tokens=usage.input,
-            output_tokens=usage.output,
-            total_tokens=usage.input + usage.output,
-        )
-        return ModelResponse(output=output_of(call), usage=counted, response_id=None)
+        counted = usage_of([call])
+        usage = Usage(requests=1, input_tokens=counted.input, output_tokens=counted.output)
+        return ModelResponse(output=output_of(call), usage=usage, response_id=None)
 
     def stream_response(self, *args: Any, **request: Any) -> AsyncIterator[Any]:
         raise NotImplementedError  # a replay does not stream

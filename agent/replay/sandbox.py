@@ -6,7 +6,7 @@ does not. What is overwritten when it changes (the person's context, tasks, the 
 trace if it has changed since.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Select, Table, func, insert, select, updat
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.companion import Companion
-from agent.tracing.trace import Trace, as_mapping
+from agent.tracing.trace import Trace, read_data
 from memory.audience import Audience, Place, owners_of
 from memory.conversations.summaries import owner_of
 from memory.people.profile import Preferences, Profile, UserContext
@@ -68,7 +68,7 @@ async def build_indexes(sandbox: Companion) -> None:
 
 def recorded_context(trace: Trace) -> Mapping[str, Any]:
     """What was looked up before the model was asked; empty if that was not recorded."""
-    return next((as_mapping(span.data.get("scene")) for span in trace.spans("scene")), {})
+    return next((read_data(span, "scene") for span in trace.spans("scene")), None) or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +118,24 @@ class _Copy:
         """Without those learned later; what these replaced is active again."""
         m, owners, aliases, updates = self._moment, t.memory_owners, t.memory_aliases, t.memory_updates
         ids = select(owners.c.memory_id).where(owners.c.owner.in_(m.keys))
-        said_later = select(t.messages.c.id).where(t.messages.c.seq >= m.seq)
-        later = select(t.memories.c.id).where(
-            t.memories.c.id.in_(ids), t.memories.c.message_id.in_(said_later)
+        said_later = t.memories.c.message_id.in_(select(t.messages.c.id).where(t.messages.c.seq >= m.seq))
+        gone = set(
+            await self._source.scalars(select(t.memories.c.id).where(t.memories.c.id.in_(ids), said_later))
         )
-        gone = set(await self._source.scalars(later))
         gone |= await self._corrections_of(gone, ids)
-        await self._copy(t.memories, t.memories.c.id.in_(ids), without={"id": gone})
+        await self._copy(t.memories, t.memories.c.id.in_(ids), keep=lambda row: row["id"] not in gone)
         here = set(await self._sink.scalars(select(t.memories.c.id)))
-        await self._copy(owners, owners.c.owner.in_(m.keys), only={"memory_id": here})
-        await self._copy(aliases, aliases.c.owner.in_(m.keys), only={"memory_id": here})
-        await self._copy(updates, updates.c.old_id.in_(ids), only={"old_id": here}, without={"new_id": gone})
-        await self._reactivate_replaced_by(gone)
+        for table in (owners, aliases):
+            await self._copy(table, table.c.owner.in_(m.keys), keep=lambda row: row["memory_id"] in here)
+        steps = await self._copy(
+            updates,
+            updates.c.old_id.in_(ids),
+            keep=lambda row: row["old_id"] in here and row["new_id"] not in gone,
+        )
+        for step in steps:
+            if step["new_id"] in gone:
+                owned = (owners.c.memory_id == step["old_id"]) & owners.c.owner.in_(step["owners"])
+                await self._sink.execute(update(owners).where(owned).values(superseded=0))
 
     async def _corrections_of(self, gone: Collection[str], ids: Select[Any]) -> set[str]:
         """Memories that replaced nothing but memories in `gone`, or corrections of those."""
@@ -143,14 +149,6 @@ class _Copy:
         while more := {new for new, old in replaced.items() if new not in found and old <= {*gone, *found}}:
             found |= more
         return found
-
-    async def _reactivate_replaced_by(self, gone: Collection[str]) -> None:
-        updates, owners = t.memory_updates, t.memory_owners
-        for batch in batches(sorted(gone)):
-            found = await self._source.execute(select(updates).where(updates.c.new_id.in_(batch)))
-            for step in found.all():
-                owned = (owners.c.memory_id == step.old_id) & owners.c.owner.in_(step.owners)
-                await self._sink.execute(update(owners).where(owned).values(superseded=0))
 
     async def tasks(self, context: Mapping[str, Any]) -> None:
         """Those changed since are as they were recorded; open if the trace does not show them."""
@@ -192,29 +190,19 @@ class _Copy:
         self,
         table: Table,
         *conditions: ColumnElement[bool],
-        only: Mapping[str, Collection[str]] | None = None,
-        without: Mapping[str, Collection[str]] | None = None,
-    ) -> None:
-        """The rows that fulfil the conditions, and whose columns have one of the values in `only` and none of
-        those in `without`; these may be more than a query takes."""
+        keep: Callable[[Mapping[str, Any]], bool] = lambda row: True,
+    ) -> list[Mapping[str, Any]]:
+        """Copy the rows that fulfil the conditions and of which `keep` is true; returns the others too."""
         query = select(table).where(*conditions)
         if "seq" in table.c:
             query = query.order_by(table.c.seq)
-        rows = [dict(row._mapping) for row in await self._source.execute(query)]
-        await self._insert(
-            table,
-            [
-                row
-                for row in rows
-                if all(row[column] in values for column, values in (only or {}).items())
-                and not any(row[column] in values for column, values in (without or {}).items())
-            ],
-        )
+        rows = list((await self._source.execute(query)).mappings())
+        await self._insert(table, [row for row in rows if keep(row)])
+        return rows
 
-    async def _insert(self, table: Table, rows: Iterable[dict[str, Any]]) -> None:
-        for batch in batches(
-            [row | ({"indexed_under": None} if "indexed_under" in row else {}) for row in rows]
-        ):
+    async def _insert(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+        not_indexed = {"indexed_under": None} if "indexed_under" in table.c else {}
+        for batch in batches([{**row, **not_indexed} for row in rows]):
             await self._sink.execute(insert(table), batch)
 
 

@@ -1,7 +1,7 @@
 """Two traces side by side, and what differs, in the order in which it happened."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -27,31 +27,30 @@ def differences(before: Trace, after: Trace) -> list[Difference]:
 
 
 def _differences(before: Trace, after: Trace) -> Iterator[Difference]:
-    yield from _texts("what was said", *_both(before, after, "incoming", "text"))
+    yield from _data("what was said", before.root, after.root, "incoming", "text")
     calls = 0
     for one, other in zip_longest(steps(before), steps(after)):
-        calls += (one or other).kind == "call"
+        is_call = (one or other).kind == "call"
+        calls += is_call
+        where = f"call {calls}" if is_call else f"after call {calls}"
         if one is None or other is None or _step_key(one) != _step_key(other):
-            is_call = (one or other).kind == "call"
-            where = f"call {calls}" if is_call else f"after call {calls}"
             yield Difference(where, "something else happens", _step_name(one), _step_name(other))
             return
-        if one.kind == "call":
-            yield from _call(f"call {calls}", one, other, before, after)
+        if is_call:
+            yield from _call(where, one, other, before, after)
         elif one.kind == "tool":
             for part in ("arguments", "result"):
-                yield from _texts(f"{one.name}, {part}", *(str(s.data.get(part, "")) for s in (one, other)))
+                yield from _data(f"{one.name}, {part}", one, other, part)
         else:
-            messages = (read_data(span, "answer", "message") or "" for span in (one, other))
-            yield from _texts("answer, message", *messages)
-            memories = (_as_text(read_data(span, "answer", "memories")) for span in (one, other))
-            yield from _texts("answer, memories", *memories)
-    yield from _texts("reply", *_both(before, after, "reply", "message"))
-    yield from _texts("error", before.root.error or "", after.root.error or "")
+            for part in ("message", "memories"):
+                yield from _data(f"answer, {part}", one, other, "answer", part)
+    yield from _data("reply", before.root, after.root, "reply", "message")
+    yield from _texts("error", before.root.error, after.root.error)
 
 
-def _both(before: Trace, after: Trace, *path: str) -> Iterator[str]:
-    return (str(read_data(trace.root, *path) or "") for trace in (before, after))
+def _data(where: str, before: Span, after: Span, *path: str) -> Iterator[Difference]:
+    """What differs in the data at this path."""
+    yield from _texts(where, read_data(before, *path), read_data(after, *path))
 
 
 def steps(trace: Trace) -> list[Span]:
@@ -83,16 +82,23 @@ def _call(where: str, one: Span, other: Span, before: Trace, after: Trace) -> It
             sections(after, theirs.get("system") or ""),
         )
         for name in dict.fromkeys((*parts, *others)):
-            yield from _texts(f"{where}, system message, {name}", parts.get(name, ""), others.get(name, ""))
-    yield from _tools(where, before, after, ours.get("tools", ()), theirs.get("tools", ()))
-    items = [
-        value if isinstance(value, list) else [value] for value in (ours.get("input"), theirs.get("input"))
-    ]
-    for place, (item, new) in enumerate(zip_longest(*items), 1):
-        yield from _texts(f"{where}, message {place}", _message(item), _message(new))
-    yield from _texts(f"{where}, settings", _as_text(ours.get("settings")), _as_text(theirs.get("settings")))
-    yield from _texts(f"{where}, what it wrote", _output(one), _output(other))
-    yield from _texts(f"{where}, error", one.error or "", other.error or "")
+            yield from _texts(f"{where}, system message, {name}", parts.get(name), others.get(name))
+    yield from _texts(f"{where}, tools", *(", ".join(request.get("tools", ())) for request in (ours, theirs)))
+    schemas, now = (trace.made_by.get("tools", {}) for trace in (before, after))
+    for name in ours.get("tools", ()):
+        if name in theirs.get("tools", ()):
+            yield from _texts(f"{where}, tools, schema of {name}", schemas.get(name), now.get(name))
+    for place, (item, new) in enumerate(zip_longest(_items(ours), _items(theirs)), 1):
+        yield from _texts(f"{where}, message {place}", _without_id(item), _without_id(new))
+    yield from _texts(f"{where}, settings", ours.get("settings"), theirs.get("settings"))
+    outputs = ([_without_id(item) for item in span.data.get("output", ())] for span in (one, other))
+    yield from _texts(f"{where}, what it wrote", *outputs)
+    yield from _texts(f"{where}, error", one.error, other.error)
+
+
+def _items(request: Mapping[str, Any]) -> list[Any]:
+    given = request.get("input")
+    return given if isinstance(given, list) else [given]
 
 
 def sections(trace: Trace, system: str) -> dict[str, str]:
@@ -106,29 +112,11 @@ def sections(trace: Trace, system: str) -> dict[str, str]:
     return found | ({"last call" if found else "whole": rest} if rest else {})
 
 
-def _tools(
-    where: str, before: Trace, after: Trace, ours: Sequence[str], theirs: Sequence[str]
-) -> Iterator[Difference]:
-    yield from _texts(f"{where}, tools", ", ".join(ours), ", ".join(theirs))
-    schemas, others = before.made_by.get("tools", {}), after.made_by.get("tools", {})
-    for name in ours:
-        if name in theirs:
-            schema, other = _as_text(schemas.get(name)), _as_text(others.get(name))
-            yield from _texts(f"{where}, tools, schema of {name}", schema, other)
-
-
-def _texts(where: str, before: str, after: str) -> Iterator[Difference]:
+def _texts(where: str, old: Any, new: Any) -> Iterator[Difference]:
+    before, after = _as_text(old), _as_text(new)
     if before != after:
         what = "is new" if not before else "is gone" if not after else "differs"
         yield Difference(where, what, before, after)
-
-
-def _output(call: Span) -> str:
-    return _as_text([_without_id(item) for item in call.data.get("output", ())])
-
-
-def _message(item: Any) -> str:
-    return item if isinstance(item, str) else _as_text(_without_id(item))
 
 
 def _without_id(item: Any) -> Any:
@@ -139,4 +127,6 @@ def _without_id(item: Any) -> Any:
 
 
 def _as_text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str) if value else ""
+    if not value or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)

@@ -1,7 +1,7 @@
 """Traces as files: JSON, Markdown, a single HTML page, and OTLP/JSON."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import asdict
 from itertools import groupby
 from typing import Any, Literal
 
@@ -30,10 +30,8 @@ def exported(traces: Sequence[TraceWithJobs], format: Format) -> str:
 
 def summary_json(summary: Summary) -> dict[str, Any]:
     """A row of the list."""
-    whole = {field.name: getattr(summary, field.name) for field in fields(Summary)}
     tools = [{"name": name.removesuffix("!"), "ok": not name.endswith("!")} for name in summary.tools]
-    usage = {name: getattr(summary.usage, name) for name in ("input", "output", "cached")}
-    return whole | {"place": str(Place.of_key(summary.place)), "tools": tools, "usage": usage}
+    return asdict(summary) | {"place": str(Place.of_key(summary.place)), "tools": tools}
 
 
 def trace_json(whole: TraceWithJobs) -> dict[str, Any]:
@@ -48,15 +46,9 @@ def _trace_json(trace: Trace) -> dict[str, Any]:
 
 def markdown(whole: TraceWithJobs) -> str:
     """The overview, then everything: to paste where people and models read."""
+    short, full = (_fenced(lines(whole.trace, whole.jobs)) for lines in (overview_lines, full_lines))
     summary = whole.trace.summary
-    parts = [
-        f"# Trace {summary.short}",
-        f"`{summary.id}`",
-        _fenced(overview_lines(whole.trace, whole.jobs)),
-        "## Everything",
-        _fenced(full_lines(whole.trace, whole.jobs)),
-    ]
-    return "\n\n".join(parts) + "\n"
+    return f"# Trace {summary.short}\n\n`{summary.id}`\n\n{short}\n\n## Everything\n\n{full}\n"
 
 
 def _fenced(lines: Sequence[Line]) -> str:

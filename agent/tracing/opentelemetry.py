@@ -14,6 +14,7 @@ import logging
 import os
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from hashlib import blake2b, sha256
 from importlib.metadata import version
 from threading import Thread
@@ -29,8 +30,9 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
 
+from agent.tracing.redact import map_texts
 from agent.tracing.serialization import read_trace
-from agent.tracing.trace import TURN, Summary, Trace, mappings, read_data, scored_ids, tool_failed
+from agent.tracing.trace import TURN, Summary, Trace, mappings, scored_ids, tool_failed
 from memory.spans import Span
 from memory.text import storable
 
@@ -44,8 +46,6 @@ NANO = 1_000_000_000
 AGENT = "hachi"
 PROVIDER = "openai"
 """Whose API is spoken; the model may be anybody's."""
-
-Reader = Callable[[Span], Any]
 
 
 class Sender:
@@ -161,8 +161,8 @@ _MEMORY_OPERATIONS = {"add": "create_memory", "merge": "update_memory", "replace
 def operation_of(span: Span) -> str:
     """``gen_ai.operation.name``; the span's kind where the conventions have no word for it."""
     if span.kind == "decision":
-        made = {_MEMORY_OPERATIONS.get(str(one.get("action"))) for one in _decisions(span)}
-        return str(made.pop()) if len(made) == 1 and None not in made else "upsert_memory"
+        made = {_MEMORY_OPERATIONS.get(one.get("action", "")) for one in mappings(span.data.get("decisions"))}
+        return (made.pop() if len(made) == 1 else None) or "upsert_memory"
     return OPERATIONS.get(span.kind, span.kind)
 
 
@@ -181,54 +181,56 @@ def error_type(span: Span) -> str | None:
 def attributes_of(span: Span, summary: Summary | None = None) -> dict[str, Any]:
     """A span's attributes; those of the whole trace too, where its `summary` is given."""
     found: dict[str, Any] = {"gen_ai.operation.name": operation_of(span), "hachi.span.kind": span.kind}
-    found |= {name: read(span) for name, read in ATTRIBUTES.get(span.kind, {}).items()}
-    found |= {name: read_summary(summary) for name, read_summary in TRACE_ATTRIBUTES.items() if summary}
+    if read := _ATTRIBUTES.get(span.kind):
+        found |= read(span)
+    found |= _of_trace(summary) if summary else {}
     found["error.type"] = error_type(span)
-    return {name: _sendable(value) for name, value in found.items() if value not in (None, "", [])}
+    # without halves of surrogate pairs, which would keep back all that is sent with them
+    return {name: map_texts(value, storable) for name, value in found.items() if value not in (None, "", [])}
 
 
-def _sendable(value: Any) -> Any:
-    """Without halves of surrogate pairs, which would keep back all that is sent with them."""
-    if isinstance(value, list):
-        return [_sendable(item) for item in value]
-    return storable(value) if isinstance(value, str) else value
+def _of_trace(summary: Summary) -> dict[str, Any]:
+    """What the root span says of the whole trace. The person is a pseudonym."""
+    return {
+        "gen_ai.agent.name": AGENT,
+        "gen_ai.conversation.id": summary.conversation,
+        "gen_ai.request.model": summary.model,
+        "enduser.pseudo.id": summary.user and pseudonym(summary.user),
+        "hachi.trace.id": summary.id,
+        "hachi.turn.id": summary.turn_id,
+        "hachi.status": summary.status,
+        "hachi.place": summary.place or "dm",
+        "hachi.surface": summary.surface,
+        **_usage(asdict(summary.usage)),
+    }
 
 
 def pseudonym(user: str) -> str:
     return sha256(user.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _value(*path: str) -> Reader:
-    return lambda span: read_data(span, *path)
+def _usage(counted: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read.input_tokens"}
+    return {f"gen_ai.usage.{name}": counted.get(ours) for ours, name in names.items()}
 
 
-def _text(*path: str) -> Reader:
-    """As it is if it is text, else as JSON."""
-
-    def read(span: Span) -> str | None:
-        value = read_data(span, *path)
-        return value if value is None or isinstance(value, str) else _json(value)
-
-    return read
-
-
-def _json(value: Any) -> str:
-    """Empty for nothing."""
-    return json.dumps(value, ensure_ascii=False, default=str) if value else ""
-
-
-def _system(span: Span) -> str:
-    system = read_data(span, "request", "system")
-    return _json([{"type": "text", "content": system}]) if system else ""
+def _call(span: Span) -> dict[str, Any]:
+    request = span.data.get("request") or {}
+    settings, system, given = (request.get(name) for name in ("settings", "system", "input"))
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    return {
+        "gen_ai.provider.name": PROVIDER,
+        "gen_ai.request.model": span.name,
+        **{f"gen_ai.request.{name}": (settings or {}).get(name) for name in _SETTINGS},
+        **_usage(span.data.get("usage") or {}),
+        "gen_ai.response.time_to_first_chunk": span.data.get("first"),
+        "gen_ai.system_instructions": _json([{"type": "text", "content": system}] if system else None),
+        "gen_ai.input.messages": _json([_message(item) for item in mappings(items)]),
+        "gen_ai.output.messages": _json([_message(item) for item in mappings(span.data.get("output"))]),
+    }
 
 
-def _messages(*path: str) -> Reader:
-    def read(span: Span) -> str:
-        given = read_data(span, *path)
-        items = [{"role": "user", "content": given}] if isinstance(given, str) else mappings(given)
-        return _json([_message(item) for item in items])
-
-    return read
+_SETTINGS = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty")
 
 
 def _message(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -252,89 +254,70 @@ def _part(part: Mapping[str, Any]) -> dict[str, Any]:
     return dict(part) if text is None else {"type": "text", "content": text}
 
 
+def _tool(span: Span) -> dict[str, Any]:
+    return {
+        "gen_ai.tool.name": span.name,
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": span.data.get("call_id"),
+        "gen_ai.tool.call.arguments": _json(span.data.get("arguments")),
+        "gen_ai.tool.call.result": _json(span.data.get("result")),
+    }
+
+
+def _search(span: Span) -> dict[str, Any]:
+    return {
+        "gen_ai.memory.store.id": "memories",
+        "gen_ai.memory.record.count": len(span.data.get("found") or ()),
+        "gen_ai.memory.query.text": span.data.get("query"),
+        "gen_ai.memory.records": _found(span),
+        "hachi.search.limit": span.data.get("limit"),
+    }
+
+
+def _documents(span: Span) -> dict[str, Any]:
+    return {
+        "gen_ai.data_source.id": "documents",
+        "gen_ai.request.top_k": span.data.get("limit"),
+        "gen_ai.retrieval.query.text": span.data.get("query"),
+        "gen_ai.retrieval.documents": _found(span),
+    }
+
+
 def _found(span: Span) -> str:
     """What a search found, with the text where the candidates hold it."""
     candidates = mappings(span.data.get("candidates"))
     texts = {one.get("id"): {"content": one["content"]} for one in candidates if "content" in one}
-    ids = scored_ids(span.data.get("found"))
-    return _json([{"id": id, "score": score, **texts.get(id, {})} for id, score in ids])
+    return _json([{"id": id, "score": score, **texts.get(id, {})} for id, score in scored_ids(span)])
 
 
-def _decisions(span: Span) -> list[Mapping[str, Any]]:
-    return mappings(span.data.get("decisions"))
+def _decision(span: Span) -> dict[str, Any]:
+    made = mappings(span.data.get("decisions"))
+    written = [str(one["id"]) for one in made if one.get("id") and one.get("action") != "ignore"]
+    records = [
+        {"id": one.get("id"), "content": one.get("content"), "metadata": {"action": one.get("action")}}
+        for one in made
+    ]
+    return {
+        "gen_ai.memory.store.id": "memories",
+        "gen_ai.memory.record.count": len(written),
+        "gen_ai.memory.record.id": written[0] if len(written) == 1 else None,
+        "gen_ai.memory.records": _json(records),
+        "hachi.decision.actions": [str(one.get("action")) for one in made],
+    }
 
 
-def _written_ids(span: Span) -> list[str]:
-    return [str(one["id"]) for one in _decisions(span) if one.get("id") and one.get("action") != "ignore"]
+def _json(value: Any) -> str:
+    """Text as it is, empty for nothing."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str) if value else ""
 
 
-def _decided(span: Span) -> str:
-    return _json(
-        [
-            {"id": one.get("id"), "content": one.get("content"), "metadata": {"action": one.get("action")}}
-            for one in _decisions(span)
-        ]
-    )
-
-
-_SETTINGS = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presence_penalty")
-
-ATTRIBUTES: Mapping[str, Mapping[str, Reader]] = {
-    "call": {
-        "gen_ai.provider.name": lambda _: PROVIDER,
-        "gen_ai.request.model": lambda span: span.name,
-        **{f"gen_ai.request.{name}": _value("request", "settings", name) for name in _SETTINGS},
-        "gen_ai.usage.input_tokens": _value("usage", "input"),
-        "gen_ai.usage.output_tokens": _value("usage", "output"),
-        "gen_ai.usage.cache_read.input_tokens": _value("usage", "cached"),
-        "gen_ai.response.time_to_first_chunk": _value("first"),
-        "gen_ai.system_instructions": _system,
-        "gen_ai.input.messages": _messages("request", "input"),
-        "gen_ai.output.messages": _messages("output"),
-    },
-    "tool": {
-        "gen_ai.tool.name": lambda span: span.name,
-        "gen_ai.tool.type": lambda _: "function",
-        "gen_ai.tool.call.id": _value("call_id"),
-        "gen_ai.tool.call.arguments": _text("arguments"),
-        "gen_ai.tool.call.result": _text("result"),
-    },
-    "search": {
-        "gen_ai.memory.store.id": lambda _: "memories",
-        "gen_ai.memory.record.count": lambda span: len(span.data.get("found") or ()),
-        "gen_ai.memory.query.text": _value("query"),
-        "gen_ai.memory.records": _found,
-        "hachi.search.limit": _value("limit"),
-    },
-    "documents": {
-        "gen_ai.data_source.id": lambda _: "documents",
-        "gen_ai.request.top_k": _value("limit"),
-        "gen_ai.retrieval.query.text": _value("query"),
-        "gen_ai.retrieval.documents": _found,
-    },
-    "decision": {
-        "gen_ai.memory.store.id": lambda _: "memories",
-        "gen_ai.memory.record.count": lambda span: len(_written_ids(span)),
-        "gen_ai.memory.record.id": lambda span: ids[0] if len(ids := _written_ids(span)) == 1 else None,
-        "gen_ai.memory.records": _decided,
-        "hachi.decision.actions": lambda span: [str(one.get("action")) for one in _decisions(span)],
-    },
-    "answer": {"hachi.answer.well_formed": _value("well_formed")},
+_ATTRIBUTES: Mapping[str, Callable[[Span], dict[str, Any]]] = {
+    "call": _call,
+    "tool": _tool,
+    "search": _search,
+    "documents": _documents,
+    "decision": _decision,
+    "answer": lambda span: {"hachi.answer.well_formed": span.data.get("well_formed")},
 }
-"""By kind of span, each attribute and how it is read."""
-
-TRACE_ATTRIBUTES: Mapping[str, Callable[[Summary], Any]] = {
-    "gen_ai.agent.name": lambda _: AGENT,
-    "gen_ai.conversation.id": lambda summary: summary.conversation,
-    "gen_ai.request.model": lambda summary: summary.model,
-    "enduser.pseudo.id": lambda summary: summary.user and pseudonym(summary.user),
-    "hachi.trace.id": lambda summary: summary.id,
-    "hachi.turn.id": lambda summary: summary.turn_id,
-    "hachi.status": lambda summary: summary.status,
-    "hachi.place": lambda summary: summary.place or "dm",
-    "hachi.surface": lambda summary: summary.surface,
-    "gen_ai.usage.input_tokens": lambda summary: summary.usage.input,
-    "gen_ai.usage.output_tokens": lambda summary: summary.usage.output,
-    "gen_ai.usage.cache_read.input_tokens": lambda summary: summary.usage.cached,
-}
-"""What the root span says of the whole trace. The person is a pseudonym."""

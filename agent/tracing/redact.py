@@ -3,7 +3,7 @@ the operator names."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 REDACTED = "[redacted]"
@@ -53,14 +53,23 @@ class Redaction:
 
 def redacted(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:
     """The same plain value, with every match in any text replaced by `REDACTED`."""
-    if isinstance(value, str):
+
+    def change(text: str) -> str:
         for pattern in patterns:
-            value = pattern.sub(REDACTED, value)
-        return value
+            text = pattern.sub(REDACTED, text)
+        return text
+
+    return map_texts(value, change)
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The same JSON value with every text changed, the names in objects too."""
+    if isinstance(value, str):
+        return change(value)
     if isinstance(value, dict):
-        return {redacted(name, patterns): redacted(item, patterns) for name, item in value.items()}
+        return {change(name): map_texts(item, change) for name, item in value.items()}
     if isinstance(value, list):
-        return [redacted(item, patterns) for item in value]
+        return [map_texts(item, change) for item in value]
     return value
 
 

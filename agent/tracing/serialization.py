@@ -10,16 +10,25 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Literal
 
 from pydantic_core import to_json
 
-from agent.tracing.redact import Redaction, redacted
-from agent.tracing.trace import Status, Summary, Trace, descend, span_from, tool_failed
-from agent.types import Usage
+from agent.errors import BadInput
+from agent.tracing.redact import Redaction, map_texts, redacted
+from agent.tracing.trace import (
+    Status,
+    Summary,
+    Trace,
+    descend,
+    span_from,
+    span_json,
+    tool_failed,
+    usage_of,
+)
 from memory.search.explanation import rows_of
 from memory.spans import Recording, Span, in_one_line
 from memory.text import storable
@@ -32,29 +41,11 @@ MAX_TEXT = 100_000
 """Characters of one text; of a longer one the beginning is kept."""
 LARGE = 1_000_000
 """Bytes of a whole trace from which on each text is checked against `MAX_TEXT`."""
-MAX_COUNT = 2**31 - 1
-"""What an integer column holds."""
 WITHOUT_CONTENT = frozenset({"usage", "ok", "well_formed", "tries", "limit", "found", "first", "sections"})
 """The data of a span that is kept when no content is recorded."""
 MADE_BY_KEY = "maker"
 AS_BEFORE = "as_before"
 """In a stored request: how many characters of the system message, and how many items, repeat the last one."""
-
-
-@dataclass(slots=True)
-class Subject:
-    """What a recording is about."""
-
-    kind: str
-    started_at: datetime
-    user: str | None
-    place: str = ""
-    conversation: str = ""
-    model: str = ""
-    said: str = ""
-    reply: str = ""
-    turn_id: str | None = None
-    message_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,68 +64,60 @@ class Serializer:
         text = json.dumps(self.made_by, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def serialize(self, recorded: Recording, subject: Subject) -> tuple[Summary, bytes]:
-        """The row and the body. No content is kept of anonymous users, and none of what is not valid JSON."""
-        content: Content = "none" if subject.user is None else self.content
-        try:
-            body = self._body(recorded.root, content)
-        except (RecursionError, ValueError, TypeError, AttributeError, RuntimeError) as error:
-            content = "none"
-            body = self._body(recorded.root, content, lost=in_one_line(error)[:EXCERPT])
-        return self._summary(recorded, subject, content), body
+    def serialize(self, recorded: Recording, about: Summary) -> tuple[Summary, bytes]:
+        """The row, which is `about` with what was recorded, and the body. No content is kept of anonymous
+        users, and none of what cannot be written as JSON."""
+        root, lost = recorded.root, None
+        if about.user is not None and self.content != "none":
+            try:
+                return self._summary(recorded.open, root, about), self._body(root)
+            except (RecursionError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+                lost = in_one_line(error)[:EXCERPT]
+        root = self._without_content(root)
+        root.data |= {"lost": lost} if lost else {}
+        return self._summary(recorded.open, root, replace(about, said="", reply="")), self._body(root)
 
-    def _body(self, root: Span, content: Content, lost: str | None = None) -> bytes:
-        tree = self._without_content(root) if content == "none" else _Tree().of(root)
-        if lost:
-            tree["data"] = tree.get("data", {}) | {"lost": lost}
-        data = _json({"made_by": self.made_by_key, "root": tree})
+    def _body(self, root: Span) -> bytes:
+        data = _json({"made_by": self.made_by_key, "root": _Tree().of(root)})
         text = data.decode("utf-8", "surrogatepass")
         suspects = self.redaction.suspects(text)
         if suspects or len(data) > LARGE:
             data = _cleaned(data, json.loads(text), suspects)
         return zlib.compress(data, 1)
 
-    def _without_content(self, span: Span) -> dict[str, Any]:
-        """What happened and how long it took, without anything that was said."""
-        tree: dict[str, Any] = {"kind": span.kind, "name": self._known_name(span), **_times(span)}
-        tree["data"] = {name: value for name, value in dict(span.data).items() if name in WITHOUT_CONTENT}
-        if span.error:
-            tree["error"] = _error_kind(span.error)
-        tree["spans"] = [self._without_content(inner) for inner in list(span.spans)]
-        return tree
-
-    def _known_name(self, span: Span) -> str:
-        """The span's name, unless a model invented it: then it is content."""
+    def _without_content(self, span: Span) -> Span:
+        """What happened and how long it took, without anything that was said. A tool's name that a model
+        invented is content."""
         invented = span.kind == "tool" and span.name not in self.made_by.get("tools", ())
-        return "unknown" if invented else span.name
+        return Span(
+            span.kind,
+            "unknown" if invented else span.name,
+            span.at,
+            span.took,
+            span.error and span.error.partition(":")[0],
+            {name: value for name, value in dict(span.data).items() if name in WITHOUT_CONTENT},
+            [self._without_content(inner) for inner in list(span.spans)],
+        )
 
-    def _summary(self, recorded: Recording, subject: Subject, content: Content) -> Summary:
-        root = recorded.root
-
-        def kept(text: str) -> str:
-            return "" if content == "none" else self._excerpt(text)
-
+    def _summary(self, running: bool, root: Span, about: Summary) -> Summary:
         spans = list(descend(root))
-        error = root.error and (_error_kind(root.error) if content == "none" else kept(root.error))
-        return Summary(
-            id=recorded.id,
-            kind=subject.kind,
-            turn_id=subject.turn_id,
-            status=_status(recorded, spans),
-            started_at=subject.started_at,
+        calls = [span for span in spans if span.kind == "call"]
+        tools = [span for span in spans if span.kind == "tool"]
+        return replace(
+            about,
+            status="running" if running else _status(root, spans),
             took=root.took,
-            user=subject.user,
-            place=subject.place,
-            conversation=storable(subject.conversation),
+            conversation=storable(about.conversation),
             surface=self.surface,
-            model=storable(subject.model),
-            said=kept(subject.said),
-            reply=kept(subject.reply),
-            error=error,
-            calls=sum(span.kind == "call" for span in spans),
-            tools=tuple(self._called(span, content) for span in spans if span.kind == "tool"),
-            usage=_usage(spans),
-            message_id=subject.message_id,
+            model=storable(about.model),
+            said=self._excerpt(about.said),
+            reply=self._excerpt(about.reply),
+            error=root.error and self._excerpt(root.error),
+            calls=len(calls),
+            tools=tuple(
+                "_".join(self._excerpt(tool.name).split()) + "!" * tool_failed(tool) for tool in tools
+            ),
+            usage=usage_of(calls),
             process=self.process,
         )
 
@@ -142,48 +125,25 @@ class Serializer:
         """Redacted before it is cut, as half a secret is not recognised."""
         return self.redaction.text(storable(text[:MAX_TEXT]))[:EXCERPT]
 
-    def _called(self, tool: Span, content: Content) -> str:
-        name = self._known_name(tool) if content == "none" else self._excerpt(tool.name)
-        return "_".join(name.split()) + ("!" if tool_failed(tool) else "")
-
 
 def read_trace(summary: Summary, body: bytes) -> Trace:
     """The trace; its `made_by` holds only the key (`MADE_BY_KEY`) under which the store has the whole. Raises
-    ValueError for a body that cannot be read."""
+    BadInput for a body that cannot be read."""
     try:
         value = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
         root = span_from(value["root"])
         _restore(root)
         return Trace(summary, root, {MADE_BY_KEY: value["made_by"]}, value.get("redacted", False))
-    except (zlib.error, KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
-        raise ValueError(f"the trace {summary.id} cannot be read ({type(error).__name__})") from error
+    except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"the trace {summary.id} cannot be read ({type(error).__name__})") from error
 
 
-def _status(recorded: Recording, spans: list[Span]) -> Status:
-    if recorded.open:
-        return "running"
-    if recorded.root.error:
+def _status(root: Span, spans: list[Span]) -> Status:
+    if root.error:
         return "error"
     if any(tool_failed(span) for span in spans if span.kind == "tool"):
         return "tool_error"
-    if any(span.data.get("well_formed") is False for span in spans):
-        return "malformed"
-    return "ok"
-
-
-def _usage(spans: list[Span]) -> Usage:
-    """The sum over all calls. A server may send anything."""
-    counted = [span.data["usage"] for span in spans if span.kind == "call" and span.data.get("usage")]
-
-    def total(name: str) -> int:
-        numbers = [one.get(name) for one in counted]
-        return min(sum(max(0, number) for number in numbers if isinstance(number, int)), MAX_COUNT)
-
-    return Usage(total("input"), total("output"), total("cached"))
-
-
-def _error_kind(error: str) -> str:
-    return error.partition(":")[0]
+    return "malformed" if any(span.data.get("well_formed") is False for span in spans) else "ok"
 
 
 class _Tree:
@@ -193,19 +153,12 @@ class _Tree:
         self._last_request: dict[str, Any] = {}
 
     def of(self, span: Span) -> dict[str, Any]:
-        tree: dict[str, Any] = {"kind": span.kind, **_times(span)}
-        if span.name:
-            tree["name"] = span.name
-        if span.error:
-            tree["error"] = span.error
         data = {name: _plain_data(value) for name, value in dict(span.data).items()}
         if span.kind == "call" and isinstance(data.get("request"), dict):
             data["request"] = self._addition(data["request"])
-        if data:
-            tree["data"] = data
-        if span.spans:
-            tree["spans"] = [self.of(inner) for inner in list(span.spans)]
-        return tree
+        plain = Span(span.kind, span.name, span.at, span.took, span.error, data)
+        inner = [self.of(one) for one in list(span.spans)]
+        return span_json(plain) | ({"spans": inner} if inner else {})
 
     def _addition(self, request: dict[str, Any]) -> dict[str, Any]:
         """A request without what it repeats of the one before."""
@@ -239,11 +192,6 @@ def _restore(root: Span) -> None:
         system, items = request.get("system") or "", request.get("input") or []
 
 
-def _times(span: Span) -> dict[str, float]:
-    at = {"at": round(span.at, 6)} if span.at else {}
-    return at if span.took is None else at | {"took": round(span.took, 6)}
-
-
 def _plain_data(value: Any) -> Any:
     if hasattr(value, "to_trace"):
         return value.to_trace()
@@ -260,20 +208,16 @@ def _json(value: Any) -> bytes:
 
 
 def _cleaned(data: bytes, value: dict[str, Any], suspects: list[re.Pattern[str]]) -> bytes:
-    clean = _cut(redacted(value, suspects))
+    clean = map_texts(redacted(value, suspects), _cut)
     if clean == value:
         return data
     return json.dumps(clean | {"redacted": True}, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def _cut(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > MAX_TEXT:
-        return f"{value[:MAX_TEXT]} … ({len(value) - MAX_TEXT:,} more characters)"
-    if isinstance(value, dict):
-        return {name: _cut(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_cut(item) for item in value]
-    return value
+def _cut(text: str) -> str:
+    if len(text) <= MAX_TEXT:
+        return text
+    return f"{text[:MAX_TEXT]} … ({len(text) - MAX_TEXT:,} more characters)"
 
 
 def _plain(value: Any) -> Any:

@@ -1,10 +1,10 @@
 """The recorder that the settings ask for."""
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
+from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -18,6 +18,7 @@ from agent.tracing.recorder import Listener, Recorder
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer
 from agent.tracing.store import Traces, this_process
+from memory.text import storable
 from prompts import read
 from tools.registry import TOOLS
 
@@ -51,9 +52,8 @@ def _listeners(settings: Settings) -> list[Listener]:
 
 def redaction_of(settings: Settings) -> Redaction:
     """The settings' own secrets are always taken out: a server may repeat a key in an error."""
-    patterns = [line.strip() for line in (settings.trace_redact or "").splitlines()]
     return Redaction(
-        [pattern for pattern in patterns if pattern],
+        [line.strip() for line in (settings.trace_redact or "").splitlines() if line.strip()],
         secrets=settings.trace_content != "full",
         values=[value for value in _own_secrets(settings) if len(value) >= SHORTEST_SECRET],
     )
@@ -73,15 +73,9 @@ def _own_secrets(settings: Settings) -> Iterator[str]:
 @cache
 def made_by() -> dict[str, Any]:
     """What could change how a turn ends: versions, prompts, tools."""
-    names = sorted(
-        file.name.removesuffix(".md") for file in files("prompts").iterdir() if file.name[-3:] == ".md"
-    )
+    names = sorted(file.name[:-3] for file in files("prompts").iterdir() if file.name.endswith(".md"))
     return {
         "versions": {name: version(name) for name in ("hachi", "openai-agents", "openai", "qdrant-edge-py")},
-        "prompts": {name: _digest(read(name)) for name in names},
+        "prompts": {name: sha256(storable(read(name)).encode()).hexdigest()[:12] for name in names},
         "tools": {tool.name: {"description": tool.description, "parameters": tool.schema} for tool in TOOLS},
     }
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
 from agent.errors import BadInput
 from agent.tracing.store import TraceFilter, Traces
-from agent.tracing.trace import TURN, Trace, call_usage, tool_failed
+from agent.tracing.trace import TURN, Trace, tool_failed, usage_of
 from agent.types import Usage
 from memory.errors import NotFound
 from memory.spans import Span
@@ -40,14 +40,12 @@ class Tally:
     seconds: list[float] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
 
-    def add(self, span: Span, *, failed: bool, usage: Usage | None = None) -> None:
+    def add(self, span: Span, *, failed: bool) -> None:
         self.calls += 1
         self.errors += failed
-        if span.took is not None:
-            self.seconds.append(span.took)
-        if usage is not None:
-            had = self.usage
-            self.usage = Usage(had.input + usage.input, had.output + usage.output, had.cached + usage.cached)
+        self.seconds += [] if span.took is None else [span.took]
+        had, more = self.usage, usage_of([span])
+        self.usage = Usage(had.input + more.input, had.output + more.output, had.cached + more.cached)
 
     def json(self) -> dict[str, Any]:
         p50, p95 = (percentile(self.seconds, percent) for percent in (50, 95))
@@ -76,8 +74,7 @@ class Stats:
         for span in trace.spans("tool"):
             self.tools.setdefault(span.name, Tally()).add(span, failed=tool_failed(span))
         for span in trace.spans("call"):
-            tally = self.models.setdefault(span.name, Tally())
-            tally.add(span, failed=span.error is not None, usage=call_usage(span))
+            self.models.setdefault(span.name, Tally()).add(span, failed=span.error is not None)
 
     def json(self, prices: Mapping[str, Price]) -> dict[str, Any]:
         return {
@@ -86,12 +83,8 @@ class Stats:
             "tools": {name: tally.json() for name, tally in busiest(self.tools)},
             "models": {
                 name: tally.json()
-                | {
-                    "input": tally.usage.input,
-                    "output": tally.usage.output,
-                    "cached": tally.usage.cached,
-                    "cost": prices[name].of(tally.usage) if name in prices else None,
-                }
+                | asdict(tally.usage)
+                | {"cost": prices[name].of(tally.usage) if name in prices else None}
                 for name, tally in busiest(self.models)
             },
         }

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, Table, and_, delete, func, or_, select
+from sqlalchemy import ColumnElement, Insert, Row, Select, Table, and_, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -113,9 +113,7 @@ class Traces:
         if before is not None:
             below = select(traces.c.seq).where(traces.c.id == before).scalar_subquery()
             query = query.where(traces.c.seq < below)
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query)).all()
-        found = [_summary(row, now) for row in rows]
+        found = [_summary(row, now) for row in await self._rows(query)]
         return [one for one in found if not (wanted.failed and one.status == "running")]
 
     async def each(self, wanted: TraceFilter, now: datetime) -> AsyncIterator[Summary]:
@@ -128,8 +126,8 @@ class Traces:
 
     async def count(self, wanted: TraceFilter) -> int:
         query = select(func.count()).select_from(traces).where(*_conditions(wanted))
-        async with self._database.read() as connection:
-            return int((await connection.execute(query)).scalar_one())
+        [[number]] = await self._rows(query)
+        return int(number)
 
     async def find(self, id: str, now: datetime) -> Summary:
         """One by its id, the beginning of it, or `last` for the newest turn. Raises NotFound, and BadInput if
@@ -142,8 +140,7 @@ class Traces:
             query = query.where(traces.c.id.between(f"trace_{given}", f"trace_{given}g"))
         else:
             raise BadInput(f"{id!r} is no id of a trace; give its first characters (4 or more), or `last`")
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query)).all()
+        rows = await self._rows(query)
         if not rows:
             raise NotFound("there is no trace yet" if given == LAST else f"there is no trace {id!r}")
         if len(rows) > 1 and given != LAST and len(given) < 32:
@@ -156,10 +153,7 @@ class Traces:
         body = await self._body(summary.id)
         if body is None:
             raise NotFound(f"the trace {summary.short} has just been deleted")
-        try:
-            return await self._with_made_by(read_trace(summary, body))
-        except ValueError as error:
-            raise BadInput(str(error)) from error
+        return await self._read(summary, body)
 
     async def get_with_jobs(self, id: str, now: datetime) -> TraceWithJobs:
         """The same, with the background jobs that followed the turn."""
@@ -174,24 +168,26 @@ class Traces:
             .where(traces.c.turn_id == turn_id)
             .order_by(traces.c.seq)
         )
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query)).all()
-        return [await self._with_made_by(read_trace(_summary(row, now), row.body)) for row in rows]
+        return [await self._read(_summary(row, now), row.body) for row in await self._rows(query)]
 
-    async def _with_made_by(self, trace: Trace) -> Trace:
+    async def _read(self, summary: Summary, body: bytes) -> Trace:
+        """Raises BadInput for a body that cannot be read."""
+        trace = read_trace(summary, body)
         key = trace.made_by[MADE_BY_KEY]
         if key not in self._made_by:
-            body = await self._body(f"{_MADE_BY}{key}")
-            if body is None:
+            made_by = await self._body(f"{_MADE_BY}{key}")
+            if made_by is None:
                 return replace(trace, made_by={})
-            self._made_by[key] = json.loads(zlib.decompress(body))
+            self._made_by[key] = json.loads(zlib.decompress(made_by))
         return replace(trace, made_by=self._made_by[key])
 
     async def _body(self, id: str) -> bytes | None:
-        query = select(trace_bodies.c.body).where(trace_bodies.c.trace_id == id)
+        rows = await self._rows(select(trace_bodies.c.body).where(trace_bodies.c.trace_id == id))
+        return rows[0].body if rows else None
+
+    async def _rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
         async with self._database.read() as connection:
-            body: bytes | None = (await connection.execute(query)).scalar()
-        return body
+            return (await connection.execute(query)).all()
 
     async def prune(self, before: datetime) -> int:
         """Delete what began earlier; returns how many."""
@@ -200,8 +196,7 @@ class Traces:
     async def places_of(self, user: str) -> set[str]:
         """The keys of the places where somebody spoke."""
         query = select(traces.c.place).where(traces.c.user_id == user, traces.c.place != "").distinct()
-        async with self._database.read() as connection:
-            return set(await connection.scalars(query))
+        return {row.place for row in await self._rows(query)}
 
     async def erase(self, user: str, places: Collection[str] = ()) -> int:
         """Delete a person's traces, and all from the places where they spoke, whose prompts show what they
@@ -218,8 +213,7 @@ class Traces:
             async with self._database.write() as connection:
                 if self._database.sqlite:
                     await connection.exec_driver_sql("PRAGMA secure_delete=ON")
-                batch = select(traces.c.id).where(condition).limit(BATCH)
-                ids = list((await connection.execute(batch)).scalars())
+                ids = list(await connection.scalars(select(traces.c.id).where(condition).limit(BATCH)))
                 await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
                 await connection.execute(delete(traces).where(traces.c.id.in_(ids)))
             gone += len(ids)
@@ -231,41 +225,37 @@ async def _not_erased(
     connection: AsyncConnection, written: Sequence[tuple[Summary, bytes]]
 ) -> list[tuple[Summary, bytes]]:
     """Without turns whose message is gone, and background jobs whose person is."""
+    here: set[str | None] = {None}
     said = {summary.message_id for summary, _ in written if summary.message_id}
     people = {summary.user for summary, _ in written if summary.user and summary.kind != TURN}
-    here: set[str | None] = {None}
-    if said:
-        here |= set(await connection.scalars(select(messages.c.id).where(messages.c.id.in_(said))))
-    if people:
-        here |= set(await connection.scalars(select(users.c.id).where(users.c.id.in_(people))))
+    for column, ids in ((messages.c.id, said), (users.c.id, people)):
+        if ids:
+            here |= set(await connection.scalars(select(column).where(column.in_(ids))))
     return [
-        (summary, body)
-        for summary, body in written
-        if (summary.message_id if summary.kind == TURN else summary.user) in here
+        pair for pair in written if (pair[0].message_id if pair[0].kind == TURN else pair[0].user) in here
     ]
 
 
 def _conditions(wanted: TraceFilter) -> list[ColumnElement[bool]]:
+    c = traces.c
     found: list[ColumnElement[bool]] = []
     if wanted.kinds:
-        found.append(traces.c.kind.in_(sorted(wanted.kinds)))
+        found.append(c.kind.in_(sorted(wanted.kinds)))
     if wanted.user is not None:
-        found.append(traces.c.user_id == wanted.user)
+        found.append(c.user_id == wanted.user)
     if wanted.place is not None:
-        found.append(_inside(wanted.place) if wanted.place else traces.c.place == "")
+        found.append(_inside(wanted.place) if wanted.place else c.place == "")
     if wanted.tool:
-        named = [traces.c.tools.contains(f" {wanted.tool}{end}", autoescape=True) for end in (" ", "! ")]
-        found.append(or_(*named))
+        found.append(or_(*(c.tools.contains(f" {wanted.tool}{end}", autoescape=True) for end in (" ", "! "))))
     if wanted.failed:
-        maybe_killed = and_(traces.c.status == "running", traces.c.process != this_process())
-        found.append(or_(traces.c.status.in_(["error", "tool_error"]), maybe_killed))
+        maybe_killed = and_(c.status == "running", c.process != this_process())
+        found.append(or_(c.status.in_(["error", "tool_error"]), maybe_killed))
     if wanted.text:
-        parts = [column.icontains(wanted.text, autoescape=True) for column in (traces.c.said, traces.c.reply)]
-        found.append(or_(*parts))
+        found.append(or_(*(part.icontains(wanted.text, autoescape=True) for part in (c.said, c.reply))))
     if wanted.since is not None:
-        found.append(traces.c.started_at >= wanted.since)
+        found.append(c.started_at >= wanted.since)
     if wanted.slower is not None:
-        found.append(traces.c.took >= wanted.slower)
+        found.append(c.took >= wanted.slower)
     return found
 
 
@@ -273,12 +263,11 @@ def _inside(place: str) -> ColumnElement[bool]:
     return or_(traces.c.place == place, traces.c.place.startswith(f"{place}/", autoescape=True))
 
 
-_COLUMNS = {
-    **{name: name for name in ("id", "kind", "turn_id", "status", "started_at", "took", "place", "surface")},
-    **{name: name for name in ("model", "process", "said", "reply", "error", "calls", "message_id")},
-    "user": "user_id",
-    "conversation": "conversation_id",
-}
+_STORED = (
+    *("id", "kind", "turn_id", "status", "started_at", "took", "place", "surface", "model", "process"),
+    *("said", "reply", "error", "calls", "message_id"),
+)
+_COLUMNS = {name: name for name in _STORED} | {"user": "user_id", "conversation": "conversation_id"}
 """Fields of a Summary that are stored as they are, and their columns."""
 
 
@@ -304,19 +293,20 @@ def _summary(row: Any, now: datetime) -> Summary:
 
 def _true_status(summary: Summary, written_at: datetime, now: datetime) -> Status:
     """`killed` instead of `running` if the process is gone: it could not write that itself."""
-    if summary.status != "running":
-        return summary.status
-    host, _, number = summary.process.rpartition(":")
-    if now - written_at > LONGEST_TURN or (host == socket.gethostname() and not _runs(number)):
-        return "killed"
-    return "running"
+    host, _, process = summary.process.rpartition(":")
+    gone = host == socket.gethostname() and not _runs(process)
+    return (
+        "killed"
+        if summary.status == "running" and (gone or now - written_at > LONGEST_TURN)
+        else summary.status
+    )
 
 
-def _runs(number: str) -> bool:
+def _runs(process: str) -> bool:
     """Whether the process runs, and is not a newer one with the same number."""
     if os.name == "nt":  # os.kill would end it there
         return True
-    pid, _, began = number.partition("-")
+    pid, _, began = process.partition("-")
     with suppress(ProcessLookupError, ValueError, OverflowError):
         with suppress(PermissionError):
             os.kill(int(pid), 0)

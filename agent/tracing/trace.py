@@ -1,11 +1,12 @@
 """A trace as it is stored and read: a summary, and a tree of spans."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
 from agent.types import Usage
+from memory.audience import Place
 from memory.spans import Span
 
 Status = Literal["ok", "tool_error", "malformed", "error", "running", "killed"]
@@ -19,33 +20,37 @@ SHORT = 8
 """Characters of an id that people are shown."""
 
 
-@dataclass(frozen=True, slots=True)
+MAX_COUNT = 2**31 - 1
+"""What an integer column holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """One row of the list of traces."""
 
     id: str
     """``trace_`` and 32 hexadecimal digits."""
     kind: str
-    turn_id: str | None
+    turn_id: str | None = None
     """Of a background job: the trace of its turn."""
-    status: Status
+    status: Status = "running"
     started_at: datetime
-    took: float | None
+    took: float | None = None
     """Seconds; None if it did not end."""
     user: str | None
-    place: str
+    place: str = ""
     """Its key; empty in private."""
-    conversation: str
-    surface: str
-    model: str
-    said: str
+    conversation: str = ""
+    surface: str = ""
+    model: str = ""
+    said: str = ""
     """The beginning of the message; empty if no content is recorded."""
-    reply: str
-    error: str | None
-    calls: int
-    tools: tuple[str, ...]
+    reply: str = ""
+    error: str | None = None
+    calls: int = 0
+    tools: tuple[str, ...] = ()
     """Names in the order of the calls, with a ``!`` after each that failed."""
-    usage: Usage
+    usage: Usage = field(default_factory=Usage)
     message_id: str | None = None
     process: str = ""
 
@@ -85,6 +90,11 @@ class TraceWithJobs:
     jobs: Sequence[Trace] = ()
 
 
+def place_key(place: Place) -> str:
+    """As a summary has it."""
+    return "" if place.private else place.key
+
+
 def descend(span: Span) -> Iterator[Span]:
     yield span
     for inner in span.spans:
@@ -93,35 +103,29 @@ def descend(span: Span) -> Iterator[Span]:
 
 def span_json(span: Span) -> dict[str, Any]:
     """Plain values, without what is empty."""
-    whole = {field.name: getattr(span, field.name) for field in fields(Span)}
-    whole["spans"] = [span_json(inner) for inner in span.spans]
-    whole["at"] = round(span.at, 6)
-    whole["took"] = None if span.took is None else round(span.took, 6)
-    return {name: value for name, value in whole.items() if value not in (None, "", [], {}) or name == "kind"}
+    whole = {
+        "kind": span.kind,
+        "name": span.name,
+        "at": round(span.at, 6),
+        "took": None if span.took is None else round(span.took, 6),
+        "error": span.error,
+        "data": span.data,
+        "spans": [span_json(inner) for inner in span.spans],
+    }
+    return {name: value for name, value in whole.items() if value not in (None, "", [], {})}
 
 
 def span_from(value: Mapping[str, Any]) -> Span:
-    return Span(
-        kind=value["kind"],
-        name=value.get("name", ""),
-        at=value.get("at", 0.0),
-        took=value.get("took"),
-        error=value.get("error"),
-        data=value.get("data", {}),
-        spans=[span_from(inner) for inner in value.get("spans", ())],
-    )
+    """What `span_json` wrote. Raises TypeError for anything else."""
+    return Span(**{**value, "spans": [span_from(inner) for inner in value.get("spans", ())]})
 
 
 def read_data(span: Span, *path: str) -> Any:
-    """The value at this path in a span's data; None if there is none. Data may come from any version."""
+    """The value at this path in a span's data; None if there is none."""
     value: Any = span.data
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
-
-
-def as_mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def mappings(value: Any) -> list[Mapping[str, Any]]:
@@ -130,15 +134,20 @@ def mappings(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in items if isinstance(item, Mapping)]
 
 
-def scored_ids(found: Any) -> list[tuple[str, float]]:
+def scored_ids(search: Span) -> list[tuple[str, float]]:
     """What a search found: (id, score), best first."""
-    pairs = [pair for pair in found or () if isinstance(pair, Sequence) and len(pair) == 2]
-    return [(str(id), float(score)) for id, score in pairs if isinstance(score, int | float)]
+    return [(str(id), float(score)) for id, score in search.data.get("found") or ()]
 
 
-def call_usage(call: Span) -> Usage:
-    counted = as_mapping(call.data.get("usage"))
-    return Usage(*(int(counted.get(name) or 0) for name in ("input", "output", "cached")))
+def usage_of(calls: Iterable[Span]) -> Usage:
+    """The tokens of these model calls. What is no number counts as 0: a server may send anything."""
+    counted = [call.data.get("usage") or {} for call in calls]
+
+    def total(name: str) -> int:
+        numbers = [one.get(name) for one in counted]
+        return min(sum(max(0, number) for number in numbers if isinstance(number, int)), MAX_COUNT)
+
+    return Usage(total("input"), total("output"), total("cached"))
 
 
 def tool_failed(span: Span) -> bool:
