@@ -26,7 +26,7 @@ from typing import Any
 
 from agent.tracing.redact import Redaction
 from agent.tracing.render.overview import overview_lines
-from agent.tracing.serialization import Serializer, Subject
+from agent.tracing.serialization import Serializer
 from agent.tracing.store import TraceFilter, Traces
 from agent.tracing.trace import TURN, Summary
 from memory.spans import Recording, Span
@@ -176,10 +176,18 @@ def made_up(serializer: Serializer, number: int, at: datetime) -> tuple[Summary,
     recorded.open = False
     root.took = 1.7 + chance.random()
     place = "" if number % 3 else f"place:acme/room%20{number % PLACES}"
-    said = Subject(
-        TURN, at, f"person {number % PEOPLE}", place, f"c{number % PEOPLE}", "some-model", words(8), words(12)
+    about = Summary(
+        id=recorded.id,
+        kind=TURN,
+        started_at=at,
+        user=f"person {number % PEOPLE}",
+        place=place,
+        conversation=f"c{number % PEOPLE}",
+        model="some-model",
+        said=words(8),
+        reply=words(12),
     )
-    return serializer.serialize(recorded, said)
+    return serializer.serialize(recorded, about)
 
 
 _TOOLS = {

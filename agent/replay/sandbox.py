@@ -24,6 +24,8 @@ from memory.sql import tables as t
 from memory.sql.engine import Database
 from memory.sql.messages import readable
 
+Row = dict[str, Any]
+
 BATCH = 500
 AFTER_ALL = 1 << 62
 """A sequence number that no message reaches."""
@@ -190,17 +192,17 @@ class _Copy:
         self,
         table: Table,
         *conditions: ColumnElement[bool],
-        keep: Callable[[Mapping[str, Any]], bool] = lambda row: True,
-    ) -> list[Mapping[str, Any]]:
+        keep: Callable[[Row], bool] = lambda row: True,
+    ) -> list[Row]:
         """Copy the rows that fulfil the conditions and of which `keep` is true; returns the others too."""
         query = select(table).where(*conditions)
         if "seq" in table.c:
             query = query.order_by(table.c.seq)
-        rows = list((await self._source.execute(query)).mappings())
+        rows = [dict(row._mapping) for row in await self._source.execute(query)]
         await self._insert(table, [row for row in rows if keep(row)])
         return rows
 
-    async def _insert(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    async def _insert(self, table: Table, rows: Iterable[Row]) -> None:
         not_indexed = {"indexed_under": None} if "indexed_under" in table.c else {}
         for batch in batches([{**row, **not_indexed} for row in rows]):
             await self._sink.execute(insert(table), batch)

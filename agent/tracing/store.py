@@ -187,7 +187,8 @@ class Traces:
 
     async def _rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
         async with self._database.read() as connection:
-            return (await connection.execute(query)).all()
+            rows: Sequence[Row[Any]] = (await connection.execute(query)).all()
+        return rows
 
     async def prune(self, before: datetime) -> int:
         """Delete what began earlier; returns how many."""

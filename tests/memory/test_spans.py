@@ -9,11 +9,9 @@ import pytest
 from memory.spans import (
     Recording,
     Span,
-    begin,
     in_one_line,
     new_id,
     note,
-    recorded_id,
     recording,
     span,
     traceback_of,
@@ -34,8 +32,6 @@ def test_outside_a_recording_nothing_is_kept_and_every_id_is_new() -> None:
     with span("tool", query="tea") as here:
         note(found=1)
         assert here is None
-    assert begin("call") is None
-    assert recorded_id() is None
     assert new_id() != new_id()
 
 
@@ -95,15 +91,15 @@ async def test_tasks_that_run_beside_each_other_keep_theirs_apart(recorded: Reco
     assert [(one.name, one.spans[0].name) for one in recorded.root.spans] == [("a", "a"), ("b", "b")]
 
 
-def test_a_span_may_be_ended_by_hand(recorded: Recording) -> None:
+def test_a_span_without_nesting_has_siblings(recorded: Recording) -> None:
     with recording(recorded):
-        begun = begin("call", "tiny")
-        assert begun is not None
+        call = span("call", "tiny", nesting=False)
+        call.__enter__()
         with span("tool"):
             pass
-        begun.end(ValueError("late"))
+        call.__exit__(None, None, None)
     assert shape(recorded.root) == ("turn", [("call", []), ("tool", [])])
-    assert recorded.root.spans[0].error == "ValueError: late"
+    assert recorded.root.spans[0].took is not None
 
 
 def test_a_copy_stays_as_it_is_while_the_turn_goes_on(recorded: Recording) -> None:

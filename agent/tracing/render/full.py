@@ -9,7 +9,7 @@ from agent.tracing.render.overview import framed, jobs_node, title
 from agent.tracing.render.spans import call_node, span_node
 from agent.tracing.render.text import as_lines, count, json_text, one_line, text_lines
 from agent.tracing.render.tree import Line, Node, aligned
-from agent.tracing.trace import Trace, as_mapping, mappings, read_data, scored_ids
+from agent.tracing.trace import Trace, mappings, read_data, scored_ids
 from memory.spans import Span
 
 COLUMN = 60
@@ -24,7 +24,9 @@ def full_lines(trace: Trace, jobs: Sequence[Trace] = ()) -> list[Line]:
 
 def full(trace: Trace) -> Node:
     root, data = Node(title(trace), span=trace.root), trace.root.data
-    root.add("trace", "faint", _facts(_about(trace)))
+    names = ("id", "turn_id", "conversation", "surface", "model", "message_id", "process")
+    about = {name: getattr(trace.summary, name) for name in names}  # what the heading does not show
+    root.add("trace", "faint", _facts(about | {"redacted": "yes" if trace.redacted else None}))
     if incoming := data.get("incoming"):
         root.add("incoming", block=as_lines(incoming))
     calls, before = 0, list[Any]()
@@ -42,21 +44,6 @@ def full(trace: Trace) -> Node:
     made_by = {name: trace.made_by.get(name) for name in ("versions", "prompts")}
     root.add("made by", "faint", as_lines(made_by), folded=True)
     return root
-
-
-def _about(trace: Trace) -> dict[str, Any]:
-    """What the heading does not show."""
-    summary = trace.summary
-    return {
-        "id": summary.id,
-        "turn": summary.turn_id,
-        "conversation": summary.conversation,
-        "surface": summary.surface,
-        "model": summary.model,
-        "message": summary.message_id,
-        "process": summary.process,
-        "redacted": "yes" if trace.redacted else None,
-    }
 
 
 def _node(trace: Trace, span: Span) -> Node:
@@ -85,14 +72,11 @@ def _call(trace: Trace, span: Span, number: int, before: Sequence[Any] = ()) -> 
         for name, text in sections(trace, str(asked.get("system") or "")).items():
             heading = f"system message, {one_line(name, 60)}  {count(len(text), 'character')}"
             request.add(heading, block=text_lines(text), folded=name in FIXED_SECTIONS)
-        items = _messages(span)
+        items, seen = _messages(span), len(before)
         messages = [_message(f"message {place}", item) for place, item in enumerate(items, 1)]
-        seen = len(before)
         if seen and items[:seen] == before:
-            request.add(f"{count(seen, 'message')} as in the call before", folded=True).nodes = messages[
-                :seen
-            ]
-            messages = messages[seen:]
+            group = request.add(f"{count(seen, 'message')} as in the call before", folded=True)
+            group.nodes, messages = messages[:seen], messages[seen:]
         request.nodes += messages
         request.add("tools", block=text_lines(", ".join(map(str, asked.get("tools") or ()))), folded=True)
         if asked.get("settings"):
@@ -120,7 +104,7 @@ def _search(span: Span) -> Iterator[Node]:
     if asked:
         yield Node("asked", "faint", block=_facts(asked))
     candidates = mappings(span.data.get("candidates"))
-    scores = dict(scored_ids(span.data.get("found")))
+    scores = dict(scored_ids(span))
     if candidates:
         yield Node(f"candidates  {len(candidates)}", block=_candidate_table(candidates, scores))
     elif scores:
@@ -132,7 +116,7 @@ def _candidate_table(candidates: Sequence[Mapping[str, Any]], found: Mapping[str
     rows = [["", "score", "lanes", "id", "content", "left out"]]
     for one in candidates:
         score = one.get("score")
-        scores = [f"{name} {value}" for name, value in as_mapping(one.get("lanes")).items()]
+        scores = [f"{name} {value}" for name, value in (one.get("lanes") or {}).items()]
         rows.append(
             [
                 "✓" if str(one.get("id")) in found else "",

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.tracing.render.text import count, duration, json_text, one_line, parsed_json, quoted, tokens
 from agent.tracing.render.tree import Node
-from agent.tracing.trace import as_mapping, call_usage, mappings, read_data, scored_ids, tool_failed
+from agent.tracing.trace import mappings, read_data, scored_ids, tool_failed, usage_of
 from memory.spans import Span
 
 TEXT = 90
@@ -18,20 +18,23 @@ def span_node(span: Span, hits: int = 0) -> Node:
     """A span without those inside it. `hits` limits how many results of a search are shown."""
     node = _NODES.get(span.kind, _other_node)(span, hits)
     node.span = span
-    if span.error and span.kind != "tool":
-        node.text, node.tone = f"✗ {node.text}  {one_line(span.error, TEXT)}", "bad"
+    return node if span.kind == "tool" else _failed(node)
+
+
+def _failed(node: Node) -> Node:
+    """Marks a span that ended with an error."""
+    if node.span and node.span.error:
+        node.text, node.tone = f"✗ {node.text}  {one_line(node.span.error, TEXT)}", "bad"
     return node
 
 
 def call_node(span: Span, number: int) -> Node:
-    usage, first = call_usage(span), span.data.get("first")
+    usage, first = usage_of([span]), span.data.get("first")
     cached = f" ({usage.cached} cached)" if usage.cached else ""
     counted = f"{tokens(usage)} tokens{cached}" if tokens(usage) else ""
     streamed = f"first word after {duration(first)}" if first is not None else ""
     text = joined(f"call {number}", one_line(span.name, 40), counted, took(span), streamed)
-    if span.error:
-        return Node(f"✗ {text}  {one_line(span.error, TEXT)}", "bad", span=span)
-    return Node(text, "warning" if span.took is None else "plain", span=span)
+    return _failed(Node(text, "warning" if span.took is None else "plain", span=span))
 
 
 def took(span: Span) -> str:
@@ -48,51 +51,43 @@ def _other_node(span: Span, _hits: int) -> Node:
 
 def _context_node(span: Span, _hits: int) -> Node:
     """What was looked up before the model was asked."""
-    context = as_mapping(span.data.get("scene"))
-    known = as_mapping(context.get("known"))
     listed = {
-        "fact": known.get("long_term_facts"),
-        "open task": known.get("open_tasks"),
-        "message": context.get("history"),
+        "fact": ("known", "long_term_facts"),
+        "open task": ("known", "open_tasks"),
+        "message": ("history",),
     }
-    parts = [count(len(items), one) for one, items in listed.items() if items]
-    parts += [name for name in ("summary", "knowledge") if context.get(name)]
+    found = {name: read_data(span, "scene", *path) for name, path in listed.items()}
+    parts = [count(len(items), name) for name, items in found.items() if items]
+    parts += [name for name in ("summary", "knowledge") if read_data(span, "scene", name)]
     text = f"scene: {', '.join(parts)}" if parts else "scene"
     return Node(joined(text, took(span)), "faint")
 
 
 def _tool_node(span: Span, _hits: int) -> Node:
     """The call as the model wrote it, and what it was answered."""
-    called = f"{one_line(span.name, 40)}({_arguments(span.data.get('arguments'))})"
-    if not tool_failed(span):
-        node = Node(joined(called, took(span)))
-        if (result := span.data.get("result")) is not None:
-            node.add(f"→ {_gist(result)}", "faint")
-        return node
-    node = Node(joined(f"✗ {called}", took(span)), "bad")
-    result = span.data.get("result")
-    parsed = parsed_json(result)
-    told = parsed.get("error") if isinstance(parsed, Mapping) else result
-    node.add(f"error: {one_line(span.error or told or 'it did not work', 2 * TEXT)}", "bad")
-    if raised := _raised(span.data.get("traceback")):
-        node.add(raised, "faint")
+    failed, result = tool_failed(span), span.data.get("result")
+    called = f"{one_line(span.name, 40)}({_fields(span.data.get('arguments'), '=', json_text)})"
+    node = Node(joined(f"✗ {called}" if failed else called, took(span)), "bad" if failed else "plain")
+    if failed:
+        parsed = parsed_json(result)
+        told = parsed.get("error") if isinstance(parsed, Mapping) else result
+        node.add(f"error: {one_line(span.error or told or 'it did not work', 2 * TEXT)}", "bad")
+        if traceback := span.data.get("traceback"):
+            node.add(_raised(traceback), "faint")
+    elif result is not None:
+        node.add(f"→ {_fields(result, ': ', _short)}", "faint")
     return node
 
 
-def _arguments(written: Any) -> str:
-    """``query="cats", limit=3``; as the model wrote them if they are no object."""
+def _fields(written: Any, joint: str, show: Callable[[Any], str]) -> str:
+    """``query="cats", limit=3``, without what is empty; the text itself if it is no JSON object."""
     value = parsed_json(written)
     if not isinstance(value, Mapping):
         return one_line(written or "", TEXT)
-    return one_line(", ".join(f"{name}={json_text(part)[:TEXT]}" for name, part in value.items()), TEXT)
-
-
-def _gist(result: Any) -> str:
-    """A result in a few words: ``memories: 3, note: "nothing more"``."""
-    value = parsed_json(result)
-    if not isinstance(value, Mapping):
-        return one_line(result, TEXT)
-    return one_line(", ".join(f"{name}: {_short(part)}" for name, part in value.items() if part), TEXT)
+    parts = [
+        f"{name}{joint}{show(part)[:TEXT]}" for name, part in value.items() if part not in (None, "", [])
+    ]
+    return one_line(", ".join(parts), TEXT)
 
 
 def _short(value: Any) -> str:
@@ -101,22 +96,18 @@ def _short(value: Any) -> str:
     return quoted(value, 40) if isinstance(value, str) else one_line(json_text(value), 40)
 
 
-def _raised(traceback: Any) -> str:
+def _raised(traceback: str) -> str:
     """``StoreUnavailable, raised in memory/index/embedded.py:120``"""
-    if not isinstance(traceback, str) or not traceback.strip():
-        return ""
-    name = traceback.strip().splitlines()[-1].partition(":")[0].rpartition(".")[2]
-    files = re.findall(r'File "([^"\n]*)", line (\d+)', traceback[-20_000:])
-    if not files:
-        return one_line(name, TEXT)
-    path, line = files[-1]
-    short = "/".join(path.replace("\\", "/").split("/")[-3:])
-    return one_line(f"{name}, raised in {short}:{line}", TEXT)
+    name = traceback.strip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2]
+    for path, line in re.findall(r'File "([^"\n]*)", line (\d+)', traceback[-20_000:])[-1:]:
+        short = "/".join(path.replace("\\", "/").split("/")[-3:])
+        name += f", raised in {short}:{line}"
+    return one_line(name, TEXT)
 
 
 def _search_node(span: Span, hits: int) -> Node:
     """How much was found, how much was left out and why, and the best results."""
-    found, candidates = scored_ids(span.data.get("found")), mappings(span.data.get("candidates"))
+    found, candidates = scored_ids(span), mappings(span.data.get("candidates"))
     query, audience = span.data.get("query"), span.data.get("audience") or ()
     reasons = Counter(str(one["left_out"]) for one in candidates if one.get("left_out"))
     result = f"{len(found)} found" if "found" in span.data else ""
@@ -160,7 +151,7 @@ def _exchange_node(span: Span, _hits: int) -> Node:
     text = f"looked back at {count(len(span.data.get('messages') or ()), 'message')}"
     if span.data.get("well_formed") is False:
         return Node(f"{text}; what the model found could not be read", "warning")
-    updates = as_mapping(read_data(span, "findings", "updates"))
+    updates = read_data(span, "findings", "updates") or {}
     names = {"new_facts": "new fact", "new_preferences": "new preference"}
     new = [count(len(updates[name]), one) for name, one in names.items() if updates.get(name)]
     if tasks := updates.get("task_updates"):

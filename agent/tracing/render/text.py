@@ -2,9 +2,10 @@
 
 import json
 import re
-import unicodedata
 from datetime import datetime
 from typing import Any
+
+from rich.cells import cell_len, set_cell_size
 
 from agent.types import Usage
 from memory.audience import Place
@@ -39,25 +40,12 @@ def one_line(text: Any, longest: int = MAX_LINE) -> str:
 
 def clipped(text: str, columns: int) -> str:
     """What fits; Chinese characters and emoji take two columns."""
-    if len(text) * 2 <= columns or width(text) <= columns:
-        return text
-    taken = 1  # the dots
-    for at, character in enumerate(text):
-        taken += _columns(character)
-        if taken > columns:
-            return f"{text[:at].rstrip()}…"
-    return text
+    return text if width(text) <= columns else f"{set_cell_size(text, columns - 1).rstrip()}…"
 
 
 def width(text: str) -> int:
     """Columns of a terminal that the text takes."""
-    return len(text) if text.isascii() else sum(map(_columns, text))
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return cell_len(text)
 
 
 def quoted(text: Any, longest: int = MAX_LINE) -> str:
@@ -95,24 +83,15 @@ def count(number: int, one: str, several: str | None = None) -> str:
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """JSON that can be printed anywhere: harmful characters are escaped."""
-    return _HARMFUL.sub(_escaped, json.dumps(value, ensure_ascii=False, indent=indent, default=_plain))
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return json.dumps(found[0])[1:-1]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return sorted(value) if isinstance(value, frozenset | set) else str(value)
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=datetime.isoformat)
+    return _HARMFUL.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def as_lines(value: Any) -> list[str]:
     """A text line by line; anything else, and text that is JSON, as indented JSON."""
     parsed = parsed_json(value)
     if isinstance(parsed, dict | list) or not isinstance(value, str):
-        value = json.dumps(parsed, ensure_ascii=False, indent=2, default=_plain)
+        value = json.dumps(parsed, ensure_ascii=False, indent=2)
     return text_lines(value)
 
 

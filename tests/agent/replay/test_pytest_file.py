@@ -52,12 +52,12 @@ async def test_it_reads_like_a_test_passes_anywhere_and_fails_when_behaviour_cha
 
     text = test.read_text()
     assert "def test_who_do_i_love() -> None:" in text
-    assert 'assert turn.called == ["search_memories", "remember"]' in text
-    assert 'assert turn.tools[0].arguments == {"query": "whom Ana loves"}' in text
-    assert 'assert turn.audience == {"global", "user:ana"}' in text
+    assert "assert turn.called == ['search_memories', 'remember']" in text
+    assert "assert turn.tools[0].arguments == {'query': 'whom Ana loves'}" in text
+    assert "assert turn.audience == {'global', 'user:ana'}" in text
     assert "Ana asks whom she loves" in text
-    assert 'assert turn.place == "dm"' in text
-    assert 'assert "Rex" in turn.reply' in text
+    assert "assert turn.place == 'dm'" in text
+    assert "assert 'Rex' in turn.reply" in text
     assert "You love your dog Rex." not in text, "the wording is the model's own affair"
     await pet.erase(user="ana")
     await passes(test)
@@ -127,7 +127,7 @@ async def test_a_turn_that_failed_is_held_to_its_failure(
 
     test = await made(trace)
 
-    assert "assert (turn.error or '').startswith(\"ModelRejected\")" in test.read_text()
+    assert "assert (turn.error or '').startswith('ModelRejected')" in test.read_text()
     await passes(test)
 
 

@@ -17,8 +17,8 @@ from agent.tracing.redact import Redaction
 from agent.tracing.render.full import full_lines
 from agent.tracing.render.overview import SCREEN, overview_lines
 from agent.tracing.render.text import clipped, harmless, json_text, one_line, width
-from agent.tracing.serialization import Serializer, Subject, read_trace
-from agent.tracing.trace import Trace, TraceWithJobs
+from agent.tracing.serialization import Serializer, read_trace
+from agent.tracing.trace import Summary, Trace, TraceWithJobs
 from memory.spans import Recording, Span
 
 EVIL = "<script>alert(1)</script>\x1b[2J\x1b]0;owned\x07\u202etxt.exe\u2066\ud83d\x9b31m``` ```` \r\n\tEND"
@@ -54,7 +54,17 @@ def hostile(said: str = EVIL) -> Trace:
     root.spans = [Span("call", said, 0.0, 0.1, said, call), tool, Span(said, said, 0.2)]
     recorded = Recording("trace_" + "ab" * 16, root)
     recorded.open = False
-    about = Subject("turn", NOW, said, "place:%3Cb%3E%1B", said, said, said, said)
+    about = Summary(
+        id=recorded.id,
+        kind="turn",
+        started_at=NOW,
+        user=said,
+        place="place:%3Cb%3E%1B",
+        conversation=said,
+        model=said,
+        said=said,
+        reply=said,
+    )
     trace = read_trace(*Serializer("full", Redaction(), {}, "cli", said).serialize(recorded, about))
     return replace(trace, made_by={"versions": {"hachi": said}, "prompts": {said: said}})
 

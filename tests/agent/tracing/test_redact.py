@@ -15,9 +15,9 @@ from agent import Companion
 from agent.errors import ModelError
 from agent.settings import Settings
 from agent.tracing.redact import REDACTED, SECRETS, Redaction
-from agent.tracing.serialization import Serializer, Subject, read_trace
+from agent.tracing.serialization import Serializer, read_trace
 from agent.tracing.setup import redaction_of
-from agent.tracing.trace import Trace
+from agent.tracing.trace import Summary, Trace
 from memory.spans import Recording, Span
 
 PetAt = Callable[..., Awaitable[Companion]]
@@ -142,8 +142,9 @@ def writing(content: Any) -> Serializer:
     return Serializer(content, Redaction(), {"tools": {"remember": {}}}, "python", "host:1")
 
 
-def subject(**given: Any) -> Subject:
-    return Subject("turn", datetime(2026, 11, 21, tzinfo=UTC), "u1", **given)
+def subject(**given: Any) -> Summary:
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    return Summary(id="trace_" + "0" * 32, kind="turn", started_at=at, user="u1", **given)
 
 
 def ended(root: Span) -> Recording:

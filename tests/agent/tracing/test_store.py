@@ -9,7 +9,7 @@ import pytest
 
 from agent.errors import BadInput
 from agent.tracing.redact import Redaction
-from agent.tracing.serialization import Serializer, Subject
+from agent.tracing.serialization import Serializer
 from agent.tracing.store import TraceFilter, Traces, this_process
 from agent.tracing.trace import Summary
 from memory.errors import NotFound
@@ -47,7 +47,7 @@ def made(number: int, *, ended: bool = True, root: Span | None = None, **about: 
     recorded.open = not ended
     if ended and recorded.root.took is None:
         recorded.root.took = 1.0
-    return SERIALIZER.serialize(recorded, Subject(**usual | about))
+    return SERIALIZER.serialize(recorded, Summary(id=recorded.id, **usual | about))
 
 
 def tool(name: str, *, ok: bool = True) -> Span:
@@ -148,7 +148,8 @@ async def test_one_whose_process_is_gone_was_killed(traces: Traces) -> None:
     ):
         serializer = Serializer("full", Redaction(), {}, "python", where)
         recorded = Recording(id_of(number), Span("turn"))
-        await traces.write([serializer.serialize(recorded, Subject("turn", NOW, "ana"))], NOW)
+        about = Summary(id=recorded.id, kind="turn", started_at=NOW, user="ana")
+        await traces.write([serializer.serialize(recorded, about)], NOW)
     assert alive.status == "running"
 
     found = {one.id: one.status for one in await traces.list(TraceFilter(), NOW)}

@@ -279,8 +279,9 @@ async def test_a_turn_that_goes_on_is_told_again_when_it_ends(tmp_path):
     from datetime import UTC, datetime
 
     from agent.tracing.redact import Redaction
-    from agent.tracing.serialization import Serializer, Subject
+    from agent.tracing.serialization import Serializer
     from agent.tracing.store import TraceFilter, Traces, this_process
+    from agent.tracing.trace import Summary
     from memory.spans import Recording, Span
     from memory.sql.engine import Database
 
@@ -293,7 +294,8 @@ async def test_a_turn_that_goes_on_is_told_again_when_it_ends(tmp_path):
         recorded = Recording(f"trace_{number:032x}", Span("turn"))
         recorded.open = not ended
         by = Serializer("full", Redaction(), {}, "cli", pid)
-        await traces.write([by.serialize(recorded, Subject("turn", now, None, said=str(number)))], now)
+        about = Summary(id=recorded.id, kind="turn", started_at=now, user=None, said=str(number))
+        await traces.write([by.serialize(recorded, about)], now)
 
     here, killed = this_process(), f"{this_process().rpartition(':')[0]}:{gone.pid}-0"
     await write(1, True, here)
