@@ -4,8 +4,7 @@ import json
 import re
 from datetime import datetime
 from typing import Any
-
-from rich.cells import cell_len, set_cell_size
+from unicodedata import combining, east_asian_width
 
 from agent.types import Usage
 from memory.audience import Place
@@ -40,12 +39,19 @@ def one_line(text: Any, longest: int = MAX_LINE) -> str:
 
 def clipped(text: str, columns: int) -> str:
     """What fits; Chinese characters and emoji take two columns."""
-    return text if width(text) <= columns else f"{set_cell_size(text, columns - 1).rstrip()}…"
+    if width(text) <= columns:
+        return text
+    text = text[:columns]
+    while width(text) >= columns:
+        text = text[:-1]
+    return f"{text.rstrip()}…"
 
 
 def width(text: str) -> int:
     """Columns of a terminal that the text takes."""
-    return cell_len(text)
+    if text.isascii():
+        return len(text)
+    return sum((2 if east_asian_width(one) in "WF" else 1) for one in text if not combining(one))
 
 
 def quoted(text: Any, longest: int = MAX_LINE) -> str:
