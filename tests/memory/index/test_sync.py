@@ -197,7 +197,7 @@ async def test_what_is_deleted_just_before_it_is_shown_leaves_no_point(
 
     async def meanwhile_it_is_deleted(points: Sequence[Point]) -> None:
         monkeypatch.undo()
-        await stack.removal.delete(await stack.the_memory(), "anna")
+        await stack.forgetting.delete(await stack.the_memory(), "anna")
         await put(points)
 
     monkeypatch.setattr(stack.index, "put", meanwhile_it_is_deleted, raising=False)
