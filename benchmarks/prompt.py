@@ -46,6 +46,7 @@ from rich.table import Table
 
 from agent import Companion, Settings
 from agent.settings import tokens as estimate
+from memory.audience import PRIVATE
 from memory.index.embedders import bundled
 from prompts import read, render
 
@@ -174,7 +175,7 @@ async def converse(turns: int) -> tuple[list[Cost], dict[str, int]]:
                 costs.append(cost(n, answering, looking_back, before, settings))
                 before = answering.asked[0][0]
                 now += timedelta(minutes=Random(n).randint(2, 300))
-            facts, tasks = await pet.memories(user=USER), await pet.services.tasks.list(USER)
+            facts, tasks = await pet.memories(user=USER), await pet.services.tasks.list(USER, PRIVATE)
     return costs, {"facts": len(facts), "open_tasks": len(tasks)}
 
 

@@ -42,6 +42,11 @@ class Place:
         """The owner key. Names are quoted so that no name can pretend to be a path."""
         return "place:" + "/".join(quote(name, safe="") for name in self.path)
 
+    @property
+    def stored(self) -> str:
+        """As the database stores it: the key, or the empty string in private. `of_key` reads it."""
+        return "" if self.private else self.key
+
     @classmethod
     def of_key(cls, key: str) -> "Place":
         """The place of an owner key; the empty one is private."""

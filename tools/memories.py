@@ -67,8 +67,7 @@ async def get_recent_memories(
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     found = _found(turn, await turn.recall.recent(turn.audience, limit))
-    place = None if turn.place.private else turn.place.key
-    if tasks := await turn.tasks.list(turn.user, place=place):
+    if tasks := await turn.tasks.list(turn.user, turn.place):
         found["open_tasks"] = [_task(task, turn.zone) for task in tasks[:MOST_TASKS]]
     return found
 

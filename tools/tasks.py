@@ -58,11 +58,11 @@ async def update_task(
         raise ToolFailed("this person is anonymous: no task can be kept for them")
     if id is None and not description.strip():
         raise TryAgain("description: say what is to be done, or give the id of a task")
-    now, place = turn.clock(), "" if turn.place.private else turn.place.key
+    now = turn.clock()
     when = _read_due(turn, due, now)
     try:
         change = await turn.tasks.update(
-            turn.user, description, status, id=id, due=when, place=place, now=now, heard=turn.message_id
+            turn.user, description, status, id=id, due=when, place=turn.place, now=now, heard=turn.message_id
         )
     except NotFound as error:
         raise TryAgain(str(error)) from error

@@ -144,7 +144,7 @@ class Consolidation:
                     task["description"],
                     task["status"],
                     id=task["id"],
-                    place="" if place.private else place.key,
+                    place=place,
                     now=self.clock(),
                     found_at=datetime.fromisoformat(payload["found_at"]),
                     heard=payload.get("heard"),

@@ -128,7 +128,7 @@ class SliceReader:
         facts = await core_facts(self.store, user, audience, part.now)
         known = await self.profiles.view(user, place)
         text = " ".join(message.text for message in part.messages)
-        tasks = await self.tasks.relevant(user, text, place="" if place.private else place.key, now=part.now)
+        tasks = await self.tasks.relevant(user, text, place, now=part.now)
         return replace(
             part,
             known=replace(

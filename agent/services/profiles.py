@@ -31,7 +31,7 @@ class ProfileService:
     async def get(self, *, user: str, place: Place | str | None = None) -> UserContext:
         named, where = user_named(user), place_of(place)
         facts = await core_facts(self.store, named, Audience.of(named, where), self.clock())
-        tasks = await self.tasks.list(named, place=None if where.private else where.key)
+        tasks = await self.tasks.list(named, where)
         known = await self.contexts.view(named, where)
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
 

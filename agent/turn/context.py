@@ -118,9 +118,7 @@ async def _known(sources: ContextSources, request: TurnRequest, user: str, now: 
     """What may be read here of the speaker: their profile, and the facts and tasks that bear on the text."""
     place = request.place
     facts = await core_facts(sources.facts, user, request.audience, now)
-    tasks = await sources.tasks.relevant(
-        user, request.text, place=None if place.private else place.key, now=now
-    )
+    tasks = await sources.tasks.relevant(user, request.text, place, now=now)
     return replace(
         await sources.profiles.view(user, place),
         long_term_facts=tuple(get_relevant_memories(facts, request.text)),

@@ -29,7 +29,7 @@ class ProfileStore:
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
         return context_of(
-            _entry(row) for row in rows if row.field != MEMORY_SUMMARY or row.place == _key(place)
+            _entry(row) for row in rows if row.field != MEMORY_SUMMARY or row.place == place.stored
         )
 
     async def entries(self, user: str, place: Place) -> list[Entry]:
@@ -61,11 +61,13 @@ class ProfileStore:
     ) -> list[Entry]:
         known = {_id(entry): entry for entry in await _held(connection, user, place)}
         after = {_id(entry): entry for entry in merged(list(known.values()), entries)}
-        where = {"user_id": user, "place": _key(place)}
+        where = {"user_id": user, "place": place.stored}
         gone = [id for id in known if id not in after]
         told = [entry for id, entry in after.items() if known.get(id) != entry]
         if gone:
-            given = [{"of_user": user, "of_place": _key(place), "of_field": f, "of_item": i} for f, i in gone]
+            given = [
+                {"of_user": user, "of_place": place.stored, "of_field": f, "of_item": i} for f, i in gone
+            ]
             await connection.execute(_DELETE, given)
         if told:
             rows = [where | _row(entry) for entry in told]
@@ -92,7 +94,7 @@ _DELETE = delete(context_entries).where(
 
 async def _held(connection: AsyncConnection, user: str, place: Place) -> list[Entry]:
     query = select(context_entries).where(
-        context_entries.c.user_id == user, context_entries.c.place == _key(place)
+        context_entries.c.user_id == user, context_entries.c.place == place.stored
     )
     found = [_entry(row) for row in await connection.execute(query)]
     return sorted(found, key=_id)  # in Python's order, which is that of `merged`
@@ -107,10 +109,6 @@ def _told_for(place: Place) -> ColumnElement[bool]:
 
 def _lock(user: str) -> str:
     return f"context:{user}"
-
-
-def _key(place: Place) -> str:
-    return "" if place.private else place.key
 
 
 def _id(entry: Entry) -> tuple[str, str]:

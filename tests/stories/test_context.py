@@ -21,7 +21,7 @@ from scripted_server import Call, Say, ScriptedServer, answer
 
 from agent import Companion
 from agent.errors import BadInput
-from memory.audience import Place
+from memory.audience import PRIVATE, Place
 
 TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"
 
@@ -136,7 +136,7 @@ def test_tomorrow_at_nine_is_nine_by_the_persons_own_clock(
         async with opened() as pet:
             await say(pet, "My time zone is Europe/Paris")
             await say(pet, "remind me to call mum tomorrow at 9")
-            [noted] = await pet.services.tasks.list("ana")
+            [noted] = await pet.services.tasks.list("ana", PRIVATE)
             assert task in noted.description
             assert noted.due is not None
             assert f"{noted.due:%d %H:%M}" == due
@@ -165,7 +165,7 @@ async def test_a_time_that_a_model_gives_without_an_offset_is_by_the_persons_own
     async with scripted() as pet:
         await pet.set_context("timezone", "Europe/Paris", user="ana")
         await say(pet, "remind me to call mum tomorrow at 9")
-        [task] = await pet.services.tasks.list("ana")
+        [task] = await pet.services.tasks.list("ana", PRIVATE)
         await say(pet, "hello", conversation="another")
 
     assert task.due == datetime(2026, 11, 22, 8, tzinfo=UTC)
@@ -184,8 +184,8 @@ async def test_a_task_is_closed_by_its_words_and_the_next_prompt_no_longer_shows
     async with scripted() as pet:
         await say(pet, "I'm done with the tax return", conversation="another")
         await say(pet, "hello", conversation="a third")
-        assert await pet.services.tasks.list("ana") == []
-        assert len(await pet.services.tasks.list("ben")) == 1
+        assert await pet.services.tasks.list("ana", PRIVATE) == []
+        assert len(await pet.services.tasks.list("ben", PRIVATE)) == 1
 
     assert "tax return" in server.asked[0].system
     assert "tax return" not in server.asked[-1].system
@@ -258,7 +258,7 @@ async def a_memory(stage: Stage, text: str) -> dict[str, Any]:
 
 
 async def a_task(stage: Stage, text: str) -> dict[str, Any]:
-    await stage.pet.services.tasks.put(stage.user, text, "open", now=stage.pet.clock())
+    await stage.pet.services.tasks.update(stage.user, text, "open", now=stage.pet.clock())
     return {}
 
 

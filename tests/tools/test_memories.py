@@ -229,9 +229,9 @@ async def test_a_refused_fact_says_why(turn: Any) -> None:
 
 async def test_what_was_going_on_includes_every_open_task(turn: Any, clock: Any) -> None:
     for n in range(12):
-        await turn.pet.services.tasks.put("ana", f"water plant {n}", "open", now=clock())
-    await turn.pet.services.tasks.put("ana", "feed the cat", "open", now=clock())
-    await turn.pet.services.tasks.put("ana", "feed the cat", "done", now=clock())
+        await turn.pet.services.tasks.update("ana", f"water plant {n}", "open", now=clock())
+    await turn.pet.services.tasks.update("ana", "feed the cat", "open", now=clock())
+    await turn.pet.services.tasks.update("ana", "feed the cat", "done", now=clock())
 
     found = await turn.call("get_recent_memories", limit=1)
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory.audience import Place
+from memory.audience import PRIVATE, Place
 from tools.registry import TOOLS
 
 PARIS = ZoneInfo("Europe/Paris")
@@ -15,7 +15,7 @@ PARIS = ZoneInfo("Europe/Paris")
 
 async def test_a_task_is_made_changed_and_done(turn: Any) -> None:
     made = await turn.call("update_task", id=None, description="buy tea", status="open")
-    [task] = await turn.pet.services.tasks.list("ana")
+    [task] = await turn.pet.services.tasks.list("ana", PRIVATE)
     assert made == {
         "ok": True,
         "id": task.id[:8],
@@ -41,7 +41,7 @@ async def test_a_task_is_made_changed_and_done(turn: Any) -> None:
 
     done = await turn.call("update_task", id=made["id"], description="", status="done")
     assert (done["description"], done["status"]) == ("buy green tea", "done")
-    assert await turn.pet.services.tasks.list("ana") == []
+    assert await turn.pet.services.tasks.list("ana", PRIVATE) == []
 
 
 @pytest.mark.parametrize("id", [None, "", "null"])
@@ -99,7 +99,7 @@ async def test_the_same_task_twice_is_one(turn: Any) -> None:
     again = await turn.call("update_task", id=None, description="Buy tea ", status="in_progress")
 
     assert first["id"] == again["id"]
-    assert len(await turn.pet.services.tasks.list("ana")) == 1
+    assert len(await turn.pet.services.tasks.list("ana", PRIVATE)) == 1
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ async def test_the_same_task_twice_is_one(turn: Any) -> None:
 async def test_when_it_is_due_is_an_aware_time(turn: Any, due: str | None, read: datetime | None) -> None:
     await turn.call("update_task", id=None, description="buy tea", status="open", due=due)
 
-    [task] = await turn.pet.services.tasks.list("ana")
+    [task] = await turn.pet.services.tasks.list("ana", PRIVATE)
     assert task.due == read
 
 
@@ -129,7 +129,7 @@ async def test_a_due_time_is_by_the_persons_clock_and_kept_in_utc(turn_of: Calla
     )
 
     assert made["due"] == "2026-12-01T10:00+01:00"
-    [task] = await turn.pet.services.tasks.list("ana")
+    [task] = await turn.pet.services.tasks.list("ana", PRIVATE)
     assert task.due == datetime(2026, 12, 1, 9, tzinfo=UTC)
 
 
@@ -150,7 +150,7 @@ async def test_a_due_time_that_cannot_be_read_is_to_be_given_again(turn: Any, du
     assert told["error"].startswith(
         f"due: '{due}' is not a time that can be read; write for example 2026-01-10"
     )
-    assert await turn.pet.services.tasks.list("ana") == []
+    assert await turn.pet.services.tasks.list("ana", PRIVATE) == []
 
 
 async def test_a_due_time_that_has_passed_is_taken_and_pointed_out(turn: Any) -> None:
@@ -183,7 +183,7 @@ async def test_where_two_tasks_can_be_meant_the_model_is_given_both(turn: Any) -
     assert (told["ok"], told["try_again"]) == (False, True)
     for task in two:
         assert f"[task {task['id']}] {task['description']}" in told["error"]
-    assert len(await turn.pet.services.tasks.list("ana")) == 2
+    assert len(await turn.pet.services.tasks.list("ana", PRIVATE)) == 2
 
 
 async def test_what_was_no_task_cannot_be_finished(turn: Any) -> None:
@@ -191,7 +191,7 @@ async def test_what_was_no_task_cannot_be_finished(turn: Any) -> None:
 
     assert not told["ok"]
     assert "nothing was changed" in told["error"]
-    assert await turn.pet.services.tasks.list("ana", done=True) == []
+    assert await turn.pet.services.tasks.list("ana", PRIVATE, done=True) == []
 
 
 async def test_a_new_task_tells_which_it_resembles(turn: Any) -> None:
@@ -209,7 +209,7 @@ async def test_a_new_task_needs_a_description(turn: Any, description: str) -> No
 
     assert (told["ok"], told["try_again"]) == (False, True)
     assert "description" in told["error"]
-    assert await turn.pet.services.tasks.list("ana") == []
+    assert await turn.pet.services.tasks.list("ana", PRIVATE) == []
 
 
 async def test_nobody_changes_anothers_task(turn: Any, turn_of: Callable[..., Any]) -> None:
@@ -219,7 +219,7 @@ async def test_nobody_changes_anothers_task(turn: Any, turn_of: Callable[..., An
 
     assert not told["ok"]
     assert "no task" in told["error"]
-    assert [task.description for task in await turn.pet.services.tasks.list("ana")] == ["buy tea"]
+    assert [task.description for task in await turn.pet.services.tasks.list("ana", PRIVATE)] == ["buy tea"]
 
 
 async def test_a_task_belongs_to_the_place_it_was_asked_for_in(turn_of: Callable[..., Any]) -> None:

@@ -166,7 +166,7 @@ class Commands:
         return Answer("Your privacy:", privacy_items(self._pet.settings))
 
     async def _tasks(self, asker: Asker, _: str) -> Answer:
-        tasks = await self._pet.services.tasks.list(asker.user, place=_key(asker.place) or None)
+        tasks = await self._pet.services.tasks.list(asker.user, asker.place)
         if not tasks:
             return Answer("No task is open here.")
         zone = await self._zone(asker)
@@ -246,10 +246,10 @@ class Commands:
         return Answer("Changed to:", items, update=ReceiptUpdate(shorten(old.content), "changed"))
 
     async def _finish_task(self, asker: Asker, id: str) -> Answer:
-        now, place = self._pet.clock(), _key(asker.place)
+        now = self._pet.clock()
         try:
             change = await self._pet.services.tasks.update(
-                asker.user, "", "done", id=id, now=now, place=place
+                asker.user, "", "done", id=id, now=now, place=asker.place
             )
         except NotFound:
             return Answer("That task is not open any more.")

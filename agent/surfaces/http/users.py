@@ -14,6 +14,7 @@ from agent.surfaces.http.memories import Limit, NewMemory, find_memory, stored_m
 from agent.surfaces.http.metrics import Measured
 from agent.surfaces.http.openai_types import example
 from agent.surfaces.records_json import decision_json, hit_json, task_json, update_json
+from memory.audience import PRIVATE
 from memory.facts.writer import MAX_CONTENT
 from memory.records import MemoryType, TaskStatus, memory_json
 from memory.text import storable
@@ -130,7 +131,7 @@ async def undo(user: User, id: str, pet: Pet) -> Json:
 @router.get("/tasks")
 async def tasks(user: User, pet: Pet, all: bool = False) -> list[Json]:
     """The open tasks, newest first; with `all` the finished ones too."""
-    return [task_json(task) for task in await pet.services.tasks.list(user, done=all)]
+    return [task_json(task) for task in await pet.services.tasks.list(user, PRIVATE, done=all)]
 
 
 @router.post("/tasks")

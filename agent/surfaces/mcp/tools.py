@@ -142,9 +142,7 @@ class MemoryTools:
         """What the person has to do or wants to be reminded of, newest first."""
         user, place = self._user(), self._identity().place
         known = await self.context()
-        tasks = await self._pet.services.tasks.list(
-            user, done=finished, place=None if place.private else place.key
-        )
+        tasks = await self._pet.services.tasks.list(user, place, done=finished)
         return Tasks(tasks=[TaskAnswer.of(task, known.zone) for task in tasks])
 
     async def update_task(
@@ -173,9 +171,8 @@ class MemoryTools:
             raise BadInput("description: say what is to be done, or give the id of a task")
         user, place = self._user(), self._identity().place
         zone, now = (await self.context()).zone, self._pet.clock()
-        key = "" if place.private else place.key
         change = await self._pet.services.tasks.update(
-            user, description, status, id=id, due=due_of(due, zone, now), place=key, now=now
+            user, description, status, id=id, due=due_of(due, zone, now), place=place, now=now
         )
         close = [TaskAnswer.of(task, zone) for task in change.close]
         return TaskChange(action=change.action, task=TaskAnswer.of(change.task, zone), close=close)

@@ -21,7 +21,7 @@ from agent.background.consolidation import APPLY_UPDATES, LOOK_BACK, Consolidati
 from agent.background.slice import MAX_MESSAGES, NEW_FACTS
 from agent.turn.turn import receive
 from agent.types import TurnRequest
-from memory.audience import Place, user_key
+from memory.audience import PRIVATE, Place, user_key
 from memory.errors import NotFound
 from memory.people.profile import MemoryUpdates
 
@@ -322,16 +322,16 @@ async def test_a_task_that_was_finished_meanwhile_is_not_made_again(open_pet: Op
     pet = await open_pet(given=Parrot(), looking_back=LooksBack({"task_updates": [update]}))
     found_at = clock()
     await talk(pet, "I must find a flat")
-    await pet.services.tasks.put("ana", "Find a flat", "done", now=clock())
+    await pet.services.tasks.update("ana", "Find a flat", "done", now=clock())
 
     await pet.services.tasks.update("ana", "Find a flat", "open", now=clock(), found_at=found_at)
 
-    assert [task.status for task in await pet.services.tasks.list("ana", done=True)] == ["done"]
+    assert [task.status for task in await pet.services.tasks.list("ana", PRIVATE, done=True)] == ["done"]
 
 
 async def test_a_task_is_named_by_its_id_however_the_model_writes_it(open_pet: OpenPet, clock: Any) -> None:
     pet = await open_pet(given=Parrot(), looking_back=None)
-    task = await pet.services.tasks.put("ana", "Find a flat", "open", now=clock())
+    task = (await pet.services.tasks.update("ana", "Find a flat", "open", now=clock())).task
     for written in (f"task {task.id[:8]}", f"[task {task.id[:8]}]", task.id[:8]):
         assert (
             MemoryUpdates(task_updates=[{"id": written, "status": "done"}]).task_updates[0].id == task.id[:8]
@@ -546,10 +546,10 @@ async def test_a_task_update_that_names_no_task_is_passed_over(open_pet: OpenPet
 
     await talk(pet, "done with that")
 
-    assert await pet.services.tasks.list("ana", done=True) == []
+    assert await pet.services.tasks.list("ana", PRIVATE, done=True) == []
     assert await pet.components.queue.counts() == (0, 0)
     with pytest.raises(NotFound):
-        await pet.services.tasks.put("ana", "x", "done", now=pet.clock(), id="ffffffff")
+        await pet.services.tasks.update("ana", "x", "done", now=pet.clock(), id="ffffffff")
 
 
 async def test_settling_may_be_given_a_limit_and_the_work_goes_on(open_pet: OpenPet) -> None:

@@ -12,7 +12,7 @@ import pytest
 from agent import Companion
 from agent.background import scheduler as schedule
 from agent.background.reminders import LATE, LONGEST, text_of
-from memory.audience import Audience, Place
+from memory.audience import PRIVATE, Audience, Place
 from memory.people.profile import Profile, UserContext
 from memory.records import Task
 from memory.sql.jobs import CLAIM, MAX_ATTEMPTS
@@ -38,9 +38,8 @@ class Messenger:
 
 async def task_for(pet: Companion, user: str = "discord:1", place: Place | None = None, **given: Any) -> Task:
     due = pet.clock() + timedelta(hours=1)
-    key = place.key if place else ""
-    about: dict[str, Any] = {"due": due, "place": key, "now": pet.clock()} | given
-    return await pet.services.tasks.put(user, "call the dentist", **about)
+    about: dict[str, Any] = {"due": due, "place": place or PRIVATE, "now": pet.clock()} | given
+    return (await pet.services.tasks.update(user, "call the dentist", **about)).task
 
 
 async def test_what_is_due_is_announced_once(open_pet: OpenPet, clock: Any) -> None:
@@ -208,7 +207,7 @@ async def test_what_is_finished_between_two_tries_is_not_announced(open_pet: Ope
     task = await task_for(pet)
     clock.advance(hours=1)
     await pet.reminders.run()
-    await pet.services.tasks.put("discord:1", "", "done", id=task.id, now=clock())
+    await pet.services.tasks.update("discord:1", "", "done", id=task.id, now=clock())
     messenger.reaches = True
     clock.advance(minutes=1)
 

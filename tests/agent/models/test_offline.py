@@ -16,6 +16,7 @@ from agent import Companion
 from agent.models.offline import ANNOUNCEMENT, ROUNDS, OfflineModel
 from agent.models.offline_answers import LONGEST_STATEMENT
 from agent.models.offline_commands import find_due, read_message, share_found
+from memory.audience import PRIVATE
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -100,7 +101,7 @@ async def test_a_reminder_that_is_answered_with_done_is_done(open_pet: OpenPet, 
     clock.advance(hours=1)
     await pet.reminders.run()
     assert (await pet.respond("done!", user="ben")).message == "Done: “feed the cat”."
-    assert [task.description for task in await pet.services.tasks.list("ben")] == ["wash up"]
+    assert [task.description for task in await pet.services.tasks.list("ben", PRIVATE)] == ["wash up"]
 
 
 async def test_for_an_anonymous_person_nothing_is_kept(

@@ -18,6 +18,7 @@ from agent.tracing import setup
 from agent.tracing.compare import Difference
 from agent.tracing.trace import Trace
 from agent.turn import prompt
+from memory.audience import PRIVATE
 from memory.search import recall
 from tools import registry
 from tools.memories import search_memories
@@ -201,7 +202,7 @@ async def test_tasks_are_as_they_were(pet: Companion, recorded: Recorded) -> Non
 
     await recorded(update(None, "open"), answer("On your list."), said="remind me to call Leo")
     trace = await recorded(Call("get_recent_memories", {"limit": 5}), answer("Call Leo."), said="what to do?")
-    [task] = await pet.services.tasks.list("ana", place=None)
+    [task] = await pet.services.tasks.list("ana", PRIVATE)
     await recorded(update(task.id, "done"), answer("Done."), said="done with Leo")
 
     assert (await replay(pet, trace)).same

@@ -101,8 +101,7 @@ async def fill(stack: Stack, user: str = "anna") -> None:
 
 
 async def add_task(stack: Stack, user: str, description: str, place: Place) -> None:
-    key = "" if place.private else place.key
-    await stack.tasks.update(user, description, now=stack.clock.now, place=key)
+    await stack.tasks.update(user, description, now=stack.clock.now, place=place)
 
 
 async def summarise(stack: Stack, summary: str, user: str = "ben", place: str | None = ACME) -> int:

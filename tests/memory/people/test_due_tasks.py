@@ -23,7 +23,7 @@ EVERYBODY = [""]
 
 async def note(stack: Stack, what: str = "call the dentist", user: str = "anna", **given: object) -> Task:
     due = stack.clock.now + timedelta(hours=1)
-    return await stack.tasks.put(user, what, now=stack.clock.now, **{"due": due, **given})  # type: ignore[arg-type]
+    return (await stack.tasks.update(user, what, now=stack.clock.now, **{"due": due, **given})).task  # type: ignore[arg-type]
 
 
 def due_tasks(stack: Stack) -> DueTasks:
@@ -48,7 +48,7 @@ async def test_a_task_is_taken_when_it_is_due_and_once(stack: Stack) -> None:
 async def test_what_is_done_or_has_no_due_time_is_not_taken(stack: Stack) -> None:
     task = await note(stack)
     await note(stack, "water the plants", due=None)
-    await stack.tasks.put("anna", "", "done", now=stack.clock.now, id=task.id)
+    await stack.tasks.update("anna", "", "done", now=stack.clock.now, id=task.id)
     stack.clock.move(days=1)
     assert await taken(stack) == 0
 
@@ -58,7 +58,7 @@ async def test_another_due_time_is_taken_again(stack: Stack) -> None:
     stack.clock.move(hours=2)
     assert await taken(stack) == 1
     later = stack.clock.now + timedelta(hours=1)
-    await stack.tasks.put("anna", "", now=stack.clock.now, id=task.id, due=later)
+    await stack.tasks.update("anna", "", now=stack.clock.now, id=task.id, due=later)
     assert await taken(stack) == 0
     stack.clock.move(hours=1)
     assert await taken(stack) == 1
@@ -73,7 +73,7 @@ async def test_what_has_been_due_for_too_long_is_given_up_and_stays_listed(
     assert await taken(stack) == 1
     assert len(await due_tasks(stack).waiting(EVERYBODY, stack.clock.now)) == announced
     assert await taken(stack) == 0
-    assert [open_.id for open_ in await stack.tasks.list("anna")] == [task.id]
+    assert [open_.id for open_ in await stack.tasks.list("anna", PRIVATE)] == [task.id]
 
 
 async def test_tasks_of_people_whom_nobody_reaches_wait(stack: Stack) -> None:
@@ -124,7 +124,7 @@ async def test_a_piece_is_left_to_who_can_do_it(stack: Stack) -> None:
 
 @pytest.mark.parametrize("place", [PRIVATE, Place(("discord", "a/b", "42"))])
 async def test_a_piece_says_what_is_to_be_announced_and_where(stack: Stack, place: Place) -> None:
-    task = await note(stack, place="" if place.private else place.key)
+    task = await note(stack, place=place)
     stack.clock.move(hours=1)
     await taken(stack)
     [id] = await due_tasks(stack).waiting(EVERYBODY, stack.clock.now)
@@ -145,5 +145,5 @@ async def test_what_has_changed_meanwhile_is_not_announced(stack: Stack, change:
     assert piece is not None
     due = {"put off": stack.clock.now + timedelta(days=1), "no due time": "never"}.get(change)
     status = "done" if change == "done" else None
-    await stack.tasks.put("anna", "", status, now=stack.clock.now, id=task.id, due=due)  # type: ignore[arg-type]
+    await stack.tasks.update("anna", "", status, now=stack.clock.now, id=task.id, due=due)  # type: ignore[arg-type]
     assert await due_tasks(stack).announced_by(piece) is None

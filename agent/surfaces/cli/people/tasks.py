@@ -9,6 +9,7 @@ from agent.surfaces.cli.options import Json, User, clean, read_by
 from agent.surfaces.cli.output import print_json, print_records, print_table, say, short
 from agent.surfaces.cli.session import require, with_companion
 from agent.surfaces.records_json import task_json
+from memory.audience import PRIVATE
 from memory.errors import NotFound
 from memory.people.due_dates import read_due
 from memory.records import Task, TaskStatus
@@ -41,7 +42,7 @@ async def list_tasks(
     json: Json = False,
 ) -> None:
     """The open tasks, newest first, with times by the person's clock."""
-    found = await pet.services.tasks.list(user, done=all)
+    found = await pet.services.tasks.list(user, PRIVATE, done=all)
     zone = await _zone_of(pet, user)
     empty = f"no {'' if all else 'open '}tasks for {user!r}"
     print_records(found, json, COLUMNS, lambda task: _row(task, zone), empty=empty, to_json=task_json)

@@ -10,7 +10,7 @@ from agent import Companion
 from agent.surfaces.bots.answers import Answer, Asker, Button, ReceiptUpdate
 from agent.surfaces.bots.commands import PAGE, Commands
 from agent.surfaces.bots.items import Receipt
-from memory.audience import Place
+from memory.audience import PRIVATE, Place
 
 ANA, BEN = "chat:1", "chat:2"
 GENERAL = Place(("chat", "acme", "general"))
@@ -75,7 +75,7 @@ async def test_long_lists_come_in_pages(pet: Companion, commands: Commands) -> N
 async def test_in_a_channel_nothing_private_is_shown(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana looks for another job", user=ANA)
     await pet.remember("Ana likes tea", user=ANA, place=GENERAL)
-    await pet.services.tasks.put(ANA, "write the application", now=pet.clock())
+    await pet.services.tasks.update(ANA, "write the application", now=pet.clock())
     await pet.set_context("role", "nurse", user=ANA)
     assert texts(await commands.run("memories", IN_GENERAL)) == ["Ana likes tea"]
     assert "job" not in str(await commands.run("memories", IN_GENERAL, "another job"))
@@ -177,7 +177,7 @@ async def test_forget_takes_an_id_or_offers_a_choice(pet: Companion, commands: C
 
 async def test_forget_me_asks_and_then_erases_the_asker_only(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana lives in Lyon", user=ANA)
-    await pet.services.tasks.put(ANA, "call Lucie", now=pet.clock())
+    await pet.services.tasks.update(ANA, "call Lucie", now=pet.clock())
     await pet.remember("Ben lives in Nice", user=BEN)
     asked = await commands.run("forget-me", PRIVATELY)
     assert "cannot be undone" in asked.text
@@ -185,14 +185,14 @@ async def test_forget_me_asks_and_then_erases_the_asker_only(pet: Companion, com
     assert "nothing was changed" in (await commands.press(PRIVATELY, "explode")).text
     assert len(await pet.memories(user=ANA)) == 1
     assert "is gone" in (await press(commands, PRIVATELY, asked, "Forget me")).text
-    assert await pet.memories(user=ANA) == await pet.services.tasks.list(ANA) == []
+    assert await pet.memories(user=ANA) == await pet.services.tasks.list(ANA, PRIVATE) == []
     assert len(await pet.memories(user=BEN)) == 1
 
 
 async def test_tasks_are_finished_with_their_button(pet: Companion, commands: Commands) -> None:
     due = datetime(2026, 11, 23, 8, tzinfo=UTC)
     await pet.set_context("timezone", "Europe/Paris", user=ANA)
-    await pet.services.tasks.put(ANA, "call the dentist", "in_progress", now=pet.clock(), due=due)
+    await pet.services.tasks.update(ANA, "call the dentist", "in_progress", now=pet.clock(), due=due)
     answer = await commands.run("tasks", PRIVATELY)
     assert texts(answer) == ["call the dentist"]
     assert answer.items[0].note == "in progress, due 2026-11-23 09:00"
@@ -218,7 +218,7 @@ async def test_context_shows_what_is_known(pet: Companion, commands: Commands) -
     assert "nothing" in (await commands.run("context", PRIVATELY)).text
     for name, value in (("role", "nurse"), ("goals", "learn the cello"), ("prefers_bullets", "yes")):
         await pet.set_context(name, value, user=ANA)
-    await pet.services.tasks.put(ANA, "call Lucie", now=pet.clock())
+    await pet.services.tasks.update(ANA, "call Lucie", now=pet.clock())
     await pet.remember("Ana lives in Lyon", user=ANA, importance=0.9)
     shown = {(item.label, item.text) for item in (await commands.run("context", PRIVATELY)).items}
     assert {("role", "nurse"), ("goals", "learn the cello"), ("open tasks", "call Lucie")} <= shown

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from memory.audience import PRIVATE
+
 Serve = Callable[..., Awaitable[Any]]
 
 
@@ -133,7 +135,7 @@ async def test_everything_is_taken_along_and_then_forgotten(ana: Ana) -> None:
     assert receipt["user"] == "ana"
     assert receipt["verified"] is True
     assert await ana.pet.memories(user="ana") == []
-    assert await ana.pet.services.tasks.list("ana", done=True) == []
+    assert await ana.pet.services.tasks.list("ana", PRIVATE, done=True) == []
     assert len(await ana.pet.memories(user="ben")) == 1
 
 

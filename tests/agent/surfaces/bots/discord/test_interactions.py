@@ -81,7 +81,7 @@ async def test_further_pages_replace_the_list(bot, pet: Companion, platform: Dis
 
 async def test_every_command_reaches_its_answer(bot, pet: Companion, platform: DiscordServer) -> None:
     assert "Ana lives in Lyon" in (await ask(platform, "remember", content="Ana lives in Lyon")).text
-    await pet.services.tasks.put(WHO, "call the dentist", now=pet.clock())
+    await pet.services.tasks.update(WHO, "call the dentist", now=pet.clock())
     tasks = await ask(platform, "tasks")
     assert (await press(platform, tasks, "Done 1")).text == "Done: call the dentist"
     await pet.set_context("role", "nurse", user=WHO)

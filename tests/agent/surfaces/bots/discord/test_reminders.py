@@ -7,22 +7,24 @@ from discord_server import ANA, BEN, DM, GENERAL, GUILD, DiscordServer
 from scripted_server import ScriptedServer, answer
 
 from agent import Companion
-from memory.audience import Place
+from memory.audience import PRIVATE, Place
 
 WHO = f"discord:{ANA}"
 SERVER = Place(("discord", str(GUILD)))
 HERE = Place((*SERVER.path, str(GENERAL)))
 
 
-async def due(pet: Companion, what: str = "call the dentist", user: str = WHO, place: str = "") -> None:
+async def due(
+    pet: Companion, what: str = "call the dentist", user: str = WHO, place: Place = PRIVATE
+) -> None:
     now = pet.clock()
-    await pet.services.tasks.put(user, what, now=now - timedelta(days=1), due=now, place=place)
+    await pet.services.tasks.update(user, what, now=now - timedelta(days=1), due=now, place=place)
 
 
 async def test_in_a_channel_a_reminder_pings_the_person_and_nobody_else(
     bot, pet: Companion, platform: DiscordServer
 ) -> None:
-    await due(pet, f"tell <@{BEN}> and @everyone", place=HERE.key)
+    await due(pet, f"tell <@{BEN}> and @everyone", place=HERE)
     assert await pet.reminders.run() == 1
     [posted] = platform.posted(GENERAL)
     assert posted.text.startswith(f"<@{ANA}> ")
@@ -33,7 +35,7 @@ async def test_in_a_channel_a_reminder_pings_the_person_and_nobody_else(
 async def test_otherwise_it_is_a_direct_message(bot, pet: Companion, platform: DiscordServer) -> None:
     await due(pet)
     await due(pet, "buy tea", place=Place((*SERVER.path, "999")).key)
-    await due(pet, "buy milk", place=SERVER.key)
+    await due(pet, "buy milk", place=SERVER)
     for user in ("slack:T1:U1", "discord:nobody"):
         await due(pet, user=user)
     assert await pet.reminders.run() == 3

@@ -33,7 +33,7 @@ async def test_the_home_shows_a_person_what_is_remembered_and_takes_it_away(
         clock.advance(minutes=1)
         await pet.remember(f"Fact {number}: Ana wrote about <!channel> & {word}", user=ANA)
     await pet.remember("Ben likes coffee", user="slack:T1:UBEN")
-    await pet.services.tasks.put(ANA, "call the dentist", now=clock())
+    await pet.services.tasks.update(ANA, "call the dentist", now=clock())
     await pet.set_context("name", "Ana", user=ANA)
     home = await opened(slack)
     assert "&lt;!channel&gt; &amp; snow" in str(home)

@@ -6,6 +6,7 @@ from typing import Any
 from slack_server import SlackServer
 
 from agent import Companion
+from memory.audience import Place
 
 ANA = "slack:T1:UANA"
 
@@ -13,11 +14,11 @@ ANA = "slack:T1:UANA"
 async def test_reminders_reach_people_while_the_bot_runs(
     go_online: Callable[..., Any], slack: SlackServer, pet: Companion, clock: Any
 ) -> None:
-    tasks, there = pet.services.tasks, "place:slack/T1/C1/1.5"
+    tasks, there = pet.services.tasks, Place(("slack", "T1", "C1", "1.5"))
     clock.advance(minutes=5)
-    await tasks.put(ANA, "call the dentist", now=clock(), due=clock())
-    await tasks.put(ANA, "bring <!channel> cake", now=clock(), due=clock(), place=there)
-    await tasks.put("slack:T2:UANA", "of another workspace", now=clock(), due=clock())
+    await tasks.update(ANA, "call the dentist", now=clock(), due=clock())
+    await tasks.update(ANA, "bring <!channel> cake", now=clock(), due=clock(), place=there)
+    await tasks.update("slack:T2:UANA", "of another workspace", now=clock(), due=clock())
     assert await pet.reminders.run() == 0
     await go_online()
     assert await pet.reminders.run() == 2
@@ -32,7 +33,7 @@ async def test_a_closed_channel_or_closed_direct_messages_are_no_error(
     bot: Any, slack: SlackServer, pet: Companion, clock: Any
 ) -> None:
     slack.closed = {"C1", "DANA"}
-    await pet.services.tasks.put(ANA, "cake", now=clock(), due=clock(), place="place:slack/T1/C1")
+    await pet.services.tasks.update(ANA, "cake", now=clock(), due=clock(), place=Place(("slack", "T1", "C1")))
     assert await pet.reminders.run() == 0
     slack.closed = {"C1"}
     clock.advance(hours=1)
