@@ -228,8 +228,8 @@ async def test_a_task_belongs_to_the_place_it_was_asked_for_in(turn_of: Callable
 
     await turn.call("update_task", id=None, description="buy tea", status="open")
 
-    assert len(await turn.pet.services.tasks.list("ana", place=place.key)) == 1
-    assert await turn.pet.services.tasks.list("ana", place="place:other") == []
+    assert len(await turn.pet.services.tasks.list("ana", place)) == 1
+    assert await turn.pet.services.tasks.list("ana", Place(("other",))) == []
 
 
 async def test_no_task_is_kept_for_somebody_anonymous(turn_of: Callable[..., Any], rows: Any) -> None:

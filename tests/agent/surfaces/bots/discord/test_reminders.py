@@ -34,7 +34,7 @@ async def test_in_a_channel_a_reminder_pings_the_person_and_nobody_else(
 
 async def test_otherwise_it_is_a_direct_message(bot, pet: Companion, platform: DiscordServer) -> None:
     await due(pet)
-    await due(pet, "buy tea", place=Place((*SERVER.path, "999")).key)
+    await due(pet, "buy tea", place=Place((*SERVER.path, "999")))
     await due(pet, "buy milk", place=SERVER)
     for user in ("slack:T1:U1", "discord:nobody"):
         await due(pet, user=user)
