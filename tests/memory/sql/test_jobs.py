@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memory.sql.engine import Database
 from memory.sql.jobs import MAX_ATTEMPTS, Job, JobQueue
@@ -53,20 +53,6 @@ async def test_a_piece_is_taken_by_its_id(stack: Stack) -> None:
     assert (await claim(stack, wanted)).id == wanted
     assert await stack.queue.claim(stack.clock.now, wanted) is None
     assert await stack.queue.claim(stack.clock.now, "another") is None
-
-
-async def test_slow_jobs_come_last_and_busy_users_are_skipped(stack: Stack) -> None:
-    slow, quick = await add(stack, "slow"), await add(stack, "quick")
-    queue, now = stack.queue, stack.clock.now
-
-    async def claimed(**given: Any) -> str | None:
-        job = await queue.claim(now, slow="slow", **given)
-        return job.id if job else None
-
-    assert await claimed(besides={"anna"}, slow_besides={"anna"}) is None
-    assert await claimed(besides=None, slow_besides=None) is None
-    assert await claimed(besides={"ben"}, slow_besides=None) == quick
-    assert await claimed(besides=(), slow_besides={"ben"}) == slow
 
 
 async def test_what_is_done_is_gone(stack: Stack) -> None:
