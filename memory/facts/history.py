@@ -1,4 +1,4 @@
-"""What replaced what, when and why; and taking it back."""
+"""What replaced what, when and why; and undo."""
 
 from collections.abc import Collection
 from contextlib import suppress
@@ -18,19 +18,19 @@ from memory.sql.memory_rows import index_again, is_active
 from memory.sql.tables import memories, memory_owners, memory_updates
 
 UNDONE = "undone"
-"""The reason of the step that takes another one back."""
+"""The reason of a step that undoes another."""
 
 
 class History:
-    """The audit of memories, for a person's own inspection and undo, never for retrieval. It tells only steps
-    that were taken for an owner the audience may read."""
+    """The audit of memories, for a person's own inspection and undo, never for retrieval. It shows only steps
+    of owners that the audience may read."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def of(self, id: str, audience: Audience) -> list[MemoryUpdate]:
-        """The steps of the chain that the memory is part of, oldest first. `id` may be its first eight
-        characters or more."""
+        """The steps of the chain that the memory is part of, oldest first. `id` may be its first eight or
+        more characters."""
         async with self._database.read() as connection:
             steps, texts = await self._chain(connection, id, audience)
         return [
@@ -43,20 +43,21 @@ class History:
         ]
 
     async def undo(self, id: str, audience: Audience, user: str, now: datetime) -> MemoryUpdate:
-        """Take back the last step that the memory took part in, so that what was replaced holds again.
+        """Undo the last step of the memory, so that what was replaced is active again.
 
         Only for owners that the audience may read and the user may speak for: themselves, and a place where
-        nobody else told the memory that is to go. Done in a place, the same is done for the user's own
-        memories. Raises NotFound where there is no such step."""
+        nobody else stated the memory that is undone. Undone in a place, it is also undone among the user's
+        own memories. Raises NotFound if there is no such step.
+        """
         own = user_key(user)
         async with self._database.write(lock=audience.keys | {own}) as connection:
             step, texts = await self._last_step(connection, id, audience)
-            owners = await _spoken_for(connection, step, set(step.owners) & audience.keys, own)
+            owners = await _may_undo_for(connection, step, set(step.owners) & audience.keys, own)
             if not owners:
                 raise NotFound(f"memory {id!r} is not {user}'s to take back: somebody else told it")
-            undone = await _take_back(connection, step, owners, user, now)
+            undone = await _undo(connection, step, owners, user, now)
             if own not in audience.keys:
-                await self._take_back_own(connection, step, user, now)
+                await self._undo_own(connection, step, user, now)
         return MemoryUpdate(
             **undone, old_content=texts.get(step.new_id, ""), new_content=texts.get(step.old_id)
         )
@@ -64,8 +65,7 @@ class History:
     async def _last_step(
         self, connection: AsyncConnection, id: str, audience: Audience
     ) -> tuple[Any, dict[str, str]]:
-        """The last step that the memory took part in, and the texts of its chain. Raises NotFound where it
-        cannot be taken back."""
+        """The last step of the memory, and the texts of its chain. Raises NotFound if it cannot be undone."""
         steps, texts = await self._chain(connection, id, audience)
         steps = [row for row in steps if _begins(row.old_id, id) or _begins(row.new_id, id)]
         steps = [row for row in steps if row.reason != MADE_PRIVATE]
@@ -73,20 +73,20 @@ class History:
             raise NotFound(f"memory {id!r} has replaced nothing that could be brought back")
         return steps[-1], texts
 
-    async def _take_back_own(self, connection: AsyncConnection, step: Any, user: str, now: datetime) -> None:
-        """The same for the user's own memories, unless they have replaced the new one in private since."""
+    async def _undo_own(self, connection: AsyncConnection, step: Any, user: str, now: datetime) -> None:
+        """The same for the user's own memories, unless the user has replaced the new one in private since."""
         alone = Audience(frozenset({user_key(user)}))
         if step.new_id is None:
             return
         with suppress(NotFound):
             last, _ = await self._last_step(connection, step.new_id, alone)
             if last.new_id == step.new_id:
-                await _take_back(connection, last, alone.keys, user, now)
+                await _undo(connection, last, alone.keys, user, now)
 
     async def _chain(
         self, connection: AsyncConnection, id: str, audience: Audience
     ) -> tuple[list[Any], dict[str, str]]:
-        """The steps, oldest first, and the texts of all memories they join."""
+        """The steps, oldest first, and the texts of all their memories."""
         starts = memories.c.id.startswith(id, autoescape=True) if len(id) >= 8 else memories.c.id == id
         known = set((await connection.execute(select(memories.c.id).where(starts))).scalars())
         new = set(known)
@@ -104,8 +104,10 @@ class History:
         return sorted(steps.values(), key=lambda row: row.created_at), texts
 
 
-async def _spoken_for(connection: AsyncConnection, step: Any, owners: Collection[str], own: str) -> set[str]:
-    """Those of these owners for which the person may take the step back."""
+async def _may_undo_for(
+    connection: AsyncConnection, step: Any, owners: Collection[str], own: str
+) -> set[str]:
+    """The owners for which the person may undo the step."""
     giving_way = step.new_id or step.old_id
     links = select(memory_owners.c.owner).where(memory_owners.c.memory_id == giving_way, is_active())
     active = (await connection.execute(links)).scalars().all()
@@ -114,10 +116,10 @@ async def _spoken_for(connection: AsyncConnection, step: Any, owners: Collection
     return set(owners) if told == {own} else set(owners) & {own}
 
 
-async def _take_back(
+async def _undo(
     connection: AsyncConnection, step: Any, owners: Collection[str], user: str, now: datetime
 ) -> dict[str, Any]:
-    """Take the step back for these owners; returns the fields of the step that records it, but the owners."""
+    """Undo the step for these owners. Returns the fields of the step that records it, without the owners."""
     await _set_superseded(connection, step.new_id, owners, 1)
     await _set_superseded(connection, step.old_id, owners, 0)
     ids = {"id": new_id(), "old_id": step.new_id or step.old_id, "new_id": step.old_id}

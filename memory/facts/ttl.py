@@ -1,16 +1,16 @@
 """How long a memory holds, read from what a model or a person wrote: ``7d``, ``2 weeks``, ``P1DT12H``.
 
-A month is 30 days and a year 365. What cannot be read means for ever, so that a badly written duration never
-loses a fact.
+A month is 30 days and a year 365. What cannot be read means for ever, so that a badly written duration
+never loses a fact.
 """
 
 import re
 import unicodedata
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 LONGEST = timedelta(days=100 * 365.25)
-"""Beyond a hundred years a duration is taken for a slip of the pen."""
+"""A duration over a hundred years is a typing error."""
 
 _SECONDS = {
     "s sec secs second seconds seconde secondes שניה שנייה שניות": 1,
@@ -32,7 +32,7 @@ _NUMBERS = {
 }  # fmt: skip
 _COUNTS = {name: count for names, count in _NUMBERS.items() for name in names.split()}
 
-# Hebrew says one and two of a unit in a single word.
+# In Hebrew one word means one or two of a unit.
 _ALONE = {
     "שעה": timedelta(hours=1), "שעתיים": timedelta(hours=2),
     "יום": timedelta(days=1), "יומיים": timedelta(days=2),
@@ -63,7 +63,7 @@ _MOST_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class Ttl:
-    """What was read."""
+    """A duration as it was read."""
 
     duration: timedelta | None
     """More than nothing and at most `LONGEST`; None is for ever."""
@@ -76,7 +76,7 @@ _UNREAD = Ttl(None, False)
 
 
 def read_ttl(value: object) -> Ttl:
-    """Read a duration. Never raises: text without a clear, positive duration is for ever, not understood."""
+    """Read a duration. Never raises: without a clear, positive duration it is for ever and not understood."""
     if value is None:
         return _FOR_EVER
     if isinstance(value, timedelta):
@@ -90,17 +90,6 @@ def read_ttl(value: object) -> Ttl:
     if text in _ALONE:
         return Ttl(_ALONE[text], True)
     return _within_bounds(_iso_seconds(text) or _spoken_seconds(text))
-
-
-def expires_at(value: object, now: datetime) -> datetime | None:
-    """When a memory learned `now` (aware UTC) expires; None is never."""
-    duration = read_ttl(value).duration
-    if duration is None:
-        return None
-    try:
-        return now + duration
-    except OverflowError:
-        return None
 
 
 def describe(duration: timedelta | None) -> str:
@@ -125,7 +114,7 @@ def _counted(count: int, unit: str) -> str:
 def _within_bounds(seconds: float) -> Ttl:
     if not 0 <= seconds <= LONGEST.total_seconds():
         return _UNREAD
-    duration = timedelta(seconds=seconds)  # less than a microsecond is nothing
+    duration = timedelta(seconds=seconds)  # less than a microsecond is zero
     return Ttl(duration, True) if duration else _UNREAD
 
 
@@ -139,7 +128,7 @@ def _iso_seconds(text: str) -> float:
 
 
 def _spoken_seconds(text: str) -> float:
-    """The sum of ``<count> <unit>`` parts; 0 as soon as anything else stands between them."""
+    """The sum of ``<count> <unit>`` parts; 0 if there is anything else."""
     total, position = 0.0, 0
     while position < len(text):
         part = _PART.match(text, position)

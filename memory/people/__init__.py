@@ -1,1 +1,1 @@
-"""What is known of a person: profile, tasks, reminders that are due; and the settings of a place."""
+"""What is known about a person: profile, tasks and due reminders; and the settings of a place."""

@@ -1,8 +1,8 @@
-"""Tasks that fall due: each due time is announced once, whichever process gets to it first.
+"""Due tasks: each due time is announced once, whichever process finds it first.
 
-A due task is marked as announced (`tasks.reminded`) in the transaction that writes the piece of work which
-announces it. So two processes never announce the same; and one that dies between taking the work and sending
-leaves it in the queue, where it is done again. At worst somebody is reminded twice, never not at all.
+One transaction marks a due task as announced (`tasks.reminded`) and stores the job that announces it, so two
+processes never announce the same task. If a process dies before it has sent the reminder, the job runs again:
+at worst somebody is reminded twice.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,14 +19,14 @@ from memory.sql.jobs import MAX_ATTEMPTS, REMIND, Job, JobQueue
 from memory.sql.tables import tasks, work
 
 TOO_OLD = timedelta(days=30)
-"""What has been due for longer is not announced any more; it stays in the list of tasks."""
+"""A task that has been due for longer is not announced, but stays in the list of tasks."""
 AT_ONCE = 50
-"""Tasks that are taken in one transaction."""
+"""Tasks handled in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """A task that is to be announced."""
+    """A task to announce."""
 
     task: Task
     place: Place
@@ -34,14 +34,14 @@ class Reminder:
 
 
 class DueTasks:
-    """`prefixes` are the beginnings of the ids of people who can be told: tasks of others wait untouched."""
+    """`prefixes` are the beginnings of the ids of people who can be reached; other people's tasks wait."""
 
     def __init__(self, database: Database, queue: JobQueue) -> None:
         self._database = database
         self._queue = queue
 
     async def take(self, prefixes: Collection[str], now: datetime) -> int:
-        """Turn what is due into work; how many tasks that were."""
+        """Add a job for each due task. Returns how many tasks were due."""
         total = 0
         while taken := await self._take_some(prefixes, now):
             total += taken
@@ -49,11 +49,11 @@ class DueTasks:
 
     async def _take_some(self, prefixes: Collection[str], now: datetime) -> int:
         due = select(tasks).where(_due(now), _of(tasks.c.user_id, prefixes)).order_by(tasks.c.due)
-        async with self._database.read() as connection:  # most looks find nothing: no write lock for them
+        async with self._database.read() as connection:  # usually nothing is due: no write lock then
             if (await connection.execute(due.limit(1))).first() is None:
                 return 0
         async with self._database.write() as connection:
-            # What another process is taking at this moment is passed over, and is not due afterwards.
+            # Tasks that another process handles right now are skipped, and are not due afterwards.
             rows = (await connection.execute(due.limit(AT_ONCE).with_for_update(skip_locked=True))).all()
             for row in rows:
                 same = update(tasks).where(tasks.c.id == row.id)
@@ -64,21 +64,20 @@ class DueTasks:
         return len(rows)
 
     async def waiting(self, prefixes: Collection[str], now: datetime) -> Sequence[str]:
-        """The ids of the pieces of work that may be done now, oldest first."""
+        """The ids of the jobs that may run now, oldest first."""
         due = and_(work.c.kind == REMIND, work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS)
         query = select(work.c.id).where(due, _of(work.c.user_id, prefixes)).order_by(work.c.seq)
         async with self._database.read() as connection:
             return (await connection.execute(query.limit(AT_ONCE))).scalars().all()
 
-    async def announced_by(self, piece: Job) -> Reminder | None:
-        """What this piece of work is to announce; None where there is nothing to say any more: the task was
-        finished, put off or taken away."""
+    async def announced_by(self, job: Job) -> Reminder | None:
+        """What the job announces; None if the task has been finished, postponed or deleted since."""
         query: Select[Any] = select(*_COLUMNS, tasks.c.place).where(
-            tasks.c.id == piece.payload["task"], tasks.c.user_id == piece.user_id, tasks.c.status != "done"
+            tasks.c.id == job.payload["task"], tasks.c.user_id == job.user_id, tasks.c.status != "done"
         )
         async with self._database.read() as connection:
             row = (await connection.execute(query)).first()
-        if row is None or row.due is None or row.due.isoformat() != piece.payload["due"]:
+        if row is None or row.due is None or row.due.isoformat() != job.payload["due"]:
             return None
         return Reminder(Task(*row[:-1]), Place.of_key(row.place))
 
@@ -93,5 +92,5 @@ def _due(now: datetime) -> ColumnElement[bool]:
 
 
 def _of(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:
-    """Compared letter by letter, which LIKE on SQLite does not."""
+    """Case-sensitive, which LIKE on SQLite is not."""
     return or_(*(func.substr(user, 1, len(prefix)) == prefix for prefix in prefixes))

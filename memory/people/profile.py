@@ -1,8 +1,8 @@
-"""The long-term user context: what a person has told of themselves, as a typed document.
+"""The long-term user context: what a person has said about themselves, as a typed document.
 
-It is kept as entries, one a statement, each with the time it was said. So it is only ever merged, never
-written anew: of a single value the latest holds, lists grow and keep their newest. An entry with an empty
-value forgets: what was said up to that time is gone. Everything here is pure; `profile_store` keeps it.
+It is stored as entries, one per statement, with the time of each. Entries are merged, never rewritten: of a
+single value the latest counts; lists grow and keep their newest items. An entry with an empty value deletes
+what was said until then. Everything here is pure; `profile_store` stores it.
 """
 
 import re
@@ -26,13 +26,13 @@ from memory.text import one_line
 MOST: Mapping[str, int] = MappingProxyType(
     {"profile.goals": 10, "preferences.other_notes": 20, "conversation_themes": 12}
 )
-"""The fields that are lists, and how many items each keeps, the newest ones."""
+"""The fields that are lists, and how many of the newest items each keeps."""
 
 MEMORY_SUMMARY = "memory_summary"
-"""The field that a model writes of what is known in one place; it is read in no other."""
+"""The field in which a model sums up what is known in one place; it is read in no other place."""
 
 MOST_UPDATES = 50
-"""Of each kind in one answer; an extractor that finds more in one exchange has gone astray."""
+"""The most of each kind in one answer. An extractor that returns more is wrong."""
 
 _LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+")
 _ANY_TIME = datetime.fromtimestamp(0, UTC)
@@ -40,7 +40,7 @@ _LONGEST_ITEM = 200  # it is part of a key, which PostgreSQL wants short
 
 
 def _line(longest: int, *, required: bool = True) -> BeforeValidator:
-    """One line of at most so many characters. Whatever is no text is left for pydantic to refuse."""
+    """One line of at most `longest` characters. Pydantic refuses what is not text."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, str):
@@ -56,12 +56,12 @@ def _line(longest: int, *, required: bool = True) -> BeforeValidator:
 
 
 def _word(value: Any) -> Any:
-    """An enumerated value, however it was spaced and capitalised."""
+    """An enumerated value, whatever its spacing and capitals."""
     return "_".join(re.split(r"[\s_-]+", one_line(value).casefold())) if isinstance(value, str) else value
 
 
 def _language(value: Any) -> Any:
-    """It is rendered as an instruction, so it may hold nothing but a name or a code."""
+    """The prompt shows it as an instruction, so it may be nothing but a name or a code."""
     if not isinstance(value, str):
         return value
     text = one_line(value) if len(value) <= 400 else ""
@@ -104,7 +104,7 @@ Group = TypeVar("Group", bound=_Frozen)
 
 
 class Profile(_Frozen):
-    """Who they are. None and empty: not told."""
+    """Who they are. None and empty: unknown."""
 
     name: Name | None = None
     native_language: Name | None = None
@@ -118,7 +118,7 @@ class Profile(_Frozen):
 
 
 class Preferences(_Frozen):
-    """How they want to be answered. None and empty: not told."""
+    """How they want to be answered. None and empty: unknown."""
 
     language: Language | None = None
     answer_length: Annotated[Literal["short", "medium", "long"], Word] | None = None
@@ -128,8 +128,8 @@ class Preferences(_Frozen):
     other_notes: tuple[Note, ...] = ()
 
 
-class _Beside(_Frozen):
-    """The fields that stand beside the profile and the preferences."""
+class _OtherFields(_Frozen):
+    """The fields outside the profile and the preferences."""
 
     conversation_themes: tuple[Name, ...] = ()
     memory_summary: Annotated[str, _line(4000)] | None = None
@@ -146,18 +146,18 @@ class UserContext:
     conversation_themes: tuple[str, ...] = ()
     memory_summary: str | None = None
     last_updated: datetime | None = None
-    """When the latest of it was said; None where nothing was."""
+    """When the latest of it was said; None if nothing was."""
 
     @property
     def zone(self) -> tzinfo:
-        """The person's time zone; UTC where it is not known."""
+        """The person's time zone; UTC if unknown."""
         try:
             return ZoneInfo(self.profile.timezone) if self.profile.timezone else UTC
-        except (KeyError, OSError, ValueError):  # kept where it was known, read where it is not
+        except (KeyError, OSError, ValueError):  # this machine may not know the zone
             return UTC
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON has it: times are ISO 8601."""
+        """JSON-compatible; times are ISO 8601."""
         return {
             "profile": self.profile.model_dump(mode="json"),
             "preferences": self.preferences.model_dump(mode="json"),
@@ -186,7 +186,7 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-# What the extractor answers. It is taken as a whole or not at all.
+# The extractor's answer. It is applied as a whole or not at all.
 
 
 class _Answered(BaseModel):
@@ -200,7 +200,7 @@ class NewFact(_Answered):
 
 
 class NewPreference(_Answered):
-    """Something that belongs into the document. One whose value its field cannot take is refused."""
+    """A value for the document. Refused if its field does not accept it."""
 
     key: Name
     value: Annotated[
@@ -215,13 +215,13 @@ class NewPreference(_Answered):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        _read(self, _ANY_TIME)  # for its faults
+        _read(self, _ANY_TIME)  # raises if it does not fit
         return self
 
 
 class TaskUpdate(_Answered):
     id: Annotated[Annotated[str, _line(100)] | None, BeforeValidator(bare_id)] = None
-    """None or empty: a new one, or the one that the description means."""
+    """None or empty: a new task, or the one that the description means."""
     description: Annotated[str, _line(1000, required=False)] = ""
     status: Annotated[TaskStatus, Word]
 
@@ -241,14 +241,14 @@ Listed = BeforeValidator(_none_is_empty)
 
 
 class MemoryUpdates(_Answered):
-    """All that one exchange taught. Lists that are missing count as empty."""
+    """All that was found in one exchange. Missing lists are empty."""
 
     new_facts: Annotated[tuple[NewFact, ...], Few, Listed] = ()
     new_preferences: Annotated[tuple[NewPreference, ...], Few, Listed] = ()
     task_updates: Annotated[tuple[TaskUpdate, ...], Few, Listed] = ()
 
 
-# Entries, and the document that they make.
+# Entries, and the document they add up to.
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,18 +258,18 @@ class Entry:
     field: str
     """``profile.name``, ``preferences.tone``, ``conversation_themes`` …: one of `FIELDS`."""
     item: str
-    """In a list, which one: its text folded. Empty where there is one value."""
+    """The normalised text of a list item. Empty for single values."""
     value: str
-    """Empty: forget it; with no item, forget the whole list."""
+    """Empty: delete it; with no item, delete the whole list."""
     said_at: datetime
 
 
-_GROUPS: Mapping[str, type[_Frozen]] = {"profile": Profile, "preferences": Preferences, "": _Beside}
+_GROUPS: Mapping[str, type[_Frozen]] = {"profile": Profile, "preferences": Preferences, "": _OtherFields}
 _PATHS = {
     name: f"{group}.{name}".lstrip(".") for group, model in _GROUPS.items() for name in model.model_fields
 }
 FIELDS = tuple(_PATHS.values())
-"""All that can be told, by their paths."""
+"""The paths of all fields."""
 
 _OTHER_NAMES = {
     "goal": "goals",
@@ -292,8 +292,8 @@ _KNOWN_AS |= {_squeezed(name): _PATHS[meant] for name, meant in _OTHER_NAMES.ite
 
 
 def field_named(name: str) -> str:
-    """The path of a field by its name, with or without its group, however it is spaced and capitalised.
-    Raises ValueError, which names the fields."""
+    """The path of a field by its name, with or without its group, whatever its spacing and capitals. Raises
+    ValueError, which names the fields."""
     group, _, rest = _squeezed(one_line(name[:200])).rpartition(".")
     found = _KNOWN_AS.get(rest) if group in _GROUPS else None
     if found is None:
@@ -303,15 +303,15 @@ def field_named(name: str) -> str:
 
 
 def entry_for(field: str, value: str, said_at: datetime) -> Entry:
-    """A value as a person sets it; an empty one forgets, of a list all. Raises ValueError in one line, which
-    names the fields or the values there are."""
+    """A value as a person sets it; an empty one deletes the value or the whole list. Raises ValueError in one
+    line that names the fields or values there are."""
     path = field_named(field)
     return _entry(path, value, said_at) if one_line(value) else Entry(path, "", "", said_at)
 
 
 def entries_of(preferences: Sequence[NewPreference], said_at: datetime) -> list[Entry]:
-    """What was found in an exchange. A null for a single field forgets it; a list is only ever added to. A
-    key that is none of the fields becomes a note, ``key: value``."""
+    """Entries for what was found in an exchange. A null deletes a single value; lists are only added to. A
+    key that is not a field becomes a note, ``key: value``."""
     return [entry for preference in preferences for entry in _read(preference, said_at)]
 
 
@@ -342,7 +342,7 @@ def _entry(path: str, value: Any, said_at: datetime) -> Entry:
 
 
 def _folded(text: str) -> str:
-    """Under which two items are the same one, in any script."""
+    """The key by which two list items are the same, in any script."""
     folded = normalise(text) or text
     return folded if len(folded) <= _LONGEST_ITEM else sha256(folded.encode()).hexdigest()
 
@@ -367,12 +367,12 @@ def _quoted(value: Any) -> str:
 
 
 def merged(known: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
-    """What is known once `new` is known too, in a fixed order. What was said later stands, and of what was
-    said at the same time what comes later; whatever `new` does not speak of stays as it is. Entries said at
-    different times may come in any order, and any number of times."""
+    """The known entries after merging `new`, in a fixed order. What was said later counts; of what was said
+    at the same time, what comes later in the sequence. Entries said at different times may be merged in
+    any order and any number of times."""
     held = {(entry.field, entry.item): entry for entry in known}
     for entry in new:
-        _take(held, entry)
+        _apply(held, entry)
     kept = [entry for (path, item), entry in held.items() if not (path in MOST and item)]
     for path, most in MOST.items():
         items = [entry for entry in held.values() if entry.field == path and entry.item]
@@ -380,7 +380,7 @@ def merged(known: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
     return sorted(kept, key=lambda entry: (entry.field, entry.item))
 
 
-def _take(held: dict[tuple[str, str], Entry], entry: Entry) -> None:
+def _apply(held: dict[tuple[str, str], Entry], entry: Entry) -> None:
     whole, key = (entry.field, ""), (entry.field, entry.item)
     if any(said.said_at > entry.said_at for said in (held.get(whole), held.get(key)) if said):
         return
@@ -398,11 +398,11 @@ def _said(entry: Entry) -> tuple[datetime, str]:
 def context_of(
     entries: Iterable[Entry], *, long_term_facts: Sequence[Memory] = (), open_tasks: Sequence[Task] = ()
 ) -> UserContext:
-    """The document that the entries make, whatever their order and wherever they were told. An entry that
-    this Hachi cannot read, such as a newer one's, is passed over."""
-    told = merged((), sorted(entries, key=lambda entry: (entry.said_at, entry.value)))
+    """The document that the entries add up to, in whatever order and wherever they were said. Skips entries
+    that this version cannot read, such as those of a newer one."""
+    known = merged((), sorted(entries, key=lambda entry: (entry.said_at, entry.value)))
     values: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
-    for entry in sorted(told, key=_said, reverse=True):
+    for entry in sorted(known, key=_said, reverse=True):
         group, _, name = entry.field.rpartition(".")
         if not entry.value or group not in values:
             continue
@@ -410,15 +410,15 @@ def context_of(
             values[group].setdefault(name, []).append(entry.value)
         else:
             values[group][name] = entry.value
-    beside = _made(_Beside, values[""])
+    other = _made(_OtherFields, values[""])
     return UserContext(
         profile=_made(Profile, values["profile"]),
         preferences=_made(Preferences, values["preferences"]),
         long_term_facts=tuple(long_term_facts),
         open_tasks=tuple(open_tasks),
-        conversation_themes=beside.conversation_themes,
-        memory_summary=beside.memory_summary,
-        last_updated=max((entry.said_at for entry in told), default=None),
+        conversation_themes=other.conversation_themes,
+        memory_summary=other.memory_summary,
+        last_updated=max((entry.said_at for entry in known), default=None),
     )
 
 

@@ -1,7 +1,7 @@
-"""User contexts in SQL: one row an entry, with where it was told.
+"""User contexts in SQL: one row per entry, with the place where it was said.
 
-In private, the latest of what the user told anywhere holds. In a place, only what they told there, or in the
-places around it, is known: what was said in private must not show in a channel, not even by its effect.
+In private, the latest of what the user said anywhere counts. In a place, only what they said there or in the
+places around it: nothing said in private may show in a channel, not even by its effect.
 """
 
 from collections.abc import Collection, Sequence
@@ -23,9 +23,9 @@ class ProfileStore:
         self._database = database
 
     async def view(self, user: str, place: Place) -> UserContext:
-        """What may be known of the user when they speak in `place`; without facts and tasks, which are kept
+        """What a turn in `place` may know about the user, without facts and tasks, which are stored
         elsewhere."""
-        query = select(context_entries).where(context_entries.c.user_id == user, _told_for(place))
+        query = select(context_entries).where(context_entries.c.user_id == user, _readable_in(place))
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
         return context_of(
@@ -33,14 +33,14 @@ class ProfileStore:
         )
 
     async def entries(self, user: str, place: Place) -> list[Entry]:
-        """What was told in exactly this place, as it is kept."""
+        """What was said in exactly this place, as stored."""
         async with self._database.read() as connection:
             return await _held(connection, user, place)
 
     async def merge(self, user: str, place: Place, entries: Sequence[Entry]) -> list[Entry]:
-        """Add what was told there. Of two statements the later one holds, whoever writes first. Returns those
-        that say something new; a repetition only moves the time of what is known. Where nothing changes,
-        nothing is written."""
+        """Add what was said there. Of two statements the later one counts, whoever writes first. Returns the
+        entries that say something new; a repetition only updates the time. Writes nothing if nothing
+        changes."""
         known = await self.entries(user, place)
         if merged(known, entries) == known:
             return []
@@ -50,7 +50,7 @@ class ProfileStore:
     async def merge_in(
         self, connection: AsyncConnection, user: str, place: Place, entries: Sequence[Entry]
     ) -> list[Entry]:
-        """The same in the caller's transaction, which alone decides on this user's context until it ends."""
+        """The same in the caller's transaction, which locks this user's context until it ends."""
         if entries and not self._database.sqlite:
             alone = func.pg_advisory_xact_lock(func.hashtextextended(_lock(user), 0))
             await connection.execute(select(alone))
@@ -62,24 +62,24 @@ class ProfileStore:
         known = {_id(entry): entry for entry in await _held(connection, user, place)}
         after = {_id(entry): entry for entry in merged(list(known.values()), entries)}
         where = {"user_id": user, "place": place.stored}
-        gone = [id for id in known if id not in after]
-        told = [entry for id, entry in after.items() if known.get(id) != entry]
-        if gone:
+        removed = [id for id in known if id not in after]
+        changed = [entry for id, entry in after.items() if known.get(id) != entry]
+        if removed:
             given = [
-                {"of_user": user, "of_place": place.stored, "of_field": f, "of_item": i} for f, i in gone
+                {"of_user": user, "of_place": place.stored, "of_field": f, "of_item": i} for f, i in removed
             ]
             await connection.execute(_DELETE, given)
-        if told:
-            rows = [where | _row(entry) for entry in told]
+        if changed:
+            rows = [where | _row(entry) for entry in changed]
             insert = insert_sqlite if self._database.sqlite else insert_postgresql
             put = insert(context_entries)
-            changed = {"value": put.excluded.value, "said_at": put.excluded.said_at}
+            latest = {"value": put.excluded.value, "said_at": put.excluded.said_at}
             await connection.execute(
-                put.on_conflict_do_update(index_elements=_KEY, set_=changed),
+                put.on_conflict_do_update(index_elements=_KEY, set_=latest),
                 rows,
             )
-        emptied = {field for field, _ in gone}
-        return [entry for entry in told if _is_new(entry, known.get(_id(entry)), emptied)]
+        emptied = {field for field, _ in removed}
+        return [entry for entry in changed if _is_new(entry, known.get(_id(entry)), emptied)]
 
 
 _KEY = ("user_id", "place", "field", "item")
@@ -100,8 +100,8 @@ async def _held(connection: AsyncConnection, user: str, place: Place) -> list[En
     return sorted(found, key=_id)  # in Python's order, which is that of `merged`
 
 
-def _told_for(place: Place) -> ColumnElement[bool]:
-    """Of the user's rows those that may be read from here; in private, all."""
+def _readable_in(place: Place) -> ColumnElement[bool]:
+    """The user's rows that may be read in this place; in private, all."""
     if place.private:
         return true()
     return context_entries.c.place.in_([around.key for around in place.containing()])
@@ -116,7 +116,7 @@ def _id(entry: Entry) -> tuple[str, str]:
 
 
 def _is_new(entry: Entry, before: Entry | None, emptied: Collection[str]) -> bool:
-    """It says something else than what was known, or took a list away."""
+    """Whether it differs from what was known, or emptied a list."""
     return entry.value != (before.value if before else "") or (not entry.value and entry.field in emptied)
 
 

@@ -1,4 +1,4 @@
-"""The tool that keeps track of what somebody has to do."""
+"""The tool that keeps track of what somebody has to do. `tests/memory/people` proves which task is meant."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -8,53 +8,20 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.audience import PRIVATE, Place
+from memory.records import Task
 from tools.registry import TOOLS
 
 PARIS = ZoneInfo("Europe/Paris")
 
 
-async def test_a_task_is_made_changed_and_done(turn: Any) -> None:
-    made = await turn.call("update_task", id=None, description="buy tea", status="open")
-    [task] = await turn.pet.services.tasks.list("ana", PRIVATE)
-    assert made == {
-        "ok": True,
-        "id": task.id[:8],
-        "action": "made",
-        "description": "buy tea",
-        "status": "open",
-        "due": None,
-    }
-
-    changed = await turn.call(
-        "update_task",
-        id=made["id"],
-        description="buy green tea",
-        status="in_progress",
-        due="2026-12-01T10:00Z",
+async def change(turn: Any, description: str = "buy tea", **given: Any) -> dict[str, Any]:
+    return await turn.call(
+        "update_task", **{"id": None, "description": description, "status": "open"} | given
     )
-    assert (changed["id"], changed["action"], changed["description"]) == (
-        made["id"],
-        "changed",
-        "buy green tea",
-    )
-    assert (changed["status"], changed["due"]) == ("in_progress", "2026-12-01T10:00+00:00")
-
-    done = await turn.call("update_task", id=made["id"], description="", status="done")
-    assert (done["description"], done["status"]) == ("buy green tea", "done")
-    assert await turn.pet.services.tasks.list("ana", PRIVATE) == []
 
 
-@pytest.mark.parametrize("id", [None, "", "null"])
-async def test_a_new_task_may_be_asked_for_in_several_ways(turn: Any, id: str | None) -> None:
-    made = await turn.call("update_task", id=id, description="buy tea", status="open")
-
-    assert made["ok"]
-
-
-async def test_what_is_left_out_is_done_without(turn: Any) -> None:
-    made = await turn.call("update_task", description="buy tea")
-
-    assert (made["ok"], made["status"]) == (True, "open")
+async def tasks(turn: Any, place: Place = PRIVATE, *, done: bool = False) -> list[Task]:
+    return await turn.pet.services.tasks.list("ana", place, done=done)
 
 
 def test_the_model_is_asked_to_choose_a_status() -> None:
@@ -68,172 +35,103 @@ def test_the_model_is_asked_to_choose_a_status() -> None:
     }
 
 
-async def test_a_status_left_out_stays_as_it_is(turn: Any) -> None:
-    made = await turn.call("update_task", id=None, description="buy tea", status="in_progress")
-    moved = await turn.call(
-        "update_task", id=made["id"], description="", status=None, due="2026-12-01T10:00Z"
+async def test_a_task_is_made_changed_and_done(turn: Any) -> None:
+    made = await change(turn)
+    [task] = await tasks(turn)
+    answer = {"id": task.id[:8], "action": "made", "description": "buy tea", "status": "open", "due": None}
+    assert made == answer | {"ok": True}
+
+    changed = await change(
+        turn, "buy green tea", id=f"[task {made['id']}]", status="in_progress", due="2026-12-01T10:00Z"
     )
+    new = {"description": "buy green tea", "status": "in_progress", "due": "2026-12-01T10:00+00:00"}
+    assert changed == made | new | {"action": "changed"}
+    same = await change(turn, "", id=made["id"], status=None)
+    assert same == changed | {"action": "unchanged"}
 
-    assert (moved["status"], moved["due"]) == ("in_progress", "2026-12-01T10:00+00:00")
-
-
-@pytest.mark.parametrize("form", ["[task {}]", "task {}", "[{}]", "#{}", " {} "])
-async def test_an_id_may_be_given_as_it_is_shown(turn: Any, form: str) -> None:
-    made = await turn.call("update_task", id=None, description="buy tea", status="open")
-
-    done = await turn.call("update_task", id=form.format(made["id"]), description="", status="done")
-
-    assert (done["id"], done["status"]) == (made["id"], "done")
+    done = await change(turn, "", id=made["id"], status="done")
+    assert (done["description"], done["status"]) == ("buy green tea", "done")
+    assert await tasks(turn) == []
 
 
-@pytest.mark.parametrize("id", [7, ["1a2b3c4d"]])
-async def test_an_id_is_text(turn: Any, id: Any) -> None:
-    told = await turn.call("update_task", id=id, description="buy tea", status="open")
+async def test_arguments_may_be_left_out_or_blank(turn: Any) -> None:
+    made = await turn.call("update_task", description="buy tea")
+    again = await change(turn, "Buy tea ", id="null", status=None, due="")
+    assert (made["ok"], made["status"], again["id"]) == (True, "open", made["id"])
+    assert len(await tasks(turn)) == 1
 
-    assert (told["ok"], told["try_again"]) == (False, True)
-    assert told["error"].startswith("id: ")
+
+async def test_due_times_are_read_by_the_persons_clock(turn_of: Callable[..., Any]) -> None:
+    turn = turn_of("ana", zone=PARIS)
+    task = await change(turn)
+    for due, shown in {
+        "2026-12-01T10:00:00+02:00": "2026-12-01T09:00+01:00",
+        "2026-12-01T10:00:00": "2026-12-01T10:00+01:00",
+        "2026-12-01": "2026-12-01T09:00+01:00",
+        "null": "2026-12-01T09:00+01:00",
+        " Never ": None,
+    }.items():
+        assert (await change(turn, "", id=task["id"], due=due))["due"] == shown, due
+    await change(turn, "", id=task["id"], due="2026-12-01T10:00")
+    [kept] = await tasks(turn)
+    assert kept.due == datetime(2026, 12, 1, 9, tzinfo=UTC)
 
 
-async def test_the_same_task_twice_is_one(turn: Any) -> None:
-    first = await turn.call("update_task", id=None, description="buy tea", status="open")
-    again = await turn.call("update_task", id=None, description="Buy tea ", status="in_progress")
-
-    assert first["id"] == again["id"]
-    assert len(await turn.pet.services.tasks.list("ana", PRIVATE)) == 1
+async def test_a_due_time_that_has_passed_is_kept_and_pointed_out(turn: Any) -> None:
+    made = await change(turn, due="2020-01-01")
+    assert (made["ok"], made["due"]) == (True, "2020-01-01T09:00+00:00")
+    assert "has passed" in made["note"]
+    assert "note" not in await change(turn, "", id=made["id"], due="2030-01-01")
+    assert "note" not in await change(turn, "", id=made["id"], status="done", due="2020-01-01")
 
 
 @pytest.mark.parametrize(
-    ("due", "read"),
+    ("given", "error"),
     [
-        ("2026-12-01T10:00:00+02:00", datetime(2026, 12, 1, 8, tzinfo=UTC)),
-        ("2026-12-01T10:00:00", datetime(2026, 12, 1, 10, tzinfo=UTC)),
-        ("2026-12-01", datetime(2026, 12, 1, 9, tzinfo=UTC)),
-        ("never", None),
-        ("null", None),
-        ("", None),
-        (None, None),
+        ({"id": 7}, "id: "),
+        ({"id": ["1a2b3c4d"]}, "id: "),
+        *(
+            ({"due": due}, f"due: '{due}' is not a time that can be read; ")
+            for due in ("later", "2026-02-30")
+        ),
+        ({"description": "  "}, "description: say what"),
+        ({"description": "tax return", "status": "done"}, "no task is open"),
+        ({"id": "ffffffff"}, "no task 'ffffffff'"),
     ],
 )
-async def test_when_it_is_due_is_an_aware_time(turn: Any, due: str | None, read: datetime | None) -> None:
-    await turn.call("update_task", id=None, description="buy tea", status="open", due=due)
-
-    [task] = await turn.pet.services.tasks.list("ana", PRIVATE)
-    assert task.due == read
-
-
-async def test_a_due_time_is_by_the_persons_clock_and_kept_in_utc(turn_of: Callable[..., Any]) -> None:
-    turn = turn_of("ana", zone=PARIS)
-
-    made = await turn.call(
-        "update_task", id=None, description="buy tea", status="open", due="2026-12-01T10:00"
-    )
-
-    assert made["due"] == "2026-12-01T10:00+01:00"
-    [task] = await turn.pet.services.tasks.list("ana", PRIVATE)
-    assert task.due == datetime(2026, 12, 1, 9, tzinfo=UTC)
-
-
-async def test_a_due_time_stays_unless_one_is_given_and_never_takes_it_away(turn: Any) -> None:
-    made = await turn.call("update_task", id=None, description="buy tea", status="open", due="2026-12-01")
-
-    kept = await turn.call("update_task", id=made["id"], description="", status="open", due=None)
-    gone = await turn.call("update_task", id=made["id"], description="", status="open", due=" Never ")
-
-    assert (kept["due"], gone["due"]) == ("2026-12-01T09:00+00:00", None)
-
-
-@pytest.mark.parametrize("due", ["later", "2026-02-30", "5"])
-async def test_a_due_time_that_cannot_be_read_is_to_be_given_again(turn: Any, due: str) -> None:
-    told = await turn.call("update_task", id=None, description="buy tea", status="open", due=due)
+async def test_a_wrong_call_changes_nothing_and_says_what_to_change(
+    turn: Any, given: dict[str, Any], error: str
+) -> None:
+    told = await change(turn, **given)
 
     assert (told["ok"], told["try_again"]) == (False, True)
-    assert told["error"].startswith(
-        f"due: '{due}' is not a time that can be read; write for example 2026-01-10"
-    )
-    assert await turn.pet.services.tasks.list("ana", PRIVATE) == []
+    assert told["error"].startswith(error)
+    assert await tasks(turn, done=True) == []
 
 
-async def test_a_due_time_that_has_passed_is_taken_and_pointed_out(turn: Any) -> None:
-    made = await turn.call("update_task", id=None, description="buy tea", status="open", due="2020-01-01")
-    later = await turn.call("update_task", id=made["id"], description="", status="open", due="2030-01-01")
-    done = await turn.call("update_task", id=made["id"], description="", status="done", due="2020-01-01")
+async def test_the_model_is_shown_the_tasks_that_can_be_meant(turn: Any) -> None:
+    two = [await change(turn, description) for description in ("water the plant", "water the plants")]
+    assert two[1]["close"] == [{"id": two[0]["id"], "description": "water the plant"}]
 
-    assert (made["ok"], made["due"]) == (True, "2020-01-01T09:00+00:00")
-    assert "has passed" in made["note"]
-    assert "note" not in later
-    assert "note" not in done
-
-
-async def test_a_task_is_finished_by_a_word_of_it(turn: Any) -> None:
-    made = await turn.call("update_task", id=None, description="call the dentist", status="open")
-
-    done = await turn.call("update_task", id=None, description="dentist", status="done")
-
-    assert (done["id"], done["description"], done["status"]) == (made["id"], "call the dentist", "done")
-
-
-async def test_where_two_tasks_can_be_meant_the_model_is_given_both(turn: Any) -> None:
-    two = [
-        await turn.call("update_task", id=None, description=description, status="open")
-        for description in ("call the dentist", "thank the dentist")
-    ]
-
-    told = await turn.call("update_task", id=None, description="dentist", status="done")
+    told = await change(turn, "water", status="done")
 
     assert (told["ok"], told["try_again"]) == (False, True)
     for task in two:
         assert f"[task {task['id']}] {task['description']}" in told["error"]
-    assert len(await turn.pet.services.tasks.list("ana", PRIVATE)) == 2
+    assert len(await tasks(turn)) == 2
 
 
-async def test_what_was_no_task_cannot_be_finished(turn: Any) -> None:
-    told = await turn.call("update_task", id=None, description="tax return", status="done")
-
-    assert not told["ok"]
-    assert "nothing was changed" in told["error"]
-    assert await turn.pet.services.tasks.list("ana", PRIVATE, done=True) == []
-
-
-async def test_a_new_task_tells_which_it_resembles(turn: Any) -> None:
-    first = await turn.call("update_task", id=None, description="water the plant", status="open")
-
-    second = await turn.call("update_task", id=None, description="water the plants", status="open")
-
-    assert second["action"] == "made"
-    assert second["close"] == [{"id": first["id"], "description": "water the plant"}]
-
-
-@pytest.mark.parametrize("description", ["", "   "])
-async def test_a_new_task_needs_a_description(turn: Any, description: str) -> None:
-    told = await turn.call("update_task", id=None, description=description, status="open")
-
-    assert (told["ok"], told["try_again"]) == (False, True)
-    assert "description" in told["error"]
-    assert await turn.pet.services.tasks.list("ana", PRIVATE) == []
-
-
-async def test_nobody_changes_anothers_task(turn: Any, turn_of: Callable[..., Any]) -> None:
-    made = await turn.call("update_task", id=None, description="buy tea", status="open")
-
-    told = await turn_of("bob").call("update_task", id=made["id"], description="x", status="done")
-
-    assert not told["ok"]
-    assert "no task" in told["error"]
-    assert [task.description for task in await turn.pet.services.tasks.list("ana", PRIVATE)] == ["buy tea"]
-
-
-async def test_a_task_belongs_to_the_place_it_was_asked_for_in(turn_of: Callable[..., Any]) -> None:
+async def test_a_task_is_its_persons_and_of_its_place(turn_of: Callable[..., Any], rows: Any) -> None:
     place = Place(("acme", "general"))
     turn = turn_of("ana", place=place)
+    made = await change(turn)
+    assert len(await tasks(turn, place)) == 1
+    assert await tasks(turn, Place(("other",))) == []
 
-    await turn.call("update_task", id=None, description="buy tea", status="open")
-
-    assert len(await turn.pet.services.tasks.list("ana", place)) == 1
-    assert await turn.pet.services.tasks.list("ana", Place(("other",))) == []
-
-
-async def test_no_task_is_kept_for_somebody_anonymous(turn_of: Callable[..., Any], rows: Any) -> None:
-    told = await turn_of(None).call("update_task", id=None, description="buy tea", status="open")
-
-    assert (told["ok"], "anonymous" in told["error"]) == (False, True)
-    assert rows("SELECT * FROM tasks") == []
+    told = await change(turn_of("bob"), "x", id=made["id"], status="done")
+    assert (told["ok"], "no task" in told["error"]) == (False, True)
+    nobody = await change(turn_of(None), "feed the cat")
+    assert (nobody["ok"], "anonymous" in nobody["error"]) == (False, True)
+    assert [row["description"] for row in rows("SELECT description FROM tasks WHERE status = 'open'")] == [
+        "buy tea"
+    ]

@@ -1,13 +1,12 @@
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.facts.ttl import LONGEST, Ttl, describe, expires_at, read_ttl
+from memory.facts.ttl import LONGEST, Ttl, describe, read_ttl
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -125,13 +124,3 @@ def test_a_description_reads_back_as_the_same_duration(seconds):
 )
 def test_durations_are_described_in_words(duration, words):
     assert describe(duration) == words
-
-
-def test_the_time_of_expiry_counts_from_when_it_was_learned():
-    assert expires_at("7d", NOW) == datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
-    assert expires_at(None, NOW) is None
-    assert expires_at("soon", NOW) is None
-
-
-def test_a_time_beyond_the_calendar_is_never():
-    assert expires_at("50 years", datetime(9990, 1, 1, tzinfo=UTC)) is None
