@@ -1,7 +1,5 @@
-"""Looking back after a turn: the summary, the person's context, facts and tasks; at one model call at most.
-
-The models are scripted: what they answer is given, what they are asked and what becomes of it is looked at.
-"""
+"""Consolidation after a turn: summary, profile, facts and tasks, with at most one model call. The models are
+scripted."""
 
 import asyncio
 import json
@@ -22,7 +20,6 @@ from agent.background.slice import MAX_MESSAGES, NEW_FACTS
 from agent.turn.turn import receive
 from agent.types import TurnRequest
 from memory.audience import PRIVATE, Place, user_key
-from memory.errors import NotFound
 from memory.people.profile import MemoryUpdates
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -79,29 +76,6 @@ async def summary(pet: Companion, user: str = "ana", place: str | None = None) -
     return active.summary if active else ""
 
 
-async def test_after_a_turn_one_call_brings_everything_up_to_date(open_pet: OpenPet) -> None:
-    model = LooksBack(
-        {
-            "summary": "Ana got the job in Lyon and will move in May.",
-            "new_facts": [{"text": "Ana got a job in Lyon", "importance": "high", "tags": ["Ana", "work"]}],
-            "new_preferences": [{"key": "tone", "value": "casual"}, {"key": "role", "value": "nurse"}],
-            "task_updates": [{"id": None, "description": "Find a flat in Lyon", "status": "open"}],
-        }
-    )
-    pet = await open_pet(given=Parrot(), looking_back=model)
-
-    await talk(pet, "I got the job in Lyon! I'm a nurse, you know. Relax your tone. I must find a flat.")
-
-    assert len(model.asked) == 1
-    known = await pet.context(user="ana")
-    assert await summary(pet) == "Ana got the job in Lyon and will move in May."
-    assert [(fact.content, fact.importance) for fact in known.long_term_facts] == [
-        ("Ana got a job in Lyon", 0.9)
-    ]
-    assert (known.preferences.tone, known.profile.role) == ("casual", "nurse")
-    assert [task.description for task in known.open_tasks] == ["Find a flat in Lyon"]
-
-
 async def test_a_fact_names_the_message_that_says_it(open_pet: OpenPet, rows: Rows) -> None:
     fact = {"text": "Ana keeps two ferrets", "importance": "medium", "tags": []}
 
@@ -119,20 +93,7 @@ async def test_a_fact_names_the_message_that_says_it(open_pet: OpenPet, rows: Ro
     assert said["text"] == "I keep two ferrets"
 
 
-async def test_the_next_prompt_has_the_summary_and_the_preferences(open_pet: OpenPet, server: Any) -> None:
-    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat")
-    server.script(answer("Bravo!"), answer("Oui."))
-    found = {"summary": "Ana won.", "new_preferences": [{"key": "language", "value": "French"}]}
-    server.script_looking_back(Say(json.dumps(found)))
-
-    await talk(pet, "I won! Talk French to me from now on.", "again?")
-
-    assert "## This conversation so far\n> Ana won." in server.asked[1].system
-    assert "Answer them in: French" in server.asked[1].system
-    assert [len(server.asked), len(server.looked_back)] == [2, 2]
-
-
-async def test_a_summary_is_made_from_the_one_before_and_the_newest_messages_alone(open_pet: OpenPet) -> None:
+async def test_a_prompt_has_the_previous_summary_and_only_the_newest_messages(open_pet: OpenPet) -> None:
     model = LooksBack(*({"summary": f"Digest {n}."} for n in range(30)))
     pet = await open_pet(given=Parrot(), looking_back=model)
 
@@ -146,7 +107,7 @@ async def test_a_summary_is_made_from_the_one_before_and_the_newest_messages_alo
     assert len(last) <= len(model.asked[1]) + 10, "what it costs does not grow"
 
 
-async def test_turns_that_come_fast_are_looked_back_at_together(open_pet: OpenPet) -> None:
+async def test_fast_turns_are_consolidated_together(open_pet: OpenPet) -> None:
     model = LooksBack(*({"summary": f"Digest {n}."} for n in range(9)), seconds=0.3)
     pet = await open_pet(given=Parrot(), looking_back=model)
 
@@ -158,15 +119,15 @@ async def test_turns_that_come_fast_are_looked_back_at_together(open_pet: OpenPe
         assert sum(f"line number {n}" in asked for asked in model.asked) == 1, "each is looked at once"
 
 
-async def test_a_backlog_is_worked_off_some_messages_at_a_time(open_pet: OpenPet) -> None:
+async def test_a_backlog_is_consolidated_in_slices(open_pet: OpenPet) -> None:
     model = LooksBack(seconds=0.0)
     pet = await open_pet(given=Parrot(), looking_back=model)
-    house = (await pet.runtime()).turn
+    dependencies = (await pet.runtime()).turn
     await talk(pet, "the first")
     asked = len(model.asked)
-    house.worker._stopped = True  # as if it were busy elsewhere
+    dependencies.worker._stopped = True  # as if it were busy elsewhere
     await talk(pet, *(f"line number {n}" for n in range(6)), settle=False)
-    house.worker._stopped = False
+    dependencies.worker._stopped = False
 
     await pet.settle()
 
@@ -182,7 +143,7 @@ async def test_a_backlog_is_worked_off_some_messages_at_a_time(open_pet: OpenPet
         '{"summary": "Ana won.", "new_facts": [{"text": "Ana won", "importance": "hi',
     ],
 )
-async def test_an_answer_that_does_not_validate_changes_nothing_and_is_counted(
+async def test_an_invalid_extraction_changes_nothing_and_is_counted(
     open_pet: OpenPet, caplog: pytest.LogCaptureFixture, broken: str
 ) -> None:
     model = LooksBack(broken)
@@ -200,31 +161,7 @@ async def test_an_answer_that_does_not_validate_changes_nothing_and_is_counted(
     assert "celebrate" in await summary(pet), "the conversation's summary goes on without the model"
 
 
-async def test_nothing_new_writes_nothing(open_pet: OpenPet, rows: Rows) -> None:
-    pet = await open_pet(given=Parrot(), looking_back=LooksBack({}))
-
-    await talk(pet, "hello there")
-
-    assert rows("SELECT * FROM context_entries") == []
-    assert rows("SELECT * FROM memories") == []
-    assert rows("SELECT * FROM work") == []
-
-
-async def test_an_exchange_that_the_model_refuses_does_not_stand_in_the_way_of_the_next(
-    open_pet: OpenPet, server: Any, rows: Rows
-) -> None:
-    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", model_retries=0)
-    server.script(answer("Oh."), answer("Bravo!"))
-    server.script_looking_back(Fail(400), Say(json.dumps({"summary": "Ana won."})))
-
-    await talk(pet, "We decided on something unspeakable.", "I won!")
-
-    assert len(server.looked_back) == 2
-    assert await summary(pet) == "Ana won."
-    assert rows("SELECT * FROM work") == []
-
-
-async def test_a_model_that_stays_away_is_done_without_in_the_end_and_few_calls_are_made(
+async def test_without_an_available_model_the_summary_goes_on_plainly_in_the_end(
     open_pet: OpenPet, clock: Any, rows: Rows
 ) -> None:
     model = LooksBack(*[ModelTimeoutError(1.0)] * 99)
@@ -241,26 +178,12 @@ async def test_a_model_that_stays_away_is_done_without_in_the_end_and_few_calls_
     assert await pet.components.queue.counts() == (0, 0)
 
 
-async def test_the_beginning_of_a_conversation_is_looked_at_too_when_the_model_is_back(
-    open_pet: OpenPet, clock: Any
-) -> None:
-    model = LooksBack(*[ModelTimeoutError(1.0)] * 5)
-    pet = await open_pet(given=Parrot(), looking_back=model)
-
-    await talk(pet, *(f"line number {n}" for n in range(5)))
-    clock.advance(hours=1)
-    await pet.settle()
-
-    for n in range(5):
-        assert any(f"line number {n}" in asked for asked in model.asked[5:])
-
-
-async def test_what_is_being_answered_is_looked_at_together_with_its_answer(open_pet: OpenPet) -> None:
+async def test_a_message_is_consolidated_together_with_its_answer(open_pet: OpenPet) -> None:
     model = LooksBack()
     pet = await open_pet(given=Parrot(), looking_back=model)
-    house = (await pet.runtime()).turn
+    dependencies = (await pet.runtime()).turn
     await talk(pet, "I row", place="acme/general")
-    await receive(house, TurnRequest("I sing", "ben", pet.clock(), Place.parse("acme/general")))
+    await receive(dependencies, TurnRequest("I sing", "ben", pet.clock(), Place.parse("acme/general")))
     await talk(pet, "I row every day", place="acme/general")
 
     assert not any("I sing" in asked and "=>" not in asked.split("I sing")[1] for asked in model.asked)
@@ -278,7 +201,7 @@ class Hangs(LooksBack):
         return await super().get_response(*given, **request)
 
 
-async def test_one_whose_model_hangs_keeps_nobody_else_waiting(open_pet: OpenPet, server: Any) -> None:
+async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet: OpenPet, server: Any) -> None:
     model, people = Hangs(), [f"user{n}" for n in range(12)]
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", looking_back=model)
     server.script(*(answer("Noted.", {"content": f"{user} is allergic to nuts"}) for user in people))
@@ -295,7 +218,7 @@ async def test_one_whose_model_hangs_keeps_nobody_else_waiting(open_pet: OpenPet
     assert len(model.asked) == len(people)
 
 
-async def test_a_fact_that_was_taken_away_meanwhile_does_not_come_back(
+async def test_a_fact_deleted_before_its_ruling_is_applied_stays_deleted(
     open_pet: OpenPet, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", judge=True)
@@ -317,65 +240,7 @@ async def test_a_fact_that_was_taken_away_meanwhile_does_not_come_back(
     assert [memory.content for memory in await pet.memories(user="ana")] == [OLD]
 
 
-async def test_a_task_that_was_finished_meanwhile_is_not_made_again(open_pet: OpenPet, clock: Any) -> None:
-    update = {"id": "null", "description": "Find a flat", "status": "open"}
-    pet = await open_pet(given=Parrot(), looking_back=LooksBack({"task_updates": [update]}))
-    found_at = clock()
-    await talk(pet, "I must find a flat")
-    await pet.services.tasks.update("ana", "Find a flat", "done", now=clock())
-
-    await pet.services.tasks.update("ana", "Find a flat", "open", now=clock(), found_at=found_at)
-
-    assert [task.status for task in await pet.services.tasks.list("ana", PRIVATE, done=True)] == ["done"]
-
-
-async def test_a_task_is_named_by_its_id_however_the_model_writes_it(open_pet: OpenPet, clock: Any) -> None:
-    pet = await open_pet(given=Parrot(), looking_back=None)
-    task = (await pet.services.tasks.update("ana", "Find a flat", "open", now=clock())).task
-    for written in (f"task {task.id[:8]}", f"[task {task.id[:8]}]", task.id[:8]):
-        assert (
-            MemoryUpdates(task_updates=[{"id": written, "status": "done"}]).task_updates[0].id == task.id[:8]
-        )
-    for written in ("", "null", "None"):
-        [update] = MemoryUpdates(
-            task_updates=[{"id": written, "description": "x", "status": "open"}]
-        ).task_updates
-        assert update.id is None
-
-
-async def test_what_is_deleted_is_not_summed_up_any_more(open_pet: OpenPet) -> None:
-    model = LooksBack({"memory_summary": "Ana had measles."})
-    pet = await open_pet(given=Parrot(), looking_back=model)
-    for n in range(12):
-        await pet.remember(f"Ana's trophy number {n} is a cup", user="ana", importance=0.9)
-    told = await pet.remember("Ana had measles", user="ana")
-    await talk(pet, "hello")
-    assert (await pet.context(user="ana")).memory_summary == "Ana had measles."
-
-    await pet.delete_memory(str(told.id), user="ana")
-
-    assert (await pet.context(user="ana")).memory_summary is None
-
-
-async def test_a_model_that_is_away_is_asked_again_later_and_nothing_is_lost(
-    open_pet: OpenPet, clock: Any, rows: Rows
-) -> None:
-    facts = [{"text": "Ana won", "importance": "high", "tags": []}]
-    model = LooksBack(ModelTimeoutError(1.0), {"summary": "Ana won.", "new_facts": facts})
-    pet = await open_pet(given=Parrot(), looking_back=model)
-
-    await talk(pet, "I won!")
-    assert await pet.memories(user="ana") == []
-    assert [row["kind"] for row in rows("SELECT kind FROM work")] == [LOOK_BACK]
-
-    clock.advance(seconds=2)
-    await pet.settle()
-
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana won"]
-    assert rows("SELECT * FROM work") == []
-
-
-async def test_a_crash_after_what_was_found_is_written_loses_none_of_it(
+async def test_a_crash_after_the_updates_are_written_loses_none_of_them(
     open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, rows: Rows, clock: Any
 ) -> None:
     facts = [{"text": "Ana won", "importance": "high", "tags": []}]
@@ -399,7 +264,7 @@ async def test_a_crash_after_what_was_found_is_written_loses_none_of_it(
     assert rows("SELECT * FROM work") == []
 
 
-async def test_in_a_shared_place_each_persons_words_are_looked_at_as_theirs(open_pet: OpenPet) -> None:
+async def test_in_a_place_each_persons_words_are_consolidated_as_theirs(open_pet: OpenPet) -> None:
     model = LooksBack(
         {"summary": "Ana rows.", "new_facts": [{"text": "Ana rows", "importance": "high", "tags": []}]},
         {"summary": "Ana rows, Ben sings.", "new_preferences": [{"key": "role", "value": "singer"}]},
@@ -420,7 +285,7 @@ async def test_in_a_shared_place_each_persons_words_are_looked_at_as_theirs(open
     assert await summary(pet, place="acme/general") == "Ana rows, Ben sings."
 
 
-async def test_what_was_found_in_private_is_not_known_in_a_channel(open_pet: OpenPet) -> None:
+async def test_updates_found_in_private_are_unknown_in_a_channel(open_pet: OpenPet) -> None:
     found = {
         "summary": "Ana has measles.",
         "new_facts": [{"text": "Ana has measles", "importance": "high", "tags": []}],
@@ -438,18 +303,7 @@ async def test_what_was_found_in_private_is_not_known_in_a_channel(open_pet: Ope
     assert "Lyon" not in model.asked[1]
 
 
-async def test_nobody_is_looked_back_at_who_is_anonymous(open_pet: OpenPet, rows: Rows) -> None:
-    model = LooksBack()
-    pet = await open_pet(given=Parrot(), looking_back=model)
-
-    await pet.respond("I won!", user=None)
-    await pet.settle()
-
-    assert model.asked == []
-    assert rows("SELECT * FROM active_conversations") == []
-
-
-async def test_turned_off_the_answers_own_memories_are_kept_all_the_same(
+async def test_without_consolidation_the_answers_memories_are_still_stored(
     open_pet: OpenPet, server: Any, rows: Rows
 ) -> None:
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", look_back="off")
@@ -462,9 +316,7 @@ async def test_turned_off_the_answers_own_memories_are_kept_all_the_same(
     assert rows("SELECT * FROM active_conversations") == []
 
 
-async def test_without_a_model_the_summary_quotes_and_a_name_and_a_zone_are_noted(
-    open_pet: OpenPet, server: Any
-) -> None:
+async def test_plain_consolidation_quotes_and_notes_name_and_zone(open_pet: OpenPet, server: Any) -> None:
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", look_back="plain")
     server.script(answer("Noted."), answer("Fine."))
 
@@ -480,16 +332,7 @@ async def test_without_a_model_the_summary_quotes_and_a_name_and_a_zone_are_note
     assert "name: Ana" in server.asked[1].system
 
 
-async def test_the_upkeep_model_may_be_another_one(open_pet: OpenPet, server: Any) -> None:
-    pet = await open_pet(openai_base_url=server.url, model="big", api="chat", upkeep_model="small")
-    server.script(answer("Bravo!"))
-
-    await talk(pet, "I won!")
-
-    assert [asked.json["model"] for asked in (*server.asked, *server.looked_back)] == ["big", "small"]
-
-
-async def test_the_mode_of_a_conversation_steers_what_is_looked_for(open_pet: OpenPet) -> None:
+async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet: OpenPet) -> None:
     model = LooksBack()
     pet = await open_pet(given=Parrot(), looking_back=model, mode="work")
 
@@ -503,7 +346,7 @@ async def test_the_mode_of_a_conversation_steers_what_is_looked_for(open_pet: Op
     assert "tutor" in model.asked[1]
 
 
-async def test_when_facts_outgrow_the_context_the_model_sums_them_up(open_pet: OpenPet, clock: Any) -> None:
+async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet: OpenPet, clock: Any) -> None:
     model = LooksBack({}, {"memory_summary": "Ana is many things to many people."})
     pet = await open_pet(given=Parrot(), looking_back=model)
     await talk(pet, "hello")
@@ -519,10 +362,13 @@ async def test_when_facts_outgrow_the_context_the_model_sums_them_up(open_pet: O
 
     assert ["memory_summary" in asked for asked in model.asked] == [False, True, False, True]
     assert (await pet.context(user="ana")).memory_summary == "Ana is many things to many people."
+    [boat, *_] = await pet.memories(user="ana")
+    await pet.delete_memory(boat.id, user="ana")
+    assert (await pet.context(user="ana")).memory_summary is None, "it may rest on what was deleted"
 
 
 @pytest.mark.parametrize(("ruled", "left"), [("replace", [NEW]), ("add", [OLD, NEW])])
-async def test_doubts_are_ruled_on_in_the_same_call(
+async def test_unclear_pairs_are_ruled_on_in_the_same_call(
     open_pet: OpenPet, server: Any, ruled: str, left: list[str]
 ) -> None:
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", judge=True)
@@ -540,19 +386,7 @@ async def test_doubts_are_ruled_on_in_the_same_call(
     assert sorted(memory.content for memory in kept) == left
 
 
-async def test_a_task_update_that_names_no_task_is_passed_over(open_pet: OpenPet) -> None:
-    update = {"id": "ffffffff", "description": "Nobody's task", "status": "done"}
-    pet = await open_pet(given=Parrot(), looking_back=LooksBack({"task_updates": [update]}))
-
-    await talk(pet, "done with that")
-
-    assert await pet.services.tasks.list("ana", PRIVATE, done=True) == []
-    assert await pet.components.queue.counts() == (0, 0)
-    with pytest.raises(NotFound):
-        await pet.services.tasks.update("ana", "x", "done", now=pet.clock(), id="ffffffff")
-
-
-async def test_settling_may_be_given_a_limit_and_the_work_goes_on(open_pet: OpenPet) -> None:
+async def test_settle_returns_at_its_limit_and_the_job_goes_on(open_pet: OpenPet) -> None:
     model = Hangs()
     pet = await open_pet(given=Parrot(), looking_back=model)
     await pet.respond("hello", user="ana")
@@ -562,3 +396,93 @@ async def test_settling_may_be_given_a_limit_and_the_work_goes_on(open_pet: Open
     assert await pet.settle()
 
     assert len(model.asked) == 1
+
+
+async def test_one_model_call_after_a_turn_updates_everything(
+    open_pet: OpenPet, server: Any, rows: Rows
+) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="big", api="chat", upkeep_model="small")
+    server.script(*[answer("Bravo!")] * 4)
+    found = {
+        "summary": "Ana got the job in Lyon and will move in May.",
+        "new_facts": [{"text": "Ana got a job in Lyon", "importance": "high", "tags": ["Ana", "work"]}],
+        "new_preferences": [{"key": "language", "value": "French"}, {"key": "role", "value": "nurse"}],
+        "task_updates": [
+            {"id": None, "description": "Find a flat in Lyon", "status": "open"},
+            {"id": "ffffffff", "description": "Nobody's task", "status": "done"},
+        ],
+    }
+    server.script_looking_back(Say("{}"), Say(json.dumps(found)))
+
+    await pet.respond("I won!", user=None)
+    await talk(pet, "hello")
+    stored = [rows(f"SELECT * FROM {table}") for table in ("context_entries", "memories", "work")]
+    assert stored == [[], [], []], "nothing was new"
+    await talk(pet, "I got the job in Lyon! I'm a nurse. Talk French to me. I must find a flat.", "again?")
+
+    assert [asked.json["model"] for asked in server.asked] == ["big"] * 4, "one is anonymous"
+    assert [asked.json["model"] for asked in server.looked_back] == ["small"] * 3
+    known = await pet.context(user="ana")
+    facts = [(fact.content, fact.importance) for fact in known.long_term_facts]
+    assert facts == [("Ana got a job in Lyon", 0.9)]
+    assert (known.preferences.language, known.profile.role) == ("French", "nurse")
+    assert [task.description for task in known.open_tasks] == ["Find a flat in Lyon"]
+    assert "## This conversation so far\n> Ana got the job" in server.asked[-1].system
+    assert "Answer them in: French" in server.asked[-1].system
+
+
+async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(
+    open_pet: OpenPet, clock: Any, rows: Rows
+) -> None:
+    facts = [{"text": "Ana won", "importance": "high", "tags": []}]
+    model = LooksBack(*[ModelTimeoutError(1.0)] * 5, {"summary": "Ana won.", "new_facts": facts})
+    pet = await open_pet(given=Parrot(), looking_back=model)
+
+    await talk(pet, "I won!", *(f"line number {n}" for n in range(4)))
+    assert await pet.memories(user="ana") == []
+    assert {row["kind"] for row in rows("SELECT kind FROM work")} == {LOOK_BACK}
+    clock.advance(hours=1)
+    await pet.settle()
+
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana won"]
+    assert rows("SELECT * FROM work") == []
+    for text in ("I won!", *(f"line number {n}" for n in range(4))):
+        assert any(text in asked for asked in model.asked[5:])
+
+
+async def test_a_slice_that_the_model_refuses_does_not_block_the_next(
+    open_pet: OpenPet, server: Any, rows: Rows
+) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", model_retries=0)
+    server.script(answer("Oh."), answer("Bravo!"))
+    server.script_looking_back(Fail(400), Say(json.dumps({"summary": "Ana won."})))
+
+    await talk(pet, "We decided on something unspeakable.", "I won!")
+
+    assert len(server.looked_back) == 2
+    assert await summary(pet) == "Ana won."
+    assert rows("SELECT * FROM work") == []
+
+
+async def test_a_task_finished_after_it_was_extracted_stays_finished(open_pet: OpenPet, clock: Any) -> None:
+    update = {"id": "null", "description": "Find a flat", "status": "open"}
+    pet = await open_pet(given=Parrot(), looking_back=LooksBack({"task_updates": [update]}))
+    found_at = clock()
+    await talk(pet, "I must find a flat")
+    await pet.services.tasks.update("ana", "Find a flat", "done", now=clock())
+
+    await pet.services.tasks.update("ana", "Find a flat", "open", now=clock(), found_at=found_at)
+
+    assert [task.status for task in await pet.services.tasks.list("ana", PRIVATE, done=True)] == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        *((form, "1a2b3c4d") for form in ("task 1a2b3c4d", "[task 1a2b3c4d]", "1a2b3c4d")),
+        *((form, None) for form in ("", "null", "None")),
+    ],
+)
+def test_a_task_id_is_read_however_the_model_writes_it(written: str, read: str | None) -> None:
+    updates = MemoryUpdates(task_updates=[{"id": written, "description": "x", "status": "open"}])
+    assert updates.task_updates[0].id == read

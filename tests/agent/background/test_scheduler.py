@@ -132,13 +132,3 @@ async def test_the_jobs_end_with_the_companion(
 
     assert len(rows("SELECT * FROM memories")) == 1
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
-
-
-async def test_without_upkeep_no_job_runs(open_pet: OpenPet, clock: Any, rows: Rows) -> None:
-    pet = await open_pet(given=ScriptedModel(), purge_minutes=SOON)
-    await pet.remember("Ana is in Rome", user="ana", ttl="1h")
-    clock.advance(hours=1)
-
-    await asyncio.sleep(0.2)
-
-    assert len(rows("SELECT * FROM memories")) == 1

@@ -1,7 +1,6 @@
 """What is done after the reply, from the durable queue."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from agents.testing import ScriptedModel
 
 from agent import Companion, Place
+from agent.background.worker import LOOK_AHEAD
 from agent.turn.jobs import STORE_MEMORIES, read_store_memories, store_memories_payload
 from agent.types import TurnRequest
 from memory.erasure.forgetting import UNINDEX
@@ -43,59 +43,7 @@ async def _known(pet: Companion) -> list[str]:
     return sorted(memory.content for memory in await pet.memories(user="ana"))
 
 
-async def test_waking_does_what_is_due_in_the_background(pet: Companion) -> None:
-    worker = (await pet.runtime()).worker
-    await _accept(pet, "Ana skis", "Ana has 2 cats")
-
-    worker.wake()
-    worker.wake()
-    await asyncio.sleep(0)
-    await worker.settle()
-
-    assert await _known(pet) == ["Ana has 2 cats", "Ana skis"]
-    assert await pet.components.queue.counts() == (0, 0)
-
-
-async def test_settling_where_nothing_is_due_returns(pet: Companion) -> None:
-    await pet.settle()
-    await pet.settle()
-
-    assert await _known(pet) == []
-
-
-async def test_settling_puts_what_was_learned_into_the_index(pet: Companion) -> None:
-    await _accept(pet, "Ana skis in Verbier")
-
-    await pet.settle()
-
-    assert await pet.components.index.count() == 1
-    assert await pet.components.sync.due() == 0
-
-
-async def test_settling_notes_which_memories_were_used(pet: Companion, clock: Any) -> None:
-    await pet.remember("Ana likes tea", user="ana")
-    await pet.search_memories("tea", user="ana")
-    clock.advance(minutes=5)
-
-    await pet.settle()
-
-    [memory] = await pet.memories(user="ana")
-    assert (memory.uses, memory.last_accessed_at) == (1, clock())
-
-
-async def test_one_piece_is_done_at_once_and_tells_what_it_decided(pet: Companion) -> None:
-    worker = (await pet.runtime()).worker
-    first, second = await _accept(pet, "Ana skis", "Ana has 2 cats")
-
-    [decision] = await worker.do(second)
-
-    assert (decision.content, decision.action) == ("Ana has 2 cats", "add")
-    assert await _known(pet) == ["Ana has 2 cats"]
-    assert await worker.do(second) == [], "it is done"
-    assert (await worker.do(first))[0].content == "Ana skis"
-
-
-async def test_work_that_somebody_else_has_taken_is_left_to_them(pet: Companion, clock: Any) -> None:
+async def test_a_claimed_job_is_left_to_its_claimer_until_the_claim_ends(pet: Companion, clock: Any) -> None:
     worker = (await pet.runtime()).worker
     [id] = await _accept(pet, "Ana skis")
     assert await pet.components.queue.claim(clock(), id) is not None
@@ -109,49 +57,7 @@ async def test_work_that_somebody_else_has_taken_is_left_to_them(pet: Companion,
     assert await _known(pet) == ["Ana skis"], "they did not finish it"
 
 
-async def test_the_same_work_done_twice_stores_once(pet: Companion) -> None:
-    await _accept(pet, "Ana skis", "Ana skis", "Ana skis.")
-
-    await pet.settle()
-
-    assert await _known(pet) == ["Ana skis"]
-    assert len(await pet.search_memories("skis", user="ana")) == 1
-
-
-async def test_work_that_fails_is_tried_again_later_and_given_up_in_the_end(
-    pet: Companion, clock: Any, rows: Rows, caplog: pytest.LogCaptureFixture
-) -> None:
-    await _accept(pet, "Ana skis", kind="juggling")
-    waits = []
-
-    for attempt in range(1, MAX_ATTEMPTS + 1):
-        await pet.settle()
-        await pet.settle()
-        [row] = rows("SELECT attempts, last_error, due_at FROM work")
-        assert row["attempts"] == attempt, "not twice at once"
-        assert "no handler for work of the kind 'juggling'" in row["last_error"]
-        due = datetime.fromisoformat(row["due_at"]).replace(tzinfo=UTC)
-        waits.append((due - clock()).total_seconds())
-        clock.now = due
-
-    assert waits == [1, 4, 16, 64, 256, 1024, 3600, 3600]
-    assert await pet.components.queue.counts() == (0, 1)
-    await pet.settle()
-    assert [row["attempts"] for row in rows("SELECT attempts FROM work")] == [MAX_ATTEMPTS]
-    assert "attempt 1" in caplog.text
-
-
-async def test_a_failed_piece_does_not_hold_up_the_others(pet: Companion) -> None:
-    await _accept(pet, "?", kind="juggling")
-    await _accept(pet, "Ana skis")
-
-    await pet.settle()
-
-    assert await _known(pet) == ["Ana skis"]
-    assert await pet.components.queue.counts() == (1, 0)
-
-
-async def test_what_was_deleted_while_the_index_was_away_leaves_it_later(
+async def test_a_memory_deleted_while_the_index_is_away_leaves_it_later(
     pet: Companion, clock: Any, monkeypatch: pytest.MonkeyPatch, rows: Rows
 ) -> None:
     kept = await pet.remember("Ana likes tea", user="ana")
@@ -173,23 +79,7 @@ async def test_what_was_deleted_while_the_index_was_away_leaves_it_later(
     assert rows("SELECT * FROM work") == []
 
 
-async def test_a_database_that_is_away_is_waited_for(
-    pet: Companion, rows: Rows, caplog: pytest.LogCaptureFixture
-) -> None:
-    worker = (await pet.runtime()).worker
-    [id] = await _accept(pet, "Ana skis")
-    rows("ALTER TABLE work RENAME TO work_away")
-
-    await pet.settle()
-    assert await worker.do(id) == [], "the reply it belongs to does not fail for it"
-
-    assert caplog.text.count("background work waits") == 2
-    rows("ALTER TABLE work_away RENAME TO work")
-    await pet.settle()
-    assert await _known(pet) == ["Ana skis"]
-
-
-async def test_stopping_finishes_what_is_begun_and_leaves_the_rest(
+async def test_stopping_finishes_running_jobs_and_starts_no_more(
     pet: Companion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = (await pet.runtime()).worker
@@ -218,40 +108,7 @@ async def test_stopping_finishes_what_is_begun_and_leaves_the_rest(
     assert await pet.components.queue.counts() == (2, 0), "it has stopped for good"
 
 
-async def test_stopping_before_anything_was_done_returns(pet: Companion) -> None:
-    await (await pet.runtime()).worker.stop()
-
-
-async def test_what_an_earlier_process_left_is_taken_up_at_the_start(
-    open_pet: OpenPet, home: Any, clock: Any
-) -> None:
-    before = await open_pet(given=ScriptedModel())
-    [id] = await _accept(before, "Ana skis")
-    assert await before.components.queue.claim(clock(), id) is not None, (
-        "taken, and then the process was killed"
-    )
-
-    # The embedded index tells whether the process that took it is still there.
-    await before.components.index.close()
-    after = await open_pet(given=ScriptedModel())
-    await after.settle()
-
-    assert await _known(after) == ["Ana skis"]
-
-
-async def test_what_a_living_process_has_taken_is_not_taken_from_it(open_pet: OpenPet, clock: Any) -> None:
-    holder = await open_pet(given=ScriptedModel())
-    await holder.catch_up()
-    [id] = await _accept(holder, "Ana skis")
-    assert await holder.components.queue.claim(clock(), id) is not None
-
-    other = await open_pet(given=ScriptedModel())
-    await other.settle()
-
-    assert await _known(other) == []
-
-
-def test_what_is_stored_of_an_answer_is_read_back(clock: Any) -> None:
+def test_the_payload_of_a_memory_job_is_read_back(clock: Any) -> None:
     drafts = [
         Draft("Ana skis", ("ana", "ski"), "7d", "preference", 0.9, "some-id"),
         Draft("Ana has a cat"),
@@ -270,13 +127,95 @@ def test_what_is_stored_of_an_answer_is_read_back(clock: Any) -> None:
     ]
 
 
-async def test_the_log_says_what_failed_and_not_what_was_said(
-    pet: Companion, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.WARNING)
-    await _accept(pet, "Ana's secret is 4417", kind="juggling")
+async def test_settling_runs_due_jobs_once_indexes_and_notes_uses(pet: Companion, clock: Any) -> None:
+    worker = (await pet.runtime()).worker
+    await pet.remember("Ana likes tea", user="ana")
+    await pet.search_memories("tea", user="ana")
+    await _accept(pet, "Ana skis", "Ana skis", "Ana skis.", "Ana has 2 cats")
+    clock.advance(minutes=5)
 
+    worker.wake()
+    worker.wake()
+    await asyncio.sleep(0)
+    await worker.settle()
+    await worker.settle()
+
+    assert await _known(pet) == ["Ana has 2 cats", "Ana likes tea", "Ana skis"]
+    assert await pet.components.queue.counts() == (0, 0)
+    assert await pet.components.index.count() == 3
+    assert await pet.components.sync.due() == 0
+    [tea] = [memory for memory in await pet.memories(user="ana") if memory.content == "Ana likes tea"]
+    assert (tea.uses, tea.last_accessed_at) == (1, clock())
+
+
+async def test_a_claimed_job_runs_at_once_and_returns_its_decisions(
+    pet: Companion, rows: Rows, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = (await pet.runtime()).worker
+    first, second = await _accept(pet, "Ana skis", "Ana has 2 cats")
+
+    [decision] = await worker.do(second)
+    assert (decision.content, decision.action) == ("Ana has 2 cats", "add")
+    assert await worker.do(second) == [], "it is done"
+    rows("ALTER TABLE work RENAME TO work_away")
+    await pet.settle()
+    assert await worker.do(first) == [], "the reply it belongs to does not fail"
+    assert caplog.text.count("background work waits") == 2
+    rows("ALTER TABLE work_away RENAME TO work")
     await pet.settle()
 
-    assert "juggling" in caplog.text
-    assert "4417" not in caplog.text
+    assert await _known(pet) == ["Ana has 2 cats", "Ana skis"]
+
+
+async def test_a_failing_job_is_retried_later_and_finally_given_up(
+    pet: Companion, clock: Any, rows: Rows, caplog: pytest.LogCaptureFixture
+) -> None:
+    await _accept(pet, "Ana's secret is 4417", kind="juggling")
+    await _accept(pet, "Ana skis")
+    waits = []
+
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        await pet.settle()
+        await pet.settle()
+        assert await _known(pet) == ["Ana skis"], "it holds up no other job"
+        [row] = rows("SELECT attempts, last_error, due_at FROM work")
+        assert row["attempts"] == attempt, "not twice at once"
+        assert "no handler for work of the kind 'juggling'" in row["last_error"]
+        due = datetime.fromisoformat(row["due_at"]).replace(tzinfo=UTC)
+        waits.append((due - clock()).total_seconds())
+        clock.now = due
+
+    assert waits == [1, 4, 16, 64, 256, 1024, 3600, 3600]
+    assert await pet.components.queue.counts() == (0, 1)
+    await pet.settle()
+    assert [row["attempts"] for row in rows("SELECT attempts FROM work")] == [MAX_ATTEMPTS]
+    assert "attempt 1" in caplog.text
+    assert "4417" not in caplog.text, "the log does not quote people"
+
+
+async def test_the_next_process_releases_claims_only_where_it_is_alone(open_pet: OpenPet, clock: Any) -> None:
+    holder = await open_pet(given=ScriptedModel())
+    await holder.catch_up()
+    [id] = await _accept(holder, "Ana skis")
+    assert await holder.components.queue.claim(clock(), id) is not None
+
+    other = await open_pet(given=ScriptedModel())
+    await other.settle()
+    assert await _known(other) == [], "the holder of the index is alive"
+
+    await holder.components.index.close()  # as when its process was killed
+    after = await open_pet(given=ScriptedModel())
+    await after.settle()
+    assert await _known(after) == ["Ana skis"]
+
+
+async def test_many_jobs_of_one_person_leave_room_for_others(pet: Companion) -> None:
+    await _accept(pet, *(f"Ana's boat number {n} is green" for n in range(LOOK_AHEAD + 1)))
+    payload = store_memories_payload([Draft("Ben sings")], TurnRequest("", "ben", pet.clock()), None, [])
+    async with pet.components.database.write() as connection:
+        await pet.components.queue.add(connection, STORE_MEMORIES, "ben", payload, pet.clock())
+
+    running: dict[Any, Any] = {}
+    assert await (await pet.runtime()).worker._start_jobs(running)
+    assert {job.user_id for job in running.values()} == {"ana", "ben"}
+    await asyncio.gather(*running)
