@@ -150,9 +150,8 @@ class Settings(BaseSettings):
     """Ask a model whether a fact that resembles another takes its place: in the call that looks back, or else
     in one of its own. Off: both stay where words do not decide it."""
     look_back: Literal["model", "plain", "off"] | None = None
-    """How a conversation is looked back at after a turn, to keep its summary and what is known of the person:
-    by one model call, by plain rules, or not at all. Unset is `model`, and `plain` with the offline
-    stand-in."""
+    """What consolidates a conversation after a turn, its summary and what is known of the speaker: one model
+    call, plain rules, or nothing. Unset is `model`, and `plain` with the offline stand-in."""
     upkeep_model: str | None = None
     """The model for upkeep, such as a cheaper one; unset is the one that answers."""
     mode: Literal["companion", "study", "work"] = "companion"
