@@ -1,1 +1,1 @@
-"""Adding a fact: what it is to the facts that are known, what follows, and the history of it."""
+"""Adding a fact: how it relates to known facts, what follows from that, and the history."""

@@ -1,4 +1,4 @@
-"""A fact that was proposed: its draft, where it comes from, and who may hear what becomes of it."""
+"""A proposed fact: its draft, where it comes from, and what the people present may know of the decision."""
 
 import re
 from dataclasses import dataclass, field
@@ -28,9 +28,9 @@ class Provenance:
     recalled: tuple[Hit, ...] = ()
     """What the turn has recalled so far."""
     live: bool = False
-    """Said just now: if the message is gone from the database, its author was erased and nothing is kept."""
+    """Said just now: if the database no longer has the message, its author was erased and nothing is kept."""
     everybody: bool = False
-    """Told by the operator for everybody; it belongs to no person or place."""
+    """Stated by the operator for everybody; it belongs to no person or place."""
 
     @property
     def owners(self) -> frozenset[str]:
@@ -52,7 +52,7 @@ class CandidateFact:
     """By id: memories as they are after the decision, for the index."""
     vectors: dict[str, Any] = field(default_factory=dict)
     rulings: dict[str, Verdict] = field(default_factory=dict)
-    """By id of a memory: what a model ruled this fact to be to it."""
+    """A model's ruling on how the fact relates to a memory, by the id of the memory."""
 
     @property
     def key(self) -> str:
@@ -79,8 +79,8 @@ class CandidateFact:
 
     @property
     def said(self) -> bool:
-        """Whether the message itself says it: word for word, or, where the message is no question, with every
-        word of three and more letters that does not name those it is about."""
+        """Whether the message itself says it: word for word or, if the message is not a question, with every
+        word of three or more letters other than the names of those it is about."""
         message, content = normalise(self.origin.said), normalise(self.draft.content)
         if content in message:
             return True
@@ -117,7 +117,7 @@ class CandidateFact:
         target: Memory | None = None,
         close: tuple[Memory, ...] = (),
     ) -> Decision:
-        """The decision as the people present may read it: memories hidden from them are left out."""
+        """The decision without the memories that the people present may not read."""
         if memory is not None and memory.owners and not self.sees(memory):
             memory = None
         return Decision(

@@ -1,7 +1,7 @@
-"""What follows from a candidate fact for each of its owners, given what they know. No input or output here.
+"""What follows from a candidate fact for each of its owners, given what they know. Pure functions.
 
-Each owner is decided on separately: one may have the very words, something that says as much, something that
-the candidate replaces, or nothing like it. The people present are told only of what they may read.
+Each owner is decided on separately: one may know the same words, something that says as much, something that
+the candidate replaces, or nothing similar. The decision shows only what the people present may read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ Near = Sequence[tuple[Memory, Verdict]]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """For these owners a memory is replaced, or stands for the candidate."""
+    """For these owners a memory is replaced, or already says what the candidate does."""
 
     memory: Memory
     owners: frozenset[str]
@@ -27,20 +27,21 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Resolution:
     memory: Memory
-    """The memory that says it from now on: new, or known already."""
+    """The memory that states it from now on: new or already known."""
     new: bool
     fresh: frozenset[str]
-    """Owners that have it from now on and had not before."""
+    """Owners that get this memory now."""
     covered: tuple[Step, ...]
-    """Owners of something that says as much."""
+    """Owners of a memory that says as much."""
     outdated: tuple[Step, ...]
-    """Owners of something newer that ended it."""
+    """Owners of a newer memory that replaced it."""
     replaced: tuple[Step, ...]
     """Memories that the candidate replaces."""
 
 
 def resolve(candidate: CandidateFact, held: Mapping[str, Memory], near: Near) -> Resolution:
-    """`held` maps the owners that have the very words to their memory; `near` has what decides first."""
+    """`held` maps the owners that know the same words to their memory; in `near`, what decides comes
+    first."""
     here = next((memory for memory in held.values() if candidate.sees(memory)), None)
     covered, lacking = _shares(near, ("same", "subsumed"), candidate.origin.owners - set(held))
     outdated, fresh = _shares(near, ("outdated",), lacking)
@@ -54,7 +55,7 @@ def resolve(candidate: CandidateFact, held: Mapping[str, Memory], near: Near) ->
 
 
 def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) -> Decision:
-    """The decision as the people present are told it."""
+    """The decision as the people present may see it."""
     memory = resolution.memory
     covered, replaced = _seen(candidate, resolution.covered), _seen(candidate, resolution.replaced)
     shown = not resolution.new or candidate.origin.audience.may_read(resolution.fresh)
@@ -73,7 +74,7 @@ def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) ->
 def _shares(
     near: Near, relations: tuple[Relation, ...], owners: frozenset[str]
 ) -> tuple[tuple[Step, ...], frozenset[str]]:
-    """The memories of these relations, with the owners that have them; and the owners that have none."""
+    """The memories of these relations with their owners, and the owners that have none."""
     steps = []
     for memory, verdict in near:
         theirs = memory.owners & owners
@@ -86,7 +87,7 @@ def _shares(
 def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tuple[Step, ...]:
     steps = []
     for memory, verdict in near:
-        # A corrected memory goes even for owners that have the right words already.
+        # A corrected memory is replaced even for owners that already know the right words.
         owners = candidate.origin.owners if candidate.corrects(memory) else fresh
         theirs = memory.owners & owners
         if verdict.relation in ("contradiction", "subsumes") and theirs:
@@ -95,7 +96,7 @@ def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tu
 
 
 def _new_memory(candidate: CandidateFact, owners: frozenset[str], replaced: Sequence[Step]) -> Memory:
-    """A refinement inherits subjects, importance and expiry of what it refines, as far as these may show."""
+    """A refinement inherits subjects, importance and expiry of the memories it refines that may be shown."""
     memory = candidate.memory(owners)
     refined = [step.memory for step in _seen(candidate, replaced) if step.verdict.relation == "subsumes"]
     if not refined:
@@ -117,5 +118,5 @@ def _seen(candidate: CandidateFact, steps: Sequence[Step]) -> list[Step]:
 
 
 def _close(candidate: CandidateFact, near: Near) -> tuple[Memory, ...]:
-    """Up to three memories that resemble the candidate and stay, for the model to correct."""
+    """Up to three similar memories that stay, for the model to correct."""
     return tuple(m for m, v in near if v.relation in ("unclear", "different") and candidate.sees(m))[:3]

@@ -1,4 +1,4 @@
-"""Known facts that resemble a candidate, and what the candidate is to each of them."""
+"""Known facts that are similar to a candidate, and how the candidate relates to each of them."""
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -22,7 +22,7 @@ from memory.sql.memories import CORRECTED, MemoryStore
 log = logging.getLogger("hachi.memory")
 
 NEAR = 8
-"""How many memories nearest by meaning, and how many nearest by words, a candidate is compared with."""
+"""A candidate is compared with so many memories nearest by meaning, and so many by words."""
 
 Near = list[tuple[Memory, Verdict]]
 
@@ -34,7 +34,7 @@ SAID_BEFORE = Verdict("outdated", "said before what is known: a model judged tha
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Two statements of which words and vectors do not tell whether the new one replaces the old one."""
+    """Two statements whose words and vectors do not show whether the new one replaces the old one."""
 
     old: str
     old_said_at: datetime
@@ -43,7 +43,7 @@ class Doubt:
 
 
 Judge = Callable[[Sequence[Doubt]], Awaitable[Sequence[bool]]]
-"""Takes all doubts of a turn at once; tells of each whether the new statement replaces the old. May raise."""
+"""Takes all doubts of a turn. Returns for each whether the new statement replaces the old. May raise."""
 
 
 class SimilarFacts:
@@ -55,12 +55,12 @@ class SimilarFacts:
         self._index = index
         self._embedder = embedder
         self.judge = judge
-        """A model that rules on doubts; with None both statements are kept."""
+        """A model that rules on doubts. Without one both statements are kept."""
         self.judged: frozenset[Source] = frozenset(get_args(Source))
-        """The sources whose candidates are put to the judge at once."""
+        """The sources whose candidates the judge rules on at once."""
 
     async def embed(self, texts: Sequence[str]) -> list[Any]:
-        """A vector for each text; None for each where the embedder is away."""
+        """A vector for each text; None for each if the embedder is unavailable."""
         try:
             return list(await self._embedder.embed(texts)) if texts else []
         except EmbedderUnavailable as error:
@@ -70,7 +70,7 @@ class SimilarFacts:
     async def near(
         self, connection: AsyncConnection, candidate: CandidateFact, owners: Collection[str]
     ) -> Near:
-        """The memories of these owners that resemble the candidate, each with the verdict on it. What decides
+        """The memories of these owners that are similar to the candidate, each with its verdict. What decides
         comes first."""
         cosine, ids = await self._nearest(candidate, owners)
         if candidate.draft.replaces:
@@ -81,7 +81,7 @@ class SimilarFacts:
         for memory, vector in zip(unknown, vectors, strict=True):
             both = vector is not None and candidate.vector is not None
             cosine[memory.id] = float(vector @ candidate.vector) if both else 0.0
-        # Only names that the people present know: the reason is told to them.
+        # Only names that the people present know, since they see the reason.
         aliases = await self._store.aliases(connection, candidate.origin.audience.keys, candidate.now)
         weighed = [(m, self._weigh(candidate, m, cosine[m.id], aliases)) for m in memories]
         return sorted(weighed, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine[pair[0].id]))
@@ -118,8 +118,8 @@ class SimilarFacts:
         return compare(old, new, 0.0, self._embedder.thresholds).relation
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
-        """Put all doubts about these candidates to the judge in one call and note its rulings in them.
-        Without a judge, or where it fails, both statements are kept."""
+        """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a
+        judge, or if it fails, both statements are kept."""
         candidates = [fact for fact in candidates if fact.origin.source in self.judged]
         if self.judge is None or not candidates:
             return
@@ -137,7 +137,8 @@ class SimilarFacts:
                 candidate.rulings[memory.id] = TAKES_ITS_PLACE if _newer(candidate, memory) else SAID_BEFORE
 
     async def doubts_about(self, kept: Sequence[Memory], now: datetime) -> list[tuple[Memory, Memory]]:
-        """(older, newer) wherever it is unclear whether one of these memories replaces an older one."""
+        """The pairs (older, newer) of which it is unclear whether the newer one, of `kept`, replaces the
+        older."""
         vectors = await self.embed([memory.content for memory in kept])
         doubts: list[tuple[Memory, Memory]] = []
         async with self._database.read() as connection:
@@ -148,14 +149,14 @@ class SimilarFacts:
         return doubts
 
     async def _unclear(self, connection: AsyncConnection, candidate: CandidateFact) -> list[Memory]:
-        """The memories that the people present may read and to which the candidate is unclear."""
+        """The memories that the people present may read and that the candidate may or may not replace."""
         near = await self.near(connection, candidate, candidate.origin.owners)
         return [memory for memory, v in near if v.relation == "unclear" and candidate.sees(memory)]
 
     async def _nearest(
         self, candidate: CandidateFact, owners: Collection[str]
     ) -> tuple[dict[str, float], list[str]]:
-        """The cosines that the index knows, and all ids that it finds."""
+        """The cosines by id, as far as the index knows them, and all ids found."""
         question = Question(
             audience=frozenset(owners),
             now=candidate.now,
@@ -184,8 +185,8 @@ class SimilarFacts:
         )
         if verdict.relation == "unclear":
             verdict = candidate.rulings.get(old.id, verdict)
-        # What holds for a time does not end what holds for good. Nor does it replace what it refines, unless
-        # the people present may see how long that holds and it holds as long itself.
+        # A temporary fact does not end a permanent one. It replaces a fact that it refines only if the people
+        # present may see how long that one holds, and it holds as long itself.
         ends = verdict.relation == "contradiction" and old.expires_at is None
         refines = verdict.relation == "subsumes" and not candidate.sees(old)
         until = candidate.expires_at
@@ -203,7 +204,7 @@ def _newer(candidate: CandidateFact, memory: Memory) -> bool:
 
 
 def _doubt(candidate: CandidateFact, memory: Memory) -> Doubt:
-    """The two in the order in which they were said."""
+    """Both statements in the order in which they were said."""
     proposed = (candidate.draft.content, candidate.origin.said_at)
     known = (memory.content, memory.created_at)
     return Doubt(*known, *proposed) if _newer(candidate, memory) else Doubt(*proposed, *known)

@@ -1,12 +1,12 @@
-"""Writing facts: what a candidate does to what is known is add, merge, replace or ignore.
+"""Writing facts: each candidate ends in add, merge, replace or ignore.
 
-One path for the `remember` tool, the answer's memories[] and every other caller. In this order: refuse what
-is not worth keeping; an echo of what was just recalled; the same words; what resembles it; else insert.
-`memory.facts.compare` tells what two statements are to each other, `memory.facts.decide` what follows.
+The `remember` tool, the answer's memories[] and every other caller use this path. In this order: refuse what
+is not worth keeping; ignore an echo of what was just recalled; look for the same words; look for similar
+facts; else insert. `memory.facts.compare` says how two statements relate, `memory.facts.decide` what follows.
 
 Each owner is decided on separately. A refinement said in a channel replaces the channel's memory and the
-speaker's own; said in private it leaves the channel's as it is. So nothing said in private shows through what
-happens to a memory of a channel.
+speaker's own; said in private, it leaves the channel's memory as it is. So a channel's memory never shows
+what was said in private.
 """
 
 import json
@@ -35,9 +35,9 @@ from memory.text import storable
 log = logging.getLogger("hachi.memory")
 
 MAX_CONTENT = 2_000
-"""Characters of one memory. A fact is a sentence; more than this is a document."""
+"""Characters of one memory. A fact is a sentence; anything longer is a document."""
 TRIES = 3
-"""How often a decision is begun when other writers change the same memories."""
+"""How often a decision is tried while other writers change the same memories."""
 
 
 class FactWriter:
@@ -77,8 +77,8 @@ class FactWriter:
         return decisions
 
     async def note_names(self, origin: Provenance, speaker: str) -> list[Decision]:
-        """Keep the names that the message itself links ("call me Mick") and that are not known as one
-        person's: from then on either name finds them."""
+        """Store the names that the message links ("call me Mick") and that are not linked yet: from then on
+        either name finds the person."""
         known = await self._store.known_aliases(origin.audience, self._clock())
         drafts = [
             Draft(f"{name} is also called {other}", (fold(name), fold(other)), importance=0.8)
@@ -118,7 +118,7 @@ class FactWriter:
     async def _settle(self, connection: AsyncConnection, candidate: CandidateFact) -> Decision:
         if await _erased(connection, candidate.origin):
             return candidate.decision("ignore", None, "the message it came from has been erased")
-        if await self._taken_back(connection, candidate):
+        if await self._withdrawn(connection, candidate):
             return candidate.decision("ignore", None, "it was made private, and not said here since")
         held = await self._held(connection, candidate)
         if echoed := self._similar.echoed(candidate):
@@ -137,17 +137,17 @@ class FactWriter:
         now = candidate.changed.get(decision.id or "")
         return replace(decision, expires_at=now.expires_at) if now else decision
 
-    async def _taken_back(self, connection: AsyncConnection, candidate: CandidateFact) -> bool:
-        """Whether it is what the person made private after telling it in places, found again in old messages
-        or in what the model was shown. It stays theirs alone until they say it again."""
+    async def _withdrawn(self, connection: AsyncConnection, candidate: CandidateFact) -> bool:
+        """Whether the person said it in places and has made it private since, and an old message or the
+        prompt brings it up again. It stays private until they say it again."""
         if candidate.origin.place.private or not candidate.origin.live:
             return False
         private = await self._store.made_private(connection, candidate.origin.user)
         return any(self._similar.says_again(candidate, memory, since) for memory, since in private)
 
     async def _held(self, connection: AsyncConnection, candidate: CandidateFact) -> dict[str, Memory]:
-        """The memory with these very words, by owner. One that has expired but is not purged yet is
-        superseded; one that the candidate corrects in something else than its words is left out."""
+        """The memory with the same words, by owner. Supersedes one that has expired but is not purged yet,
+        and leaves out one that the candidate corrects in something other than its words."""
         held = await self._store.holders(connection, candidate.origin.owners, candidate.key)
         for owner, memory in list(held.items()):
             if memory.expires_at is not None and memory.expires_at <= candidate.now:
@@ -172,7 +172,7 @@ class FactWriter:
         elif fresh:
             await link(connection, memory.id, fresh, candidate.key)
             candidate.changed[memory.id] = replace(memory, owners=memory.owners | fresh)
-        for step in resolution.outdated:  # kept in the history below what is known, never shown as current
+        for step in resolution.outdated:  # stored as history of the newer memory, never shown as current
             reason = step.verdict.reason
             await self._supersede(connection, candidate, memory, step.owners, step.memory.id, reason)
 
@@ -191,7 +191,7 @@ class FactWriter:
         candidate.changed[old.id] = replace(known, owners=known.owners - owners)
 
     async def _refresh(self, connection: AsyncConnection, candidate: CandidateFact, memory: Memory) -> None:
-        """The memory was said again: it keeps the higher importance and the later expiry."""
+        """The memory was said again: the higher importance and the later expiry count."""
         values: dict[str, Any] = {}
         importance, until = candidate.draft.importance, candidate.expires_at
         if importance > memory.importance:
@@ -204,7 +204,7 @@ class FactWriter:
 
 
 async def _erased(connection: AsyncConnection, origin: Provenance) -> bool:
-    """Whether the message was erased while its turn was under way."""
+    """Whether the message was erased during its turn."""
     if not origin.live or origin.message_id is None:
         return False
     return bool(await missing(connection, [origin.message_id]))

@@ -1,63 +1,46 @@
-"""What is listened to in a place, on both databases."""
+"""What the companion listens to in a place, on both databases."""
 
-from collections.abc import Callable
-from typing import Any, cast
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from memory.audience import PRIVATE, Place
-from memory.people.places import Listening, Places
-from memory.sql.engine import Database
+from memory.people.places import Places
+
+if TYPE_CHECKING:
+    from tests.memory.conftest import Stack
 
 CHANNEL = Place(("discord", "acme", "general"))
 THREAD = Place(("discord", "acme", "general", "thread-7"))
 OTHER = Place(("discord", "acme", "random"))
 
 
-@pytest.fixture
-def places(database: Database) -> Places:
-    return Places(database)
-
-
-async def test_unless_it_is_set_only_mentions_are_listened_to(places: Places) -> None:
+async def test_the_nearest_setting_counts_and_mentions_without_one(stack: Stack) -> None:
+    places, now = Places(stack.database), stack.clock.now
+    assert await places.listening(CHANNEL) == "mentions"
+    await places.set(CHANNEL, "everything", "discord:1", now)
+    assert [await places.listening(at) for at in (CHANNEL, THREAD, OTHER)] == ["everything"] * 2 + [
+        "mentions"
+    ]
+    await places.set(THREAD, "nothing", "discord:2", now)
+    assert [await places.listening(at) for at in (CHANNEL, THREAD)] == ["everything", "nothing"]
+    await places.set(CHANNEL, "mentions", "discord:2", now)
     assert await places.listening(CHANNEL) == "mentions"
 
 
-async def test_what_is_set_holds_there_and_in_its_threads_and_nowhere_else(
-    places: Places, clock: Callable[[], Any]
-) -> None:
-    await places.set(CHANNEL, "everything", "discord:1", clock())
-    assert await places.listening(CHANNEL) == "everything"
-    assert await places.listening(THREAD) == "everything"
-    assert await places.listening(OTHER) == "mentions"
-
-
-async def test_the_nearest_setting_holds(places: Places, clock: Callable[[], Any]) -> None:
-    await places.set(CHANNEL, "everything", "discord:1", clock())
-    await places.set(THREAD, "nothing", "discord:2", clock())
-    assert await places.listening(THREAD) == "nothing"
-    assert await places.listening(CHANNEL) == "everything"
-
-
-async def test_it_can_be_set_anew(places: Places, clock: Callable[[], Any]) -> None:
-    await places.set(CHANNEL, "everything", "discord:1", clock())
-    await places.set(CHANNEL, "mentions", "discord:2", clock())
-    assert await places.listening(CHANNEL) == "mentions"
-
-
-async def test_in_private_everything_is_listened_to(places: Places, clock: Callable[[], Any]) -> None:
+async def test_in_private_everything_is_listened_to_and_unknown_settings_are_refused(stack: Stack) -> None:
+    places = Places(stack.database)
     assert await places.listening(PRIVATE) == "everything"
-    with pytest.raises(ValueError, match="mentions, everything, nothing"):
-        await places.set(PRIVATE, "nothing", "discord:1", clock())
+    wrong: list[Any] = [(PRIVATE, "nothing"), (CHANNEL, "sometimes")]
+    for place, listening in wrong:
+        with pytest.raises(ValueError, match="mentions, everything, nothing"):
+            await places.set(place, listening, "discord:1", stack.clock.now)
 
 
-async def test_what_is_none_of_the_three_is_refused(places: Places, clock: Callable[[], Any]) -> None:
-    with pytest.raises(ValueError, match="mentions, everything, nothing"):
-        await places.set(CHANNEL, cast("Listening", "sometimes"), "discord:1", clock())
-
-
-async def test_where_somebody_last_spoke_is_known(places: Places, stack: Any) -> None:
-    within = Place(("discord",))
+async def test_the_last_place_where_somebody_spoke_is_known(stack: Stack) -> None:
+    places, within = Places(stack.database), Place(("discord",))
     assert await places.last_of("discord:1", within) is None
     for place in (CHANNEL, THREAD, OTHER, Place(("slack", "acme", "general"))):
         await stack.receive("hello", user="discord:1", place=str(place))
