@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders import Embedder
+from memory.index.embedders.embedder import Embedder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
