@@ -31,7 +31,6 @@ from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store import Traces
 from agent.turn.persona import read_persona
-from memory.conversations.summaries import ConversationSummaries
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits
 from memory.erasure.forgetting import Forgetting
@@ -54,6 +53,7 @@ from memory.sql.jobs import JobQueue
 from memory.sql.keys import Keys
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
+from memory.sql.summaries import ConversationSummaries
 
 if TYPE_CHECKING:
     from agents.models.interface import Model

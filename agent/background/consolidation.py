@@ -24,7 +24,6 @@ from agent.models.choose import ChosenModel
 from agent.settings import Budget
 from agent.turn.jobs import LOOK_BACK
 from memory.audience import Place
-from memory.conversations.summaries import ConversationSummaries
 from memory.errors import NotFound
 from memory.facts.writer import FactWriter
 from memory.people.profile import MemoryUpdates, NewPreference
@@ -36,6 +35,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import missing
+from memory.sql.summaries import ConversationSummaries
 
 log = logging.getLogger("hachi.upkeep")
 

@@ -9,7 +9,6 @@ from agent.settings import Budget
 from agent.turn.jobs import STORE_MEMORIES
 from agent.turn.user_snippet import fitting
 from memory.audience import Audience, Place
-from memory.conversations.summaries import ConversationSummaries, owner_of
 from memory.facts.similar import SimilarFacts
 from memory.people.profile import MEMORY_SUMMARY, UserContext
 from memory.people.profile_store import ProfileStore
@@ -19,6 +18,7 @@ from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Line
+from memory.sql.summaries import ConversationSummaries, owner_of
 from memory.sql.tables import memories
 
 Mode = Literal["companion", "study", "work"]

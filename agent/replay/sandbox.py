@@ -17,12 +17,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.companion import Companion
 from agent.tracing.trace import Trace, read_data
 from memory.audience import Audience, Place, owners_of
-from memory.conversations.summaries import owner_of
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.people.profile_store import ProfileStore
 from memory.sql import tables as t
 from memory.sql.engine import Database
 from memory.sql.messages import readable
+from memory.sql.summaries import owner_of
 
 Row = dict[str, Any]
 

@@ -9,12 +9,12 @@ from agent.services.arguments import place_of, user_named
 from agent.services.erasure import ErasureService
 from agent.types import TurnRequest
 from memory.audience import Audience, Place
-from memory.conversations.summaries import ConversationSummaries, owner_of
 from memory.people.profile import UserContext, entry_for
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.search.core_facts import core_facts
 from memory.sql.memories import MemoryStore
+from memory.sql.summaries import ConversationSummaries, owner_of
 
 MODES = ("companion", "study", "work")
 

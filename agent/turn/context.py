@@ -10,7 +10,6 @@ from datetime import datetime
 
 from agent.turn.prompt import Budgets, PromptContext, within_budgets
 from agent.types import ReceivedMessage, TurnRequest
-from memory.conversations.summaries import ConversationSummaries, owner_of
 from memory.documents import DocumentLibrary
 from memory.documents.quote import quote_chunks
 from memory.errors import MemoryFault
@@ -22,6 +21,7 @@ from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.spans import span
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
+from memory.sql.summaries import ConversationSummaries, owner_of
 from memory.text import storable
 
 log = logging.getLogger("hachi.turn")

@@ -7,10 +7,10 @@ from typing import Any
 
 from agent.types import TurnRequest
 from memory.audience import Place
-from memory.conversations.summaries import owner_of
 from memory.facts.candidate import Provenance
 from memory.records import Draft, Hit
 from memory.sql.jobs import Job
+from memory.sql.summaries import owner_of
 
 STORE_MEMORIES = "store_memories"
 """Store the memories[] of an answer."""

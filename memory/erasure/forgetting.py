@@ -12,11 +12,11 @@ from sqlalchemy import delete
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
+from memory.erasure import memory_removal
 from memory.errors import IndexUnavailable
 from memory.index import Index
 from memory.people.profile import MEMORY_SUMMARY
 from memory.records import Memory
-from memory.sql import memory_removal
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.tables import context_entries

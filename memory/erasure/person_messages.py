@@ -14,9 +14,9 @@ from sqlalchemy import and_, delete, exists, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
-from memory.conversations.summaries import MOST_BEHIND
 from memory.index.schema import slices
-from memory.index.windows import REACH
+from memory.sql.messages import REACH
+from memory.sql.summaries import MOST_BEHIND
 from memory.sql.tables import active_conversations, conversations, messages, speakers
 
 IDS_AT_ONCE = 500

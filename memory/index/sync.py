@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memory.conversations.summaries import ActiveConversation, ConversationSummaries
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Point
 from memory.index.embedders import Embedder
@@ -16,6 +15,7 @@ from memory.records import Memory
 from memory.sql import indexing
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Line, Transcript
+from memory.sql.summaries import ActiveConversation, ConversationSummaries
 from memory.sql.tables import active_conversations, memories, messages
 
 log = logging.getLogger("hachi.index")

@@ -14,9 +14,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from memory.records import Message
-
-REACH = 2
-"""Messages on either side."""
+from memory.sql.messages import REACH
 
 GAP = timedelta(hours=6)
 """A longer silence ends the window."""

@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any
 
 from memory.audience import GLOBAL, Audience
-from memory.conversations.summaries import ActiveConversation, ConversationSummaries
 from memory.errors import EmbedderUnavailable, StoreUnavailable
 from memory.facts.aliases import Aliases
 from memory.index import KINDS, Index, Kind, Question, Rankings
@@ -33,6 +32,7 @@ from memory.search.time_ranges import time_span
 from memory.spans import note, span
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
+from memory.sql.summaries import ActiveConversation, ConversationSummaries
 
 log = logging.getLogger("hachi.memory")
 

@@ -26,10 +26,12 @@ from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, owners_of
-from memory.index.windows import REACH
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.tables import conversations, messages, speakers, users
+
+REACH = 2
+"""Messages on either side that are indexed with a message, as its window."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 
 from memory.audience import Audience, Place
-from memory.conversations.summaries import ConversationSummaries, owner_of
 from memory.erasure.forgetting import Forgetting
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.candidate import Provenance
@@ -41,6 +40,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
+from memory.sql.summaries import ConversationSummaries, owner_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ from agent.errors import BadInput
 from agent.surfaces.web.spans import MAX_ROWS, Row, SpanTree, find_row, span_tree
 from agent.surfaces.web.templates import page
 from agent.surfaces.web.visits import require_own_page
-from agent.tracing.export import markdown, trace_json
+from agent.tracing.render.export import markdown, trace_json
 from agent.tracing.render.overview import warnings
 from agent.tracing.render.text import harmless, json_text
 from agent.tracing.render.tree import drawn

@@ -12,8 +12,8 @@ import pytest
 from agent.surfaces.cli.traces.differences import difference_lines
 from agent.surfaces.cli.traces.lines import cells
 from agent.tracing.compare import differences
-from agent.tracing.export import exported, summary_json, trace_json
 from agent.tracing.redact import Redaction
+from agent.tracing.render.export import exported, summary_json, trace_json
 from agent.tracing.render.full import full_lines
 from agent.tracing.render.overview import SCREEN, overview_lines
 from agent.tracing.render.text import clipped, harmless, json_text, one_line, width

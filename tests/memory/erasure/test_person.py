@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
 from memory.audience import Audience, Place, user_key
-from memory.conversations.summaries import owner_of
 from memory.documents import DocumentLibrary, FusedReranker
 from memory.erasure.forgetting import UNINDEX
 from memory.erasure.person import BATCH, Erasure
@@ -33,6 +32,7 @@ from memory.records import Draft
 from memory.sql import tables
 from memory.sql.errors import Overtaken
 from memory.sql.keys import Keys, digest
+from memory.sql.summaries import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.audience import GLOBAL, Audience
+from memory.erasure import memory_removal
 from memory.errors import IndexUnavailable, NotFound, StoreUnavailable
 from memory.facts.compare import content_key
 from memory.index import Point
 from memory.search.recall import COLD_START
-from memory.sql import memory_removal
 from memory.sql.memories import link
 
 if TYPE_CHECKING:

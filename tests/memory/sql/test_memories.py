@@ -11,10 +11,10 @@ import pytest
 import sqlalchemy as sa
 
 from memory.audience import Audience, Place
+from memory.erasure import memory_removal
 from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.records import Memory
-from memory.sql import memory_removal
 from memory.sql.errors import Overtaken
 from memory.sql.indexing import count_due
 from memory.sql.memories import link

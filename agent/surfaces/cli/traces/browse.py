@@ -49,7 +49,7 @@ async def ls(
     """Turns, newest first."""
     session: Session = context.obj
     from agent.surfaces.cli.traces.lines import print_summaries
-    from agent.tracing.export import summary_json
+    from agent.tracing.render.export import summary_json
     from agent.tracing.render.text import json_text
 
     wanted, now = trace_filter(user, place, tool, error, text, since, slower, all), datetime.now(UTC)
@@ -76,7 +76,7 @@ async def show(
 ) -> None:
     """One turn as a tree, and what was done after it; the newest unless said."""
     from agent.surfaces.cli.traces.lines import print_lines
-    from agent.tracing.export import trace_json
+    from agent.tracing.render.export import trace_json
     from agent.tracing.render.full import full_lines
     from agent.tracing.render.overview import overview_lines
     from agent.tracing.render.text import json_text

@@ -26,7 +26,7 @@ async def export(
     ] = None,
 ) -> None:
     """Write traces, with what was done after them, as one file: JSON, Markdown, HTML or OTLP/JSON."""
-    from agent.tracing.export import exported
+    from agent.tracing.render.export import exported
 
     found = [await traces.get_with_jobs(id, datetime.now(UTC)) for id in ids]
     text = exported(found, format)

@@ -53,7 +53,7 @@ def tail(
 @async_command
 async def _tail(session: Session, wanted: "TraceFilter", limit: int, json: bool) -> None:
     from agent.surfaces.cli.traces.lines import headings, summary_line
-    from agent.tracing.export import summary_json
+    from agent.tracing.render.export import summary_json
     from agent.tracing.render.text import json_text
 
     async with session.traces() as traces:

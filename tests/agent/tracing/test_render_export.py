@@ -10,7 +10,7 @@ from scripted_server import Call, ScriptedServer, answer
 
 from agent import Companion
 from agent.errors import BadInput
-from agent.tracing.export import exported
+from agent.tracing.render.export import exported
 from agent.tracing.trace import Trace, TraceWithJobs
 
 PetAt = Callable[..., Awaitable[Companion]]

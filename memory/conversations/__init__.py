@@ -1,1 +1,0 @@
-"""What was said: reading transcripts, and the summary of each conversation."""
