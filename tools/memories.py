@@ -125,7 +125,7 @@ def _shown(hit: Hit) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": hit.id,
         "kind": hit.kind,
-        "content": _excerpt(hit.content),
+        "content": excerpt(hit.content),
         "created_at": hit.created_at.isoformat(timespec="minutes"),
         "score": round(hit.score, 2),
     }
@@ -138,7 +138,7 @@ def _shown(hit: Hit) -> dict[str, Any]:
     return shown
 
 
-def _excerpt(text: str) -> str:
+def excerpt(text: str) -> str:
     """A pasted page that a search brings back is not to fill the prompt."""
     if len(text) <= LONGEST_HIT:
         return text

@@ -26,6 +26,10 @@ class HealthService:
         """None if traces are in the same database as everything else."""
         return None if self.traces.where == self.database.where else self.traces.where
 
+    async def revision(self) -> str | None:
+        """The revision of the database's schema. Raises StoreUnavailable."""
+        return await self.database.revision()
+
     async def embed(self) -> str:
         """Embed a sentence; the embedder's name and dimensions. Raises EmbedderUnavailable."""
         await self.embedder.embed(["Is anybody there?"])

@@ -12,7 +12,8 @@ from memory.audience import Audience, Place
 from memory.people.profile import UserContext, entry_for
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
-from memory.search.core_facts import core_facts
+from memory.records import Memory
+from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.memories import MemoryStore
 from memory.sql.summaries import ConversationSummaries, owner_of
 
@@ -34,6 +35,12 @@ class ProfileService:
         tasks = await self.tasks.list(named, where)
         known = await self.contexts.view(named, where)
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
+
+    async def facts_for(self, question: str, *, user: str, place: Place | str | None = None) -> list[Memory]:
+        """The facts that the prompt shows with this question."""
+        named = user_named(user)
+        audience = Audience.of(named, place_of(place))
+        return get_relevant_memories(await core_facts(self.store, named, audience, self.clock()), question)
 
     async def set(
         self, field: str, value: str | bool | None, *, user: str, place: Place | str | None = None

@@ -1,13 +1,16 @@
-"""Importing a conversation that was held elsewhere."""
+"""Conversations: importing those held elsewhere, and whose they are."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
+from sqlalchemy import func, select
+
 from agent.errors import BadInput
-from agent.services.arguments import turn_request
+from agent.services.arguments import audience_of, turn_request
 from agent.services.erasure import ErasureService
 from agent.types import TurnRequest
 from memory.audience import Place
@@ -15,9 +18,15 @@ from memory.index.sync import IndexSync, Progress
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.messages import Transcript
+from memory.sql.tables import conversations, memories, users
 from memory.text import storable
 
 BATCH = 500
+
+
+def conversation_id(user: str | None, chat: str | None) -> str | None:
+    """The conversation that a client calls `chat`; each user has their own of that name."""
+    return f"chat:{quote(chat, safe='')}:{user}" if user and chat else None
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,37 @@ class TranscriptService:
     sync: IndexSync
     erasure: ErasureService
     clock: Callable[[], datetime]
+
+    async def exists(self, conversation: str, *, user: str, place: Place | str | None = None) -> bool:
+        """Whether the conversation has a message that the user may read there."""
+        return bool(await self.transcript.last(conversation, audience_of(user, place), 1))
+
+    async def belongs_to(self, session: str, user: str) -> bool:
+        """Whether it is theirs. A session is a conversation, by the client's name for it or by its id, or a
+        person's own id."""
+        if session == user:
+            return True
+        names = {session, str(conversation_id(user, session))}
+        theirs = conversations.c.id.in_(names) & (conversations.c.user_id == user)
+        async with self.database.read() as connection:
+            return await connection.scalar(select(conversations.c.id).where(theirs).limit(1)) is not None
+
+    async def only_user(self, session: str) -> str | None:
+        """The one person whose session it can be; None if there is none, or more than one."""
+        prefix = f"chat:{quote(session, safe='')}:"
+        same_case = func.substr(conversations.c.id, 1, len(prefix)) == prefix  # SQLite's LIKE ignores case
+        chats = conversations.c.id.startswith(prefix, autoescape=True) & same_case
+        async with self.database.read() as connection:
+            for query in (
+                select(users.c.id).where(users.c.id == session),
+                select(memories.c.user_id).where(memories.c.user_id == session).limit(1),
+                select(conversations.c.user_id).where(conversations.c.id == session),
+                select(conversations.c.user_id).where(chats).limit(2),
+            ):
+                found = {row[0] for row in await connection.execute(query)} - {None}
+                if len(found) == 1:
+                    return str(found.pop())
+        return None
 
     async def import_messages(
         self,

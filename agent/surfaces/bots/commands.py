@@ -61,8 +61,11 @@ COMMANDS = (
     Command("context", "What I know of you here."),
     Command("trace", "What I did about your last message here."),
 )
-"""The commands of `Commands.run`."""
+"""`Commands` has a method for each."""
 LISTEN = Command("listen", "What I listen to in this channel.", Argument("to", "Unset: say how it stands"))
+
+
+Handler = Callable[[Asker, str], Awaitable[Answer]]
 
 
 class Commands:
@@ -71,15 +74,16 @@ class Commands:
     def __init__(self, pet: Companion) -> None:
         self._pet = pet
         self._places = pet.services.places
-        self._handlers: dict[str, Callable[[Asker, str], Awaitable[Answer]]] = {
-            "memories": self._memories,
-            "remember": self._remember,
-            "forget": self._forget,
-            "forget-me": self._forget_me,
-            "privacy": self._privacy,
-            "tasks": self._tasks,
-            "context": self._context,
-            "trace": self._trace,
+        self._handlers: dict[str, Handler] = {
+            command.name: getattr(self, f"_{command.name.replace('-', '_')}") for command in COMMANDS
+        }
+        self._actions: dict[str, Handler] = {
+            "delete": self._delete,
+            "undo": self._undo,
+            "private": self._make_private,
+            "done": self._finish_task,
+            "more": self._more,
+            "erase": self._erase,
         }
 
     async def run(self, name: str, asker: Asker, text: str = "") -> Answer:
@@ -92,17 +96,16 @@ class Commands:
 
     async def press(self, asker: Asker, action: str, value: str = "") -> Answer:
         """Do what a button is for."""
-        return await _answered(self._press(asker, action, value))
+        act = self._actions.get(action)
+        return await _answered(act(asker, value)) if act else Answer("All right, nothing was changed.")
 
     async def text_to_edit(self, asker: Asker, id: str) -> str | Answer:
         """The text of a memory that the asker may edit; an answer if they may not."""
         try:
             memory = await self._pet.memory(id, **_scope(asker))
-        except NotFound:
-            return Answer(NOT_THEIRS)
+            return memory.content if asker.user == memory.user_id else Answer(NOT_THEIRS)
         except Exception as error:
-            return Answer(describe_error(error))
-        return memory.content if asker.user == memory.user_id else Answer(NOT_THEIRS)
+            return _failed(error)
 
     async def edit(self, asker: Asker, id: str, content: str) -> Answer:
         """Replace the text of a memory."""
@@ -199,22 +202,11 @@ class Commands:
             await self._places.set(asker.place, listening, asker.user, self._pet.clock())
         return Answer(_LISTENING[await self._places.listening(asker.place)])
 
-    async def _press(self, asker: Asker, action: str, value: str) -> Answer:
-        match action:
-            case "delete":
-                return await self._delete(asker, value)
-            case "undo":
-                return await self._undo(asker, value)
-            case "private":
-                return await self._make_private(asker, value)
-            case "done":
-                return await self._finish_task(asker, value)
-            case "more":
-                return await self._memories(asker, "", int(value) if value.isdecimal() else 0)
-            case "erase":
-                return erasure_answer(await self._pet.erase(user=asker.user))
-            case _:
-                return Answer("All right, nothing was changed.")
+    async def _more(self, asker: Asker, skip: str) -> Answer:
+        return await self._memories(asker, "", int(skip) if skip.isdecimal() else 0)
+
+    async def _erase(self, asker: Asker, _: str) -> Answer:
+        return erasure_answer(await self._pet.erase(user=asker.user))
 
     async def _delete(self, asker: Asker, id: str) -> Answer:
         deleted = await self._pet.delete_memory(id, **_scope(asker))
@@ -262,10 +254,12 @@ class Commands:
 async def _answered(running: Awaitable[Answer]) -> Answer:
     try:
         return await running
-    except NotFound:
-        return Answer(NOT_THEIRS)
     except Exception as error:
-        return Answer(describe_error(error))
+        return _failed(error)
+
+
+def _failed(error: Exception) -> Answer:
+    return Answer(NOT_THEIRS if isinstance(error, NotFound) else describe_error(error))
 
 
 def _scope(asker: Asker) -> dict[str, Any]:

@@ -6,6 +6,7 @@ make one turn.
 
 import asyncio
 import logging
+import re
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -90,6 +91,11 @@ class Platform(Protocol):
     def reply_to(self, message: IncomingMessage) -> ReplyView: ...
 
 
+def without_call(text: str, bot: str) -> str:
+    """The text without a mention of the bot at its start or end. `bot` is a pattern of its mentions."""
+    return re.sub(rf"^(?:\s*(?:{bot})[\s,:]*)+|(?:\s*(?:{bot}))+\s*$", "", text)
+
+
 def should_answer(listening: Listening, *, addressed: bool, to_others: bool) -> bool:
     """`addressed`: it mentions the bot, replies to it or is private. `to_others`: it names somebody else."""
     return listening != "nothing" and (addressed or (listening == "everything" and not to_others))
@@ -103,10 +109,6 @@ class _Conversation:
     """When turns of the last minute began."""
     warned: bool = False
     worker: "asyncio.Task[None] | None" = None
-
-    @property
-    def running(self) -> bool:
-        return self.worker is not None and not self.worker.done()
 
 
 class Conversations:
@@ -136,7 +138,7 @@ class Conversations:
             return False
         conversation.waiting.append(message)
         conversation.arrived.set()
-        if not conversation.running:
+        if conversation.worker is None or conversation.worker.done():
             work = self._work(conversation)
             conversation.worker = asyncio.create_task(work, name=f"hachi conversation {message.queue}")
         return True
@@ -156,7 +158,7 @@ class Conversations:
             await asyncio.gather(*late, return_exceptions=True)
 
     def _workers(self) -> "list[asyncio.Task[None]]":
-        return [known.worker for known in self._conversations.values() if known.worker and known.running]
+        return [c.worker for c in self._conversations.values() if c.worker and not c.worker.done()]
 
     async def _work(self, conversation: _Conversation) -> None:
         while conversation.waiting:
@@ -250,10 +252,11 @@ class Conversations:
 
     def _drop_idle(self) -> None:
         """Forget conversations without a turn in the last minute."""
-        now, current = self._monotonic(), asyncio.current_task()
+        now = self._monotonic()
+        busy = {worker for worker in self._workers() if worker is not asyncio.current_task()}
         for name, known in list(self._conversations.items()):
-            busy = known.waiting or (known.running and known.worker is not current)
-            if not busy and (not known.turns or known.turns[-1] <= now - 60):
+            idle = not known.turns or known.turns[-1] <= now - 60
+            if idle and not known.waiting and known.worker not in busy:
                 del self._conversations[name]
 
 

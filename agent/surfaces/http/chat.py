@@ -5,7 +5,6 @@ import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
-from urllib.parse import quote
 from uuid import uuid4
 
 from fastapi import APIRouter
@@ -14,14 +13,13 @@ from starlette.responses import JSONResponse, Response
 
 from agent.companion import Companion
 from agent.errors import FAULTS, BadInput
+from agent.services.transcripts import conversation_id
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import fault_response, unexpected_response
 from agent.surfaces.http.metrics import Measured, Metrics
 from agent.surfaces.http.openai_types import EXAMPLE, MODEL, ChatRequest, Completion, parse_messages
 from agent.turn.streaming import ReplyStream
-from memory.audience import Audience
 from memory.records import Memory
-from memory.search.core_facts import core_facts, get_relevant_memories
 
 FIRST_PIECE_TIMEOUT = 20.0
 """Seconds that a stream's status waits for the first words; until then an error has a status of its own."""
@@ -85,7 +83,7 @@ async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics:
             return JSONResponse(completion.whole(text))
         chunks = (completion.begin(), completion.piece(text), *completion.end(text))
         return EventSourceResponse(iter(chunks), sep="\n", ping=PING)
-    shown = await _facts_shown(pet, given.text, caller.user)
+    shown = await pet.services.profiles.facts_for(given.text, user=caller.user) if caller.user else []
     turn: dict[str, Any] = {
         "user": caller.user,
         "conversation": conversation_id(caller.user, caller.chat),
@@ -100,19 +98,6 @@ async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics:
         reply = await pet.respond(given.text, **turn)
     metrics.count_turn(reply)
     return JSONResponse(completion.whole(reply.message, reply, shown))
-
-
-def conversation_id(user: str | None, chat: str | None) -> str | None:
-    """The conversation that a client calls `chat`; each user has their own of that name."""
-    return f"chat:{quote(chat, safe='')}:{user}" if user and chat else None
-
-
-async def _facts_shown(pet: Companion, text: str, user: str | None) -> list[Memory]:
-    """The facts in the prompt of this turn."""
-    if user is None:
-        return []
-    facts = await core_facts(pet.components.store, user, Audience.of(user), pet.clock())
-    return get_relevant_memories(facts, text)
 
 
 async def _answer_client_task(pet: Companion, task: str) -> str:

@@ -83,9 +83,8 @@ async def _shared(
         return Owner()
     if caller.user is not None or (caller.key is not None and caller.key.kind == "user"):
         raise forbidden("a place's documents need a service's key, and a request that names no user")
-    owner = Owner(place=place_of(place))
-    owner_of_documents(None, owner.place)
-    return owner
+    owner_of_documents(None, place)
+    return Owner(place=place_of(place))
 
 
 async def _shared_for_writing(owner: Annotated[Owner, Depends(_shared)], caller: Authenticated) -> Owner:
@@ -104,7 +103,7 @@ def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any])
     @router.get("")
     async def documents(owner: Read, pet: Pet) -> list[Json]:
         """The documents that may be searched there, everybody's too, by name."""
-        return [asdict(document) for document in await pet.components.documents.documents(owner.audience)]
+        return [asdict(document) for document in await pet.knowledge.documents(owner.audience)]
 
     @router.get("/search")
     async def search(
@@ -116,7 +115,7 @@ def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any])
         limit: Annotated[int, Query(ge=1, le=50)] = 5,
     ) -> list[Json]:
         """The passages that bear on the query, best first."""
-        found = await pet.components.documents.search(storable(query), owner.audience, limit)
+        found = await pet.knowledge.search(storable(query), owner.audience, limit)
         return [asdict(chunk) for chunk in found]
 
     @router.post("", status_code=201, responses=ADDED)
@@ -134,7 +133,7 @@ def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any])
     async def remove(owner: Write, id: Annotated[str, Path(pattern="^[0-9a-f-]{36}$")], pet: Pet) -> None:
         """Remove a document of this owner, by its id."""
         key = owner_of_documents(owner.user, owner.place)
-        readable = await pet.components.documents.documents(owner.audience)
+        readable = await pet.knowledge.documents(owner.audience)
         if not any(document.id == id and document.owner == key for document in readable):
             raise not_found("document")
         await pet.remove_knowledge(id, user=owner.user, place=owner.place)

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
-from agent.companion import Companion
 from agent.errors import FAULTS
 from agent.surfaces.http.authentication import Pet, require_admin
 from agent.surfaces.http.metrics import Measured
@@ -29,10 +28,14 @@ async def healthz() -> dict[str, str]:
 async def readyz(pet: Pet) -> JSONResponse:
     """The database and the index can be reached, and a model is chosen; 503 if not. The model is not called,
     because that costs money."""
+
+    async def choose_model() -> str:
+        return pet.settings.chosen_model
+
     checks = {
-        "record": await _check(pet.components.database.revision),
-        "index": await _check(pet.components.index.count),
-        "model": await _check(lambda: _model(pet)),
+        "record": await _check(pet.services.health.revision),
+        "index": await _check(pet.services.health.indexed),
+        "model": await _check(choose_model),
     }
     ready = set(checks.values()) == {"ok"}
     content = {"status": "ready" if ready else "not ready", "checks": checks}
@@ -47,10 +50,6 @@ async def _check(check: Callable[[], Awaitable[object]]) -> str:
     except (*FAULTS, TimeoutError):
         return "away"
     return "ok"
-
-
-async def _model(pet: Companion) -> str:
-    return pet.settings.chosen_model
 
 
 @router.get("/metrics", dependencies=[Depends(require_admin)], response_class=Response)

@@ -1,29 +1,24 @@
 """The memories of a session: list, read, add, delete.
 
-A session is a conversation of one person, by the client's name for it or by its id in the database; or a
-person's own id. Its memories are what that person may read in private.
+A session is a conversation of one person or that person; its memories are what they may read in private.
 """
 
 import re
 from datetime import datetime
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
-from sqlalchemy import func, select
 from starlette.responses import Response
 
 from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticated, Pet
-from agent.surfaces.http.chat import conversation_id
 from agent.surfaces.http.errors import ApiError, not_found
 from agent.surfaces.http.openai_types import example
 from memory.errors import NotFound
 from memory.facts.writer import MAX_CONTENT
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
-from memory.sql.tables import conversations, memories, users
 
 MAX_SESSION = 400
 """Characters of a session's id."""
@@ -42,13 +37,16 @@ EXAMPLE: dict[str, Any] = {
     "lastAccessedAt": None,
 }
 
+Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT, pattern=r"\S")]
+Limit = Annotated[int, Query(ge=1, le=10_000, description="the newest so many")]
+
 
 class NewMemory(BaseModel):
     """A statement to remember."""
 
     model_config = example({"content": "Mickael moved to Lyon", "type": "fact", "importance": 0.7})
 
-    content: Annotated[str, Field(min_length=1, max_length=MAX_CONTENT, pattern=r"\S")]
+    content: Content
     type: MemoryType = "fact"
     importance: Annotated[float, Field(ge=0, le=1)] = DEFAULT_IMPORTANCE
     subjects: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)] = []
@@ -70,19 +68,19 @@ class SessionMemory(BaseModel):
 
 
 async def _session_user(sessionId: str, caller: Authenticated, pet: Pet) -> str:
-    """The person whose session it is. Raises ApiError, the same for somebody else's session as for one that
-    does not exist."""
+    """The person whose session it is; a service that names nobody gets the one person it can be. Raises
+    ApiError, the same for somebody else's session as for one that does not exist."""
+    sessions = pet.services.transcripts
     if len(sessionId) <= MAX_SESSION and sessionId.isprintable():
         if caller.user is None:
-            if user := await _only_user(pet, sessionId):
+            if user := await sessions.only_user(sessionId):
                 return user
-        elif await _is_theirs(pet, sessionId, caller.user):
+        elif await sessions.belongs_to(sessionId, caller.user):
             return caller.user
     raise not_found("session")
 
 
 User = Annotated[str, Depends(_session_user)]
-Limit = Annotated[int, Query(ge=1, le=10_000, description="the newest so many")]
 
 
 @router.get("")
@@ -97,7 +95,7 @@ async def add_memory(
 ) -> SessionMemory:
     """Remember one statement, by the same rules as always: if it is known already, the answer is the memory
     that says it, with 200; if it is not worth keeping, 422."""
-    decision = await pet.remember(given.content, user=user, **given.model_dump(exclude={"content"}))
+    decision = await pet.remember(user=user, **given.model_dump())
     if decision.action in ("merge", "ignore"):
         response.status_code = 200
     return _session_memory(sessionId, await stored_memory(pet, decision, user))
@@ -141,30 +139,3 @@ def _session_memory(session: str, memory: Memory) -> SessionMemory:
         created_at=memory.created_at,
         last_accessed_at=memory.last_accessed_at,
     )
-
-
-async def _is_theirs(pet: Companion, session: str, user: str) -> bool:
-    if session == user:
-        return True
-    names = {session, str(conversation_id(user, session))}
-    query = select(conversations.c.id).where(conversations.c.id.in_(names), conversations.c.user_id == user)
-    async with pet.components.database.read() as connection:
-        return (await connection.execute(query.limit(1))).first() is not None
-
-
-async def _only_user(pet: Companion, session: str) -> str | None:
-    """For a service that names nobody: the one person whose session it can be."""
-    prefix = f"chat:{quote(session, safe='')}:"
-    same_case = func.substr(conversations.c.id, 1, len(prefix)) == prefix  # SQLite's LIKE ignores case
-    chats = conversations.c.id.startswith(prefix, autoescape=True) & same_case
-    async with pet.components.database.read() as connection:
-        for query in (
-            select(users.c.id).where(users.c.id == session),
-            select(memories.c.user_id).where(memories.c.user_id == session).limit(1),
-            select(conversations.c.user_id).where(conversations.c.id == session),
-            select(conversations.c.user_id).where(chats).limit(2),
-        ):
-            found = {row[0] for row in await connection.execute(query)} - {None}
-            if len(found) == 1:
-                return str(found.pop())
-    return None

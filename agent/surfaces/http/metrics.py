@@ -4,8 +4,9 @@ docs/operating.md) since the process started; totals are counted in the database
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from operator import itemgetter
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -15,20 +16,36 @@ from prometheus_client.exposition import generate_latest
 from agent.surfaces.http.openai_types import SEARCH_TOOLS, search_hits
 from agent.types import Reply
 
-HELP: Mapping[str, str] = {
-    "memory_total_count": "Active memories, everybody's.",
-    "memory_replacement_rate": "Of the decisions on new statements, the share that replaced an older one.",
-    "memory_dedup_rate": "Of the decisions on new statements, the share that was known already.",
-    "retrieval_hit_rate": "Of the searches in memory, the share that found something.",
-    "memory_extraction_count": "Extractions from conversations.",
-    "memory_extraction_success": "Extractions that were applied.",
-    "memory_extraction_errors": "Extractions that failed.",
-    "memory_saved_count": "Statements that were stored as memories.",
-    "memory_retrieved_count": "Memories and messages that searches found.",
-    "messages_total_count": "Messages in the transcript, everybody's.",
-    "work_waiting_count": "Jobs in the queue.",
-    "work_given_up_count": "Jobs that failed too often.",
+GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
+    "memory_total_count": ("Active memories, everybody's.", itemgetter("memories")),
+    "memory_replacement_rate": (
+        "Of the decisions on new statements, the share that replaced an older one.",
+        lambda counts: _share(counts["replace"], counts["decided"]),
+    ),
+    "memory_dedup_rate": (
+        "Of the decisions on new statements, the share that was known already.",
+        lambda counts: _share(counts["known"], counts["decided"]),
+    ),
+    "retrieval_hit_rate": (
+        "Of the searches in memory, the share that found something.",
+        lambda counts: _share(counts["hits"], counts["searches"]),
+    ),
+    "memory_extraction_count": ("Extractions from conversations.", itemgetter("extractions")),
+    "memory_extraction_success": ("Extractions that were applied.", itemgetter("applied")),
+    "memory_extraction_errors": (
+        "Extractions that failed.",
+        lambda counts: counts["extractions"] - counts["applied"],
+    ),
+    "memory_saved_count": (
+        "Statements that were stored as memories.",
+        lambda counts: counts["add"] + counts["replace"],
+    ),
+    "memory_retrieved_count": ("Memories and messages that searches found.", itemgetter("retrieved")),
+    "messages_total_count": ("Messages in the transcript, everybody's.", itemgetter("messages")),
+    "work_waiting_count": ("Jobs in the queue.", itemgetter("work waiting")),
+    "work_given_up_count": ("Jobs that failed too often.", itemgetter("work given up")),
 }
+"""Name → help and value, from the counts of this process and the totals of the database."""
 SECONDS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 LOGGERS = ("hachi.memory", "hachi.upkeep")
 
@@ -66,24 +83,9 @@ class Metrics:
     def exposition(self, totals: Mapping[str, int]) -> bytes:
         """Prometheus' text format; `totals` are those of the statistics service. All are gauges: the library
         would append `_total` to the fixed names of counters."""
-        counts = self.counts
-        values = {
-            "memory_total_count": totals["memories"],
-            "memory_replacement_rate": _share(counts["replace"], counts["decided"]),
-            "memory_dedup_rate": _share(counts["known"], counts["decided"]),
-            "retrieval_hit_rate": _share(counts["hits"], counts["searches"]),
-            "memory_extraction_count": counts["extractions"],
-            "memory_extraction_success": counts["applied"],
-            "memory_extraction_errors": counts["extractions"] - counts["applied"],
-            "memory_saved_count": counts["add"] + counts["replace"],
-            "memory_retrieved_count": counts["retrieved"],
-            "messages_total_count": totals["messages"],
-            "work_waiting_count": totals["work waiting"],
-            "work_given_up_count": totals["work given up"],
-        }
-        registry = CollectorRegistry()
-        for name, value in values.items():
-            Gauge(name, HELP[name], registry=registry).set(value)
+        registry, counts = CollectorRegistry(), self.counts + Counter(totals)
+        for name, (description, value) in GAUGES.items():
+            Gauge(name, description, registry=registry).set(value(counts))
         return bytes(generate_latest(registry) + generate_latest(self._registry))
 
     @contextmanager

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import BadInput
+from agent.surfaces.records_json import decision_json
 from agent.types import Reply, ToolCall, Usage
 from memory.records import Decision, Memory
 
@@ -125,12 +126,8 @@ class Completion:
     include_usage: bool
 
     def whole(self, text: str, reply: Reply | None = None, shown: Sequence[Memory] = ()) -> Json:
-        choice = {
-            "index": 0,
-            "message": {"role": "assistant", "content": text},
-            "logprobs": None,
-            "finish_reason": "stop",
-        }
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         usage = {"usage": usage_of(self.prompt, text, reply)}
         return self._frame("chat.completion", [choice]) | usage | extra_fields(reply, shown)
 
@@ -155,13 +152,8 @@ class Completion:
         return json.dumps(self._frame("chat.completion.chunk", [choice]) | (extra or {}))
 
     def _frame(self, kind: str, choices: list[Json]) -> Json:
-        return {
-            "id": self.id,
-            "object": kind,
-            "created": self.created,
-            "model": MODEL,
-            "choices": choices,
-        }
+        about = {"id": self.id, "object": kind, "created": self.created, "model": MODEL}
+        return about | {"choices": choices}
 
 
 def extra_fields(reply: Reply | None, shown: Sequence[Memory] = ()) -> Json:
@@ -196,14 +188,8 @@ def search_hits(call: ToolCall) -> list[Json]:
 
 
 def _learned(decision: Decision) -> Json:
-    expires = decision.expires_at
-    return {
-        "id": decision.id,
-        "content": decision.content,
-        "use": "learned",
-        "action": decision.action,
-        "expires_at": expires.isoformat() if expires else None,
-    }
+    expires = decision.expires_at.isoformat() if decision.expires_at else None
+    return decision_json(decision) | {"use": "learned", "expires_at": expires}
 
 
 def usage_of(prompt: str, answer: str, reply: Reply | None = None) -> Json:

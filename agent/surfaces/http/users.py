@@ -10,12 +10,11 @@ from agent.errors import BadInput
 from agent.services.arguments import due_of
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
-from agent.surfaces.http.memories import Limit, NewMemory, find_memory, stored_memory
+from agent.surfaces.http.memories import Content, Limit, NewMemory, find_memory, stored_memory
 from agent.surfaces.http.metrics import Measured
 from agent.surfaces.http.openai_types import example
 from agent.surfaces.records_json import decision_json, hit_json, task_json, update_json
 from memory.audience import PRIVATE
-from memory.facts.writer import MAX_CONTENT
 from memory.records import MemoryType, TaskStatus, memory_json
 from memory.text import storable
 
@@ -39,7 +38,7 @@ class Changed(BaseModel):
 
     model_config = example({"content": "Mickael lives in Lyon"})
 
-    content: Annotated[str, Field(min_length=1, max_length=MAX_CONTENT, pattern=r"\S")]
+    content: Content
     type: MemoryType | None = None
     importance: Annotated[float | None, Field(ge=0, le=1)] = None
     ttl: Annotated[str | None, Field(max_length=100)] = None
@@ -59,9 +58,6 @@ class Value(BaseModel):
     model_config = example({"value": "Europe/Paris"})
 
     value: Annotated[str, Field(max_length=4_000)]
-
-
-# Memories.
 
 
 @router.get("/memories")
@@ -88,7 +84,7 @@ async def search(
 @router.post("/memories")
 async def remember(user: User, given: NewMemory, pet: Pet) -> Json:
     """Remember one statement; says what was decided: `add`, `merge`, `replace` or `ignore`, and why."""
-    decision = await pet.remember(given.content, user=user, **given.model_dump(exclude={"content"}))
+    decision = await pet.remember(user=user, **given.model_dump())
     return decision_json(decision) | {"reason": decision.reason}
 
 
@@ -101,8 +97,7 @@ async def memory(user: User, id: str, pet: Pet) -> Json:
 async def update(user: User, id: str, given: Changed, pet: Pet) -> Json:
     """Replace it with a new wording; the old one stays in its history."""
     old = await find_memory(pet, id, user)
-    changes = given.model_dump(exclude={"content"}, exclude_none=True)
-    decision = await pet.update_memory(old.id, given.content, user=user, **changes)
+    decision = await pet.update_memory(old.id, user=user, **given.model_dump(exclude_none=True))
     return memory_json(await stored_memory(pet, decision, user))
 
 
@@ -123,9 +118,6 @@ async def history(user: User, id: str, pet: Pet) -> list[Json]:
 async def undo(user: User, id: str, pet: Pet) -> Json:
     """Undo the last replacement: what was replaced is active again."""
     return update_json(await pet.undo((await find_memory(pet, id, user)).id, user=user))
-
-
-# Tasks.
 
 
 @router.get("/tasks")
@@ -157,9 +149,6 @@ async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -
         user, given.description, given.status, now=now, id=id, due=due, alike=False
     )
     return task_json(change.task) | {"action": change.action}
-
-
-# What is known of them, as a whole.
 
 
 @router.get("/context")

@@ -1,14 +1,16 @@
 """The structured answers of the tools."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
+from agent.surfaces.records_json import hit_json
 from memory.documents.quote import display_names
 from memory.records import Action, Chunk, Hit, MemoryType, Task, TaskStatus
-from tools.memories import LONGEST_HIT
+from tools.memories import excerpt
 
 
 class Answer(BaseModel):
@@ -38,21 +40,8 @@ class FoundMemory(Answer):
     @classmethod
     def of(cls, hit: Hit) -> Self:
         """A long message is cut, so that one pasted page does not fill the prompt."""
-        content, memory = hit.content, hit.memory
-        if len(content) > LONGEST_HIT:
-            content = f"{content[:LONGEST_HIT]} … ({len(content) - LONGEST_HIT:,} more characters)"
-        found = cls(
-            id=hit.id,
-            kind=hit.kind,
-            content=content,
-            created_at=hit.created_at,
-            score=round(hit.score, 2),
-            author=hit.author,
-        )
-        if memory is not None:
-            found.subjects, found.type = list(memory.subjects), memory.type
-            found.importance, found.expires_at = memory.importance, memory.expires_at
-        return found
+        shown = {"content": excerpt(hit.content), "score": round(hit.score, 2)}
+        return cls.model_validate(hit_json(hit) | shown | ({} if hit.memory else {"subjects": None}))
 
 
 class FoundMemories(Answer):
@@ -66,9 +55,7 @@ class MemoryContent(Answer):
 
 class RememberResult(Answer):
     action: Action
-    id: Annotated[str | None, Field(description="the memory that now holds it; none if it was dropped")] = (
-        None
-    )
+    id: Annotated[str | None, Field(description="the memory that holds it; none if it was dropped")] = None
     content: str
     reason: str
     expires_at: datetime | None = None
@@ -87,15 +74,11 @@ class Passages(Answer):
     passages: list[Passage]
 
     @classmethod
-    def of(cls, chunks: Iterable[Chunk]) -> Self:
+    def of(cls, chunks: Sequence[Chunk]) -> Self:
         """Sources are shortened to name and folder: the rest of the path is private to the server."""
-        found = list(chunks)
-        names = display_names(chunk.source for chunk in found)
-        passages = [
-            Passage(source=names[c.source], heading=c.heading, text=c.text, score=round(c.score, 2))
-            for c in found
-        ]
-        return cls(passages=passages)
+        names = display_names(chunk.source for chunk in chunks)
+        shown = (replace(c, source=names[c.source], score=round(c.score, 2)) for c in chunks)
+        return cls(passages=[Passage.model_validate(chunk) for chunk in shown])
 
 
 class TaskAnswer(Answer):
@@ -107,8 +90,7 @@ class TaskAnswer(Answer):
     @classmethod
     def of(cls, task: Task, zone: tzinfo) -> Self:
         """`due` is in the person's time zone."""
-        due = task.due.astimezone(zone) if task.due else None
-        return cls(id=task.id, description=task.description, status=task.status, due=due)
+        return cls.model_validate(replace(task, due=task.due.astimezone(zone) if task.due else None))
 
 
 class TaskChange(Answer):

@@ -76,9 +76,11 @@ class MemoryServer(MCPServer[Any]):
         except ToolError as error:
             if not isinstance(error.__cause__, Exception):
                 raise MCPError(INVALID_PARAMS, f"there is no tool {name[:80]!r}") from None
-            return CallToolResult(content=[_text(self._in_one_line(error.__cause__))], is_error=True)
+            line = TextContent(type="text", text=self._in_one_line(error.__cause__))
+            return CallToolResult(content=[line], is_error=True)
         if isinstance(result, CallToolResult):  # on one line: the indented JSON of the SDK costs tokens
-            result.content = [_text(json.dumps(result.structured_content, ensure_ascii=False))]
+            data = json.dumps(result.structured_content, ensure_ascii=False)
+            result.content = [TextContent(type="text", text=data)]
         return result
 
     async def serve(self, received: Any, sent: Any) -> None:
@@ -131,7 +133,3 @@ def _describe(fault: Any) -> str:
     if fault["type"] == "string_pattern_mismatch":  # only ids have a pattern
         return f"{argument}: an id is 8 to 36 of the characters 0-9, a-f and -"
     return f"{argument}: {fault['msg'].lower()}"
-
-
-def _text(text: str) -> TextContent:
-    return TextContent(type="text", text=text)

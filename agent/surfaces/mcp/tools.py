@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from agent.companion import Companion
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, due_of, user_named
+from agent.services.arguments import due_of, user_named
 from agent.surfaces.mcp.answers import (
     FoundMemories,
     FoundMemory,
@@ -72,7 +72,7 @@ class MemoryTools:
     async def get_recent_memories(self, limit: Limit = 10) -> FoundMemories:
         """The newest facts that were learned, newest first: to catch up, and for "what do you know about
         me?"."""
-        hits = await self._pet.components.recall.recent(audience_of(**self._scope()), limit)
+        hits = await self._pet.services.memories.recent(**self._scope(), limit=limit)
         return FoundMemories(memories=[FoundMemory.of(hit) for hit in hits])
 
     async def remember(

@@ -6,7 +6,7 @@ from typing import Any
 import discord
 
 from agent.surfaces.bots.attachments import Attachment, display_name
-from agent.surfaces.bots.conversations import Content
+from agent.surfaces.bots.conversations import Content, without_call
 from memory.audience import PRIVATE, Place
 
 ROOT = Place(("discord",))
@@ -84,7 +84,7 @@ def readable_text(message: discord.Message, me: Any) -> str:
     else is left, that mention."""
     role = message.guild.self_role if message.guild else None
     own = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
-    text = re.sub(rf"^(?:\s*(?:{own})[\s,:]*)+|(?:\s*(?:{own}))+\s*$", "", message.content)
+    text = without_call(message.content, own)
     text = _TOKEN.sub(lambda found: _readable(found, message, me), text).strip()
     return text or ("" if message.attachments else f"@{me.name}")
 

@@ -19,7 +19,6 @@ from agent.surfaces.bots.slack.client import build_client, sdk_logger
 from agent.surfaces.bots.slack.interactions import Interactions
 from agent.surfaces.bots.slack.messages import SlackMessage, parse_event
 from agent.surfaces.bots.slack.replies import SlackPlatform
-from memory.audience import Audience
 from memory.people.places import Listening
 
 SOURCE = "slack"
@@ -68,8 +67,9 @@ class SlackBot:
     async def _speaks_in_thread(self, message: SlackMessage) -> bool:
         if message.conversation is None:
             return False
-        audience = Audience.of(message.author, message.place)
-        return bool(await self.pet.components.transcript.last(message.conversation, audience, 1))
+        return await self.pet.services.transcripts.exists(
+            message.conversation, user=message.author, place=message.place
+        )
 
     async def _is_first(self, message: SlackMessage) -> bool:
         """Both events of a mention, and repeated ones, have the same id."""

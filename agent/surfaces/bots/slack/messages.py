@@ -1,10 +1,10 @@
 """Messages in the events that Slack sends."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent.surfaces.bots.conversations import without_call
 from agent.surfaces.bots.slack.markup import mentioned_users
 from memory.audience import PRIVATE, Place
 
@@ -56,9 +56,7 @@ class SlackMessage:
 
     @property
     def text_without_call(self) -> str:
-        """The text without a mention of the bot at its start or end."""
-        bot = rf"<@{self.bot}(?:\|[^>]*)?>"
-        return re.sub(rf"^(?:\s*{bot}[\s,:]*)+|(?:\s*{bot})+\s*$", "", self.text)
+        return without_call(self.text, rf"<@{self.bot}(?:\|[^>]*)?>")
 
 
 def user_name(team: str, user: str) -> str:

@@ -41,10 +41,5 @@ class Names:
 
 def _chosen(person: dict[str, Any]) -> str | None:
     profile = person.get("profile") or {}
-    found = (
-        profile.get("display_name"),
-        profile.get("real_name"),
-        person.get("real_name"),
-        person.get("name"),
-    )
+    found = [*map(profile.get, ("display_name", "real_name")), *map(person.get, ("real_name", "name"))]
     return next((str(name) for name in found if name and str(name).strip()), None)

@@ -165,7 +165,7 @@ async def test_why_it_failed_is_told_only_where_no_key_is_needed(
     async def away(*_: Any, **__: Any) -> Any:
         raise IndexUnavailable("the index in /srv/secret is held by another process")
 
-    monkeypatch.setattr(site.pet.components.recall, "recent", away)
+    monkeypatch.setattr("agent.services.memories.MemoryService.recent", away)
     async with site.agent({USER: "ana"}) as ana:
         assert "/srv/secret" in await ana.refused("get_recent_memories")
     _, headers = await site.key("ana", admin=True)
