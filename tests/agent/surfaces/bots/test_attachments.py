@@ -17,28 +17,23 @@ from agent.surfaces.bots.attachments import (
 )
 
 
-def returning(content: bytes) -> Callable[[], Awaitable[bytes]]:
+def fetching(content: bytes | Exception) -> Callable[[], Awaitable[bytes]]:
     async def fetch() -> bytes:
+        if isinstance(content, Exception):
+            raise content
         return content
 
     return fetch
 
 
-def raising(error: Exception) -> Callable[[], Awaitable[bytes]]:
-    async def fetch() -> bytes:
-        raise error
-
-    return fetch
-
-
-NEVER = raising(AssertionError("it was fetched"))
+NEVER = fetching(AssertionError("it was fetched"))
 
 
 def file(
     name: str = "a.txt", content: bytes = b"text", media_type: str = "text/plain", **other: Any
 ) -> Attachment:
     size = other.pop("size", len(content))
-    return Attachment(name, media_type, size, other.pop("fetch", returning(content)), **other)
+    return Attachment(name, media_type, size, other.pop("fetch", fetching(content)), **other)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +61,8 @@ async def test_text_is_known_by_its_type_its_ending_or_the_platform(
         (file(size=MAX_BYTES + 1, fetch=NEVER), "more than 64 kB"),
         (file(content=b"\xff"), "no text in UTF-8"),
         (file(content=b"x" * (MAX_CHARACTERS + 1), size=1), "the files are too long together"),
-        (file(fetch=raising(Unreadable("it is not kept here"))), "it is not kept here"),
-        (file(fetch=raising(ConnectionError("10.0.0.7"))), "it could not be fetched"),
+        (file(fetch=fetching(Unreadable("it is not kept here"))), "it is not kept here"),
+        (file(fetch=fetching(ConnectionError("10.0.0.7"))), "it could not be fetched"),
     ],
 )
 async def test_the_reason_is_given_for_a_file_that_is_not_read(attachment: Attachment, reason: str) -> None:

@@ -28,13 +28,10 @@ def test_the_message_has_no_details_and_the_log_has_them_under_its_id(
     assert any(trace_id in record.message and str(error) in record.message for record in caplog.records)
 
 
-def test_a_turn_keeps_its_own_trace_id() -> None:
-    error = ModelUnavailable("timed out")
-    error.trace_id = "trace_abc"
-    assert describe_error(error).endswith("(trace_abc)")
-
-
-def test_errors_in_what_they_wrote_are_shown_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_turn_keeps_its_trace_id_and_bad_input_is_told_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
     assert describe_error(BadInput("the message is empty")) == "the message is empty"
     assert describe_error(NotFound("no task '7'")) == "no task '7'"
     assert caplog.records == []
+    error = ModelUnavailable("timed out")
+    error.trace_id = "trace_abc"
+    assert describe_error(error).endswith("(trace_abc)")

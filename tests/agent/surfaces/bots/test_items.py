@@ -30,9 +30,11 @@ def test_an_expiry_is_told_as_people_tell_it(ahead: timedelta | None, text: str)
     assert expiry(None if ahead is None else NOW + ahead, NOW, UTC) == text
 
 
-def test_days_are_those_of_the_persons_zone() -> None:
+def test_days_are_those_of_the_persons_zone_and_long_texts_are_cut() -> None:
     late = datetime(2026, 11, 21, 23, 30, tzinfo=UTC)
     assert expiry(late, NOW, ZoneInfo("Europe/Paris")) == "until tomorrow, 00:30"
+    assert shorten("a\n b") == "a b"
+    assert len(shorten("word " * 100)) == 300
 
 
 def test_only_new_and_replacing_memories_have_a_receipt() -> None:
@@ -47,11 +49,6 @@ def test_only_new_and_replacing_memories_have_a_receipt() -> None:
         Receipt("Ana likes tea", "1", None, "delete"),
         Receipt("Ana moved to Lyon", "2", None, "undo"),
     )
-
-
-def test_long_texts_are_shortened_to_one_line() -> None:
-    assert shorten("a\n b") == "a b"
-    assert len(shorten("word " * 100)) == 300
 
 
 def test_unknown_fields_are_left_out() -> None:

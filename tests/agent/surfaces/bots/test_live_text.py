@@ -57,8 +57,9 @@ async def test_text_is_shown_at_most_once_a_second(screen: Screen) -> None:
     assert min(waits) >= EDIT_SECONDS
 
 
-async def test_a_slow_platform_gets_only_the_newest_text(screen: Screen) -> None:
+async def test_a_slow_platform_that_fails_once_gets_only_the_newest_text(screen: Screen) -> None:
     screen.gate.clear()
+    screen.failures = 1
     async with screen.live() as live:
         for piece in "abcdef":
             live.add(piece)
@@ -66,27 +67,10 @@ async def test_a_slow_platform_gets_only_the_newest_text(screen: Screen) -> None
         screen.gate.set()
         await a_while()
         assert await live.finish(lambda: screen.show("abcdef."))
-    assert screen.texts == ["a", "abcdef", "abcdef."]
+    assert screen.texts == ["abcdef", "abcdef."]
 
 
-async def test_a_final_text_alone_is_shown_at_once(screen: Screen) -> None:
-    async with screen.live() as live:
-        assert await live.finish(lambda: screen.show("done"))
-    assert (screen.texts, screen.slept) == (["done"], [])
-
-
-async def test_the_next_edit_makes_up_for_one_that_failed(screen: Screen) -> None:
-    screen.failures = 1
-    async with screen.live() as live:
-        live.add("a")
-        await a_while()
-        live.add("b")
-        await a_while()
-        assert await live.finish(lambda: screen.show("ab."))
-    assert screen.texts == ["ab", "ab."]
-
-
-@pytest.mark.parametrize(("failures", "shown"), [(ATTEMPTS - 1, ["done"]), (ATTEMPTS, [])])
+@pytest.mark.parametrize(("failures", "shown"), [(0, ["done"]), (ATTEMPTS - 1, ["done"]), (ATTEMPTS, [])])
 async def test_the_final_text_is_tried_again_after_longer_and_longer_waits(
     screen: Screen, failures: int, shown: list[str]
 ) -> None:
@@ -94,7 +78,7 @@ async def test_the_final_text_is_tried_again_after_longer_and_longer_waits(
     async with screen.live() as live:
         assert await live.finish(lambda: screen.show("done")) is bool(shown)
     assert screen.texts == shown
-    assert screen.slept == [1, 2, 4]
+    assert screen.slept == ([1, 2, 4] if failures else [])
 
 
 async def test_nothing_is_shown_after_the_block_is_left(screen: Screen) -> None:
@@ -156,7 +140,7 @@ def posted(channel: Channel) -> PostedText[int]:
 A, B, C = "a" * 90 + "\n", "b" * 90 + "\n", "c" * 90 + "\n"
 
 
-async def test_a_growing_text_is_edited_and_continues_in_further_messages(
+async def test_a_growing_text_continues_in_further_messages_and_a_shorter_one_removes_them(
     channel: Channel, posted: PostedText[int]
 ) -> None:
     for text in ("", "aa", A, A + "b", A + B + C, A + B + C):
@@ -164,6 +148,10 @@ async def test_a_growing_text_is_edited_and_continues_in_further_messages(
     assert channel.texts == [A, B, C]
     assert channel.calls == ["post", "edit", "edit", "edit", "post", "post"]
     assert posted.handles == list(channel.messages)
+    await posted.show("")
+    assert channel.texts == [A], "the first message stays"
+    await posted.show("short")
+    assert channel.texts == ["short"]
 
 
 @pytest.mark.parametrize(
@@ -182,31 +170,17 @@ async def test_the_footer_is_not_split(
     assert channel.texts == shown
 
 
-@pytest.mark.parametrize(("text", "shown"), [("short", "short"), ("", A)])
-async def test_a_shorter_text_removes_messages_except_the_first(
-    channel: Channel, posted: PostedText[int], text: str, shown: str
-) -> None:
-    await posted.show(A + B + C)
-    await posted.show(text)
-    assert channel.texts == [shown]
-
-
-async def test_a_message_that_somebody_deleted_is_posted_again(
+async def test_a_deleted_message_is_posted_again_and_an_error_is_made_up_for(
     channel: Channel, posted: PostedText[int]
 ) -> None:
     await posted.show("one")
     channel.messages.clear()
-    await posted.show(A + B)
-    assert channel.texts == [A, B]
-    channel.messages.clear()
-    await posted.show("three")
-    assert channel.texts == ["three"]
-
-
-async def test_after_an_error_the_next_call_continues(channel: Channel, posted: PostedText[int]) -> None:
     await posted.show(A)
     channel.failures = 1
     with pytest.raises(ConnectionError):
         await posted.show(A + B)
     await posted.show(A + B)
     assert channel.texts == [A, B]
+    channel.messages.clear()
+    await posted.show("three")
+    assert channel.texts == ["three"]

@@ -1,24 +1,21 @@
 """The application behind a real server on 127.0.0.1."""
 
-import asyncio
-import os
-import shutil
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 import pytest_asyncio
+from scripted_server import ScriptedServer
+from sites import companion_in, new_key, serving
 
-from agent import Companion, Settings
+from agent import Companion
 from agent.surfaces.http.application import app
-from agent.surfaces.http.server import Server, address_of, listening, server_of
-from memory.sql.keys import Key, Keys
-
-OpenPet = Callable[..., Awaitable[Companion]]
+from agent.surfaces.http.server import Server
+from memory.sql.keys import Key
 
 
 @dataclass
@@ -32,22 +29,23 @@ class Site:
     """Without a key."""
 
     @property
-    def keys(self) -> Keys:
-        return self.pet.services.keys
-
-    @property
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
 
     async def key(self, user: str | None = None, *, admin: bool = False) -> tuple[Key, str]:
-        """A new key of that user, or of a service, and its secret."""
-        kind: Any = "service" if user is None else "user"
-        return await self.keys.create("test", kind, user, admin, now=self.pet.clock())
+        return await new_key(self.pet, user, admin=admin)
 
     async def headers(self, user: str | None = None, *, admin: bool = False) -> dict[str, str]:
         """A header with a new key of that user, or of a service."""
         _, secret = await self.key(user, admin=admin)
         return {"authorization": f"Bearer {secret}"}
+
+    def messages(self, user: str) -> list[dict[str, Any]]:
+        """The rows of the transcript, as another process would read them."""
+        with closing(sqlite3.connect(self.pet.settings.home / "hachi.db", timeout=15)) as connection:
+            connection.row_factory = sqlite3.Row
+            found = connection.execute("SELECT * FROM messages WHERE user_id = ? ORDER BY seq", (user,))
+            return [dict(row) for row in found]
 
     async def say(self, text: str, headers: Any = None, **more: Any) -> httpx2.Response:
         body = {"model": "hachi", "messages": [{"role": "user", "content": text}], **more}
@@ -55,41 +53,46 @@ class Site:
 
 
 @asynccontextmanager
-async def served(pet: Companion, settings: Settings, *, loopback: bool) -> AsyncIterator[Site]:
-    with listening("127.0.0.1", 0) as listener:
-        server = server_of(app(pet, settings, loopback=loopback))
-        running = asyncio.create_task(server.serve(sockets=[listener]))
-        url = address_of(listener)
-        try:
-            async with httpx2.AsyncClient(base_url=url, timeout=20, trust_env=False) as client:
-                yield Site(url, pet, server, client)
-        finally:
-            server.should_exit = True
-            await running
+async def opened(home: Path, *, loopback: bool = False, **given: Any) -> AsyncIterator[Site]:
+    async with (
+        companion_in(home, **given) as pet,
+        serving(app(pet, pet.settings, loopback=loopback)) as (url, server),
+        httpx2.AsyncClient(base_url=url, timeout=20, trust_env=False) as client,
+    ):
+        yield Site(url, pet, server, client)
 
 
-@pytest.fixture
-async def serve(open_pet: OpenPet) -> AsyncIterator[Callable[..., Awaitable[Site]]]:
-    """`await serve(loopback=True, **settings)`: a server of this test alone."""
-    async with AsyncExitStack() as closing:
+@pytest_asyncio.fixture(loop_scope="session")
+async def server() -> AsyncIterator[ScriptedServer]:
+    async with ScriptedServer.running() as running:
+        yield running
 
-        async def opened(*, loopback: bool = False, **given: Any) -> Site:
-            pet = await open_pet(**given)
-            return await closing.enter_async_context(served(pet, pet.settings, loopback=loopback))
 
-        yield opened
+@pytest_asyncio.fixture(loop_scope="session")
+async def serve(
+    home: Path, clock: Any, light_embedder: None, server: ScriptedServer
+) -> AsyncIterator[Callable[..., Awaitable[Site]]]:
+    """`await serve(loopback=True, **settings)`: a server of this test alone, at the time of `clock`."""
+    async with AsyncExitStack() as leaving:
+        yield lambda **given: leaving.enter_async_context(opened(home, clock=clock, **given))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def site(empty_home: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
-    """One server for the tests of a module that take it (with `loop_scope="session"`)."""
-    home = Path(shutil.copytree(empty_home, tmp_path_factory.mktemp("site") / "home"))
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith(("HACHI_", "OPENAI_", "QDRANT_"))]:
-            patch.delenv(name)
-        settings = Settings(home=home, embedder="bundled", http_rate=0, http_max_body=400_000)
-    async with (
-        Companion.open(settings, upkeep=False) as pet,
-        served(pet, settings, loopback=False) as running,
-    ):
+async def site(shared_home: Path) -> AsyncIterator[Site]:
+    """One server for the tests of a module."""
+    async with opened(shared_home, http_rate=0, http_max_body=400_000) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def model() -> AsyncIterator[ScriptedServer]:
+    async with ScriptedServer.running() as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def scripted(shared_home: Path, model: ScriptedServer) -> AsyncIterator[Site]:
+    """The same, answered by `model`."""
+    given = {"openai_base_url": model.url, "openai_api_key": "sk-1", "model": "tiny", "api": "chat"}
+    async with opened(shared_home / "scripted", http_rate=0, model_retries=0, **given) as running:
         yield running

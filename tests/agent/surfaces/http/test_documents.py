@@ -4,15 +4,13 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import pytest
-
 Serve = Callable[..., Awaitable[Any]]
 
 TRAVEL = {"name": "travel.md", "text": "# Travel\n\nThe office pays for train tickets."}
 MINE, ALL, ACME = "/api/users/ana/knowledge", "/api/knowledge", "/api/knowledge?place=acme"
 
 
-async def test_a_document_in_words_is_added_listed_found_replaced_and_taken_away(serve: Serve) -> None:
+async def test_a_document_is_added_listed_found_replaced_and_removed(serve: Serve) -> None:
     site = await serve()
     ana = await site.headers("ana")
     made = await site.client.post(MINE, json=TRAVEL, headers=ana)
@@ -21,36 +19,31 @@ async def test_a_document_in_words_is_added_listed_found_replaced_and_taken_away
     assert added.pop("action") == "added"
     assert (added["path"], added["title"], added["owner"]) == ("travel.md", "Travel", "user:ana")
     assert (await site.client.get(MINE, headers=ana)).json() == [added]
-
     found = await site.client.get(f"{MINE}/search", params={"query": "who pays for trains?"}, headers=ana)
     assert [chunk["source"] for chunk in found.json()] == ["travel.md"]
-
     same = await site.client.post(MINE, json=TRAVEL, headers=ana)
     assert (same.status_code, same.json()["action"]) == (200, "unchanged")
     other = await site.client.post(MINE, json=TRAVEL | {"text": "Ferries are yours."}, headers=ana)
     assert (other.status_code, other.json()["action"], other.json()["id"]) == (200, "replaced", added["id"])
-
     assert (await site.client.delete(f"{MINE}/{added['id']}", headers=ana)).status_code == 204
     assert (await site.client.get(MINE, headers=ana)).json() == []
 
 
-async def test_a_file_is_the_body_as_it_is(serve: Serve) -> None:
-    site = await serve()
-    ana = await site.headers("ana")
+async def test_a_file_is_the_body_whatever_its_media_type(site: Any) -> None:
+    gus, mine = await site.headers("gus"), "/api/users/gus/knowledge"
     page = b"<title>Boats</title><body><script>x()</script><p>Oars are of ash.</p>"
-    for kind in ("text/html", "application/octet-stream", "application/json", None):
-        headers = ana | ({"content-type": kind} if kind else {})
-        made = await site.client.put(f"{MINE}/files/boats.html", content=page, headers=headers)
+    for kind in ("text/html", "application/json", None):
+        headers = gus | ({"content-type": kind} if kind else {})
+        made = await site.client.put(f"{mine}/files/boats.html", content=page, headers=headers)
         assert made.status_code in (200, 201), made.text
         assert (made.json()["title"], made.json()["path"]) == ("Boats", "boats.html")
-    named = await site.client.put(f"{MINE}/files/%C3%9Cber%20uns.txt", content=b"We row.", headers=ana)
+    named = await site.client.put(f"{mine}/files/%C3%9Cber%20uns.txt", content=b"We row.", headers=gus)
     assert named.json()["path"] == "Über uns.txt"
 
 
-async def test_what_cannot_be_read_is_400_and_says_why(serve: Serve) -> None:
-    site = await serve(http_max_body=20_000)
-    ana = await site.headers("ana")
-    wrong: list[tuple[str, Any, str]] = [
+async def test_an_unreadable_document_is_400_and_says_why(site: Any) -> None:
+    eve, mine = await site.headers("eve"), "/api/users/eve/knowledge"
+    for name, content, why in (
         ("old.pdf", b"%PDF-1.4 cut off", "broken PDF"),
         ("a.bin", bytes(range(256)), "binary data"),
         ("a.md", b"", "it is empty"),
@@ -58,9 +51,8 @@ async def test_what_cannot_be_read_is_400_and_says_why(serve: Serve) -> None:
         ("%20", b"hello", "such as notes.md"),
         ("..%5Ca.md", b"hello", "such as notes.md"),
         ("x" * 201, b"hello", "such as notes.md"),
-    ]
-    for name, content, why in wrong:
-        answer = await site.client.put(f"{MINE}/files/{name}", content=content, headers=ana)
+    ):
+        answer = await site.client.put(f"{mine}/files/{name}", content=content, headers=eve)
         assert answer.status_code == 400, name
         assert why in answer.json()["error"]["message"]
     for body in (
@@ -70,18 +62,13 @@ async def test_what_cannot_be_read_is_400_and_says_why(serve: Serve) -> None:
         {"text": " "},
         [],
     ):
-        assert (await site.client.post(MINE, json=body, headers=ana)).status_code == 400
-    long = await site.client.put(f"{MINE}/files/a.txt", content=b"x" * 20_001, headers=ana)
+        assert (await site.client.post(mine, json=body, headers=eve)).status_code == 400
+    long = await site.client.put(f"{mine}/files/a.txt", content=b"x" * 400_001, headers=eve)
     assert (long.status_code, long.json()["error"]["code"]) == (413, "too_large")
-    assert (await site.client.get(MINE, headers=ana)).json() == []
-
-
-async def test_a_folder_in_the_name_leads_nowhere(serve: Serve) -> None:
-    site = await serve()
-    ana = await site.headers("ana")
     for name in ("a/b.md", "a%2Fb.md", "..%2F..%2Fetc%2Fpasswd", "%2e%2e/x"):
-        answer = await site.client.put(f"{MINE}/files/{name}", content=b"hello", headers=ana)
+        answer = await site.client.put(f"{mine}/files/{name}", content=b"hello", headers=eve)
         assert answer.status_code in (404, 405), name
+    assert (await site.client.get(mine, headers=eve)).json() == []
 
 
 async def test_everybodys_documents_are_changed_by_admins_and_read_by_all(serve: Serve) -> None:
@@ -94,28 +81,23 @@ async def test_everybodys_documents_are_changed_by_admins_and_read_by_all(serve:
             await site.client.delete(f"{ALL}/{'0' * 36}", headers=headers),
         ):
             assert (refused.status_code, refused.json()["error"]["code"]) == (403, "forbidden")
-    assert (await site.client.get(ALL, headers=ana)).json() == []
-
     made = await site.client.post(ALL, json=TRAVEL, headers=admin)
     assert (made.status_code, made.json()["owner"]) == (201, "global")
     for path in (ALL, MINE):
         assert [one["path"] for one in (await site.client.get(path, headers=ana)).json()] == ["travel.md"]
     found = await site.client.get(f"{ALL}/search", params={"query": "train tickets"}, headers=ana)
     assert [chunk["title"] for chunk in found.json()] == ["Travel"]
-
     id = made.json()["id"]
     assert (await site.client.delete(f"{MINE}/{id}", headers=ana)).status_code == 404
     assert (await site.client.delete(f"{ALL}/{id}", headers=admin)).status_code == 204
     assert (await site.client.get(ALL, headers=ana)).json() == []
 
 
-async def test_a_places_documents_are_for_a_service_that_names_nobody(serve: Serve) -> None:
-    site = await serve()
+async def test_a_places_documents_are_for_a_service_that_names_nobody(site: Any) -> None:
     service = await site.headers()
     made = await site.client.post(ACME, json=TRAVEL, headers=service)
     assert (made.status_code, made.json()["owner"]) == (201, "place:acme")
     id = made.json()["id"]
-
     for headers in (
         await site.headers("ana"),
         await site.headers("ana", admin=True),
@@ -127,9 +109,7 @@ async def test_a_places_documents_are_for_a_service_that_names_nobody(serve: Ser
             await site.client.post(ACME, json=TRAVEL, headers=headers),
             await site.client.delete(f"/api/knowledge/{id}?place=acme", headers=headers),
         ):
-            assert refused.status_code == 403
-            assert "office" not in refused.text
-
+            assert (refused.status_code, "office" in refused.text) == (403, False)
     inside = await site.client.get("/api/knowledge?place=acme/general", headers=service)
     assert [one["id"] for one in inside.json()] == [id]
     gone = await site.client.delete(f"/api/knowledge/{id}?place=acme/general", headers=service)
@@ -137,18 +117,13 @@ async def test_a_places_documents_are_for_a_service_that_names_nobody(serve: Ser
     for elsewhere in (ALL, "/api/knowledge?place=acmes", MINE):
         assert (await site.client.get(elsewhere, headers=service)).json() == []
     assert (await site.client.delete(f"/api/knowledge/{id}?place=acme", headers=service)).status_code == 204
+    for place in ("", "dm", "%20", "%00", "a%00b"):
+        for headers in (service, await site.headers(admin=True)):
+            answer = await site.client.post(f"/api/knowledge?place={place}", json=TRAVEL, headers=headers)
+            assert answer.status_code == 400
 
 
-@pytest.mark.parametrize("place", ["", "dm", "%20", "%00", "a%00b"])
-async def test_what_is_private_or_no_name_is_no_place(serve: Serve, place: str) -> None:
-    site = await serve()
-    for headers in (await site.headers(), await site.headers(admin=True)):
-        answer = await site.client.post(f"/api/knowledge?place={place}", json=TRAVEL, headers=headers)
-        assert answer.status_code == 400
-    assert await site.pet.knowledge_documents(user="ana") == []
-
-
-async def test_a_page_elsewhere_cannot_make_a_browser_add_anything(serve: Serve) -> None:
+async def test_a_foreign_page_cannot_make_a_browser_add_a_document(serve: Serve) -> None:
     """What a browser sends without asking first are GET, HEAD and POST of a form or of plain text."""
     site = await serve(loopback=True)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):

@@ -6,6 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 
 from agent.errors import BadInput
 from agent.surfaces.http import server as http_server
@@ -13,8 +16,6 @@ from agent.surfaces.http.server import address_of, is_loopback, listening, serve
 
 Serve = Callable[..., Awaitable[Any]]
 HOST = b"\r\nhost: 127.0.0.1\r\n"
-
-shared = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize(
@@ -46,18 +47,12 @@ def test_an_address_can_be_opened_and_a_port_in_use_is_reported() -> None:
 async def test_answers_in_progress_are_finished_before_it_stops() -> None:
     asked, go_on = asyncio.Event(), asyncio.Event()
 
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await receive()
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-            await send({"type": "lifespan.shutdown.complete"})
-            return
+    async def whole(_: Any) -> Response:
         asked.set()
         await go_on.wait()
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"whole"})
+        return Response("whole", headers={"connection": "close"})
 
+    app = Starlette(routes=[Route("/", whole)])
     with listening("127.0.0.1", 0) as listener:
         server = server_of(app)
         running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -68,7 +63,7 @@ async def test_answers_in_progress_are_finished_before_it_stops() -> None:
         await asyncio.sleep(0.15)
         assert not running.done()
         go_on.set()
-        assert (await reader.read()).endswith(b"whole\r\n0\r\n\r\n")
+        assert (await reader.read()).endswith(b"whole")
         await running
         writer.close()
     assert not server.force_exit
@@ -96,7 +91,6 @@ async def exchange(site: Any, *pieces: bytes, drop: bytes = b"", end: bool = Fal
         writer.transport.abort()
 
 
-@shared
 @pytest.mark.parametrize(
     ("begun", "drop"),
     [
@@ -122,7 +116,6 @@ async def test_a_body_that_drips_is_not_waited_for(serve: Serve, kind: bytes) ->
     assert answer == b"" or answer.startswith(b"HTTP/1.1 408")  # a client that still sends may not see it
 
 
-@shared
 async def test_two_requests_on_a_connection_do_not_share_a_key(site: Any) -> None:
     """The second comes behind one that was let in, or as its body."""
     await site.pet.remember("Hal owns a red boat", user="hal")
@@ -135,7 +128,6 @@ async def test_two_requests_on_a_connection_do_not_share_a_key(site: Any) -> Non
         assert b"boat" not in answer
 
 
-@shared
 @pytest.mark.parametrize(
     "lengths",
     [b"content-length: 5\r\ntransfer-encoding: chunked", b"content-length: 5\r\ncontent-length: 6"],
@@ -146,7 +138,6 @@ async def test_a_request_of_two_lengths_is_refused(site: Any, lengths: bytes) ->
     assert int((await exchange(site, request)).split()[1]) in (400, 401)
 
 
-@shared
 @pytest.mark.parametrize(
     "header", [b"x-padding: " + b"x" * 200_000, b"\r\n".join(b"x-%d: 1" % at for at in range(20_000))]
 )
@@ -156,7 +147,6 @@ async def test_endless_headers_are_not_read(site: Any, header: bytes) -> None:
     assert (await site.client.get("/healthz")).status_code == 200
 
 
-@shared
 async def test_a_client_that_never_reads_is_disconnected(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if its connection is to be closed, with an answer still waiting to be read."""
     monkeypatch.setattr(http_server, "WRITE_TIMEOUT", 0.2)
@@ -179,7 +169,6 @@ async def test_a_client_that_never_reads_is_disconnected(site: Any, monkeypatch:
         sending.cancel()
 
 
-@shared
 async def test_a_client_that_reads_slowly_gets_all_of_it(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "WRITE_TIMEOUT", 0.4)
     text = "I row. " * 600_000

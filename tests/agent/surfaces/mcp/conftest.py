@@ -1,26 +1,27 @@
 """Agents that use the tools: the SDK's own client, in this process or over HTTP on 127.0.0.1."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+import pytest_asyncio
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
+from sites import companion_in, new_key, serving
 
 from agent import Companion
-from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
+from agent.surfaces.http.server import is_loopback
 from agent.surfaces.mcp.http import app
 from agent.surfaces.mcp.server import MemoryServer
 from agent.surfaces.mcp.tools import Identity
 from memory.audience import Place
 from memory.sql.keys import Key
 
-OpenPet = Callable[..., Awaitable[Companion]]
 Agents = Callable[..., AbstractAsyncContextManager["Agent"]]
 
 
@@ -32,13 +33,13 @@ class Agent:
         return await self.client.call_tool(tool, arguments)
 
     async def call(self, tool: str, **arguments: Any) -> Any:
-        """What a call that succeeds answers with."""
+        """The data of a call that succeeds."""
         result = await self.ask(tool, **arguments)
         assert not result.is_error, result.content
         return result.structured_content
 
     async def refused(self, tool: str, **arguments: Any) -> str:
-        """The one line that a call answers with which does not succeed."""
+        """The one line of a call that fails."""
         result = await self.ask(tool, **arguments)
         assert result.is_error
         [text] = result.content
@@ -48,6 +49,19 @@ class Agent:
     async def knows(self) -> list[str]:
         """The newest facts it may read."""
         return [found["content"] for found in (await self.call("get_recent_memories"))["memories"]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def pet(home: Path, clock: Any, light_embedder: None) -> AsyncIterator[Companion]:
+    async with companion_in(home, clock) as companion:
+        yield companion
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared(shared_home: Path) -> AsyncIterator[Companion]:
+    """One companion for the tests of a module."""
+    async with companion_in(shared_home) as companion:
+        yield companion
 
 
 @pytest.fixture
@@ -73,9 +87,8 @@ class Site:
     pet: Companion
 
     async def key(self, user: str | None = None, *, admin: bool = False) -> tuple[Key, dict[str, str]]:
-        """Of that user, or of a service; with the header that shows it."""
-        kind: Any = "service" if user is None else "user"
-        key, secret = await self.pet.services.keys.create("test", kind, user, admin, now=self.pet.clock())
+        """With the header that shows it."""
+        key, secret = await new_key(self.pet, user, admin=admin)
         return key, {"authorization": f"Bearer {secret}"}
 
     @asynccontextmanager
@@ -88,15 +101,6 @@ class Site:
         ):
             yield Agent(client)
 
-    @asynccontextmanager
-    async def agent_of(self, user: str | None, *, named: str | None = None, **options: Any) -> Any:
-        """With a new key of that user, or of a service which names a user."""
-        _, headers = await self.key(user)
-        if named is not None:
-            headers["x-openwebui-user-id"] = named
-        async with self.agent(headers, **options) as agent:
-            yield agent
-
     def http(self, headers: dict[str, str] | None = None) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(headers=headers, timeout=20, trust_env=False)
 
@@ -108,23 +112,26 @@ class Site:
             return await http.post(self.url, json=asked, headers=given)
 
 
-@pytest.fixture
-async def serve(open_pet: OpenPet) -> AsyncIterator[Callable[..., Awaitable[Site]]]:
-    """`await serve(host=…, names=…, **settings)`: a site, closed when the test ends."""
-    async with AsyncExitStack() as closing:
+@asynccontextmanager
+async def opened(
+    home: Path, host: str = "127.0.0.1", names: tuple[str, ...] = (), **given: Any
+) -> AsyncIterator[Site]:
+    async with companion_in(home, **given) as pet:
+        made = app(pet, pet.settings, host=host, loopback=is_loopback(host), names=names)
+        async with serving(made) as (url, _):
+            yield Site(f"{url}/mcp", pet)
 
-        async def opened(host: str = "127.0.0.1", names: tuple[str, ...] = (), **settings: Any) -> Site:
-            pet = await open_pet(**settings)
-            listener = closing.enter_context(listening("127.0.0.1", 0))
-            made = app(pet, pet.settings, host=host, loopback=is_loopback(host), names=names)
-            server = server_of(made)
-            running = asyncio.create_task(server.serve(sockets=[listener]))
 
-            async def stop() -> None:
-                server.should_exit = True
-                await running
+@pytest_asyncio.fixture(loop_scope="session")
+async def serve(home: Path, light_embedder: None) -> AsyncIterator[Callable[..., Awaitable[Site]]]:
+    """`await serve(host=…, names=…, **settings)`: a site of this test alone."""
+    async with AsyncExitStack() as leaving:
+        yield lambda **given: leaving.enter_async_context(opened(home, **given))
 
-            closing.push_async_callback(stop)
-            return Site(f"{address_of(listener)}/mcp", pet)
 
-        yield opened
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def site(shared_home: Path) -> AsyncIterator[Site]:
+    """One site for the tests of a module; it has keys."""
+    async with opened(shared_home, http_rate=0) as running:
+        await running.key("nobody")
+        yield running

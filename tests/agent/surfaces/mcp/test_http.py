@@ -14,27 +14,25 @@ USER = "x-openwebui-user-id"
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_each_key_reads_and_writes_for_its_own_person(serve: Serve, mode: str) -> None:
-    site = await serve()
+async def test_the_key_decides_for_whom_the_tools_act(site: Any, mode: str) -> None:
+    user = f"ana-{mode}"
+    (_, anas), (_, bens), (_, service) = await site.key(user), await site.key("ben"), await site.key()
     async with (
-        site.agent_of("ana", mode=mode) as ana,
-        site.agent_of("ben", mode=mode) as ben,
-        site.agent_of(None, named="ana", mode=mode) as service,
+        site.agent(anas, mode=mode) as ana,
+        site.agent(bens, mode=mode) as ben,
+        site.agent(service | {USER: user}, mode=mode) as named,
+        site.agent(service, mode=mode) as anonymous,
     ):
         await ana.call("remember", content="Ana has a red boat")
-        assert await ana.knows() == await service.knows() == ["Ana has a red boat"]
+        assert await ana.knows() == await named.knows() == ["Ana has a red boat"]
         assert await ben.knows() == []
-    assert [memory.user_id for memory in await site.pet.memories(user="ana")] == ["ana"]
+        assert len((await anonymous.client.list_tools()).tools) == 7
+        assert "header x-openwebui-user-id" in await anonymous.refused("get_recent_memories")
+    assert [memory.user_id for memory in await site.pet.memories(user=user)] == [user]
 
 
-async def test_the_key_decides_for_whom_the_tools_act(serve: Serve) -> None:
-    site = await serve()
-    await site.pet.remember("Ana has a red boat", user="ana")
+async def test_without_a_key_of_its_own_a_request_is_refused(site: Any) -> None:
     for admin in (False, True):
-        _, service = await site.key(admin=admin)
-        async with site.agent(service) as anonymous:
-            assert len((await anonymous.client.list_tools()).tools) == 7
-            assert "header x-openwebui-user-id" in await anonymous.refused("get_recent_memories")
         _, ana = await site.key("ana", admin=admin)
         answer = await site.post(headers=ana | {USER: "ben"})
         assert (answer.status_code, answer.json()["error"]["type"]) == (403, "permission_error")
@@ -48,23 +46,20 @@ async def test_the_key_decides_for_whom_the_tools_act(serve: Serve) -> None:
     assert refused.group_contains(MCPError, match="error response")
 
 
-async def test_a_key_that_is_revoked_opens_nothing_from_then_on(serve: Serve) -> None:
-    site = await serve()
+async def test_a_key_that_is_revoked_opens_nothing_from_then_on(site: Any) -> None:
     key, headers = await site.key("ana")
     async with site.agent(headers) as ana:
-        await ana.call("remember", content="Ana has a red boat")
+        await ana.knows()
         await site.pet.services.keys.revoke(key.id, site.pet.clock())
         with pytest.raises(MCPError):
             await ana.ask("get_recent_memories")
     assert (await site.post(headers=headers)).status_code == 401
 
 
-async def test_the_id_of_a_session_opens_nothing(serve: Serve) -> None:
+async def test_the_id_of_a_session_opens_nothing(site: Any) -> None:
     """There are none, so one that is made up or taken from somebody is not looked at."""
-    site = await serve()
-    await site.pet.remember("Ana has a red boat", user="ana")
-    _, anas = await site.key("ana")
-    _, bens = await site.key("ben")
+    await site.pet.remember("Cleo has a red boat", user="cleo")
+    (_, anas), (_, bens) = await site.key("cleo"), await site.key("ben")
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     opened = await site.post({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}, anas)
     assert opened.status_code == 200
@@ -75,8 +70,7 @@ async def test_the_id_of_a_session_opens_nothing(serve: Serve) -> None:
     assert answer.json()["result"]["structuredContent"] == {"memories": []}
 
 
-async def test_what_is_no_message_is_refused_and_breaks_nothing(serve: Serve) -> None:
-    site = await serve()
+async def test_what_is_no_message_is_refused_and_breaks_nothing(site: Any) -> None:
     _, key = await site.key("ana")
     params = rb'{"name":"remember","arguments":{"content":"\ud83d"}}'  # half a character
     half = rb'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + params + b"}"
@@ -95,15 +89,6 @@ async def test_the_limits_of_the_http_api_hold(serve: Serve) -> None:
     long = await site.post({"jsonrpc": "2.0", "id": 1, "method": "x" * 20_000}, headers)
     assert (long.status_code, long.json()["error"]["code"]) == (413, "too_large")
     assert [(await site.post(headers=headers)).status_code for _ in range(3)] == [200, 200, 429]
-
-
-async def test_before_the_first_key_this_machine_may_ask_for_anybody(serve: Serve) -> None:
-    site = await serve()
-    async with site.agent({USER: "ana"}) as ana:
-        await ana.call("remember", content="Ana has a red boat")
-        assert await ana.knows() == ["Ana has a red boat"]
-    await site.key("ben")
-    assert (await site.post(headers={USER: "ana"})).status_code == 401
 
 
 async def test_a_page_elsewhere_that_has_a_key_is_not_let_in(serve: Serve) -> None:
@@ -128,14 +113,6 @@ MODERN = {"mcp-protocol-version": "2026-07-28"}
 """Such a request is served by another part of the SDK; without more it is no good one (400)."""
 
 
-async def test_behind_a_proxy_its_name_is_allowed(serve: Serve) -> None:
-    site = await serve(names=("hachi.example",))
-    _, key = await site.key("ana")
-    for headers in ({"host": "hachi.example"}, {"origin": "https://hachi.example"}, {}):
-        assert (await site.post(headers=key | headers)).status_code == 200
-    assert (await site.post(headers=key | {"host": "evil.example"})).status_code == 421
-
-
 @pytest.mark.parametrize(("host", "status"), [("192.168.1.4", 421), ("0.0.0.0", 200)])
 async def test_on_every_address_any_name_is_answered_but_only_with_a_key(
     serve: Serve, host: str, status: int
@@ -147,8 +124,15 @@ async def test_on_every_address_any_name_is_answered_but_only_with_a_key(
     assert (await site.post(headers=key | {"host": host})).status_code == 200
 
 
-async def test_there_is_nothing_else_at_this_server(serve: Serve) -> None:
-    site = await serve()
+async def test_behind_a_proxy_its_name_is_allowed(serve: Serve) -> None:
+    site = await serve(names=("hachi.example",))
+    _, key = await site.key("ana")
+    for headers in ({"host": "hachi.example"}, {"origin": "https://hachi.example"}, {}):
+        assert (await site.post(headers=key | headers)).status_code == 200
+    assert (await site.post(headers=key | {"host": "evil.example"})).status_code == 421
+
+
+async def test_there_is_nothing_else_at_this_server(site: Any) -> None:
     _, key = await site.key("ana")
     async with site.http(key) as http:
         for method in ("GET", "DELETE", "PUT"):  # a stream that nothing comes on is not kept open
@@ -157,7 +141,7 @@ async def test_there_is_nothing_else_at_this_server(serve: Serve) -> None:
             assert (await http.get(site.url.removesuffix("/mcp") + path)).status_code == 404
 
 
-async def test_why_it_failed_is_told_only_where_no_key_is_needed(
+async def test_before_the_first_key_this_machine_may_ask_for_anybody_and_reads_faults_in_full(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = await serve()
@@ -165,9 +149,12 @@ async def test_why_it_failed_is_told_only_where_no_key_is_needed(
     async def away(*_: Any, **__: Any) -> Any:
         raise IndexUnavailable("the index in /srv/secret is held by another process")
 
-    monkeypatch.setattr("agent.services.memories.MemoryService.recent", away)
     async with site.agent({USER: "ana"}) as ana:
+        await ana.call("remember", content="Ana has a red boat")
+        assert await ana.knows() == ["Ana has a red boat"]
+        monkeypatch.setattr("agent.services.memories.MemoryService.recent", away)
         assert "/srv/secret" in await ana.refused("get_recent_memories")
     _, headers = await site.key("ana", admin=True)
     async with site.agent(headers) as ana:
         assert "try again later" in await ana.refused("get_recent_memories")
+    assert (await site.post(headers={USER: "ana"})).status_code == 401

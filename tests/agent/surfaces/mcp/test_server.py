@@ -1,7 +1,6 @@
 """What an agent is offered and how it is answered, whatever it comes by."""
 
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,14 +9,13 @@ from mcp.shared.exceptions import MCPError
 from agent import Companion
 from memory.errors import IndexUnavailable
 
-OpenPet = Callable[..., Awaitable[Companion]]
-
 READING = {"search_memories", "get_recent_memories", "search_knowledge", "list_tasks"}
 
 
-async def test_seven_tools_are_offered_and_say_what_they_do(open_pet: OpenPet, agent: Any) -> None:
-    async with agent(await open_pet(), "ana") as ana:
+async def test_seven_tools_are_offered_and_say_what_they_do(shared: Companion, agent: Any) -> None:
+    async with agent(shared, "ana") as ana:
         offered = {tool.name: tool for tool in (await ana.client.list_tools()).tools}
+        result = await ana.ask("remember", content="Ana has a red boat")
     assert offered.keys() == READING | {"remember", "update_task", "forget"}
     assert {name for name, tool in offered.items() if tool.annotations.read_only_hint} == READING
     assert [name for name, tool in offered.items() if tool.annotations.destructive_hint] == ["forget"]
@@ -27,11 +25,6 @@ async def test_seven_tools_are_offered_and_say_what_they_do(open_pet: OpenPet, a
         assert tool.output_schema["type"] == "object"
     assert offered["remember"].input_schema["required"] == ["content"]
     assert offered["remember"].input_schema["properties"]["importance"]["maximum"] == 1
-
-
-async def test_an_answer_is_the_same_as_data_and_as_text(open_pet: OpenPet, agent: Any) -> None:
-    async with agent(await open_pet(), "ana") as ana:
-        result = await ana.ask("remember", content="Ana has a red boat")
     assert json.loads(result.content[0].text) == result.structured_content
     assert "expires_at" not in result.structured_content
 
@@ -58,19 +51,15 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-async def test_a_wrong_call_is_told_in_one_line(open_pet: OpenPet, agent: Any) -> None:
-    async with agent(await open_pet(), "ana") as ana:
+async def test_a_wrong_call_is_told_in_one_line(shared: Companion, agent: Any) -> None:
+    async with agent(shared, "ana") as ana:
         for tool, arguments, message in WRONG_CALLS:
             assert (await ana.refused(tool, **arguments)).startswith(message), (tool, arguments)
-
-
-async def test_a_tool_that_there_is_not_is_an_error_of_the_protocol(open_pet: OpenPet, agent: Any) -> None:
-    async with agent(await open_pet(), "ana") as ana:
         with pytest.raises(MCPError, match="there is no tool 'erase_everything'"):
             await ana.ask("erase_everything")
 
 
-async def test_for_nobody_nothing_is_read_or_kept(open_pet: OpenPet, agent: Any) -> None:
+async def test_for_nobody_nothing_is_read_or_kept(shared: Companion, agent: Any) -> None:
     calls: dict[str, dict[str, Any]] = {
         "search_memories": {"query": "boat"},
         "get_recent_memories": {},
@@ -80,47 +69,35 @@ async def test_for_nobody_nothing_is_read_or_kept(open_pet: OpenPet, agent: Any)
         "update_task": {"description": "paint the boat"},
         "forget": {"id": "0" * 36},
     }
-    async with agent(await open_pet(), None) as anonymous:
+    async with agent(shared, None) as anonymous:
         for tool, arguments in calls.items():
             assert (await anonymous.refused(tool, **arguments)).startswith("nobody is named")
 
 
-async def test_a_fault_of_ours_is_told_in_full_only_to_who_runs_it(
-    open_pet: OpenPet, agent: Any, monkeypatch: pytest.MonkeyPatch
+async def test_a_fault_is_told_in_full_only_to_an_operator_and_a_bug_only_in_the_log(
+    shared: Companion, agent: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pet = await open_pet()
-
     async def away(*_: Any, **__: Any) -> Any:
         raise IndexUnavailable("the index in /srv/secret is held by another process")
-
-    monkeypatch.setattr(pet.components.recall, "search", away)
-    async with agent(pet, "ana") as ana, agent(pet, "ana", operator=True) as owner:
-        assert await ana.refused("search_memories", query="boat") == (
-            "searching is not possible just now; try again later"
-        )
-        assert "/srv/secret" in await owner.refused("search_memories", query="boat")
-
-
-async def test_what_nobody_foresaw_is_one_line_with_the_traceback_in_the_log(
-    open_pet: OpenPet, agent: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    pet = await open_pet()
 
     async def slips(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("a slip")
 
-    monkeypatch.setattr(pet.services.tasks, "list", slips)
-    async with agent(pet, "ana", operator=True) as ana:
-        said = await ana.refused("list_tasks")
-    assert said.startswith("something broke inside; the log has it as err_")
-    assert "a slip" not in said
+    monkeypatch.setattr(shared.components.recall, "search", away)
+    monkeypatch.setattr(shared.services.tasks, "list", slips)
+    async with agent(shared, "ana") as ana, agent(shared, "ana", operator=True) as owner:
+        told = await ana.refused("search_memories", query="boat")
+        assert told == "searching is not possible just now; try again later"
+        assert "/srv/secret" in await owner.refused("search_memories", query="boat")
+        broken = await owner.refused("list_tasks")
+    assert broken.startswith("something broke inside; the log has it as err_")
+    assert "a slip" not in broken
     assert caplog.records[-1].exc_info
 
 
-async def test_what_is_known_of_the_person_is_a_resource(open_pet: OpenPet, agent: Any) -> None:
-    pet = await open_pet()
-    await pet.set_context("timezone", "Europe/Paris", user="ana")
-    async with agent(pet, "ana") as ana, agent(pet, "ben") as ben, agent(pet, None) as nobody:
+async def test_what_is_known_of_the_person_is_a_resource(shared: Companion, agent: Any) -> None:
+    await shared.set_context("timezone", "Europe/Paris", user="ana")
+    async with agent(shared, "ana") as ana, agent(shared, "ben") as ben, agent(shared, None) as nobody:
         [offered] = (await ana.client.list_resources()).resources
         assert str(offered.uri) == "hachi://context"
         zones = []

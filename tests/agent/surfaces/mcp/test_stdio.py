@@ -5,17 +5,15 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from agent import Companion
 from agent.surfaces.mcp import stdio
 from agent.surfaces.mcp.tools import Identity
-
-OpenPet = Callable[..., Awaitable[Companion]]
 
 
 class Program:
@@ -60,72 +58,61 @@ class Program:
         os.close(self._from)
 
 
-@pytest.fixture
-async def program(open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., Any]]:
-    @asynccontextmanager
-    async def started(user: str = "ana") -> AsyncIterator[Program]:
-        one = Program(await open_pet(), user, monkeypatch)
-        try:
-            yield one
-        finally:
-            one.close()
-
-    return started
+@pytest_asyncio.fixture(loop_scope="session")
+async def program(shared: Companion, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Program]:
+    started = Program(shared, "ana", monkeypatch)
+    yield started
+    started.close()
 
 
-async def test_what_was_asked_is_answered_though_stdin_ends(program: Any) -> None:
-    async with program() as one:
-        one.hello()
-        one.send("tools/call", 2, name="remember", arguments={"content": "Ana has a red boat"})
-        one.stop_writing()
-        hello, kept = await one.ended()
+async def test_what_was_asked_is_answered_though_stdin_ends(program: Program) -> None:
+    program.hello()
+    program.send("tools/call", 2, name="remember", arguments={"content": "Ana has a red boat"})
+    program.stop_writing()
+    hello, kept = await program.ended()
     assert hello["result"]["serverInfo"]["name"] == "hachi"
     assert kept["result"]["structuredContent"]["action"] == "add"
 
 
-async def test_lines_come_whole_however_they_are_cut(program: Any) -> None:
-    async with program() as one:
-        one.hello()
-        text = "Ana wohnt in Köln " + "und so weiter " * 100
-        call = {"name": "remember", "arguments": {"content": text}}
-        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
-        data = json.dumps(message, ensure_ascii=False).encode() + b"\n"
-        for piece in (data[:200], data[200:203], data[203:]):
-            one.write(piece)
-            await asyncio.sleep(0.01)
-        one.stop_writing()
-        _, kept = await one.ended()
+async def test_lines_come_whole_however_they_are_cut(program: Program) -> None:
+    program.hello()
+    text = "Ana wohnt in Köln " + "und so weiter " * 100
+    call = {"name": "remember", "arguments": {"content": text}}
+    message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
+    data = json.dumps(message, ensure_ascii=False).encode() + b"\n"
+    for piece in (data[:200], data[200:203], data[203:]):
+        program.write(piece)
+        await asyncio.sleep(0.01)
+    program.stop_writing()
+    _, kept = await program.ended()
     assert kept["result"]["structuredContent"]["content"].startswith("Ana wohnt in Köln")
 
 
-async def test_a_line_that_is_no_message_ends_nothing(program: Any) -> None:
-    async with program() as one:
-        one.hello()
-        one.write(b"hello?\n\n\xff\xfe\n[]\n")
-        one.send("tools/call", 2, name="list_tasks", arguments={})
-        one.stop_writing()
-        answers = await one.ended()
+async def test_a_line_that_is_no_message_ends_nothing(program: Program) -> None:
+    program.hello()
+    program.write(b"hello?\n\n\xff\xfe\n[]\n")
+    program.send("tools/call", 2, name="list_tasks", arguments={})
+    program.stop_writing()
+    answers = await program.ended()
     assert answers[-1]["result"]["structuredContent"] == {"tasks": []}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_a_signal_ends_it_though_nobody_closes_stdin(program: Any, number: int) -> None:
-    async with program() as one:
-        one.hello()
-        assert b'"hachi"' in await asyncio.to_thread(os.read, one._from, 100_000)
-        os.kill(os.getpid(), number)
-        async with asyncio.timeout(20):
-            await one.serving
+async def test_a_signal_ends_it_though_nobody_closes_stdin(program: Program, number: int) -> None:
+    program.hello()
+    assert b'"hachi"' in await asyncio.to_thread(os.read, program._from, 100_000)
+    os.kill(os.getpid(), number)
+    async with asyncio.timeout(20):
+        await program.serving
 
 
 async def test_an_answer_that_takes_too_long_is_not_waited_for(
-    program: Any, monkeypatch: pytest.MonkeyPatch
+    program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stdio, "GRACE", 0.2)
     monkeypatch.setattr("agent.companion.Companion.context", lambda *_, **__: asyncio.sleep(60))
-    async with program() as one:
-        one.hello()
-        one.send("tools/call", 2, name="list_tasks", arguments={})
-        one.stop_writing()
-        answers = await one.ended()
+    program.hello()
+    program.send("tools/call", 2, name="list_tasks", arguments={})
+    program.stop_writing()
+    answers = await program.ended()
     assert answers[-1]["error"]["message"] == "Connection closed"

@@ -27,17 +27,10 @@ THREAD = GENERAL + 1000
 Rows = Callable[..., list[dict[str, Any]]]
 
 
-async def test_a_direct_message_is_answered(bot, platform: DiscordServer, server: ScriptedServer) -> None:
-    server.script(answer("Hello Ana!"))
-    await bot.hears("hello", channel=DM)
-    assert platform.shown(DM) == ["Hello Ana!"]
-    assert platform.typed[DM] >= 1
-
-
-async def test_a_mention_in_a_channel_is_answered_with_a_reply_that_pings_nobody(
+async def test_direct_messages_and_mentions_are_answered_and_a_reply_pings_nobody(
     bot, platform: DiscordServer, server: ScriptedServer, rows: Rows
 ) -> None:
-    server.script(answer("Hello Ana!"))
+    server.script(answer("Hello Ana!"), answer("In private."))
     sent = await bot.hears(f"{AT} hello", channel=GENERAL)
     [reply] = platform.posted(GENERAL)
     assert (reply.text, reply.pings) == ("Hello Ana!", set())
@@ -46,6 +39,9 @@ async def test_a_mention_in_a_channel_is_answered_with_a_reply_that_pings_nobody
     assert server.asked[0].conversation[-1] == ("user", "Ana: hello")
     stored = {(row["place"], row["user_id"]) for row in rows("SELECT place, user_id FROM messages")}
     assert stored == {(f"place:discord/{GUILD}/{GENERAL}", f"discord:{ANA}")}
+    await bot.hears("hello", channel=DM)
+    assert platform.shown(DM) == ["In private."]
+    assert platform.typed[DM] >= 1
 
 
 async def test_the_bot_is_called_by_its_name_its_role_or_a_reply(
@@ -96,9 +92,8 @@ async def test_a_thread_is_a_place_within_its_channel_whether_discord_sent_it_or
     await bot.hears(f"{AT} hello", channel=THREAD)
     await bot.hears(f"{AT} hello", channel=999)
     assert (platform.shown(THREAD), platform.shown(GENERAL)) == (["In here."], [])
-    assert {row["place"] for row in rows("SELECT place FROM messages")} == {
-        f"place:discord/{GUILD}/{GENERAL}/{THREAD}"
-    }
+    places = {row["place"] for row in rows("SELECT place FROM messages")}
+    assert places == {f"place:discord/{GUILD}/{GENERAL}/{THREAD}"}
 
 
 async def test_a_message_of_an_unknown_server_does_not_count_as_private(
@@ -107,14 +102,11 @@ async def test_a_message_of_an_unknown_server_does_not_count_as_private(
     platform.forget_guild = True
     bot = await go_online()
     server.script(answer("Hello!"))
-    await bot.hears("hello", channel=GENERAL)
-    await bot.hears(f"{AT} hello", channel=999)
-    assert server.asked == []
-    await bot.hears(f"{AT} hello", channel=GENERAL)
-    assert platform.shown(GENERAL) == ["Hello!"]
-    assert {row["place"] for row in rows("SELECT place FROM messages")} == {
-        f"place:discord/{GUILD}/{GENERAL}"
-    }
+    for text, channel in (("hello", GENERAL), (f"{AT} hello", 999), (f"{AT} hello", GENERAL)):
+        await bot.hears(text, channel=channel)
+    assert (len(server.asked), platform.shown(GENERAL)) == (1, ["Hello!"])
+    places = {row["place"] for row in rows("SELECT place FROM messages")}
+    assert places == {f"place:discord/{GUILD}/{GENERAL}"}
 
 
 async def test_private_facts_stay_out_of_the_channel(
@@ -170,24 +162,21 @@ async def test_messages_missed_while_the_connection_was_down_are_answered(
     assert len(platform.identified) == 2
 
 
-async def test_messages_keep_their_order(bot, platform: DiscordServer, server: ScriptedServer) -> None:
-    server.script(answer("Congratulations!"))
-    bot.client.conversations.burst_seconds = 0.5
-    for text in ("guess what", "I got the job"):
-        await platform.say(text)
-    await bot.hears("in Lyon!")
-    assert server.asked[0].conversation[-1][1].endswith("guess what\nI got the job\nin Lyon!")
-
-
-async def test_attachments_are_fetched(bot, platform: DiscordServer, server: ScriptedServer) -> None:
+async def test_messages_keep_their_order_and_attachments_are_fetched(
+    bot, platform: DiscordServer, server: ScriptedServer
+) -> None:
     files = [
         platform.attach("notes.txt", "text/plain; charset=utf-8", "קנה חלב".encode()),
         platform.attach("photo.png", "image/png", b"\x89PNG"),
         platform.attach("gone.md", None, None),
     ]
-    server.script(answer("Milk."))
-    await bot.hears("", attachments=files)
+    server.script(answer("Congratulations!"))
+    bot.client.conversations.burst_seconds = 0.3
+    for text in ("guess what", "I got the job"):
+        await platform.say(text)
+    await bot.hears("in Lyon!", attachments=files)
     asked = server.asked[0].text
+    assert "guess what\nI got the job\nin Lyon!" in asked
     assert "[file notes.txt]\nקנה חלב\n[end of notes.txt]" in asked
     assert "photo.png (image/png, I read text only); gone.md (it could not be fetched)" in asked
 

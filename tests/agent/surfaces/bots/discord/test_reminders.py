@@ -56,10 +56,6 @@ async def test_if_direct_messages_are_closed_a_hint_comes_where_they_spoke_last(
     assert "I have a reminder for you" in hint.text
     assert "dentist" not in hint.text
     assert hint.pings == {str(ANA)}
-
-
-async def test_a_bot_that_left_sends_none(bot, pet: Companion, platform: DiscordServer) -> None:
     await bot.client.leave()
     await due(pet)
     assert await pet.reminders.run() == 0
-    assert platform.messages == {}

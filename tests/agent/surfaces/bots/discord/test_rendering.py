@@ -43,10 +43,9 @@ def test_escaped_text_has_no_markup(text: str) -> None:
     assert re.search(r"(?<!\\)`", said) is None
 
 
-def test_names_and_addresses_stay_whole() -> None:
-    assert escape("see https://a.example/my_page?x=1#y of snake_case") == (
-        "see https://a.example/my_page?x=1#y of snake_case"
-    )
+def test_names_and_addresses_stay_whole_and_other_markup_is_escaped() -> None:
+    whole = "see https://a.example/my_page?x=1#y of snake_case"
+    assert escape(whole) == whole
     assert escape("# big _slanted_ - not") == "\\# big \\_slanted\\_ - not"
 
 

@@ -80,17 +80,6 @@ async def test_the_error_replaces_what_was_shown_of_a_reply_that_failed(
     assert [code for code, _ in platform.refused] == [10008]
 
 
-async def test_where_the_bot_may_not_write_nothing_stops(
-    bot, platform: DiscordServer, server: ScriptedServer
-) -> None:
-    platform.closed_dms.add(GENERAL)
-    platform.faults.append(lambda _, path: refusal(403, 50001, "no") if path.endswith("/typing") else None)
-    server.script(answer("Hello?"), answer("Hello!"))
-    await bot.hears(f"{AT} hello", channel=GENERAL)
-    await bot.hears("hello", channel=DM)
-    assert platform.shown(DM) == ["Hello!"]
-
-
 async def test_replies_and_answers_ping_nobody_and_fetch_no_previews(
     bot, pet: Companion, platform: DiscordServer, server: ScriptedServer
 ) -> None:
@@ -102,6 +91,12 @@ async def test_replies_and_answers_ping_nobody_and_fetch_no_previews(
     listed = await platform.answered(await platform.command("memories", channel=GENERAL))
     assert all("@everyone" in posted.text and posted.pings == set() for posted in (reply, listed))
     assert (reply.body["flags"], listed.body["flags"]) == (4, 68)
+    platform.closed_dms.add(GENERAL)  # where the bot may not write, nothing stops
+    platform.faults.append(lambda _, path: refusal(403, 50001, "no") if path.endswith("/typing") else None)
+    server.script(answer("Hello?"), answer("Hello!"))
+    await bot.hears(f"{AT} hello", channel=GENERAL)
+    await bot.hears("hello", channel=DM)
+    assert platform.shown(DM) == ["Hello!"]
 
 
 def labels(posted: Posted) -> list[list[str]]:
@@ -134,14 +129,7 @@ async def here(pet: Companion) -> list[str]:
     ],
 )
 async def test_a_receipt_has_buttons_for_who_told_it(
-    bot,
-    pet: Companion,
-    platform: DiscordServer,
-    server: ScriptedServer,
-    label: str,
-    text: str,
-    outcome: str,
-    kept: list[str],
+    bot, pet: Companion, platform: DiscordServer, server: ScriptedServer, label, text, outcome, kept
 ) -> None:
     reply = await receipt(bot, server)
     assert reply.text == "Get well soon!\n\n-# Remembered until Friday: Ana has the flu"

@@ -15,15 +15,11 @@ from agent.errors import HachiError, SettingsError
 from agent.surfaces.bots.discord.running import run
 
 
-@pytest.fixture
-def said() -> list[str]:
-    return []
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_it_prints_the_invitation_and_finishes_its_replies_when_stopped(
-    number: int, pet: Companion, platform: DiscordServer, server: ScriptedServer, said: list[str]
+    number: int, pet: Companion, platform: DiscordServer, server: ScriptedServer
 ) -> None:
+    said: list[str] = []
     server.script(answer("Good night!"))
     running = asyncio.create_task(run(pet, TOKEN, said.append, guild_ready_timeout=0.05))
     async with asyncio.timeout(20):
@@ -41,26 +37,21 @@ async def test_it_prints_the_invitation_and_finishes_its_replies_when_stopped(
     assert "on Discord as hachi" in line
 
 
-async def test_a_wrong_token_is_an_error_of_one_line(pet: Companion, platform: DiscordServer) -> None:
-    with pytest.raises(SettingsError, match="DISCORD_TOKEN; copy the bot's token anew") as raised:
-        await run(pet, "wrong")
-    assert "\n" not in str(raised.value)
-
-
 @pytest.mark.parametrize(
     ("code", "kind", "told"),
     [
+        (0, SettingsError, "DISCORD_TOKEN; copy the bot's token anew"),
         (4014, SettingsError, "switch on Message Content Intent"),
         (4004, SettingsError, "copy the bot's token anew"),
         (4013, HachiError, "code 4013"),
     ],
 )
-async def test_refusals_of_the_gateway_are_errors_of_one_line(
+async def test_refusals_are_errors_of_one_line(
     code: int, kind: type[Exception], told: str, pet: Companion, platform: DiscordServer
 ) -> None:
     platform.close_with = code
     with pytest.raises(kind, match=told) as raised:
-        await run(pet, TOKEN)
+        await run(pet, TOKEN if code else "wrong")
     assert "\n" not in str(raised.value)
 
 
@@ -72,28 +63,20 @@ async def test_an_unreachable_discord_is_an_error(
         await run(pet, TOKEN)
 
 
-async def test_the_bot_runs_though_discord_refuses_its_commands(
-    go_online: Any, platform: DiscordServer, server: ScriptedServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    platform.faults.append(lambda method, _: refusal(400, 50035, "no") if method == "PUT" else None)
-    bot = await go_online()
-    server.script(answer("Hello!"))
-    await bot.hears("hello")
-    assert platform.shown(DM) == ["Hello!"]
-    assert "does not take them" in caplog.text
-
-
-async def test_a_message_that_fails_is_logged_and_the_next_is_answered(
-    bot: Any,
+async def test_the_bot_runs_though_discord_refuses_its_commands_and_a_message_fails(
+    go_online: Any,
     platform: DiscordServer,
     server: ScriptedServer,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: Any,
 ) -> None:
+    platform.faults.append(lambda method, _: refusal(400, 50035, "no") if method == "PUT" else None)
+    bot = await go_online()
     server.script(answer("Hello!"))
     with monkeypatch.context() as patch:
         patch.setattr(bot.client.conversations, "add", lambda message: 1 / 0)
         await bot.hears("hello")
     await bot.hears("hello?")
     assert platform.shown(DM) == ["Hello!"]
+    assert "does not take them" in caplog.text
     assert "cannot handle" in caplog.text

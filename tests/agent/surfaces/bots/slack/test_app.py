@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from scripted_server import Hang, ScriptedServer, answer
 from slack_server import BOT, BOT_ID, SlackServer
 
@@ -44,14 +43,9 @@ async def test_a_mention_in_a_channel_is_answered_in_a_thread_that_goes_on_witho
     assert slack.in_channel(GENERAL, thread="1.5")[-1].text == "With milk, then."
     said = [text for _, text in server.asked[1].conversation]
     assert said == ["Ana: tea?", "Tea is ready.", "Ben: with milk"]
-
-
-async def test_a_thread_that_the_bot_began_goes_on_without_mentions(
-    bot: Any, slack: SlackServer, server: ScriptedServer
-) -> None:
-    server.script(answer("Good."))
-    await bot.hears(slack.says("UANA", "done!", channel=GENERAL, thread_ts="1.5", parent_user_id=BOT))
-    assert texts(slack, GENERAL) == [("Good.", "1.5")]
+    server.script(answer("Good."))  # in a thread that the bot began
+    await again.hears(slack.says("UANA", "done!", channel="C2", thread_ts="1.5", parent_user_id=BOT))
+    assert texts(slack, "C2") == [("Good.", "1.5")]
 
 
 async def test_the_model_reads_names_and_not_the_mention_that_calls_the_bot(
@@ -69,33 +63,32 @@ async def test_the_model_reads_names_and_not_the_mention_that_calls_the_bot(
 HELLO = {"channel": DM, "text": f"<@{BOT}> hello"}
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        {},
-        {"thread_ts": "1.5"},
-        {"thread_ts": "1.5", "parent_user_id": "UBEN"},
-        HELLO | {"bot_id": "BOTHER"},
-        HELLO | {"bot_id": BOT_ID, "user": BOT},
-        HELLO | {"user": BOT},
-        HELLO | {"user": "USLACKBOT"},
-        HELLO | {"user": None},
-        HELLO | {"subtype": "bot_message"},
-        HELLO | {"subtype": "message_changed"},
-        HELLO | {"subtype": "message_deleted"},
-        HELLO | {"subtype": "channel_join"},
-        HELLO | {"edited": {"user": "UANA", "ts": "1.6"}},
-        HELLO | {"hidden": True},
-    ],
-    ids=str,
-)
+OTHERS: list[dict[str, Any]] = [
+    {},
+    {"thread_ts": "1.5"},
+    {"thread_ts": "1.5", "parent_user_id": "UBEN"},
+    *(
+        HELLO | other
+        for other in (
+            {"bot_id": "BOTHER"},
+            {"bot_id": BOT_ID, "user": BOT},
+            {"edited": {"user": "UANA", "ts": "1.6"}},
+            {"hidden": True},
+            *({"user": user} for user in (BOT, "USLACKBOT", None)),
+            *({"subtype": f"{kind}"} for kind in ("bot_message", "message_deleted", "channel_join")),
+        )
+    ),
+]
+
+
 async def test_other_messages_bots_edits_and_notices_are_neither_answered_nor_kept(
-    bot: Any, slack: SlackServer, server: ScriptedServer, rows: Callable[..., Any], event: dict[str, Any]
+    bot: Any, slack: SlackServer, server: ScriptedServer, rows: Callable[..., Any]
 ) -> None:
-    payload = slack.says("UANA", "lunch?", channel=GENERAL)
-    payload["event"] |= event
-    await bot.hears(payload)
-    assert (server.asked, slack.messages) == ([], [])
+    for event in OTHERS:
+        payload = slack.says("UANA", "lunch?", channel=GENERAL)
+        payload["event"] |= event
+        await bot.hears(payload)
+        assert (server.asked, slack.messages) == ([], []), event
     assert rows("SELECT * FROM messages") == []
 
 
@@ -148,16 +141,6 @@ async def test_receipts_are_shown_to_the_person_alone_and_can_be_undone(
     assert await pet.memories(user="slack:T1:UANA") == []
 
 
-async def test_a_reply_notifies_nobody_and_unfurls_nothing(
-    bot: Any, slack: SlackServer, server: ScriptedServer
-) -> None:
-    server.script(answer("You said <!channel>, <@UBEN> & see https://x.test/?a=1&b=2"))
-    await bot.hears(slack.says("UANA", "what did I say?", channel=DM))
-    [(text, _)] = texts(slack, DM)
-    assert text == "You said &lt;!channel&gt;, &lt;@UBEN&gt; &amp; see https://x.test/?a=1&b=2"
-    assert slack.called("chat.postMessage")[0]["unfurl_links"] is False
-
-
 async def test_a_long_reply_comes_in_several_messages_without_broken_code(
     bot: Any, slack: SlackServer, server: ScriptedServer
 ) -> None:
@@ -170,21 +153,18 @@ async def test_a_long_reply_comes_in_several_messages_without_broken_code(
     assert all(f"a &lt; {number}:" in "".join(parts) for number in range(600))
 
 
-async def test_calls_are_repeated_when_slack_limits_or_fails_them(
+async def test_calls_are_repeated_files_are_fetched_and_a_reply_notifies_nobody(
     bot: Any, slack: SlackServer, server: ScriptedServer
 ) -> None:
     slack.limit("chat.postMessage")
     slack.unanswered = {"chat.postMessage": 2, "users.info": 1}
     slack.refused["assistant.threads.setStatus"] = "channel_not_found"
-    server.script(answer("Hello!"))
-    await bot.hears(slack.says("UANA", "hello", channel=DM))
-    assert texts(slack, DM) == [("Hello!", None)]
-
-
-async def test_attachments_are_fetched(bot: Any, slack: SlackServer, server: ScriptedServer) -> None:
-    server.script(answer("A poem."))
+    server.script(answer("You said <!channel>, <@UBEN> & see https://x.test/?a=1&b=2"))
     files = [slack.attach("poem.txt", "Früh\n<!here>".encode()), slack.attach("me.png", b"\x89", "image/png")]
     await bot.hears(slack.says("UANA", "", channel=DM, subtype="file_share", files=files))
+    [(text, _)] = texts(slack, DM)
+    assert text == "You said &lt;!channel&gt;, &lt;@UBEN&gt; &amp; see https://x.test/?a=1&b=2"
+    assert slack.called("chat.postMessage")[0]["unfurl_links"] is False
     _, said = server.asked[0].conversation[-1]
     assert said.startswith("[file poem.txt]\nFrüh\n<!here>\n[end of poem.txt]")
     assert "[attached, but not read: me.png (image/png" in said
@@ -205,10 +185,9 @@ async def test_where_everything_is_listened_to_answers_stay_out_of_threads(
     assert len(server.asked) == 2
 
 
-async def test_events_are_acknowledged_at_once_also_those_without_a_listener(
+async def test_events_are_acknowledged_before_they_are_answered(
     bot: Any, slack: SlackServer, server: ScriptedServer
 ) -> None:
-    await slack.deliver(slack.event({"type": "reaction_added", "user": "UANA", "item": {}}))
     server.script(Hang())
     await slack.deliver(slack.says("UANA", "hello", channel=DM))
     await slack.until(lambda: server.asked)

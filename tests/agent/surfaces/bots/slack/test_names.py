@@ -18,26 +18,17 @@ async def test_slack_is_asked_once_for_each_person(known: Names, slack: SlackSer
     assert await known.of(["UANA", "UBEN", "UANA"]) == {"UANA": "Ana", "UBEN": "Ben"}
     await known.of(["UANA"])
     assert [call["user"] for call in slack.called("users.info")] == ["UANA", "UBEN"]
+    slack.names |= {"UA": "Ana:  the\nfirst", "UB": "", "UC": "דָּנָה"}
+    assert await known.of(["UA", "UB", "UC"]) == {"UA": "Ana the first", "UB": "of Acme", "UC": "דָּנָה"}
 
 
-@pytest.mark.parametrize(
-    ("shown", "name"), [("Ana:  the\nfirst", "Ana the first"), ("", "of Acme"), ("דָּנָה", "דָּנָה")]
-)
-async def test_a_name_is_one_line(known: Names, slack: SlackServer, shown: str, name: str) -> None:
-    slack.names["UNNAMED"] = shown
-    assert await known.of(["UNNAMED"]) == {"UNNAMED": name}
-
-
-async def test_unknown_people_are_asked_for_again(known: Names, slack: SlackServer) -> None:
+async def test_unknown_people_are_asked_for_again_and_the_cache_is_limited(
+    known: Names, slack: SlackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert await known.of(["UNEW"]) == {"UNEW": "UNEW"}
     slack.names["UNEW"] = "Eve"
     assert await known.of(["UNEW"]) == {"UNEW": "Eve"}
-
-
-async def test_the_cache_is_limited(
-    known: Names, slack: SlackServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(names, "MAX_CACHED", 1)
     for user in ("UANA", "UBEN", "UANA"):
         await known.of([user])
-    assert len(slack.called("users.info")) == 3
+    assert len(slack.called("users.info")) == 5

@@ -31,7 +31,7 @@ async def grow_and_shrink(view: SlackReply) -> None:
         await view.show(text)
 
 
-async def test_in_a_thread_new_text_is_appended_to_a_stream(
+async def test_in_a_thread_text_is_appended_to_a_stream_and_elsewhere_edited(
     platform: SlackPlatform, slack: SlackServer
 ) -> None:
     view = reply(platform, THREAD)
@@ -42,13 +42,10 @@ async def test_in_a_thread_new_text_is_appended_to_a_stream(
     assert message.versions == ["Good", "Good mor", "Good morning &lt;3", "Good morning &lt;3"]
     assert (message.streamed, message.streaming) == (True, False)
     assert slack.called("chat.update") == []
-
-
-async def test_elsewhere_the_message_is_edited(platform: SlackPlatform, slack: SlackServer) -> None:
-    view = reply(platform, FLAT)
-    await view.show("Good")
-    await view.finish("Good morning", ())
-    [message] = slack.messages
+    elsewhere = reply(platform, FLAT)
+    await elsewhere.show("Good")
+    await elsewhere.finish("Good morning", ())
+    message = slack.messages[-1]
     assert (message.versions, message.streamed) == (["Good", "Good morning"], False)
 
 
@@ -84,17 +81,18 @@ async def test_deleted_messages_are_posted_again_and_superfluous_ones_removed(
     assert [message.text for message in slack.messages] == ["Good morning"]
 
 
-@pytest.mark.parametrize("method", ["chat.update", "chat.delete", "chat.postMessage"])
 async def test_errors_of_slack_pass_through_and_the_next_call_continues(
-    platform: SlackPlatform, slack: SlackServer, method: str
+    platform: SlackPlatform, slack: SlackServer
 ) -> None:
-    slack.refused[method] = "fatal_error"
-    view = reply(platform, FLAT)
-    with pytest.raises(Exception, match="fatal_error"):
-        await grow_and_shrink(view)
-    slack.refused.clear()
-    await view.finish("short", ())
-    assert [message.text for message in slack.messages] == ["short"]
+    for method in ("chat.update", "chat.delete", "chat.postMessage"):
+        slack.messages.clear()
+        slack.refused[method] = "fatal_error"
+        view = reply(platform, FLAT)
+        with pytest.raises(Exception, match="fatal_error"):
+            await grow_and_shrink(view)
+        slack.refused.clear()
+        await view.finish("short", ())
+        assert [message.text for message in slack.messages] == ["short"]
 
 
 @pytest.mark.parametrize(("error", "tried_again"), [("internal_error", True), ("unknown_method", False)])
@@ -120,9 +118,6 @@ async def test_receipts_are_shown_once_with_buttons_for_each(
     [shown] = slack.only_for("UANA")
     ids = [button["action_id"] for button in buttons_of(shown.blocks)]
     assert ids == ["hachi.delete", "hachi.edit", "hachi.undo", "hachi.edit"]
-
-
-async def test_a_reply_does_not_fail_with_its_receipts(platform: SlackPlatform, slack: SlackServer) -> None:
     slack.refused["chat.postEphemeral"] = "user_not_in_channel"
-    await reply(platform, FLAT).finish("Noted.", RECEIPTS)
-    assert [message.text for message in slack.messages] == ["Noted."]
+    await reply(platform, FLAT).finish("Noted too.", RECEIPTS)
+    assert slack.in_channel("D1")[-1].text == "Noted too."
