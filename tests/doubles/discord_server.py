@@ -92,7 +92,7 @@ class Interaction:
     began: float
     on: Posted | None = None
     answered: str = ""
-    """`thinking`, `updating`, `message` or `modal`."""
+    """`thinking`, `updating` or `modal`."""
     ephemeral: bool = False
     original: Posted | None = None
     modal: Json | None = None
@@ -114,7 +114,6 @@ class DiscordServer:
         self.interactions: dict[str, Interaction] = {}
         self.commands: list[Json] = []
         self.typed: Counter[int] = Counter()
-        self.calls: list[tuple[str, str]] = []
         self.identified: list[Json] = []
         self.resumed: list[Json] = []
         self.faults: list[Callable[[str, str], web.Response | None]] = []
@@ -247,7 +246,7 @@ class DiscordServer:
         if private:
             payload["user"] = _user(by)
         else:
-            member = _member(by) | {"permissions": str(may), "user": _user(by)}
+            member = TEMPLATES["member"] | {"permissions": str(may), "user": _user(by)}
             guild = {"id": str(GUILD), "locale": "en-US", "features": []}
             payload |= {"guild_id": str(GUILD), "guild": guild, "member": member}
         if on is not None:
@@ -324,7 +323,9 @@ class DiscordServer:
                 await socket.send_str(json.dumps(missed))
             resumed = {"op": 0, "t": "RESUMED", "s": next(self._sequence), "d": {}}
             await socket.send_str(json.dumps(resumed))
-            await self._on(socket)
+        if frame["op"] in (2, 6):
+            self._socket = socket
+            self.connected.set()
 
     async def _welcome(self, socket: web.WebSocketResponse) -> None:
         ready = {
@@ -335,17 +336,11 @@ class DiscordServer:
             "resume_gateway_url": f"ws://{self.address}/gw/",
             "application": {"id": str(APPLICATION), "flags": 0},
         }
-        frames = (
-            [("READY", ready)] if self.forget_guild else [("READY", ready), ("GUILD_CREATE", self._guild())]
-        )
-        for name, data in frames:
-            frame = {"op": 0, "t": name, "s": next(self._sequence), "d": data}
-            await socket.send_str(json.dumps(frame))
-        await self._on(socket)
-
-    async def _on(self, socket: web.WebSocketResponse) -> None:
-        self._socket = socket
-        self.connected.set()
+        for name, data in [
+            ("READY", ready),
+            *([] if self.forget_guild else [("GUILD_CREATE", self._guild())]),
+        ]:
+            await socket.send_str(json.dumps({"op": 0, "t": name, "s": next(self._sequence), "d": data}))
 
     def _routes(self) -> list[web.RouteDef]:
         api = "/api/v10"
@@ -369,7 +364,6 @@ class DiscordServer:
     @web.middleware
     async def _limits(self, request: web.Request, handler: Any) -> web.StreamResponse:
         path = request.path.removeprefix("/api/v10")
-        self.calls.append((request.method, path))
         for fault in self.faults:
             if (instead := fault(request.method, path)) is not None:
                 return instead
@@ -387,17 +381,14 @@ class DiscordServer:
         return answer
 
     async def _file(self, request: web.Request) -> web.Response:
-        name = request.match_info["name"]
-        if name not in self.files:
-            raise _Refused(404, 0, "no such file")
-        return web.Response(body=self.files[name])
+        content = self.files.get(request.match_info["name"])
+        return web.Response(body=content, status=404 if content is None else 200)
 
     async def _me(self, _: web.Request) -> web.Response:
         return _json(_user(BOT))
 
     async def _application(self, _: web.Request) -> web.Response:
-        team = TEMPLATES["application"] | {"id": str(APPLICATION), "owner": _user(ANA)}
-        return _json(team)
+        return _json(TEMPLATES["application"] | {"id": str(APPLICATION), "owner": _user(ANA)})
 
     async def _sync(self, request: web.Request) -> web.Response:
         given = await request.json()
@@ -429,8 +420,7 @@ class DiscordServer:
             raise _Refused(403, 50007, "Cannot send messages to this user")
         self._check(body)
         nonce = body.get("nonce")
-        if nonce is not None and len(str(nonce)) > 25:
-            raise _Refused(400, 50035, "Invalid Form Body: nonce is too long")
+        assert nonce is None or len(str(nonce)) <= 25
         if nonce is not None and body.get("enforce_nonce") and (channel, nonce) in self._nonces:
             return self._as_json(self.messages[self._nonces[channel, nonce]])
         posted = self._add(channel, body)
@@ -460,15 +450,14 @@ class DiscordServer:
         if made.answered:
             raise _Refused(400, 40060, "Interaction has already been acknowledged.")
         body = await request.json()
-        kinds = {4: "message", 5: "thinking", 6: "updating", 7: "update", 9: "modal"}
+        kinds = {5: "thinking", 6: "updating", 9: "modal"}
         data = body.get("data") or {}
         if body["type"] == 9:
             self._check_modal(data)
             made.modal = data
         made.answered = kinds[body["type"]]
         made.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
-        if made.answered == "updating":
-            made.original = made.on
+        made.original = made.on if made.answered == "updating" else None
         return _json({"interaction": {"id": str(made.id), "type": 2, "response_message_loading": True}})
 
     async def _follow_up(self, request: web.Request) -> web.Response:
@@ -505,8 +494,7 @@ class DiscordServer:
         return posted
 
     def _check(self, body: Json) -> None:
-        text = body.get("content")
-        if text is None or not text.strip():
+        if not (body.get("content") or "").strip():
             raise _Refused(400, 50006, "Cannot send an empty message")
         self._check_parts(body)
 
@@ -520,14 +508,14 @@ class DiscordServer:
             raise _Refused(400, 50035, "Invalid Form Body: components")
 
     def _check_modal(self, modal: Json) -> None:
-        wrong = not 1 <= len(modal["title"]) <= 45 or not 1 <= len(modal["custom_id"]) <= 100
-        for label in modal["components"]:
-            entry = label["component"]
-            wrong |= label["type"] != 18 or not 1 <= len(label["label"]) <= 45 or entry["type"] != 4
-            wrong |= not 1 <= entry.get("max_length", 4000) <= 4000
-            wrong |= len(entry.get("value") or "") > entry.get("max_length", 4000)
-        if wrong or not 1 <= len(modal["components"]) <= 5:
-            raise _Refused(400, 50035, "Invalid Form Body: modal")
+        """A modal that Discord refuses is a bug of the bot."""
+        assert 1 <= len(modal["title"]) <= 45
+        assert 1 <= len(modal["custom_id"]) <= 100
+        [label] = modal["components"]
+        entry = label["component"]
+        assert (label["type"], entry["type"]) == (18, 4)
+        assert 1 <= len(label["label"]) <= 45
+        assert len(entry.get("value") or "") <= entry["max_length"] <= 4000
 
     def _add(self, channel: int, body: Json) -> Posted:
         posted = Posted(next(self._ids), channel, body, [body["content"]])
@@ -535,24 +523,20 @@ class DiscordServer:
         return posted
 
     def _change(self, posted: Posted, body: Json) -> None:
-        if body.get("content") is not None and not body["content"].strip():
-            raise _Refused(400, 50006, "Cannot send an empty message")
-        self._check_parts(body)
+        self._check(body | {"content": body.get("content", posted.text)})
         if body.get("content") is not None:
             posted.texts.append(body["content"])
         posted.body = posted.body | {key: value for key, value in body.items() if key != "content"}
 
     def _as_json(self, posted: Posted) -> web.Response:
-        return _json(
-            self._message(posted.id, posted.channel, BOT, posted.text)
-            | {"components": posted.body.get("components") or []}
-        )
+        message = self._message(posted.id, posted.channel, BOT, posted.text)
+        return _json(message | {"components": posted.body.get("components") or []})
 
     def _message(self, id: int, channel: int, by: int, text: str) -> Json:
         message = {"id": str(id), "channel_id": str(channel), "author": _user(by), "content": text}
         message |= TEMPLATES["message"]
         if channel not in (DM, OTHER_DM, GROUP):
-            message |= {"guild_id": str(GUILD), "member": _member(by)}
+            message |= {"guild_id": str(GUILD), "member": TEMPLATES["member"]}
         return message
 
     def _channel(self, id: int) -> Json:
@@ -571,7 +555,7 @@ class DiscordServer:
             "id": str(GUILD),
             "owner_id": str(ANA),
             "roles": [_role(GUILD, "@everyone"), own],
-            "members": [_member(BOT) | {"user": _user(BOT), "roles": [str(ROLE)]}],
+            "members": [TEMPLATES["member"] | {"user": _user(BOT), "roles": [str(ROLE)]}],
             "channels": [self._channel(GENERAL), self._channel(RANDOM)],
             "threads": [self._channel(id) for id in self.threads],
         }
@@ -606,10 +590,6 @@ def _user(id: int) -> Json:
     name = NAMES.get(id, f"user{id}")
     about = {"id": str(id), "username": name.lower(), "global_name": name, "bot": id in (BOT, ANOTHER_BOT)}
     return TEMPLATES["user"] | about
-
-
-def _member(id: int) -> Json:
-    return dict(TEMPLATES["member"])
 
 
 def _role(id: int, name: str) -> Json:

@@ -29,6 +29,10 @@ BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-test-1", "xapp-test-1", "0123456789abcdef"
 LONGEST_TEXT, LONGEST_MARKDOWN, LONGEST_SECTION, MOST_BLOCKS, MOST_IN_VIEW = 40_000, 12_000, 3_000, 50, 100
 
 
+FROM_SLACK = {"token": "old", "api_app_id": APP}
+"""Fields of all that Slack sends."""
+
+
 class Refused(Exception):
     """Answered with `"ok": false`."""
 
@@ -57,8 +61,8 @@ class Posted:
 
     @property
     def whole(self) -> str:
-        """Its text and that of its blocks."""
-        return "\n".join([self.text, *(texts_of(self.blocks))])
+        """Its text and its blocks."""
+        return f"{self.text}\n{self.blocks}"
 
     def button(self, label: str) -> dict[str, Any]:
         """The first button that bears this label."""
@@ -70,11 +74,6 @@ def buttons_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
         [block.get("accessory")] if "accessory" in block else block.get("elements", []) for block in blocks
     ]
     return [element for elements in inside for element in elements if element.get("type") == "button"]
-
-
-def texts_of(blocks: list[dict[str, Any]]) -> list[str]:
-    parts = [part for block in blocks for part in (block.get("text"), *(block.get("elements") or ()))]
-    return [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
 
 
 class SlackServer:
@@ -104,8 +103,6 @@ class SlackServer:
         """Envelope → the payload of its acknowledgement."""
         self.connections = 0
         """Of Socket Mode, so far."""
-        self.deaf: set[str] = set()
-        """Methods that the workspace does not know."""
         self.unanswered: dict[str, int] = {}
         """Method → how many further calls are answered with 500."""
         self.closed: set[str] = set()
@@ -172,24 +169,16 @@ class SlackServer:
         """Rate-limit the next `times` calls."""
         self._limits[method] = times
 
-    def next_ts(self) -> str:
+    def _next_ts(self) -> str:
         return f"1700000000.{next(self._numbers):06d}"
 
     def says(
         self, user: str, text: str, /, *, channel: str, ts: str | None = None, **other: Any
     ) -> dict[str, Any]:
         """A message event. Channels that begin with D are direct messages."""
-        kind = {"D": "im", "G": "mpim"}.get(channel[0], "channel")
-        event = {
-            "type": "message",
-            "user": user,
-            "text": text,
-            "ts": ts or self.next_ts(),
-            "channel": channel,
-            "channel_type": kind,
-            **other,
-        }
-        return self.event(event)
+        kind = "im" if channel.startswith("D") else "channel"
+        event = {"type": "message", "user": user, "text": text, "ts": ts or self._next_ts()}
+        return self.event(event | {"channel": channel, "channel_type": kind} | other)
 
     def mentions(self, user: str, text: str, /, *, channel: str, **other: Any) -> list[dict[str, Any]]:
         """The two events of a message that mentions the bot."""
@@ -197,21 +186,18 @@ class SlackServer:
         named = {key: value for key, value in message["event"].items() if key != "channel_type"}
         return [self.event(named | {"type": "app_mention"}), message]
 
-    def event(self, event: dict[str, Any], id: str | None = None) -> dict[str, Any]:
-        return {
-            "token": "old",
+    def event(self, event: dict[str, Any]) -> dict[str, Any]:
+        return FROM_SLACK | {
             "team_id": TEAM,
-            "api_app_id": APP,
             "event": event,
             "type": "event_callback",
-            "event_id": id or f"Ev{next(self._numbers)}",
+            "event_id": f"Ev{next(self._numbers)}",
             "event_time": 1700000000,
             "authorizations": [{"team_id": TEAM, "user_id": BOT, "is_bot": True}],
         }
 
     def command(self, command: str, text: str = "", *, user: str, channel: str = "D1") -> dict[str, Any]:
-        return {
-            "token": "old",
+        return FROM_SLACK | {
             "team_id": TEAM,
             "team_domain": "acme",
             "channel_id": channel,
@@ -220,7 +206,6 @@ class SlackServer:
             "user_name": user.lower(),
             "command": command,
             "text": text,
-            "api_app_id": APP,
             "response_url": f"{self.url}/respond/{user}",
             "trigger_id": f"trigger.{next(self._numbers)}",
         }
@@ -231,25 +216,24 @@ class SlackServer:
         """A button pressed in a message or in the App Home."""
         trigger = f"trigger.{next(self._numbers)}"
         self.triggers[trigger] = user
-        where: dict[str, Any] = {
-            "container": {"type": "view", "view_id": "V1"},
-            "view": {"id": "V1", "type": "home"},
-        }
+        where: dict[str, Any] = {"container": {"type": "view"}, "view": {"id": "V1", "type": "home"}}
         if not home:
             where = {
                 "container": {"type": "message", "message_ts": "1.1", "channel_id": channel},
                 "channel": {"id": channel, "name": "general"},
                 "response_url": f"{self.url}/respond/{user}",
             }
-        return {
-            "type": "block_actions",
-            "user": {"id": user, "username": user.lower(), "team_id": TEAM},
-            "team": {"id": TEAM, "domain": "acme"},
-            "api_app_id": APP,
-            "token": "old",
-            "trigger_id": trigger,
+        return self._interaction("block_actions", user, trigger) | {
             "actions": [{**button, "block_id": "b", "action_ts": "1.1"}],
             **where,
+        }
+
+    def _interaction(self, type: str, user: str, trigger: str) -> dict[str, Any]:
+        return FROM_SLACK | {
+            "type": type,
+            "user": {"id": user, "username": user.lower(), "team_id": TEAM},
+            "team": {"id": TEAM, "domain": "acme"},
+            "trigger_id": trigger,
         }
 
     def filled_in(self, words: str, *, user: str) -> dict[str, Any]:
@@ -258,13 +242,7 @@ class SlackServer:
         [block] = modal["blocks"]
         entry = {"type": "plain_text_input", "value": words or None}
         values = {block["block_id"]: {block["element"]["action_id"]: entry}}
-        return {
-            "type": "view_submission",
-            "team": {"id": TEAM, "domain": "acme"},
-            "user": {"id": user, "username": user.lower(), "team_id": TEAM},
-            "api_app_id": APP,
-            "token": "old",
-            "trigger_id": f"trigger.{next(self._numbers)}",
+        return self._interaction("view_submission", user, f"trigger.{next(self._numbers)}") | {
             "view": modal | {"id": "V2", "state": {"values": values}, "hash": "1.1"},
             "response_urls": [],
         }
@@ -311,12 +289,11 @@ class SlackServer:
         self, url: str, payload: dict[str, Any], *, secret: str = SECRET, age: int = 0, **headers: str
     ) -> int:
         """By HTTP, signed. Returns the status of the answer."""
+        body, kind = urlencode({"payload": json.dumps(payload)}), "application/x-www-form-urlencoded"
         if payload.get("type") == "event_callback" or "challenge" in payload:
             body, kind = json.dumps(payload), "application/json"
         elif "command" in payload:
-            body, kind = urlencode(payload), "application/x-www-form-urlencoded"
-        else:
-            body, kind = urlencode({"payload": json.dumps(payload)}), "application/x-www-form-urlencoded"
+            body = urlencode(payload)
         sent_at = str(int(time()) - age)
         signature = SignatureVerifier(secret).generate_signature(timestamp=sent_at, body=body)
         signed = {
@@ -351,7 +328,7 @@ class SlackServer:
         self.calls.append((method, arguments))
         answer: dict[str, Any]
         try:
-            if method in self.deaf or method not in METHODS:
+            if method not in METHODS:
                 raise Refused("unknown_method")
             if method in self.refused:
                 raise Refused(self.refused[method])
@@ -407,7 +384,9 @@ class SlackServer:
         text, blocks = _text(arguments), arguments.get("blocks") or []
         if not text and not blocks and "thread_ts" not in arguments:
             raise Refused("no_text")
-        posted = Posted(arguments["channel"], self.next_ts(), text, arguments.get("thread_ts"), blocks=blocks)
+        posted = Posted(
+            arguments["channel"], self._next_ts(), text, arguments.get("thread_ts"), blocks=blocks
+        )
         posted.versions.append(text)
         self.messages.append(posted)
         return posted
@@ -495,14 +474,11 @@ class SlackServer:
             raise Refused("expired_trigger_id")
         view = arguments["view"]
         view = json.loads(view) if isinstance(view, str) else view
-        if len(view["title"]["text"]) > 24 or len(view["private_metadata"]) > 3_000:
+        [block] = view["blocks"]
+        entry = block["element"]
+        fits = len(view["title"]["text"]) <= 24 and len(view["private_metadata"]) <= 3_000
+        if not fits or not len(entry["initial_value"]) <= entry["max_length"] <= 3_000:
             raise Refused("invalid_arguments")
-        for block in view["blocks"]:
-            entry = block["element"]
-            if len(entry.get("initial_value", "")) > entry.get("max_length", 3_000):
-                raise Refused("invalid_arguments")
-            if not 1 <= entry.get("max_length", 3_000) <= 3_000 or len(block["label"]["text"]) > 2_000:
-                raise Refused("invalid_arguments")
         self.modals[user] = view
         return {"view": view | {"id": "V2"}}
 
@@ -551,13 +527,10 @@ def _fits(arguments: dict[str, Any], most: int = MOST_BLOCKS) -> None:
     if len(blocks) > most:
         raise Refused("invalid_blocks")
     for block in blocks:
-        text = block.get("text") or {}
-        if text and not 1 <= len(text["text"]) <= (150 if block["type"] == "header" else LONGEST_SECTION):
-            raise Refused("invalid_blocks")
-        if len(block.get("elements", ())) > 25:
+        text, most_text = block.get("text") or {}, 150 if block["type"] == "header" else LONGEST_SECTION
+        if (text and not 1 <= len(text["text"]) <= most_text) or len(block.get("elements", ())) > 25:
             raise Refused("invalid_blocks")
     for button in buttons_of(blocks):
-        if not 1 <= len(button["text"]["text"]) <= 75 or len(button.get("value", "")) > 2_000:
-            raise Refused("invalid_blocks")
-        if len(button["action_id"]) > 255:
+        long = len(button.get("value", "")) > 2_000 or len(button["action_id"]) > 255
+        if long or not 1 <= len(button["text"]["text"]) <= 75:
             raise Refused("invalid_blocks")

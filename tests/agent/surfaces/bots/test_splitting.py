@@ -39,7 +39,8 @@ def test_nothing_is_lost_and_everything_fits(text: str, limit: int) -> None:
 @given(mixed, limits)
 @example("```py\n" + "x = 1\n" * 90, 100)
 def test_code_stays_inside_blocks_that_each_part_closes(text: str, limit: int) -> None:
-    assert all(part.count("```") % 2 == 0 and utf16_length(part) <= limit for part in split(text, limit))
+    parts = split(close_code_block(text), limit)
+    assert all(part.count("```") % 2 == 0 and utf16_length(part) <= limit for part in parts)
     inside = [line for part in split(text, limit) for line in "".join(part.split("```")[1::2]).splitlines()]
     kept = "".join(line for line in inside if line != "py")
     blocks = close_code_block(text).split("```")[1::2]

@@ -12,7 +12,6 @@ from discord_server import (
     GENERAL,
     GUILD,
     MANAGES,
-    OTHER_DM,
     RANDOM,
     ROLE,
     DiscordServer,
@@ -109,24 +108,6 @@ async def test_a_message_of_an_unknown_server_does_not_count_as_private(
     assert places == {f"place:discord/{GUILD}/{GENERAL}"}
 
 
-async def test_private_facts_stay_out_of_the_channel(
-    bot, pet: Companion, platform: DiscordServer, server: ScriptedServer
-) -> None:
-    server.script(
-        answer("Our secret.", {"content": "Ana looks for another job", "subjects": ["ana"]}),
-        answer("Noted.", {"content": "Ana has a dog called Rex", "subjects": ["ana"]}),
-        answer("She has a dog."),
-    )
-    await bot.hears("I am looking for another job", by=ANA, channel=DM)
-    await bot.hears(f"{AT} my dog is called Rex", by=ANA, channel=GENERAL)
-    await bot.hears(f"{AT} what do you know of Ana?", by=BEN, channel=GENERAL)
-    assert "job" not in server.asked[1].text + server.asked[2].text
-    assert ("user", "Ana: my dog is called Rex") in server.asked[2].conversation
-    assert len(await pet.memories(user=f"discord:{ANA}")) == 2
-    assert await pet.memories(user=f"discord:{BEN}") == []
-    assert platform.shown(OTHER_DM) == []
-
-
 async def test_a_message_that_comes_twice_is_answered_once_also_after_a_restart(
     bot, platform: DiscordServer, go_online, server: ScriptedServer
 ) -> None:
@@ -181,7 +162,7 @@ async def test_messages_keep_their_order_and_attachments_are_fetched(
     assert "photo.png (image/png, I read text only); gone.md (it could not be fetched)" in asked
 
 
-async def test_who_manages_a_channel_sets_what_is_listened_to(
+async def test_a_channel_listens_to_what_its_manager_sets(
     bot, platform: DiscordServer, server: ScriptedServer
 ) -> None:
     async def listen(to: str, **given: Any) -> str:
@@ -191,11 +172,8 @@ async def test_who_manages_a_channel_sets_what_is_listened_to(
     assert "you may not" in await listen("everything")
     assert "I answer everything" in await listen("everything", may=MANAGES)
     server.script(answer("Good morning!"))
-    await bot.hears("good morning", channel=GENERAL)
-    await bot.hears(f"<@{BEN}> how was it?", channel=GENERAL)
-    await bot.hears("good morning", channel=RANDOM)
-    await listen("nothing", may=MANAGES)
-    await bot.hears(f"{AT} are you there?", channel=GENERAL)
+    for text, channel in (("good morning", GENERAL), (f"<@{BEN}> how was it?", GENERAL), ("hi", RANDOM)):
+        await bot.hears(text, channel=channel)
     assert (platform.shown(GENERAL), platform.shown(RANDOM)) == (["Good morning!"], [])
 
 
