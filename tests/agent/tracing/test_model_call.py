@@ -1,6 +1,7 @@
 """What a trace holds of a model call is what the model's server received, and what it answered."""
 
 import json
+import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ PetAt = Callable[..., Awaitable[Companion]]
 Looked = Callable[..., Awaitable[Trace]]
 
 STEPS = (
-    [Call("search_memories", {"query": "tea"}), Call("get_recent_memories", {"limit": 2})],
+    [Call("search_memories", {"query": "tea"}, id="same"), Call("get_recent_memories", {}, id="same")],
     Call("remember", '{"content": "Ana drinks jasmine tea", }'),
     Call("search_memories", {"query": "tea"}),
     Call("search_memories", {"query": "tea again"}),
@@ -51,34 +52,22 @@ def agrees(call: Span, asked: Asked, trace: Trace) -> None:
     assert results == asked.results
 
 
-async def test_each_request_is_what_the_server_received(
-    pet_at: PetAt, way: Any, server: ScriptedServer, last: Looked
+async def test_each_request_and_answer_is_what_the_server_received_and_sent(
+    pet_at: PetAt, way: Any, server: ScriptedServer, last: Looked, rows: Callable[..., Any]
 ) -> None:
     pet = await pet_at(way)
     server.script(answer("Hello!"), *STEPS)
     await way.ask(pet, "hello", user="ana")
 
-    await way.ask(pet, "what do I drink?", user="ana")
+    await way.ask(pet, "is it the Lapsang Souchong?", user="ana")
 
     trace = await last(pet)
     calls = list(trace.spans("call"))
     assert len(calls) == 5
     for call, asked in zip(calls, server.asked[1:], strict=True):
         agrees(call, asked, trace)
-
-
-async def test_each_answer_is_what_the_server_sent(
-    pet_at: PetAt, way: Any, server: ScriptedServer, last: Looked
-) -> None:
-    pet = await pet_at(way)
-    twice = Call("search_memories", {"query": "tea"}, id="same")
-    server.script([twice, twice], *STEPS[1:2], STEPS[-1])
-
-    await way.ask(pet, "what do I drink?", user="ana")
-
-    trace = await last(pet)
-    first, second, final = trace.spans("call")
-    assert [item["call_id"] for item in first.data["output"]] == ["same", "same"], "before it is mended"
+    first, second, *_, final = calls
+    assert [item["call_id"] for item in first.data["output"]] == ["same", "same"], "before it is repaired"
     assert [item["arguments"] for item in second.data["output"]] == [
         '{"content": "Ana drinks jasmine tea", }'
     ]
@@ -86,8 +75,14 @@ async def test_each_answer_is_what_the_server_sent(
     assert json.loads(message["content"][0]["text"])["message"] == "Jasmine tea, as ever: 茶 😀"
     assert final.data["usage"] == {"input": 10, "output": 5, "cached": 0}
 
+    [row] = rows("SELECT body FROM trace_bodies WHERE trace_id = ?", trace.id)
+    stored = zlib.decompress(row["body"]).decode()
+    system = first.data["request"]["system"]
+    assert stored.count(json.dumps(system, ensure_ascii=False)) == 1, "what calls share is stored once"
+    assert stored.count("Lapsang") == 2, "as it came in, and in the first call"
 
-async def test_what_is_asked_afterwards_is_there_too(
+
+async def test_calls_of_background_jobs_are_recorded(
     pet_at: PetAt, first_way: Any, server: ScriptedServer
 ) -> None:
     pet = await pet_at(first_way)
@@ -102,27 +97,7 @@ async def test_what_is_asked_afterwards_is_there_too(
     assert call.data["output"][0]["content"][0]["text"] == "{}"
 
 
-async def test_what_calls_share_is_written_once(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, rows: Callable[..., Any], last: Looked
-) -> None:
-    import zlib
-
-    pet = await pet_at(first_way)
-    server.script(*STEPS)
-    await pet.respond("is it the Lapsang Souchong?", user="ana")
-    trace = await last(pet)
-
-    [row] = rows("SELECT body FROM trace_bodies WHERE trace_id = ?", trace.id)
-    written = zlib.decompress(row["body"]).decode()
-    system = next(trace.spans("call")).data["request"]["system"]
-    assert written.count(json.dumps(system, ensure_ascii=False)) == 1
-    assert written.count("Lapsang") == 2, "as it came in, and in the first call"
-
-
-# Searches.
-
-
-async def test_a_search_tells_its_candidates_and_why_each_was_left_out(
+async def test_a_search_names_its_candidates_and_why_each_was_left_out(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
 ) -> None:
     pet = await pet_at(first_way)
@@ -151,7 +126,7 @@ async def test_a_search_tells_its_candidates_and_why_each_was_left_out(
 
 
 @pytest.mark.parametrize("first", [True, False])
-async def test_documents_are_told_of_too(
+async def test_a_search_of_documents_names_its_candidates(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked, first: bool
 ) -> None:
     pet = await pet_at(first_way, knowledge_first=first)

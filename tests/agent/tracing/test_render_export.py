@@ -9,7 +9,7 @@ import pytest
 from scripted_server import Call, ScriptedServer, answer
 
 from agent import Companion
-from agent.errors import BadInput
+from agent.errors import BadInput, SettingsError
 from agent.tracing.render.export import exported
 from agent.tracing.trace import Trace, TraceWithJobs
 
@@ -50,8 +50,12 @@ async def test_every_format_holds_the_turn_and_its_jobs(
     assert 'class="bar"' in page
 
 
-def test_otlp_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_the_otlp_library_errors_name_the_extra(
+    open_pet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "agent.tracing.opentelemetry", None)
     nothing: list[TraceWithJobs] = []
     with pytest.raises(BadInput, match=r"pip install 'hachi\[otel\]'"):
         exported(nothing, "otlp")
+    with pytest.raises(SettingsError, match=r"pip install 'hachi\[otel\]'"):
+        await open_pet(otlp_endpoint="http://127.0.0.1:4318")

@@ -1,6 +1,8 @@
 """Traces in SQL, on both databases."""
 
-from collections.abc import AsyncIterator
+import runpy
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,13 +23,22 @@ EVERY = TraceFilter(kinds=frozenset())
 SERIALIZER = Serializer("full", Redaction(), {"tools": {"remember": {}}}, "python", this_process())
 
 
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Any]:
+    """The PostgreSQL server of the memory tests."""
+    conftest = runpy.run_path(str(Path(__file__).parents[2] / "memory" / "conftest.py"), run_name="conftest")
+    with tempfile.TemporaryDirectory(prefix="hachi-postgresql-") as folder:
+        started = conftest["Server"](Path(folder) / "data")
+        yield started
+        started.stop()
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     if request.param == "sqlite":
         opened = await Database.open(None, tmp_path)
     else:
-        server = request.getfixturevalue("postgresql")
-        opened = await Database.open(await server.new(), tmp_path)
+        opened = await Database.open(await request.getfixturevalue("postgresql").new(), tmp_path)
     yield opened
     await opened.close()
 
@@ -58,7 +69,7 @@ async def ids(traces: Traces, **wanted: Any) -> list[int]:
     return [int(one.id[6:], 16) for one in await traces.list(TraceFilter(**wanted), NOW)]
 
 
-async def test_what_is_written_is_read_again(traces: Traces) -> None:
+async def test_a_trace_is_read_as_it_was_written(traces: Traces) -> None:
     root = Span("turn", data={"incoming": {"text": "half \ud83d, 茶"}}, spans=[Span("scene", at=0.25)])
     summary, body = made(1, root=root)
     await traces.write([(summary, body)], NOW, made_by=(SERIALIZER.made_by_key, SERIALIZER.made_by))
@@ -70,22 +81,21 @@ async def test_what_is_written_is_read_again(traces: Traces) -> None:
     assert trace.made_by == SERIALIZER.made_by
 
 
-async def test_written_anew_it_is_one_and_keeps_its_place(traces: Traces) -> None:
+async def test_a_trace_written_again_keeps_its_place_but_not_if_it_was_deleted_meanwhile(
+    traces: Traces,
+) -> None:
     await traces.write([made(1, ended=False)], NOW)
     await traces.write([made(2)], NOW)
     await traces.write([made(1)], NOW, stored={id_of(1)})
     found = await traces.list(TraceFilter(), NOW)
     assert [(one.id, one.status) for one in found] == [(id_of(2), "ok"), (id_of(1), "ok")]
 
-
-async def test_what_was_taken_away_meanwhile_is_not_written_anew(traces: Traces) -> None:
-    await traces.write([made(1, ended=False), made(2, ended=False)], NOW)
-    await traces.prune(NOW + timedelta(seconds=1))
+    assert await traces.prune(NOW + timedelta(seconds=1)) == 2
     assert await traces.write([made(1), made(3)], NOW, stored={id_of(1)}) == 1
     assert await ids(traces) == [3]
 
 
-async def test_a_list_is_of_what_is_wanted(traces: Traces) -> None:
+async def test_a_list_fulfils_every_condition(traces: Traces) -> None:
     await traces.write(
         [
             made(1, root=tool("search_memories")),
@@ -97,31 +107,33 @@ async def test_a_list_is_of_what_is_wanted(traces: Traces) -> None:
         ],
         NOW,
     )
-    assert await ids(traces) == [6, 4, 3, 2, 1]
-    assert await ids(traces, kinds=frozenset()) == [6, 5, 4, 3, 2, 1]
-    assert await ids(traces, user="ben") == [3, 2]
-    assert await ids(traces, place="acme/general") == [4, 2]
-    assert await ids(traces, place="") == [3, 1]
-    assert await ids(traces, tool="search_memories") == [2, 1]
-    assert await ids(traces, tool="memories") == []
-    assert await ids(traces, failed=True) == [3, 2]
-    assert await ids(traces, text="100% OF") == [3]
-    assert await ids(traces, text="the ice") == [4]
-    assert await ids(traces, text="%") == [3]
-    assert await ids(traces, since=NOW - timedelta(hours=1)) == [6, 3, 2, 1]
-    assert await ids(traces, slower=5.0) == [3]
+    for wanted, expected in (
+        ({}, [6, 4, 3, 2, 1]),
+        ({"kinds": frozenset()}, [6, 5, 4, 3, 2, 1]),
+        ({"user": "ben"}, [3, 2]),
+        ({"place": "acme/general"}, [4, 2]),
+        ({"place": ""}, [3, 1]),
+        ({"tool": "search_memories"}, [2, 1]),
+        ({"tool": "memories"}, []),
+        ({"failed": True}, [3, 2]),
+        ({"text": "100% OF"}, [3]),
+        ({"text": "the ice"}, [4]),
+        ({"text": "%"}, [3]),
+        ({"since": NOW - timedelta(hours=1)}, [6, 3, 2, 1]),
+        ({"slower": 5.0}, [3]),
+    ):
+        assert await ids(traces, **wanted) == expected, wanted
     assert await traces.count(TraceFilter(user="ben", failed=True)) == 2
+    first = await traces.list(EVERY, NOW, 3)
+    rest = await traces.list(EVERY, NOW, 2, before=first[-1].id)
+    assert [one.id for one in (*first, *rest)] == [id_of(number) for number in (6, 5, 4, 3, 2)]
+    assert len([one async for one in traces.each(EVERY, NOW)]) == 6
+    assert [trace.id for trace in await traces.after(id_of(1), NOW)] == [id_of(5)]
 
 
-async def test_a_list_goes_on_below_the_last(traces: Traces) -> None:
-    await traces.write([made(number) for number in range(1, 8)], NOW)
-    first = await traces.list(TraceFilter(), NOW, 3)
-    rest = await traces.list(TraceFilter(), NOW, 3, before=first[-1].id)
-    assert [one.id for one in (*first, *rest)] == [id_of(number) for number in (7, 6, 5, 4, 3, 2)]
-    assert len([one async for one in traces.each(TraceFilter(), NOW)]) == 7
-
-
-async def test_one_is_found_by_the_beginning_of_its_id(traces: Traces) -> None:
+async def test_a_trace_is_found_by_the_beginning_of_its_id(traces: Traces) -> None:
+    with pytest.raises(NotFound, match="there is no trace yet"):
+        await traces.find("last", NOW)
     await traces.write([made(0xABCD << 112), made((0xABCE << 112) + 1), made(7, kind="look_back")], NOW)
     assert (await traces.find("abcd", NOW)).id.startswith("trace_abcd")
     assert (await traces.find(" TRACE_ABCD0 ", NOW)).id.startswith("trace_abcd")
@@ -135,12 +147,7 @@ async def test_one_is_found_by_the_beginning_of_its_id(traces: Traces) -> None:
         await traces.find("abcd", NOW)
 
 
-async def test_of_no_traces_the_last_is_none(traces: Traces) -> None:
-    with pytest.raises(NotFound, match="there is no trace yet"):
-        await traces.find("last", NOW)
-
-
-async def test_one_whose_process_is_gone_was_killed(traces: Traces) -> None:
+async def test_a_running_trace_whose_process_is_gone_was_killed(traces: Traces) -> None:
     host = this_process().rpartition(":")[0]
     alive = made(1, ended=False)[0]
     for number, where in enumerate(
@@ -164,15 +171,7 @@ async def test_one_whose_process_is_gone_was_killed(traces: Traces) -> None:
     assert id_of(5) not in {one.id for one in await traces.list(TraceFilter(failed=True), NOW)}
 
 
-async def test_pruning_takes_what_began_before(traces: Traces) -> None:
-    await traces.write([made(1, started_at=NOW - timedelta(days=3)), made(2)], NOW)
-    assert await traces.prune(NOW - timedelta(days=1)) == 1
-    assert await ids(traces) == [2]
-    with pytest.raises(NotFound):
-        await traces.get(id_of(1), NOW)
-
-
-async def test_a_persons_go_with_those_of_the_places_where_they_spoke(traces: Traces) -> None:
+async def test_erasing_a_person_deletes_the_traces_of_the_places_where_they_spoke(traces: Traces) -> None:
     await traces.write(
         [
             made(1),
@@ -188,20 +187,17 @@ async def test_a_persons_go_with_those_of_the_places_where_they_spoke(traces: Tr
     assert await ids(traces) == [4, 2]
 
 
-async def test_what_somebody_said_who_is_erased_is_not_written(traces: Traces) -> None:
+async def test_traces_of_erased_messages_and_people_are_not_written(traces: Traces) -> None:
     gone = made(1, message_id="5c8a2f0e-0000-4000-8000-000000000000")
     work = made(2, kind="look_back", root=Span("look_back", error="x"), user="nobody")
     assert await traces.write([gone, work, made(3)], NOW) == 1
     assert await ids(traces, kinds=frozenset()) == [3]
 
 
-async def test_a_body_that_is_none_is_told(traces: Traces) -> None:
-    await traces.write([(made(1)[0], b"no body")], NOW)
-    with pytest.raises(BadInput, match="cannot be read"):
-        await traces.get(id_of(1), NOW)
-
-
-async def test_more_than_one_lot_goes_at_once(traces: Traces) -> None:
-    await traces.write([made(number, started_at=NOW - timedelta(days=9)) for number in range(1, 1102)], NOW)
-    assert await traces.prune(NOW) == 1101
-    assert await traces.count(EVERY) == 0
+async def test_pruning_deletes_what_began_before_in_batches(traces: Traces) -> None:
+    old = [made(number, started_at=NOW - timedelta(days=9)) for number in range(2, 1103)]
+    await traces.write([made(1), *old], NOW)
+    assert await traces.prune(NOW - timedelta(days=1)) == 1101
+    assert await ids(traces) == [1]
+    with pytest.raises(NotFound):
+        await traces.get(id_of(2), NOW)
