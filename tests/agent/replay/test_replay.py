@@ -12,6 +12,7 @@ from scripted_server import Call, Fail, Say, ScriptedServer, answer
 import prompts
 from agent import Companion
 from agent.errors import BadInput, ModelUnavailable
+from agent.replay.pytest_file import make_test
 from agent.replay.replay import replay
 from agent.replay.run import ReplayOptions
 from agent.tracing import setup
@@ -20,6 +21,7 @@ from agent.tracing.trace import Trace
 from agent.turn import prompt
 from memory.audience import PRIVATE
 from memory.search import recall
+from memory.spans import Span
 from tools import registry
 from tools.memories import search_memories
 from tools.registry import Tool
@@ -208,34 +210,17 @@ async def test_tasks_are_as_they_were(pet: Companion, recorded: Recorded) -> Non
     assert (await replay(pet, trace)).same
 
 
-@pytest.mark.parametrize(
-    ("content", "user", "why"),
-    [("none", "ana", "HACHI_TRACE_CONTENT was none"), ("full", None, "the user was anonymous")],
-)
-async def test_without_content_there_is_nothing_to_replay(
-    content: str,
-    user: str | None,
-    why: str,
-    pet_at: Callable[..., Awaitable[Companion]],
-    first_way: Any,
-    server: ScriptedServer,
-) -> None:
-    pet = await pet_at(first_way, trace_content=content)
-    server.script(answer("Hello!"))
-    reply = await pet.respond("hello", user=user)
-    await pet.settle()
-
-    with pytest.raises(BadInput, match=why):
-        await replay(pet, await pet.traces.get(reply.trace_id, pet.clock()))
-
-
-async def test_background_jobs_and_turns_that_have_not_ended_are_refused(
-    pet: Companion, recorded: Recorded
-) -> None:
+async def test_what_cannot_be_replayed_is_refused(pet: Companion, recorded: Recorded) -> None:
     trace = await recorded()
     [job, *_] = await pet.traces.after(trace.id, pet.clock())
-
-    with pytest.raises(BadInput, match="replay the turn that it belongs to"):
-        await replay(pet, job)
-    with pytest.raises(BadInput, match="has not ended"):
-        await replay(pet, replace(trace, summary=replace(trace.summary, status="killed")))
+    empty = replace(trace, root=Span("turn"))
+    for refused, why in (
+        (job, "replay the turn that it belongs to"),
+        (replace(trace, summary=replace(trace.summary, status="killed")), "has not ended"),
+        (empty, "HACHI_TRACE_CONTENT was none"),
+        (replace(empty, summary=replace(trace.summary, user=None)), "the user was anonymous"),
+    ):
+        with pytest.raises(BadInput, match=why):
+            await replay(pet, refused)
+        with pytest.raises(BadInput, match=why):
+            await make_test(pet, refused)

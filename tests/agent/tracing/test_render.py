@@ -125,22 +125,6 @@ async def test_where_much_was_found_it_gives_way_to_what_happened(
     assert text.count("search_memories(query=") == 8
 
 
-async def test_with_no_content_it_is_told_what_was_done(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
-) -> None:
-    pet = await pet_at(first_way, trace_content="none")
-    server.script(Call("search_memories", {"query": "secret cats"}), answer("Hidden."))
-
-    await pet.respond("my secret question", user="ana")
-
-    text = await on_screen(pet, last)
-    whole = "\n".join(map(str, full_lines(await last(pet))))
-    for words in ("secret", "cats", "Hidden"):
-        assert words not in text + whole
-    assert "call 2  tiny  10→5 tokens" in text
-    assert "search_memories()" in text
-
-
 async def test_candidates_are_a_table_that_says_why_each_was_left_out(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
 ) -> None:
