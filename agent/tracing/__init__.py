@@ -9,8 +9,8 @@
     store.py           SQL: list, look up, prune, erase
     compare.py         the differences between two traces, in order
     stats.py           calls, times and tokens over many traces
-    render/            a trace as a tree of text lines, in short and in full; as one HTML page
-    export.py          files: JSON, Markdown, HTML, OTLP/JSON
+    filters.py         what people type to choose traces
+    render/            a trace as a tree of text lines, in short and in full; as files of every format
     opentelemetry.py   the same as OpenTelemetry spans: OTLP/JSON, or sent to a collector
 
 Spans are defined in `memory/spans.py`, because memory records spans too. Replays are in `agent/replay`.
