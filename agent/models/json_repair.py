@@ -5,8 +5,7 @@ literals, comments, bare keys, missing or extra commas and closers, raw newlines
 strings, a text that stops anywhere. An object or string that the text never finished is marked as cut, and a
 key that appears twice loses none of its lists.
 
-The json-repair library was tried as the tokenizer. It does not say what was cut or where an object ends,
-drops one of two equal keys, and ends strings at quotes that belong to the sentence.
+The json-repair library does not say what was cut, drops one of two equal keys, and ends strings at any quote.
 """
 
 import re
@@ -33,6 +32,8 @@ _OUR_KEY = (
     rf"""(?i:["'“”＂](?:message|memories|content|subjects|ttl|type|importance|replaces)["'”“＂]{_COLON})"""
 )
 NEXT_KEY = re.compile(_OUR_KEY)
+
+_CONTINUES = re.compile(rf"{_GAP}[,，]{_GAP}{_OUR_KEY}")
 
 # What may follow the quote that closes a string. A bare key counts only before a value that shows itself.
 _ANY_KEY = rf"""(?:{_QUOTED_KEY}{_COLON}|{_BARE_KEY}{_COLON}{_BLANK}*+(?:["'“\[{{\d]|null|None|true|false))"""
@@ -64,9 +65,7 @@ _BARE_END = re.compile(
     rf"""[}}｝\])］\n]|[,，]{_BLANK}*+(?:["'“]?\w{{1,40}}+["'”]?{_COLON}|[}}｝\]])|\s//|\s/\*"""
 )
 _BARE_ITEM_END = re.compile(r"[,，}｝\])］】\n]")
-_LITERALS: dict[str, object] = dict.fromkeys(
-    ("null", "none", "undefined", "nil", "nan", "infinity", "-infinity")
-)
+_LITERALS: dict[str, object] = dict.fromkeys("null none undefined nil nan infinity -infinity".split())
 _LITERALS |= {"true": True, "false": False}
 
 _ESCAPE = re.compile(
@@ -173,11 +172,12 @@ class _Reader:
                 break  # closes a list around this object
             if mark == "}":
                 self.at += 1
-                if len(self._open) > 1 or not self._continues():
-                    break
+                if len(self._open) > 1 or not _CONTINUES.match(self.text, self.at):
+                    break  # unless another of our keys follows the outermost closer, which came too early
             elif key := READ_KEY.match(self.text, self.at):
                 self.at = key.end()
-                self._field(fields, key[2] or key[1][1:-1].strip())
+                if (mark := self._mark()) not in "}])":  # which includes the end
+                    fields.put(key[2] or key[1][1:-1].strip(), self._value(mark))
             elif mark == "{" and len(self._open) > 1 and isinstance(self._open[-2], list):
                 break  # the next item; the closing brace was forgotten
             elif mark in CLOSERS:
@@ -210,28 +210,10 @@ class _Reader:
 
     def _mark(self) -> str:
         """The next character that means something, full-width punctuation as ASCII; empty at the end."""
-        self.at = self._past_gap()
+        gap = _BETWEEN.match(self.text, self.at)
+        self.at = gap.end() if gap else self.at
         mark = self.text[self.at : self.at + 1]
         return _ASCII.get(mark, mark)
-
-    def _past_gap(self) -> int:
-        gap = _BETWEEN.match(self.text, self.at)
-        return gap.end() if gap else self.at
-
-    def _continues(self) -> bool:
-        """Whether another of our keys follows the outermost closer, which then came too early."""
-        end = self._past_gap()
-        return "," in self.text[self.at : end] and NEXT_KEY.match(self.text, end) is not None
-
-    def _field(self, fields: Fields, name: str) -> None:
-        mark = self._mark()
-        before = fields.get(name)
-        if not mark or mark in "}])":
-            return
-        if mark == "[" and isinstance(before, list):
-            self._list(before)
-        else:
-            fields.put(name, self._value(mark))
 
     def _value(self, mark: str) -> object:
         if mark == "{":
@@ -260,8 +242,9 @@ class _Reader:
                 continue
             if follows.match(self.text, at + 1):
                 return at, at + 1
-            if not in_list and (end := _end_before_key(self.text, start, at)):
-                return end, at
+            before = self.text[max(start, at - 20) : at].rstrip()
+            if not in_list and before.endswith(",") and NEXT_KEY.match(self.text, at):
+                return self.text.rindex(",", start, at), at  # the closing quote was forgotten
         return None
 
     def _bare(self) -> object:
@@ -275,12 +258,3 @@ class _Reader:
         self.at = stop
         literal = _LITERALS.get(word.lower(), word)
         return CutText(word) if end is None and isinstance(literal, str) else literal
-
-
-def _end_before_key(text: str, start: int, at: int) -> int | None:
-    """Where a string ended whose closing quote was forgotten, if one of our keys opens at `at`."""
-    if NEXT_KEY.match(text, at) is None:
-        return None
-    before = text[max(start, at - 20) : at]
-    kept = before.rstrip().removesuffix(",").rstrip()
-    return at - len(before) + len(kept) if "," in before[len(kept) :] else None

@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import ModelResponse, Usage
-from agents.models.interface import Model
-from agents.testing import assistant_message
+from scripted_model import AnsweringModel
 from scripted_server import Call, Say, ScriptedServer, answer
 
 from agent import Companion
@@ -41,27 +39,12 @@ async def say(pet: Companion, text: str, user: str = "ana", **where: Any) -> str
 # What was said is carried on.
 
 
-class Listener(Model):
-    """Answers every message with the same words, and keeps what it was sent."""
+def sent(model: AnsweringModel, turn: int) -> str:
+    return json.dumps(model.inputs[turn], ensure_ascii=False)
 
-    def __init__(self) -> None:
-        self.systems: list[str] = []
-        self.messages: list[list[Any]] = []
 
-    async def get_response(self, system_instructions: str | None, input: Any, *_: Any, **__: Any) -> Any:
-        self.systems.append(system_instructions or "")
-        self.messages.append(input)
-        item = assistant_message(json.dumps({"message": "I see.", "memories": []}))
-        return ModelResponse(output=[item], usage=Usage(), response_id=None)
-
-    def stream_response(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
-
-    def said(self, turn: int) -> str:
-        return json.dumps(self.messages[turn], ensure_ascii=False)
-
-    def size(self, turn: int) -> int:
-        return len(self.systems[turn]) + len(self.said(turn))
+def sent_size(model: AnsweringModel, turn: int) -> int:
+    return len(model.systems[turn]) + len(sent(model, turn))
 
 
 def so_far(system: str) -> str:
@@ -73,7 +56,7 @@ def so_far(system: str) -> str:
 async def test_what_was_decided_in_a_channel_is_carried_there_and_nowhere_else(
     opened: Opened, clock: Any
 ) -> None:
-    model = Listener()
+    model = AnsweringModel()
 
     async with opened(given=model, look_back="plain", history_messages=4) as pet:
         await say(pet, "We decided to meet on Thursdays.", user="ben", place="acme/general")
@@ -87,7 +70,7 @@ async def test_what_was_decided_in_a_channel_is_carried_there_and_nowhere_else(
     there, private, elsewhere = model.systems[-3:]
     assert "ben: We decided to meet on Thursdays." in so_far(there)
     assert (so_far(private), so_far(elsewhere)) == ("", "")
-    assert "Thursdays" not in model.said(-3)
+    assert "Thursdays" not in sent(model, -3)
 
 
 async def test_killed_between_the_reply_and_the_look_back_the_summary_is_there_after_the_next_start(

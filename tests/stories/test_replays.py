@@ -4,9 +4,8 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from agents import ModelResponse, Usage
-from agents.models.interface import Model
-from agents.testing import assistant_message, function_call
+from agents.testing import function_call
+from scripted_model import AnsweringModel
 
 from agent import Companion
 from agent.replay.replay import replay
@@ -16,7 +15,7 @@ TURNS = 200
 TOPICS = ("garden", "sister", "piano", "boat", "school", "dog", "knee", "Lisbon")
 
 
-class Script(Model):
+class Script:
     """A different turn each time: with a search, with two at once, with something to remember, with a task,
     with a correction, with an answer that is no JSON, with none of it."""
 
@@ -26,13 +25,11 @@ class Script(Model):
     def next(self) -> None:
         self.turn, self.step = self.turn + 1, 0
 
-    async def get_response(self, *args: Any, **request: Any) -> ModelResponse:
+    def __call__(self, question: str) -> Any:
         self.step += 1
         calls = self._calls() if self.step == 1 else []
         items = [function_call(name, given, call_id=f"c{n}") for n, (name, given) in enumerate(calls)]
-        return ModelResponse(
-            output=items or [assistant_message(self._answer())], usage=Usage(), response_id=None
-        )
+        return items or self._answer()
 
     def _calls(self) -> list[tuple[str, dict[str, Any]]]:
         topic = TOPICS[self.turn % len(TOPICS)]
@@ -57,15 +54,12 @@ class Script(Model):
         whole = {"message": f"Number {self.turn} it is.", "memories": [kept] if self.turn % 5 == 0 else []}
         return json.dumps(whole) if self.turn % 9 else f"Number {self.turn}, in plain words."
 
-    def stream_response(self, *args: Any, **request: Any) -> Any:
-        raise NotImplementedError
-
 
 async def test_two_hundred_turns_are_the_same_again(
     open_pet: Callable[..., Awaitable[Companion]], clock: Any
 ) -> None:
     script = Script()
-    pet = await open_pet(given=script)
+    pet = await open_pet(given=AnsweringModel(then=script))
     for n in range(TURNS):
         script.next()
         clock.advance(minutes=7)

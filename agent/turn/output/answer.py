@@ -68,15 +68,13 @@ def well_formed(raw: str) -> Answer | None:
         value = from_json(raw)
     except (ValueError, TypeError):
         return None
-    if not isinstance(value, dict) or value.keys() != {"message", "memories"}:
-        return None
-    if raw.count('"memories"') != 1:  # a key that appears twice: both lists count
-        return None
-    message, memories = value["message"], value["memories"]
-    if not isinstance(message, str) or not isinstance(memories, list) or message.lstrip().startswith("{"):
-        return None
-    shown = trimmed(readable(message))
-    return Answer(shown, drafts_in(memories)) if shown else None
+    match value:
+        case {"message": str(message), "memories": list(memories)} if len(value) == 2:
+            shown = trimmed(readable(message))
+            # Both lists of a key that appears twice count, and a message may be an envelope itself.
+            if shown and not shown.startswith("{") and raw.count('"memories"') == 1:
+                return Answer(shown, drafts_in(memories))
+    return None
 
 
 def _repaired(text: str, depth: int) -> Answer:

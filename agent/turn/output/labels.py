@@ -18,7 +18,6 @@ _EMPTY_FIELD = re.compile(r"^[ \t]*\w{1,40}:[ \t]*$", re.MULTILINE)
 _FIELD = re.compile(r"^[ \t]*[\"']?(\w{1,40})[\"']?[ \t]*:(?=\s)", re.MULTILINE)
 _HAS_KEY = re.compile(r"\{|[\"']?[A-Za-z_]\w{0,30}[\"']?[ \t]*:(?:[ \t]|$)", re.MULTILINE)
 _FENCE = re.compile(r"```[\w+-]{0,20}\Z")
-_BLOCK = re.compile(r"[|>][+-]?[ \t]*\n")
 
 
 def labelled_fields(text: str) -> Fields | None:
@@ -35,9 +34,8 @@ def labelled_fields(text: str) -> Fields | None:
 
 
 def _message(text: str) -> str:
-    if block := _BLOCK.match(text):
-        lines = [line.strip() for line in text[block.end() :].strip("\n").split("\n")]
-        return (" " if text.startswith(">") else "\n").join(lines).strip()
+    if text.startswith(("|", ">")):
+        return (" " if text[0] == ">" else "\n").join(line.strip() for line in text.splitlines()[1:]).strip()
     text = _FENCE.sub("", text.strip()).strip()
     quoted = len(text) > 1 and text[0] in "\"'" and text[-1] == text[0]
     return unescape(text[1:-1]) if quoted else text

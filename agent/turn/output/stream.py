@@ -14,10 +14,9 @@ from agent.turn.output.envelope import CALL_NAMES, MESSAGES
 from agent.turn.output.memories import name_of
 from memory.text import readable
 
-CERTAIN = 120
-"""Characters of prose without an object, after which they are taken for the answer itself."""
-CERTAIN_AFTER_ALL = 400
-"""The same for prose that announces an answer or talks about the user."""
+CERTAIN, CERTAIN_AFTER_ALL = 120, 400
+"""Characters of prose without an object, after which they are taken for the answer itself; the second if they
+announce an answer or talk about the user."""
 PATIENCE = 8192
 """Undecided characters after which everything is held back."""
 LOOKAHEAD = 60
@@ -97,33 +96,30 @@ class MessageStream:
         self._step, self._tail = self._hold, ""
         return None
 
-    def _go(self, step: Callable[[], str | None], behind: int = 0) -> str:
-        self._step, self._tail = step, self._tail[behind:]
+    def _go(self, step: Callable[[], str | None], tail: str) -> str:
+        self._step, self._tail = step, tail
         return ""
 
     def _before(self) -> str | None:
         """Before it is certain what is being written: thoughts, an envelope, or sentences."""
         text = self._tail = self._tail.lstrip(EDGES)
         if opened := THOUGHT_OPENS.match(text):
-            return self._go(self._thought, opened.end())
+            closed = THOUGHT_CLOSES.search(text, opened.end())
+            self._tail = opened[0] + text[opened.end() :][-80:]  # all that is needed of an open thought
+            return self._go(self._before, text[closed.end() :]) if closed else None
         if (token := OPENING_TOKENS.match(text)) and token.end() < len(text):
-            return self._go(self._before, token.end())
+            return self._go(self._before, text[token.end() :])
         if brace := _OBJECT.match(text):
-            return self._go(self._object, brace.end())
+            return self._go(self._object, text[brace.end() :])
         if closed := THOUGHT_CLOSES.search(text):
-            return self._go(self._before, closed.end())
+            return self._go(self._before, text[closed.end() :])
         if len(text) >= LOOKAHEAD and _NOT_PROSE.match(text):
             return self._hold()
         if found := _ENVELOPE.search(text):  # one in a fence after prose may be a sample
-            return self._hold() if found[1] else self._go(self._object, found.end())
+            return self._hold() if found[1] else self._go(self._object, text[found.end() :])
         unclear = announces(text[:CERTAIN]) or _TALKS_OF_USER.search(text)
-        return None if len(text) < (CERTAIN_AFTER_ALL if unclear else CERTAIN) else self._go(self._prose)
-
-    def _thought(self) -> str | None:
-        if closed := THOUGHT_CLOSES.search(self._tail):
-            return self._go(self._before, closed.end())
-        self._tail = self._tail[-80:]
-        return None
+        wait = len(text) < (CERTAIN_AFTER_ALL if unclear else CERTAIN)
+        return None if wait else self._go(self._prose, text)
 
     def _prose(self) -> str | None:
         """Plain text, up to where an envelope or a chat token begins, or may begin."""
@@ -147,7 +143,7 @@ class MessageStream:
             if message or not set(CALL_NAMES).isdisjoint(map(name_of, fields)):
                 return self._hold()
             self._quote = opened[1]
-            return self._go(self._string, opened.end())
+            return self._go(self._string, self._tail[opened.end() :])
         self._searched = max(self._searched, len(self._tail) - 2 * LOOKAHEAD)
         return None
 

@@ -8,10 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from agents import ModelResponse, Usage
 from agents.exceptions import ModelTimeoutError
-from agents.models.interface import Model
-from agents.testing import assistant_message
+from scripted_model import AnsweringModel
 from scripted_server import Fail, Say, answer
 
 from agent import Companion
@@ -29,36 +27,9 @@ Rows = Callable[..., list[dict[str, Any]]]
 OLD, NEW = "Ana drives a red car", "Ana sold her car"
 
 
-class Parrot(Model):
-    """Answers every message with the same words."""
-
-    async def get_response(self, *_: Any, **__: Any) -> ModelResponse:
-        item = assistant_message(json.dumps({"message": "I see.", "memories": []}))
-        return ModelResponse(output=[item], usage=Usage(), response_id=None)
-
-    def stream_response(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
-
-
-class LooksBack(Parrot):
-    """Answers with what it is given, then with nothing new; keeps what it was asked."""
-
-    def __init__(self, *answers: Any, seconds: float = 0.0) -> None:
-        self.asked: list[str] = []
-        self._answers = list(answers)
-        self._seconds = seconds
-
-    async def get_response(self, *given: Any, **request: Any) -> ModelResponse:
-        asked = request["input"] if "input" in request else given[1]
-        self.asked.append(asked if isinstance(asked, str) else asked[0]["content"])
-        await asyncio.sleep(self._seconds)
-        answer = self._answers.pop(0) if self._answers else {}
-        if callable(answer):
-            answer = answer(self.asked[-1])
-        if isinstance(answer, Exception):
-            raise answer
-        written = answer if isinstance(answer, str) else json.dumps(answer)
-        return ModelResponse(output=[assistant_message(written)], usage=Usage(), response_id=None)
+def consolidator(*answers: Any, seconds: float = 0.0) -> AnsweringModel:
+    """A model that answers as given, then that there is nothing new."""
+    return AnsweringModel(*answers, then={}, seconds=seconds)
 
 
 async def talk(pet: Companion, *texts: str, user: str = "ana", settle: bool = True, **where: Any) -> None:
@@ -82,8 +53,8 @@ async def test_a_fact_names_the_message_that_says_it(open_pet: OpenPet, rows: Ro
     def found(asked: str) -> dict[str, Any]:
         return {"new_facts": [fact]} if "ferrets" in asked else {}
 
-    model = LooksBack(found, found, found)
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = consolidator(found, found, found)
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
 
     await talk(pet, "hello", "I keep two ferrets", "and it is raining", settle=False)
     await pet.settle()
@@ -94,8 +65,8 @@ async def test_a_fact_names_the_message_that_says_it(open_pet: OpenPet, rows: Ro
 
 
 async def test_a_prompt_has_the_previous_summary_and_only_the_newest_messages(open_pet: OpenPet) -> None:
-    model = LooksBack(*({"summary": f"Digest {n}."} for n in range(30)))
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = consolidator(*({"summary": f"Digest {n}."} for n in range(30)))
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
 
     await talk(pet, *(f"line number {n}" for n in range(20)))
 
@@ -108,8 +79,8 @@ async def test_a_prompt_has_the_previous_summary_and_only_the_newest_messages(op
 
 
 async def test_fast_turns_are_consolidated_together(open_pet: OpenPet) -> None:
-    model = LooksBack(*({"summary": f"Digest {n}."} for n in range(9)), seconds=0.3)
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = consolidator(*({"summary": f"Digest {n}."} for n in range(9)), seconds=0.3)
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
 
     await talk(pet, *(f"line number {n}" for n in range(4)), settle=False)
     await pet.settle()
@@ -120,8 +91,8 @@ async def test_fast_turns_are_consolidated_together(open_pet: OpenPet) -> None:
 
 
 async def test_a_backlog_is_consolidated_in_slices(open_pet: OpenPet) -> None:
-    model = LooksBack(seconds=0.0)
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = consolidator(seconds=0.0)
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
     dependencies = (await pet.runtime()).turn
     await talk(pet, "the first")
     asked = len(model.asked)
@@ -146,8 +117,8 @@ async def test_a_backlog_is_consolidated_in_slices(open_pet: OpenPet) -> None:
 async def test_an_invalid_extraction_changes_nothing_and_is_counted(
     open_pet: OpenPet, caplog: pytest.LogCaptureFixture, broken: str
 ) -> None:
-    model = LooksBack(broken)
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = consolidator(broken)
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
     await pet.set_context("tone", "formal", user="ana")
     before = await pet.context(user="ana")
 
@@ -164,8 +135,8 @@ async def test_an_invalid_extraction_changes_nothing_and_is_counted(
 async def test_without_an_available_model_the_summary_goes_on_plainly_in_the_end(
     open_pet: OpenPet, clock: Any, rows: Rows
 ) -> None:
-    model = LooksBack(*[ModelTimeoutError(1.0)] * 99)
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = consolidator(*[ModelTimeoutError(1.0)] * 99)
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
 
     await talk(pet, *(f"We decided to plant {n} trees." for n in range(5)))
     for _ in range(9):
@@ -179,8 +150,8 @@ async def test_without_an_available_model_the_summary_goes_on_plainly_in_the_end
 
 
 async def test_a_message_is_consolidated_together_with_its_answer(open_pet: OpenPet) -> None:
-    model = LooksBack()
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = consolidator()
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
     dependencies = (await pet.runtime()).turn
     await talk(pet, "I row", place="acme/general")
     await receive(dependencies, TurnRequest("I sing", "ben", pet.clock(), Place.parse("acme/general")))
@@ -189,20 +160,8 @@ async def test_a_message_is_consolidated_together_with_its_answer(open_pet: Open
     assert not any("I sing" in asked and "=>" not in asked.split("I sing")[1] for asked in model.asked)
 
 
-class Hangs(LooksBack):
-    """Answers nobody until it is let go."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.let_go = asyncio.Event()
-
-    async def get_response(self, *given: Any, **request: Any) -> ModelResponse:
-        await self.let_go.wait()
-        return await super().get_response(*given, **request)
-
-
 async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet: OpenPet, server: Any) -> None:
-    model, people = Hangs(), [f"user{n}" for n in range(12)]
+    model, people = AnsweringModel(then={}, hold=""), [f"user{n}" for n in range(12)]
     pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", looking_back=model)
     server.script(*(answer("Noted.", {"content": f"{user} is allergic to nuts"}) for user in people))
 
@@ -212,7 +171,7 @@ async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet: OpenPet, se
         for user in people:
             while not await pet.memories(user=user):  # noqa: ASYNC110 - another task's doing
                 await asyncio.sleep(0.01)
-    model.let_go.set()
+    model.release.set()
     await pet.settle()
 
     assert len(model.asked) == len(people)
@@ -244,8 +203,8 @@ async def test_a_crash_after_the_updates_are_written_loses_none_of_them(
     open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, rows: Rows, clock: Any
 ) -> None:
     facts = [{"text": "Ana won", "importance": "high", "tags": []}]
-    model = LooksBack({"summary": "Ana won.", "new_facts": facts})
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = consolidator({"summary": "Ana won.", "new_facts": facts})
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
 
     async def killed(*_: Any, **__: Any) -> None:
         raise RuntimeError("as if the process had ended here")
@@ -265,11 +224,11 @@ async def test_a_crash_after_the_updates_are_written_loses_none_of_them(
 
 
 async def test_in_a_place_each_persons_words_are_consolidated_as_theirs(open_pet: OpenPet) -> None:
-    model = LooksBack(
+    model = consolidator(
         {"summary": "Ana rows.", "new_facts": [{"text": "Ana rows", "importance": "high", "tags": []}]},
         {"summary": "Ana rows, Ben sings.", "new_preferences": [{"key": "role", "value": "singer"}]},
     )
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
 
     await talk(pet, "I row", user="ana", place="acme/general", settle=False)
     await talk(pet, "I sing", user="ben", place="acme/general", settle=False)
@@ -291,8 +250,8 @@ async def test_updates_found_in_private_are_unknown_in_a_channel(open_pet: OpenP
         "new_facts": [{"text": "Ana has measles", "importance": "high", "tags": []}],
         "new_preferences": [{"key": "location", "value": "Lyon"}],
     }
-    model = LooksBack(found)
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = consolidator(found)
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
     await talk(pet, "I have measles, in Lyon")
 
     await talk(pet, "hello all", place="acme/general")
@@ -333,8 +292,8 @@ async def test_plain_consolidation_quotes_and_notes_name_and_zone(open_pet: Open
 
 
 async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet: OpenPet) -> None:
-    model = LooksBack()
-    pet = await open_pet(given=Parrot(), looking_back=model, mode="work")
+    model = consolidator()
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, mode="work")
 
     await talk(pet, "hello")
     await pet.set_context("mode", "study", user="ana")
@@ -347,8 +306,8 @@ async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet: OpenPe
 
 
 async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet: OpenPet, clock: Any) -> None:
-    model = LooksBack({}, {"memory_summary": "Ana is many things to many people."})
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = consolidator({}, {"memory_summary": "Ana is many things to many people."})
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
     await talk(pet, "hello")
     for n in range(12):  # more than 500 characters hold
         await pet.remember(f"Ana's trophy number {n} is a cup", user="ana", importance=0.9)
@@ -387,12 +346,12 @@ async def test_unclear_pairs_are_ruled_on_in_the_same_call(
 
 
 async def test_settle_returns_at_its_limit_and_the_job_goes_on(open_pet: OpenPet) -> None:
-    model = Hangs()
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = AnsweringModel(then={}, hold="")
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
     await pet.respond("hello", user="ana")
 
     assert not await pet.settle(within=0.05)
-    model.let_go.set()
+    model.release.set()
     assert await pet.settle()
 
     assert len(model.asked) == 1
@@ -435,8 +394,8 @@ async def test_an_unavailable_model_is_asked_again_and_nothing_is_lost(
     open_pet: OpenPet, clock: Any, rows: Rows
 ) -> None:
     facts = [{"text": "Ana won", "importance": "high", "tags": []}]
-    model = LooksBack(*[ModelTimeoutError(1.0)] * 5, {"summary": "Ana won.", "new_facts": facts})
-    pet = await open_pet(given=Parrot(), looking_back=model)
+    model = consolidator(*[ModelTimeoutError(1.0)] * 5, {"summary": "Ana won.", "new_facts": facts})
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
 
     await talk(pet, "I won!", *(f"line number {n}" for n in range(4)))
     assert await pet.memories(user="ana") == []
@@ -466,7 +425,7 @@ async def test_a_slice_that_the_model_refuses_does_not_block_the_next(
 
 async def test_a_task_finished_after_it_was_extracted_stays_finished(open_pet: OpenPet, clock: Any) -> None:
     update = {"id": "null", "description": "Find a flat", "status": "open"}
-    pet = await open_pet(given=Parrot(), looking_back=LooksBack({"task_updates": [update]}))
+    pet = await open_pet(given=AnsweringModel(), looking_back=consolidator({"task_updates": [update]}))
     found_at = clock()
     await talk(pet, "I must find a flat")
     await pet.services.tasks.update("ana", "Find a flat", "done", now=clock())

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import ModelResponse, Usage
-from agents.models.interface import Model
-from agents.testing import assistant_message
+from scripted_model import AnsweringModel
 
 from agent import Companion
 from agent.surfaces.cli.log import events
@@ -27,26 +25,7 @@ OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
 
 TABLES = ("messages", "memories", "memory_owners", "tasks", "context_entries", "active_conversations", "work")
-
-
-class Waits(Model):
-    """Answers with a memory, once it is let; in the turn, or when it looks back."""
-
-    def __init__(self, answer: dict[str, Any], *, hold: str) -> None:
-        self.begun, self.go = asyncio.Event(), asyncio.Event()
-        self._answer = answer
-        self._hold = hold
-
-    async def get_response(self, *given: Any, **request: Any) -> ModelResponse:
-        if self._hold in str(request.get("input", given[1:2])):
-            self.begun.set()
-            await self.go.wait()
-        return ModelResponse(
-            output=[assistant_message(json.dumps(self._answer))], usage=Usage(), response_id=None
-        )
-
-    def stream_response(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
+SKIS = {"message": "So you ski!", "memories": [{"content": "Ana skis"}]}
 
 
 def left(rows: Rows) -> dict[str, int]:
@@ -55,13 +34,13 @@ def left(rows: Rows) -> dict[str, int]:
 
 
 async def test_a_turn_that_is_going_on_brings_nothing_back(open_pet: OpenPet, rows: Rows) -> None:
-    model = Waits({"message": "So you ski!", "memories": [{"content": "Ana skis"}]}, hold="I ski")
+    model = AnsweringModel(then=SKIS, hold="I ski")
     pet = await open_pet(given=model)
     turn = asyncio.create_task(pet.respond("I ski", user="ana", settle=True))
-    await model.begun.wait()
+    await model.held.wait()
 
     receipt = await pet.erase(user="ana")
-    model.go.set()
+    model.release.set()
     reply = await turn
     await pet.settle()
 
@@ -78,15 +57,13 @@ async def test_looking_back_that_is_going_on_brings_nothing_back(open_pet: OpenP
         "new_preferences": [{"key": "role", "value": "nurse"}],
         "task_updates": [{"description": "wax the skis", "status": "open"}],
     }
-    model = Waits(found, hold="I ski")
-    pet = await open_pet(
-        given=Waits({"message": "I see", "memories": []}, hold="nothing"), looking_back=model
-    )
+    model = AnsweringModel(then=found, hold="I ski")
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
     await pet.respond("I ski", user="ana")
-    await asyncio.wait_for(model.begun.wait(), 10)
+    await asyncio.wait_for(model.held.wait(), 10)
 
     await pet.erase(user="ana")
-    model.go.set()
+    model.release.set()
     await pet.settle()
 
     assert left(rows) == {}
@@ -196,7 +173,7 @@ async def test_what_is_being_recorded_of_them_goes_too(
     open_pet: OpenPet, traces_url: str | None, monkeypatch: pytest.MonkeyPatch, written: bool
 ) -> None:
     monkeypatch.setattr(recorder, "PAUSE", 0.1 if written else 3600.0)
-    model = Waits({"message": "So you ski!", "memories": [{"content": "Ana skis"}]}, hold="I ski")
+    model = AnsweringModel(then=SKIS, hold="I ski")
     pet = await open_pet(given=model, traces_url=traces_url)
     await pet.respond("the general hello", user="ana", place="acme")
     turns = [
@@ -204,11 +181,11 @@ async def test_what_is_being_recorded_of_them_goes_too(
         asyncio.create_task(pet.respond("I ski too", user="ben", place="acme")),
         asyncio.create_task(pet.respond("I ski as well", user="ben")),
     ]
-    await model.begun.wait()
+    await model.held.wait()
     await asyncio.sleep(0.3 if written else 0)  # until they are in the record as going on
 
     receipt = await pet.erase(user="ana")
-    model.go.set()
+    model.release.set()
     await asyncio.gather(*turns)
     await pet.settle()
 
@@ -219,16 +196,16 @@ async def test_what_is_being_recorded_of_them_goes_too(
 
 async def test_a_turn_in_another_process_does_not_bring_its_trace_back(open_pet: OpenPet) -> None:
     """There it is not known that somebody is erased; but what was written of it has gone."""
-    model = Waits({"message": "So you ski!", "memories": []}, hold="I ski")
+    model = AnsweringModel(then={"message": "So you ski!", "memories": []}, hold="I ski")
     pet, other = await open_pet(given=model), await open_pet()
     await other.respond("hello", user="ana", place="acme")
     turn = asyncio.create_task(pet.respond("I ski", user="ben", place="acme"))
-    await model.begun.wait()
+    await model.held.wait()
     await asyncio.sleep(0.5)
     assert "ben" in await said_by(other)
 
     await other.erase(user="ana")
-    model.go.set()
+    model.release.set()
     await turn
     await pet.settle()
 
