@@ -277,7 +277,7 @@ OUTPUTS = [
 
 
 @pytest.mark.parametrize("case", OUTPUTS, ids=[case["id"] for case in OUTPUTS])
-def test_recorded_outputs_are_read_whole_and_streamed(case):
+def test_recorded_outputs_of_models_give_what_the_user_must_see_and_keep(case):
     answer = parse_answer(case["raw"])
     assert answer.message == case["message"]
     assert [draft.content for draft in answer.memories] == case["memories"]
