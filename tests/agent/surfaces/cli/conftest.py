@@ -1,15 +1,17 @@
-"""The command, run as it is: in this process, as a process of its own, and before a model server."""
+"""The command, run in this process or as a process of its own, and a model server for it."""
 
+import functools
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,8 +20,11 @@ from typing import Any
 import pytest
 
 from agent.surfaces.cli import main
+from memory.index.embedders import bundled
 
-SET = ("DATABASE_URL", "QDRANT_URL", "QDRANT_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+COMMAND = (sys.executable, "-m", "agent.surfaces.cli")
+LOAD_ONCE = functools.cache(bundled._load)
+SETTINGS = ("DATABASE_URL", "QDRANT_URL", "QDRANT_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
 @dataclass(frozen=True)
@@ -34,62 +39,87 @@ class Ran:
 
     @property
     def complaint(self) -> str:
-        """The one line on stderr; whatever is more fails the test."""
+        """The one line on stderr; more lines fail the test."""
         [line] = self.err.splitlines()
         return line
 
 
-class Typed(io.TextIOWrapper):
-    """Stdin that was typed at a terminal."""
-
+class TypedInput(io.TextIOWrapper):
     def isatty(self) -> bool:
         return True
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, light_embedder: None) -> Path:
-    """An empty data folder, and no setting but that."""
-    for name in [name for name in os.environ if name in SET or name.startswith("HACHI_")]:
-        monkeypatch.delenv(name)
-    folder = tmp_path / "home"
-    monkeypatch.setenv("HACHI_HOME", str(folder))
-    monkeypatch.setenv("LOGNAME", "mickael")
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setenv("TZ", "UTC")
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Hachi:
+    """`hachi("memories", "list", stdin=b"…")` in this process, with settings such as `HACHI_TRACES="no"`."""
+
+    home: Path
+
+    def __call__(
+        self, *args: str, stdin: bytes = b"", typed: bool = False, screen: bool = False, **settings: str
+    ) -> Ran:
+        """`typed` input comes from a terminal; with `screen` the output goes to one."""
+        kind = TypedInput if typed else io.TextIOWrapper
+        out, err = Screen() if screen else io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.setattr(sys, "stdin", kind(io.BytesIO(stdin), encoding="utf-8"))
+            use_home(patch, self.home)
+            for name, value in settings.items():
+                patch.setenv(name, value)
+            code = main(args)
+        return Ran(code, out.getvalue(), err.getvalue())
+
+
+def use_home(patch: pytest.MonkeyPatch, home: Path) -> None:
+    for name, value in {
+        "HACHI_HOME": str(home),
+        "LOGNAME": "mickael",
+        "COLUMNS": os.environ.get("COLUMNS", "200"),
+        "TZ": "UTC",
+    }.items():
+        patch.setenv(name, value)
+    patch.setattr(bundled, "_load", LOAD_ONCE)
     time.tzset()
+
+
+@pytest.fixture
+def home(empty_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder in which nothing has been said, and no setting but that."""
+    for name in [name for name in os.environ if name in SETTINGS or name.startswith("HACHI_")]:
+        monkeypatch.delenv(name)
+    folder = Path(shutil.copytree(empty_home, tmp_path / "home"))
+    use_home(monkeypatch, folder)
     return folder
 
 
 @pytest.fixture
-def hachi(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Ran]:
-    """`hachi("memories", "list", stdin=b"…")` in this process."""
+def hachi(home: Path) -> Hachi:
+    return Hachi(home)
 
-    def run(*args: str, stdin: bytes = b"", typed: bool = False) -> Ran:
-        kind = Typed if typed else io.TextIOWrapper
-        monkeypatch.setattr(sys, "stdin", kind(io.BytesIO(stdin), encoding="utf-8"))
-        capsys.readouterr()
-        code = main(args)
-        out, err = capsys.readouterr()
-        return Ran(code, out, err)
 
-    return run
+@pytest.fixture(scope="module")
+def shared(empty_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Hachi:
+    """With one data folder for all tests of a module."""
+    return Hachi(Path(shutil.copytree(empty_home, tmp_path_factory.mktemp("shared") / "home")))
 
 
 @pytest.fixture
 def process(home: Path) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
     """`process("chat")` as a process of its own, with pipes."""
-    begun: list[subprocess.Popen[bytes]] = []
+    started: list[subprocess.Popen[bytes]] = []
 
     def run(*args: str, **options: Any) -> "subprocess.Popen[bytes]":
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        call = "import sys; from agent.surfaces.cli import main; sys.exit(main())"
-        begun.append(subprocess.Popen([sys.executable, "-c", call, *args], **pipes | options))
-        return begun[-1]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        started.append(subprocess.Popen([*COMMAND, *args], **pipes | options))
+        return started[-1]
 
     yield run
-    for one in begun:
+    for one in started:
         one.kill()
         one.wait()
         for pipe in (one.stdin, one.stdout, one.stderr):

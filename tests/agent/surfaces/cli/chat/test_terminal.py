@@ -20,7 +20,7 @@ PROMPT = r"\x1b\[\?2004h[^\r\n]*mickael:"
 
 
 @pytest.fixture
-def talk(hachi, monkeypatch):
+def talk(hachi):
     """`talk("hello")` types it at the prompt, and leaves."""
 
     @contextmanager
@@ -30,9 +30,8 @@ def talk(hachi, monkeypatch):
 
     def run(*lines: str, leave: str = "exit\r"):
         with typing() as keys:
-            monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
             keys.send_text("".join(f"{line}\r" for line in lines) + leave)
-            return hachi("chat", typed=True)
+            return hachi("chat", typed=True, screen=True)
 
     return run
 
@@ -85,9 +84,8 @@ def test_ctrl_c_stops_the_turn_and_nothing_else(talk, model):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_one_message_at_a_terminal_is_shown_as_it_comes(hachi, model, monkeypatch):
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert "Hello there, how are you?" in hachi("chat", "-m", "hi").out
+def test_one_message_at_a_terminal_is_shown_as_it_comes(hachi, model):
+    assert "Hello there, how are you?" in hachi("chat", "-m", "hi", screen=True).out
 
 
 async def test_the_text_is_shown_piece_by_piece(home, model, capsys):
@@ -119,10 +117,14 @@ def test_history_takes_what_is_no_text(tmp_path):
 
 
 def test_at_a_real_terminal(home):
-    call = "import sys; from agent.surfaces.cli import main; sys.exit(main())"
     settings = os.environ | {"PROMPT_TOOLKIT_NO_CPR": "1", "TERM": "xterm"}
     terminal = pexpect.spawn(
-        sys.executable, ["-c", call, "chat"], env=settings, encoding="utf-8", timeout=30, dimensions=(30, 160)
+        sys.executable,
+        ["-m", "agent.surfaces.cli", "chat"],
+        env=settings,
+        encoding="utf-8",
+        timeout=30,
+        dimensions=(30, 160),
     )
     try:
         terminal.expect("rule-based stand-in")

@@ -5,18 +5,21 @@ import pytest
 from agent.services.health import HealthService
 from agent.surfaces.cli.operate import doctor
 
+AWAY = "http://127.0.0.1:9"
+HEALTHY = {"database": "✓", "embedder": "✓", "index": "✓"}
+
 
 def marks(out):
-    """What each line of the report says: its mark, by name."""
+    """The mark of each check, by name."""
     return {line.split()[1]: line[0] for line in out.splitlines() if line[:1] in "✓✗–" and line.strip()}
 
 
-def test_a_house_in_order(hachi, home):
+def test_everything_in_order(hachi, home):
     hachi("chat", "-m", "I broke my shoulder")
     hachi("tasks", "update", "new", "--description", "buy milk")
     ran = hachi("doctor")
     assert ran.code == 0
-    assert marks(ran.out) == {"database": "✓", "embedder": "✓", "index": "✓", "model": "–"}
+    assert marks(ran.out) == HEALTHY | {"model": "–"}
     assert "offline stand-in" in ran.out
     found = hachi("doctor", "--json").json
     assert found["ok"] is True
@@ -37,72 +40,58 @@ def test_a_house_in_order(hachi, home):
     assert settings["HACHI_MAX_TURNS"] == {"name": "HACHI_MAX_TURNS", "value": "5", "source": "default"}
 
 
-def test_it_says_where_traces_are(hachi, tmp_path, monkeypatch):
-    monkeypatch.setenv("HACHI_TRACES_URL", f"sqlite:///{tmp_path / 'traces.db'}")
-    ran = hachi("doctor")
-    assert marks(ran.out)["traces"] == "✓"
-    [said] = [check for check in hachi("doctor", "--json").json["checks"] if check["name"] == "traces"]
-    assert said["detail"] == str(tmp_path / "traces.db")
-    monkeypatch.setenv("HACHI_TRACES", "no")
-    assert marks(hachi("doctor").out)["traces"] == "–"
+def test_where_traces_are_is_shown(shared, tmp_path):
+    ran = shared("doctor", "--json", HACHI_TRACES_URL=f"sqlite:///{tmp_path / 'traces.db'}")
+    [check] = [check for check in ran.json["checks"] if check["name"] == "traces"]
+    assert (check["ok"], check["detail"]) == (True, str(tmp_path / "traces.db"))
+    assert marks(shared("doctor", HACHI_TRACES="no").out)["traces"] == "–"
 
 
-def test_secrets_are_masked(hachi, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret1")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://ann:secret2@127.0.0.1:9/v1")
-    monkeypatch.setenv("HACHI_MODEL", "small")
-    for ran in (hachi("doctor"), hachi("doctor", "--json")):
+def test_secrets_are_masked(shared):
+    settings = {
+        "OPENAI_API_KEY": "sk-secret1",
+        "OPENAI_BASE_URL": "http://ann:secret2@127.0.0.1:9/v1",
+        "HACHI_MODEL": "small",
+    }
+    for ran in (shared("doctor", **settings), shared("doctor", "--json", **settings)):
         assert "OPENAI_API_KEY" in ran.out
         assert "secret1" not in ran.out
         assert "secret2" not in "".join(line for line in ran.out.splitlines() if "BASE_URL" in line)
 
 
-def test_a_model_server_that_knows_the_model(hachi, model):
-    ran = hachi("doctor")
-    assert ran.code == 0
-    assert marks(ran.out)["model"] == "✓"
-    assert "does not list" not in ran.out
-
-
-def test_a_model_that_is_not_listed_is_said(hachi, model, monkeypatch):
-    monkeypatch.setenv("HACHI_MODEL", "huge")
-    assert "huge; the server answers, but does not list this model" in hachi("doctor").out
-
-
-def test_a_server_without_a_list_of_models_is_well(hachi, model):
-    model.status = 404
-    ran = hachi("doctor")
-    assert ran.code == 0
-    assert "has no list of models" in ran.out
-
-
-@pytest.mark.parametrize(("status", "said"), [(401, "OPENAI_API_KEY"), (500, "500")])
-def test_a_model_server_that_refuses(hachi, model, status, said):
+@pytest.mark.parametrize(
+    ("status", "name", "mark", "message"),
+    [
+        (200, "small", "✓", "small\n"),
+        (200, "huge", "✓", "huge; the server answers, but does not list this model"),
+        (404, "small", "✓", "has no list of models"),
+        (401, "small", "✗", "OPENAI_API_KEY"),
+        (500, "small", "✗", "500"),
+    ],
+)
+def test_the_model_server_is_asked_for_the_model(hachi, model, status, name, mark, message):
     model.status = status
-    ran = hachi("doctor")
-    assert ran.code == 1
-    assert marks(ran.out)["model"] == "✗"
-    assert said in ran.out
+    ran = hachi("doctor", HACHI_MODEL=name)
+    assert ran.code == (mark == "✗")
+    assert marks(ran.out)["model"] == mark
+    assert message in ran.out
 
 
-def test_a_model_server_that_is_away(hachi, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    monkeypatch.setenv("HACHI_MODEL", "small")
-    ran = hachi("doctor", "--json")
-    assert ran.code == 1
-    assert ran.json["ok"] is False
+def test_a_model_that_is_away_or_not_named(shared):
+    ran = shared("doctor", "--json", OPENAI_BASE_URL=f"{AWAY}/v1", HACHI_MODEL="small")
+    assert (ran.code, ran.json["ok"]) == (1, False)
     assert ran.json["checks"][-1]["detail"].endswith("cannot be reached; is it running?")
+    ran = shared("doctor", OPENAI_BASE_URL=f"{AWAY}/v1")
+    assert (ran.code, "HACHI_MODEL must name" in ran.out) == (1, True)
 
 
-def test_a_model_nobody_named(hachi, monkeypatch):
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
-    ran = hachi("doctor")
+def test_what_cannot_be_opened_is_marked(hachi, home):
+    ran = hachi("doctor", HACHI_EMBEDDER="crystal-ball")
     assert ran.code == 1
-    assert "HACHI_MODEL must name" in ran.out
-
-
-def test_a_damaged_database(hachi, home):
-    home.mkdir()
+    assert marks(ran.out) == {"database": "✓", "embedder": "✗", "index": "–", "model": "–"}
+    ran = hachi("doctor", QDRANT_URL=AWAY)
+    assert (ran.code, marks(ran.out)["index"]) == (1, "✗")
+    assert "waiting for the index" not in ran.out
     (home / "hachi.db").write_text("garbage\n" * 1000)
     ran = hachi("doctor")
     assert ran.code == 1
@@ -110,32 +99,14 @@ def test_a_damaged_database(hachi, home):
     assert "Kept" not in ran.out
 
 
-def test_an_unknown_embedder(hachi, monkeypatch):
-    monkeypatch.setenv("HACHI_EMBEDDER", "crystal-ball")
-    ran = hachi("doctor")
-    assert ran.code == 1
-    assert marks(ran.out) == {"database": "✓", "embedder": "✗", "index": "–", "model": "–"}
-
-
-def test_an_index_server_that_is_away(hachi, monkeypatch):
-    monkeypatch.setenv("QDRANT_URL", "http://127.0.0.1:9")
-    ran = hachi("doctor")
-    assert ran.code == 1
-    assert marks(ran.out)["index"] == "✗"
-    assert "waiting for the index" not in ran.out
-
-
-def test_what_does_not_answer_in_time_is_said(hachi, monkeypatch):
+def test_a_slow_check_and_a_missing_part_are_told(shared, monkeypatch):
     async def sleeps(_):
         await asyncio.sleep(5)
 
     monkeypatch.setattr(doctor, "CHECK_TIMEOUT", 0.05)
     monkeypatch.setattr(HealthService, "embed", sleeps)
-    ran = hachi("doctor")
+    monkeypatch.setattr(doctor, "PARTS", ("hachi", "nothing-of-that-name"))
+    ran = shared("doctor")
     assert ran.code == 1
     assert "no answer within 0.05 s" in ran.out
-
-
-def test_a_part_that_is_not_installed_is_said(hachi, monkeypatch):
-    monkeypatch.setattr(doctor, "PARTS", ("hachi", "nothing-of-that-name"))
-    assert hachi("doctor", "--json").json["versions"]["nothing-of-that-name"] == "not installed"
+    assert "nothing-of-that-name not installed" in ran.out

@@ -1,0 +1,66 @@
+"""Reading what is imported."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from agent import Companion
+from agent.errors import BadInput
+from agent.services.imports import parse_import
+
+MEMORY = {"content": "Lea swims", "created_at": "2026-01-10T09:30:00Z"}
+EXPORT = {"format": "hachi-export", "version": 1}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (7, "neither an export of hachi nor a list"),
+        ({"memories": []}, "neither an export of hachi nor a list"),
+        (EXPORT | {"version": 2}, r"newer hachi \(version 2\)"),
+        (EXPORT | {"memories": {}}, "must be lists"),
+        ([{"author": "lea"}, "hello"], "message 2 is no object"),
+    ],
+)
+def test_other_shapes_are_refused(given: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        parse_import(given, user="lea")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"content": "x"}, "no 'created_at'"),
+        ("hello", "be read"),
+        (MEMORY | {"created_at": "2026-01-10T09:30:00"}, "be read: .* needs a time zone"),
+        (MEMORY | {"content": 7}, "content must be text"),
+        (MEMORY | {"subjects": [7]}, "subjects a list of texts"),
+        (MEMORY | {"type": "rumour"}, "'rumour' is none of fact, preference, insight"),
+        (MEMORY | {"importance": 7}, "importance 7 is no number from 0 to 1"),
+        (MEMORY | {"importance": True}, "importance True"),
+        (MEMORY | {"expires_at": 7}, "be read"),
+    ],
+)
+def test_a_bad_memory_is_named_by_its_number(entry: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=f"memory 2 .*{message}"):
+        parse_import(EXPORT | {"memories": [MEMORY, entry]}, user="lea")
+
+
+async def test_many_memories_are_stored_in_batches(
+    open_pet: Callable[..., Awaitable[Companion]],
+) -> None:
+    names = ["Ada", "Bea", "Cleo", "Dora", "Eva", "Fay", "Gina", "Hana", "Ida", "Joan"]
+    facts = [
+        f"{name} {skill}"
+        for name in names
+        for skill in ("skis", "swims", "paints", "sings", "codes", "cooks")
+    ]
+    memories = [MEMORY | {"content": fact} for fact in facts]
+    pet = await open_pet()
+    done: list[int] = []
+    parsed = parse_import(json.loads(json.dumps(EXPORT | {"memories": memories})), user="lea")
+    assert await pet.services.imports.store(parsed, user="lea", progress=done.append) == 60
+    assert sum(done) == 60
+    assert len(await pet.memories(user="lea")) == 60
