@@ -5,20 +5,15 @@ import pytest
 from agent.surfaces.cli.options import clean, login, moment
 
 
-def test_half_a_character_and_nul_are_taken_out():
+def test_surrogate_halves_and_nul_are_removed():
     assert clean("caf\udce9 \x00ok") == "caf� ok"
 
 
 @pytest.mark.parametrize(
     ("environment", "name"),
-    [
-        ({"LOGNAME": "ann", "USER": "bea"}, "ann"),
-        ({"USER": "bea"}, "bea"),
-        ({}, "you"),
-        ({"LOGNAME": ""}, "you"),
-    ],
+    [({"LOGNAME": "ann", "USER": "bea"}, "ann"), ({"LOGNAME": "", "USER": "bea"}, "bea"), ({}, "you")],
 )
-def test_the_login_name_is_the_environments(monkeypatch, environment, name):
+def test_the_login_name_is_from_the_environment(monkeypatch, environment, name):
     for key in ("LOGNAME", "USER", "USERNAME"):
         monkeypatch.delenv(key, raising=False)
     for key, value in environment.items():

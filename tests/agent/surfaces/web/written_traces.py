@@ -1,4 +1,4 @@
-"""Traces as they are recorded, written by hand."""
+"""Traces as they are recorded, made by hand."""
 
 import json
 import zlib
@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from agent import Companion
-from agent.tracing.trace import Summary, Trace, span_json
+from agent.tracing.trace import Summary, span_json
 from agent.types import Usage
 from memory.spans import Span
 
@@ -17,151 +17,79 @@ HOSTILE = (
 )
 
 
+MEMORIES = [
+    {"id": "m1", "content": "Ana loves cats", "score": 0.91, "lanes": {"dense": 0.8, "words": 3.2}},
+    {
+        "id": "m2",
+        "content": "Ana skis",
+        "score": 0.2,
+        "lanes": {"dense": 0.3},
+        "left_out": "below the first 1",
+    },
+    {"id": "m3", "left_out": "gone, expired, or not to be read here"},
+]
+
+
 def a_turn(said: str = "what do I love?", reply: str = "You love cats.", *, failing: bool = False) -> Span:
     """A turn with two calls and a search between them."""
-    memories = [
-        {
-            "id": "m1",
-            "kind": "memory",
-            "content": "Ana loves cats",
-            "score": 0.91,
-            "lanes": {"dense": 0.8, "words": 3.2},
-        },
-        {
-            "id": "m2",
-            "kind": "memory",
-            "content": "Ana skis",
-            "score": 0.2,
-            "lanes": {"dense": 0.3},
-            "left_out": "below the first 1",
-        },
-        {"id": "m3", "left_out": "gone, expired, or not to be read here"},
-    ]
-    search = Span(
-        "search",
-        "",
-        0.32,
-        0.01,
-        data={
-            "query": "loves",
-            "audience": ["user:ana"],
-            "limit": 1,
-            "candidates": memories,
-            "found": [["m1", 0.91]],
-        },
-    )
-    tool = Span(
-        "tool",
-        SEARCH,
-        0.31,
-        0.03,
-        data={
-            "call_id": "c1",
-            "arguments": '{"query": "loves"}',
-            "result": '{"memories": ["Ana loves cats"]}',
-            "ok": True,
-        },
-        spans=[search],
-    )
-    if failing:
-        tool.spans, tool.data = (
-            [],
-            tool.data
-            | {
-                "ok": False,
-                "result": '{"error": "the index is down"}',
-                "traceback": "Traceback (most recent call last):\nIndexUnavailable: down\n",
-            },
-        )
+    tool = a_search(failing=failing)
     question = [{"role": "user", "content": said}]
     call = {"type": "function_call", "call_id": "c1", "name": SEARCH, "arguments": '{"query": "loves"}'}
     result = {"type": "function_call_output", "call_id": "c1", "output": tool.data["result"]}
-    answer = [
-        {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": json.dumps({"message": reply, "memories": []})}],
-        }
+    text = json.dumps({"message": reply, "memories": []})
+    content = [{"type": "output_text", "text": text}]
+    answer = [{"type": "message", "role": "assistant", "content": content}]
+    known = {"long_term_facts": [{"content": "Ana lives in Lyon", "type": "fact"}]}
+    scene = {"now": "2026-11-21T09:30:00+00:00", "known": known, "summary": "They spoke of cats."}
+    memories = [{"content": "Ana loves cats", "type": "preference"}]
+    answered = {"answer": {"message": reply, "memories": memories}, "well_formed": True}
+    spans = [
+        Span("scene", "", 0.0, 0.02, data={"scene": scene}),
+        a_call(question, [call], 0.02),
+        tool,
+        a_call([*question, call, result], answer, 0.36),
+        Span("answer", "", 0.65, 0.001, data=answered),
     ]
+    data = {
+        "incoming": {"text": said},
+        "reply": {"message": reply, "calls": 2},
+        "sections": [["persona", 14], ["person", 24]],
+    }
+    return Span("turn", "", 0.0, 0.7, data=data, spans=spans)
+
+
+def a_search(*, failing: bool) -> Span:
+    data: dict[str, Any] = {"call_id": "c1", "arguments": '{"query": "loves"}'}
+    if failing:
+        traceback = "Traceback (most recent call last):\nIndexUnavailable: down\n"
+        failed = {"ok": False, "result": '{"error": "the index is down"}', "traceback": traceback}
+        return Span("tool", SEARCH, 0.31, 0.03, data=data | failed)
+    asked = {"query": "loves", "audience": ["user:ana"], "limit": 1}
+    found = {"candidates": MEMORIES, "found": [["m1", 0.91]]}
+    search = Span("search", "", 0.32, 0.01, data=asked | found)
+    worked = {"ok": True, "result": '{"memories": ["Ana loves cats"]}'}
+    return Span("tool", SEARCH, 0.31, 0.03, data=data | worked, spans=[search])
+
+
+def a_call(input: Any, output: Any, at: float) -> Span:
     system = "You are Hachi.\n\nAna likes short answers."
-
-    def asked(input: Any, output: Any, at: float) -> Span:
-        request = {"system": system, "input": input, "tools": [SEARCH], "settings": {"temperature": 0.2}}
-        usage = {"input": 1200, "output": 40, "cached": 1000}
-        return Span(
-            "call",
-            "tiny",
-            at,
-            0.28,
-            data={"request": request, "output": output, "usage": usage, "first": 0.1},
-        )
-
-    return Span(
-        "turn",
-        "",
-        0.0,
-        0.7,
-        data={
-            "incoming": {"text": said},
-            "reply": {"message": reply, "calls": 2},
-            "sections": [["persona", 14], ["person", 24]],
-        },
-        spans=[
-            Span(
-                "scene",
-                "",
-                0.0,
-                0.02,
-                data={
-                    "scene": {
-                        "now": "2026-11-21T09:30:00+00:00",
-                        "known": {"long_term_facts": [{"content": "Ana lives in Lyon", "type": "fact"}]},
-                        "summary": "They spoke of cats.",
-                    }
-                },
-            ),
-            asked(question, [call], 0.02),
-            tool,
-            asked([*question, call, result], answer, 0.36),
-            Span(
-                "answer",
-                "",
-                0.65,
-                0.001,
-                data={
-                    "answer": {
-                        "message": reply,
-                        "memories": [{"content": "Ana loves cats", "type": "preference"}],
-                    },
-                    "well_formed": True,
-                },
-            ),
-        ],
-    )
+    request = {"system": system, "input": input, "tools": [SEARCH], "settings": {"temperature": 0.2}}
+    usage = {"input": 1200, "output": 40, "cached": 1000}
+    data = {"request": request, "output": output, "usage": usage, "first": 0.1}
+    return Span("call", "tiny", at, 0.28, data=data)
 
 
 def remembering(content: str = "Ana loves cats") -> Span:
-    """Work after a turn, of nobody: of people who are not in the record none is kept."""
-    decision = {
-        "content": content,
-        "action": "replace",
-        "id": "m9",
-        "reason": "says more than what was known",
-        "target_id": "m1",
-        "close": [{"content": "Ana likes animals"}],
-    }
-    return Span(
-        "store_memories",
-        "",
-        0.0,
-        0.02,
-        data={"tries": 1},
-        spans=[Span("decision", "", 0.001, 0.018, data={"decisions": [decision]})],
-    )
+    """A background job; its trace names no user."""
+    decision = {"content": content, "action": "replace", "id": "m9", "target_id": "m1"}
+    decision |= {"reason": "says more than what was known"}
+    decisions = [decision | {"close": [{"content": "Ana likes animals"}]}]
+    inner = Span("decision", "", 0.001, 0.018, data={"decisions": decisions})
+    return Span("store_memories", "", 0.0, 0.02, data={"tries": 1}, spans=[inner])
 
 
 class Written:
-    """Writes traces into the record of a companion, one second after another."""
+    """Writes traces to the database of a companion, one second after another."""
 
     def __init__(self, pet: Companion) -> None:
         self.pet = pet
@@ -184,9 +112,6 @@ class Written:
         )
         await self.pet.traces.write([(summary, packed)], moment, made_by=("tests", made_by))
         return summary
-
-    async def read(self, summary: Summary) -> Trace:
-        return await self.pet.traces.get(summary.id, self.pet.clock())
 
 
 def summed_up(root: Span, id: str, **about: Any) -> Summary:

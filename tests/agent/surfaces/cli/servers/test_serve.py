@@ -57,22 +57,35 @@ def test_with_a_key_it_says_nothing_and_asks_for_it(process: Process, hachi: Hac
         ask(address, "/v1/models")
 
 
-def test_others_are_not_let_in_while_there_is_no_key(hachi: Hachi) -> None:
-    ran = hachi("serve", "--host", "0.0.0.0", "--port", "0")
+@pytest.mark.parametrize(
+    "command",
+    [("serve", "--port", "0"), ("mcp", "--http", "0"), ("traces", "serve", "--port", "0")],
+    ids=" ".join,
+)
+def test_other_machines_are_refused_while_there_is_no_key(shared: Hachi, command: tuple[str, ...]) -> None:
+    ran = shared(*command, "--host", "0.0.0.0")
     assert ran.code == 1
     assert "hachi keys create" in ran.complaint
 
 
-def test_a_port_that_is_taken_is_told(hachi: Hachi) -> None:
+def test_an_address_that_cannot_be_listened_on_is_named(shared: Hachi) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        ran = hachi("serve", "--port", str(port))
+        ran = shared("serve", "--port", str(port))
+        other = shared("mcp", "--http", str(port))
     assert ran.code == 1
     assert f"127.0.0.1:{port} cannot be listened on" in ran.complaint
-    assert "another --port" in ran.complaint
+    assert ran.complaint.endswith("choose another --port")
+    assert other.complaint.endswith("choose another --http")
+    assert "300.1.1.1:8000 cannot be listened on" in shared("serve", "--host", "300.1.1.1").complaint
 
 
-def test_a_host_that_there_is_not_is_told(hachi: Hachi) -> None:
-    ran = hachi("serve", "--host", "300.1.1.1")
-    assert ran.code == 1
-    assert "300.1.1.1:8000 cannot be listened on" in ran.complaint
+def test_the_pages_of_traces_are_served(process: Process) -> None:
+    running = process("traces", "serve", "--port", "0")
+    address, said = until_it_listens(running)
+    assert "no key yet, so whoever is on this machine may look" in said
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(address, timeout=20) as answer:
+        assert b"There is no trace yet" in answer.read()
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(20) == 0
