@@ -21,11 +21,9 @@ Process = Callable[..., "subprocess.Popen[bytes]"]
 
 def started(home: Path, *args: str) -> StdioServerParameters:
     """As a desktop program is told to start it."""
-    args = ("-m", "agent.surfaces.cli", "mcp", *args)
+    command = ["-m", "agent.surfaces.cli", "mcp", *args]
     settings = {"HACHI_HOME": str(home), "HACHI_EMBEDDER": "bundled"}
-    return StdioServerParameters(
-        command=sys.executable, args=["-m", "agent.surfaces.cli", "mcp", *args], env=set_
-    )
+    return StdioServerParameters(command=sys.executable, args=command, env=settings)
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> Any:
