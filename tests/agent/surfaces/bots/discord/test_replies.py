@@ -21,8 +21,9 @@ async def test_a_reply_is_edited_while_it_is_generated_with_its_code_closed(
     await bot.reached(await platform.say("hello"))
     await platform.until(lambda: "print(2" in "".join(platform.shown(DM)))
     [shown] = platform.posted(DM)
-    assert len(shown.texts) == 2
+    assert len(shown.texts) >= 2  # how often it is edited depends on the machine
     assert all(text.startswith("```py\n") and text.endswith("\n```") for text in shown.texts)
+    await bot.client.conversations.stop(grace=0)
 
 
 async def test_a_long_reply_comes_in_parts_and_only_the_first_is_a_reply_on_discord(
