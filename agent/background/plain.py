@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
-from agent.models.offline_commands import stated_name, statements
+from agent.models.offline_reading import stated_name, statements
 from memory.records import Message
 from memory.text import sentences
 

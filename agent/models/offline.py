@@ -1,15 +1,16 @@
 """The stand-in for a language model: it answers when none is configured, and says so.
 
 It quotes instead of parsing. What a person states is kept word for word through the `remember` tool; a
-question is answered with what the search tools bring, each with who said it and when. `OfflineModel` is a
-`Model` of the Agents SDK, so a turn runs the real loop with the real tools. It keeps nothing between calls.
+question is answered with what the search tools return, each with who said it and when. `OfflineModel` is a
+`Model` of the Agents SDK, so a turn runs the real loop with the real tools. It keeps no state between calls.
 """
 
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from agents import (
     AgentOutputSchemaBase,
@@ -33,7 +34,23 @@ from openai.types.responses import (
     ResponseTextDeltaEvent,
 )
 
-from agent.models.offline_answers import Call, memories, message, read_turn, wanted
+from agent.models.offline_reading import (
+    Call,
+    Quote,
+    Sentence,
+    Turn,
+    content_words,
+    deed,
+    last_from_user,
+    passage,
+    pattern,
+    phrases,
+    read_quote,
+    read_turn,
+    share_found,
+    stated_name,
+    statements,
+)
 
 NAME = "offline"
 ANNOUNCEMENT = (
@@ -42,6 +59,10 @@ ANNOUNCEMENT = (
 )
 ROUNDS = 4
 """Rounds of tool calls in one turn, after which it answers with what it has."""
+RECENT, MOST_LISTED, MOST_QUOTED = 50, 20, 3
+LONGEST_QUOTE = 300
+LONGEST_STATEMENT = 1_500
+"""Characters of one fact. A longer message is a document, and stays in the transcript only."""
 
 
 class OfflineModel(Model):
@@ -68,23 +89,30 @@ class OfflineModel(Model):
 
     async def stream_response(self, *arguments: Any, **named: Any) -> AsyncIterator[TResponseStreamEvent]:
         """The same, the answer word by word and then whole."""
-        response = await self.get_response(*arguments, **named)
-        for event in _events(response.output):
-            yield event
+        output = (await self.get_response(*arguments, **named)).output
+        texts = [json.loads(item.model_dump_json()) for item in output if item.type == "message"]
+        text = "".join(part["text"] for item in texts for part in item["content"])
+        kind: Literal["response.output_text.delta"] = "response.output_text.delta"
+        for number, piece in enumerate(re.findall(r"\s*\S+|\s+$", text)):
+            yield ResponseTextDeltaEvent.model_construct(type=kind, delta=piece, sequence_number=number)
+        whole = Response.model_construct(id=NAME, model=NAME, output=output)
+        yield ResponseCompletedEvent.model_construct(type="response.completed", response=whole)
 
 
 def _respond(instructions: str, items: list[dict[str, Any]], tools: set[str]) -> list[TResponseOutputItem]:
     """New tool calls while the turn needs any, then the answer as JSON."""
-    last = max((at for at, item in enumerate(items) if item.get("role") == "user"), default=-1)
-    said = [(item["role"], _text(item.get("content"))) for item in items[: last + 1] if "role" in item]
-    turn = read_turn(instructions, said, _results(items[last + 1 :]))
-    rounds = sum(one.get("type") != "function_call" == two.get("type") for one, two in pairwise(items[last:]))
-    calls = [call for call in dict.fromkeys(wanted(turn)) if call not in turn.results and call.name in tools]
+    turn = read_turn(instructions, items)
+    types = [item.get("type") for item in items[max(0, last_from_user(items)) :]]
+    rounds = sum(one != "function_call" == two for one, two in pairwise(types))
+    calls = [call for call in dict.fromkeys(_needed(turn)) if call not in turn.results and call.name in tools]
     if calls and rounds < ROUNDS:
         made = sum(item.get("type") == "function_call" for item in items)
-        return [_tool_call(call, number) for number, call in enumerate(calls, start=made + 1)]
-    left = [] if any(call.name == "remember" for call in turn.results) else memories(turn)
-    answer = json.dumps({"message": message(turn), "memories": left}, ensure_ascii=False)
+        return [
+            ResponseFunctionToolCall(type="function_call", call_id=f"offline_{number}", **call._asdict())
+            for number, call in enumerate(calls, start=made + 1)
+        ]
+    left = [] if any(call.name == "remember" for call in turn.results) else _memories(turn)
+    answer = json.dumps({"message": _message(turn), "memories": left}, ensure_ascii=False)
     text = ResponseOutputText(type="output_text", text=answer, annotations=[])
     return [
         ResponseOutputMessage(
@@ -93,59 +121,209 @@ def _respond(instructions: str, items: list[dict[str, Any]], tools: set[str]) ->
     ]
 
 
-def _tool_call(call: Call, number: int) -> ResponseFunctionToolCall:
-    return ResponseFunctionToolCall(
-        type="function_call", call_id=f"offline_{number}", name=call.name, arguments=call.arguments
-    )
+# The tools a turn needs -----------------------------------------------------------------------------------
 
 
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and "text" in part)
+def _needed(turn: Turn) -> Iterator[Call]:
+    """Every call this turn needs as far as the results so far tell, those already made among them."""
+    yield from (Call.of("remember", **memory) for memory in _memories(turn))
+    yield from (call for sentence in turn.sentences if (call := _task_call(turn, sentence)))
+    if turn.of_kind("list_tasks") or turn.of_kind("list_memories"):
+        yield Call.of("get_recent_memories", limit=RECENT)
+    for question in turn.of_kind("question"):
+        search = Call.of("search_memories", query=question.text)
+        yield from (search, Call.of("get_recent_memories", limit=RECENT))
+        if search in turn.results and content_words(question.text) and not _answers(turn, question.text):
+            yield Call.of("search_knowledge", query=question.text)
 
 
-def _results(items: list[dict[str, Any]]) -> dict[Call, dict[str, Any]]:
-    outputs = {item.get("call_id"): _text(item.get("output")) for item in items if "output" in item}
-    made = [item for item in items if item.get("type") == "function_call" and item["call_id"] in outputs]
-    return {
-        Call.of(item["name"], **json.loads(item["arguments"])): _read_result(outputs[item["call_id"]])
-        for item in made
-    }
+def _told(turn: Turn) -> str:
+    return " ".join(s.text for s in turn.of_kind("statement") if not _finished(turn, s))
 
 
-def _read_result(output: str) -> dict[str, Any]:
-    """A tool's JSON object; anything else is what the loop says of a tool that failed."""
-    try:
-        found = json.loads(output)
-    except (ValueError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {"error": output}
+def _memories(turn: Turn) -> list[dict[str, Any]]:
+    """The fact to remember. In a shared place it names who said it: others' facts stand beside it."""
+    told = _told(turn)
+    if not told or len(told) > LONGEST_STATEMENT:
+        return []
+    content = f"{turn.speaker} said: “{told}”" if turn.shared else told
+    tags = [turn.speaker.lower()] if turn.speaker else []
+    return [{"content": content, "subjects": tags, "ttl": None, "type": "fact", "importance": 0.6}]
 
 
-def _events(output: list[TResponseOutputItem]) -> Iterator[TResponseStreamEvent]:
-    texts = [item.content[0] for item in output if isinstance(item, ResponseOutputMessage)]
-    text = "".join(part.text for part in texts if isinstance(part, ResponseOutputText))
-    pieces = re.findall(r"\s*\S+|\s+$", text)
-    for number, piece in enumerate(pieces):
-        yield ResponseTextDeltaEvent(
-            type="response.output_text.delta",
-            delta=piece,
-            item_id="offline_answer",
-            content_index=0,
-            output_index=0,
-            logprobs=[],
-            sequence_number=number,
-        )
-    whole = Response(
-        id="offline",
-        created_at=0,
-        model=NAME,
-        object="response",
-        output=output,
-        tool_choice="auto",
-        tools=[],
-        parallel_tool_calls=True,
-    )
-    yield ResponseCompletedEvent(type="response.completed", response=whole, sequence_number=len(pieces))
+def _task_call(turn: Turn, sentence: Sentence) -> Call | None:
+    if sentence.kind == "add_task" and sentence.text:
+        due = {"due": sentence.due.isoformat()} if sentence.due else {}
+        return Call.of("update_task", id=None, description=sentence.text, status="open", **due)
+    if found := _finished(turn, sentence):
+        return Call.of("update_task", id=found[0], description=found[1], status="done")
+    return None
+
+
+def _finished(turn: Turn, sentence: Sentence) -> tuple[str | None, str] | None:
+    """(id, description) of the task that a sentence says is done. "I've called the dentist" must have all the
+    words of exactly one open task and no others; "done" alone means the reminder before it."""
+    if sentence.kind == "finish_task":
+        said = sentence.text or turn.reminded_of
+        return (None, said) if said else None
+    done = deed(sentence.text) if sentence.kind == "statement" else None
+    if done is None:
+        return None
+    both = ((id, task, share_found(task, done) + share_found(done, task)) for id, task in turn.tasks.items())
+    meant = [(id, task) for id, task, shared in both if shared == 2.0]
+    return meant[0] if len(meant) == 1 else None
+
+
+# The answer -----------------------------------------------------------------------------------------------
+
+
+def _message(turn: Turn) -> str:
+    if danger := turn.of_kind("danger"):
+        return str(phrases()["danger_answers"][danger[0].language])
+    parts = {_said_to(turn, sentence): sentence.kind for sentence in turn.sentences}
+    small_talk = ("greeting", "thanks", "goodbye", "remark")
+    telling = [part for part, kind in parts.items() if kind not in small_talk]
+    return "\n".join(telling) or next(iter(parts), _phrase("remark"))
+
+
+def _phrase(key: str) -> str:
+    return str(phrases()["answers"][key])
+
+
+def _said_to(turn: Turn, sentence: Sentence) -> str:
+    if sentence.kind in ("add_task", "finish_task") or _finished(turn, sentence):
+        return _task_answer(turn, sentence)
+    match sentence.kind:
+        case "statement":
+            return _noted(turn)
+        case "question":
+            return _answer(turn, sentence.text)
+        case "list_tasks":
+            return _listed_tasks(turn)
+        case "list_memories":
+            return _listed_memories(turn)
+        case "date":
+            return f"It is {turn.now:%A}, {turn.now.day} {turn.now:%B %Y, %H:%M}."
+    return _phrase(sentence.kind).replace("{name}", f", {turn.name}" if turn.name else "")
+
+
+def _noted(turn: Turn) -> str:
+    """What became of the statements."""
+    told = _told(turn)
+    if len(told) > LONGEST_STATEMENT:
+        return _phrase("too_long")
+    name = stated_name(told)
+    met = f"Nice to meet you, {name}. " if name else ""
+    outcome = next((turn.results[call] for call in turn.results if call.name == "remember"), {})
+    if "error" in outcome:
+        return f"I could not keep that: {_cut(outcome['error'])}"
+    if outcome.get("action") == "ignore":
+        known = f"{met}I know that already."
+        return known if outcome.get("id") else f"I did not keep that: {_cut(outcome.get('reason'))}."
+    replaced = ", in place of what you told me before" if outcome.get("action") == "replace" else ""
+    return f"{met}I'll remember, in your words: “{_cut(told)}”{replaced}"
+
+
+def _task_answer(turn: Turn, sentence: Sentence) -> str:
+    call = _task_call(turn, sentence)
+    if call is None:
+        adding = sentence.kind == "add_task"
+        return _phrase("no_task") if adding else f"Which task is done? {_listed_tasks(turn)}"
+    result = turn.results.get(call, {"error": "the list of tasks cannot be reached"})
+    if "error" in result:
+        return f"That did not work: {_cut(result['error'])}"
+    return f"{'Done' if result.get('status') == 'done' else 'On your list'}: {_task_line(result)}."
+
+
+def _task_line(task: dict[str, Any]) -> str:
+    due = datetime.fromisoformat(task["due"]) if task.get("due") and task.get("status") != "done" else None
+    when = f", due {due:%A} {due.day} {due:%B %Y, %H:%M}" if due else ""
+    return f"“{task.get('description')}”{when}"
+
+
+def _listed_tasks(turn: Turn) -> str:
+    tasks = turn.returned("open_tasks") or [{"description": task} for task in turn.tasks.values()]
+    lines = [f"- {_task_line(task)}" for task in tasks]
+    return "\n".join(["Your open tasks:", *lines]) if lines else "Nothing is on your list."
+
+
+# Quotations -----------------------------------------------------------------------------------------------
+
+
+def _listed_memories(turn: Turn) -> str:
+    quotes = _known(turn)[:MOST_LISTED]
+    lines = [f"- {_shown(turn, quote)}" for quote in quotes]
+    if turn.name and not any(turn.name in quote.text for quote in quotes):
+        lines.append(f"- Your name: {turn.name}")
+    return "\n".join(["Here is what I remember, newest first:", *lines]) if lines else _phrase("nothing_yet")
+
+
+def _answer(turn: Turn, question: str) -> str:
+    if quotes := _answers(turn, question):
+        sure = not content_words(question) or max(share_found(question, q.text) for q in quotes) >= 0.75
+        lines = [_shown(turn, quote) for quote in quotes]
+        if len(lines) == 1:
+            return lines[0] if sure else f"The closest I found: {lines[0]}"
+        opening = "Newest first:" if sure else "The closest I found, newest first:"
+        return "\n".join([opening, *(f"- {line}" for line in lines)])
+    if share_found(question, _told(turn)) >= 0.5:
+        return _phrase("just_told")
+    for chunk in turn.returned("chunks"):
+        if found := passage(question, str(chunk.get("text", ""))):
+            return f"In {chunk.get('source')}: “{_cut(found)}”"
+    if broken := next((result["error"] for result in turn.results.values() if "error" in result), None):
+        return f"I could not look that up: {_cut(broken)}"
+    return _phrase("nothing" if content_words(question) else "cannot")
+
+
+def _answers(turn: Turn, question: str) -> list[Quote]:
+    """The quotations that share the telling words of the question, newest first, each with the corrections
+    said right after it. "What happened to me?" has no such words and is about the newest."""
+    known = _known(turn)
+    if not content_words(question):
+        return known[:MOST_QUOTED] if pattern("newest").search(question) else []
+    scores = [share_found(question, quote.text) for quote in known]
+    least = max(0.4, 0.8 * max(scores, default=0.0))
+    chosen = [at for at, score in enumerate(scores) if score >= least]
+    if pattern("about_oneself").search(question):  # "where do I live?" is not about "my sister lives in Rome"
+        own = re.compile(rf"{pattern('oneself').pattern}|\b{re.escape(turn.name or turn.speaker)}\b", re.I)
+        chosen = [at for at in chosen if own.search(known[at].text)] or chosen
+    found = set(chosen[:MOST_QUOTED])
+    for at in chosen[:MOST_QUOTED]:
+        while at > 0 and pattern("correction").match(known[at - 1].text) and known[at - 1].said_at:
+            at -= 1
+            found.add(at)
+    return [known[at] for at in sorted(found)][: 2 * MOST_QUOTED]
+
+
+def _known(turn: Turn) -> list[Quote]:
+    """All there is to quote, newest first, nothing twice; facts of the prompt have no date and come last."""
+    found: list[Quote] = []
+    for hit in turn.returned("memories"):
+        content, author = str(hit["content"]), str(hit.get("author") or "")
+        said_at = datetime.fromisoformat(hit["created_at"])
+        if hit["kind"] == "memory":
+            found.append(read_quote(content, said_at, turn.speaker))
+        elif hit["kind"] == "message" and author.casefold() != "hachi":
+            author = author if turn.shared and author != turn.speaker else ""
+            found += [Quote(stated, said_at, author) for stated in statements(content)]
+    found.sort(key=lambda quote: quote.said_at or turn.now, reverse=True)
+    known = {Quote(_told(turn)).key: Quote("")}  # what is said in this very message answers nothing
+    for quote in (*found, *turn.quotes):
+        known.setdefault(quote.key, quote)
+    return [quote for quote in known.values() if quote.text]
+
+
+def _shown(turn: Turn, quote: Quote) -> str:
+    """ "You told me on 10 January: “…”"."""
+    who = quote.author or (turn.speaker if turn.shared else "You")
+    if quote.said_at is None:
+        return f"{who} told me: “{_cut(quote.text)}”"
+    day = quote.said_at.astimezone(turn.now.tzinfo)
+    year = f" {day.year}" if day.year != turn.now.year else ""
+    return f"{who} told me on {day.day} {day:%B}{year}: “{_cut(quote.text)}”"
+
+
+def _cut(text: object) -> str:
+    flat = " ".join(str(text).split())
+    return flat if len(flat) <= LONGEST_QUOTE else f"{flat[:LONGEST_QUOTE].rstrip()} …"

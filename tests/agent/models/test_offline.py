@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent import Companion
-from agent.models.offline import ANNOUNCEMENT, ROUNDS, OfflineModel
-from agent.models.offline_answers import LONGEST_STATEMENT
-from agent.models.offline_commands import find_due, read_message, share_found
+from agent.models.offline import ANNOUNCEMENT, LONGEST_STATEMENT, ROUNDS, OfflineModel
+from agent.models.offline_reading import find_due, read_message, share_found
 from memory.audience import PRIVATE
 
 OpenPet = Callable[..., Awaitable[Companion]]
