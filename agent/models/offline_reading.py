@@ -307,9 +307,11 @@ def content_words(text: str) -> dict[str, float]:
         if low in ("name", "old"):
             found.setdefault(low, 1.0)
         elif word.casefold() not in common and (len(low) > 1 or low.isdigit() or _UNSPACED.match(low)):
-            mine = 2.0 if pattern("possessive").fullmatch(before) else 1.0
-            named = before and word[0].isupper()
-            found[low] = max(8.0, 2.0 * min(len(low), 8)) if named else mine * min(len(low), 8)
+            weight = float(min(max(len(low), 4), 8) if len(low) > 2 else len(low))
+            if before and word[0].isupper():
+                found[low] = max(8.0, 2 * weight)
+            else:
+                found[low] = 2 * weight if pattern("possessive").fullmatch(before) else weight
     return found
 
 
