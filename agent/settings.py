@@ -100,7 +100,7 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=lambda: user_data_path("hachi"))
     """The data folder: database, index, chat history, log."""
     database_url: SecretStr | None = _conventional("DATABASE_URL", "database_url")
-    """`postgresql://…` to share one record between processes; unset is SQLite in `home`."""
+    """`postgresql://…` to share one database between processes; unset is SQLite in `home`."""
     qdrant_url: str | None = _conventional("QDRANT_URL", "qdrant_url")
     """A Qdrant server; unset is the embedded engine in `home`."""
     qdrant_api_key: SecretStr | None = _conventional("QDRANT_API_KEY", "qdrant_api_key")
@@ -134,51 +134,52 @@ class Settings(BaseSettings):
     context_budget: BudgetSetting = Budget(500)
     """How much it sees of what is known of the person: how to answer, profile, facts, tasks."""
     summary_budget: BudgetSetting = Budget(800)
-    """How long the summary of a conversation gets."""
+    """How long the summary of a conversation may become."""
     knowledge_budget: BudgetSetting = Budget(4_000)
-    """How much of the documents one look-up brings."""
+    """How much text of documents one search returns."""
     knowledge_first: bool = False
-    """Look into the documents before the model is asked, and not only when it wants to."""
+    """Search the documents before the first model call, and not only when the model asks."""
     reranker: Annotated[str, Field(pattern=r"^(fused|model|fastembed:.+)$")] = "fused"
     """What puts passages of documents in order: `fused`, `fastembed:NAME` (a cross-encoder), or `model`."""
     importance_floor: Annotated[float, Field(ge=0, le=1)] = 0.3
     """Facts of less importance are not kept."""
     half_life_days: Annotated[float, Field(gt=0)] | None = None
-    """After so many days without being said or recalled, what is found counts half; use makes it last longer.
-    Unset: age does not matter."""
+    """After so many days without being said or recalled, a memory's score is halved; use slows the
+    decay. Unset: age does not matter."""
     judge: bool = False
-    """Ask a model whether a fact that resembles another takes its place: in the call that looks back, or else
-    in one of its own. Off: both stay where words do not decide it."""
+    """Ask a model whether a new fact replaces a similar one: in the consolidation call, or else in a
+    call of its own. Off: both stay, unless the words prove it."""
     look_back: Literal["model", "plain", "off"] | None = None
     """What consolidates a conversation after a turn, its summary and what is known of the speaker: one model
     call, plain rules, or nothing. Unset is `model`, and `plain` with the offline stand-in."""
     upkeep_model: str | None = None
-    """The model for upkeep, such as a cheaper one; unset is the one that answers."""
+    """The model for consolidation, rulings and reranking, such as a cheaper one; unset is the one that
+    answers."""
     mode: Literal["companion", "study", "work"] = "companion"
-    """What conversations are for, unless they say so themselves: it steers what is looked for in them."""
+    """The mode of conversations that set none: it steers what consolidation looks for."""
     persona: Path | None = None
     """A Markdown file that says who the companion is, in place of the pet that comes with Hachi."""
     unused_days: Annotated[int, Field(ge=1)] | None = None
-    """After so many days without being said or recalled, memories of less than `unimportant` go. Unset: none
-    does."""
+    """After so many days without being said or recalled, memories below `unimportant` are deleted.
+    Unset: none is."""
     unimportant: Annotated[float, Field(ge=0, le=1)] = 0.5
     """See `unused_days`."""
     max_memories: Annotated[int, Field(ge=1)] | None = None
-    """How many memories a person may have; the least important, longest unused go first. Unset: any
-    number."""
+    """How many memories a person may have; the least important, longest unused are deleted first. Unset:
+    no limit."""
     purge_minutes: Annotated[float, Field(gt=0)] = 15.0
     """How often what has expired is deleted."""
     traces: bool = True
-    """Whether it is recorded what happens in each turn."""
+    """Whether each turn leaves a trace."""
     traces_url: SecretStr | None = None
-    """Where, if not in the same database: another `postgresql://…` or `sqlite:///path/traces.db`."""
+    """The database of traces, if it is another one: `postgresql://…` or `sqlite:///path/traces.db`."""
     trace_content: Literal["full", "redacted", "none"] = "redacted"
-    """What a trace holds of what was said: everything; everything but secrets and what `trace_redact`
-    matches; or nothing but what was done, how it ended and how long it took."""
+    """What a trace holds: everything; everything but secrets and what `trace_redact` matches; or no
+    content, only what was done, how it ended and how long it took."""
     trace_redact: Annotated[str, AfterValidator(_patterns)] | None = None
-    """Regular expressions, one a line, of what is taken out of traces before they are written."""
+    """Regular expressions, one a line; matches are removed from traces before they are written."""
     trace_days: Annotated[float, Field(gt=0)] | None = 30.0
-    """After so many days traces go; `none` keeps them for good."""
+    """Traces are deleted after so many days; `none` keeps them."""
     otlp_endpoint: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """An OpenTelemetry collector that gets each trace too, by OTLP over HTTP: `http://127.0.0.1:4318`."""
     http_rate: Annotated[int, Field(ge=0, le=1_000_000)] = 600
