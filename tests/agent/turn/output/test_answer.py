@@ -76,20 +76,17 @@ def test_what_was_cut_is_not_remembered():
     assert contents(whole) == ["Owns a boat", "A cat"]
 
 
-def test_lists_of_one_name_are_one_list():
-    assert contents('{"message": "a", "memories": ["One thing"], "memories": ["Two things"]}') == [
-        "One thing",
-        "Two things",
-    ]
-    assert contents('{"message": "a", "memories": {"fact": "One"}, "memories": {"fact": "Two"}}') == [
-        "One",
-        "Two",
-    ]
-    assert contents('{"message": "a", "memories": ["One thing"], "memories": null}') == ["One thing"]
-    assert contents('{"message": "a", "Memories": ["One thing"], "memories": ["Two things"]}') == [
-        "One thing",
-        "Two things",
-    ]
+@pytest.mark.parametrize(
+    "written",
+    [
+        '"memories": ["One thing"], "memories": ["Two things"]',
+        '"memories": {"fact": "One thing"}, "memories": {"fact": "Two things"}',
+        '"memories": ["One thing", "Two things"], "memories": null',
+        '"Memories": ["One thing"], "memories": ["Two things"]',
+    ],
+)
+def test_lists_of_one_name_are_one_list(written):
+    assert contents('{"message": "a", ' + written + "}") == ["One thing", "Two things"]
 
 
 FIELDS = {
@@ -128,22 +125,17 @@ def test_each_field_of_a_memory_is_read_in_every_way_it_is_written(field, writte
     assert getattr(draft, field) == read
 
 
-@pytest.mark.parametrize(
-    "junk",
-    [
-        '""',
-        '" \\n"',
-        "null",
+def test_junk_is_not_remembered():
+    texts = ['""', '" \\n"', "null", '"..."']
+    for junk in (
+        *texts,
         '{"content": null}',
         '{"content": "None"}',
         '{"content": 4}',
         '{"subjects": ["a b"]}',
-        '"..."',
-    ],
-)
-def test_junk_is_not_remembered(junk):
-    assert contents('{"message": "a", "memories": [' + junk + ', "Has a cat"]}') == ["Has a cat"]
-    assert contents('{"message": "a", "memories": ' + junk + "}") == []
+    ):
+        assert contents('{"message": "a", "memories": [' + junk + ', "Has a cat"]}') == ["Has a cat"]
+        assert contents('{"message": "a", "memories": ' + junk + "}") == []
 
 
 def test_labelled_lines_are_an_answer_too():
@@ -235,39 +227,38 @@ def seconds_to_read(raw: str) -> float:
 
 @pytest.mark.no_cover  # what counts the lines would be most of the time that is measured
 @pytest.mark.parametrize(
-    ("opening", "repeated"),
+    ("opening", "repetitions"),
     [
-        ("", "{"),
-        ("", "["),
-        ("", '"'),
-        ("", "\\"),
-        ("", '{"a":'),
-        ("", '{"a":1}'),
-        ("", "```json\n"),
-        ("", "<think>\n"),
-        ("", '{"message":"a"}'),
-        ("", "<|im_end|>"),
-        ("", "<tool_call>"),
-        ("", "message:\n"),
-        ("", "{/*"),
-        ("", "\ud83c"),
-        ('{"message": "', "\\"),
-        ('{"message": "', '"x '),
-        ('{"message": "', '",'),
-        ('{"message": "', '"}'),
-        ('{"message": "', '{"'),
-        ('{"message": "', '"//'),
-        ('{"message": ', "a,"),
-        ('{"memories": [', "a,"),
-        ('{"message": "a", ', '"memories": {},'),
-        ("message: a\nmemories:\n", "- x: y\n"),
-        ('"', '{\\"message\\":'),
+        (
+            "",
+            [
+                "{",
+                "[",
+                '"',
+                "\\",
+                '{"a":',
+                '{"a":1}',
+                "```json\n",
+                "<think>\n",
+                '{"message":"a"}',
+                "{/*",
+                "\ud83c",
+            ],
+        ),
+        ("", ["<|im_end|>", "<tool_call>", "message:\n", '"memories": [']),
+        ('{"message": "', ["\\", '"x ', '",', '"}', '{"', '"//']),
+        ('{"message": ', ["a,"]),
+        ('{"memories": [', ["a,"]),
+        ('{"message": "a", ', ['"memories": {},']),
+        ("message: a\nmemories:\n", ["- x: y\n"]),
+        ('"', ['{\\"message\\":']),
     ],
 )
 @pytest.mark.slow
-def test_hostile_text_takes_linear_time_and_no_recursion(opening, repeated):
-    times = [seconds_to_read(opening + repeated * (size // len(repeated))) for size in (100_000, 400_000)]
-    assert times[1] < 9 * times[0] + 0.2
+def test_hostile_text_takes_linear_time_and_no_recursion(opening, repetitions):
+    for one in repetitions:
+        times = [seconds_to_read(opening + one * (size // len(one))) for size in (100_000, 400_000)]
+        assert times[1] < 9 * times[0] + 0.2, one
 
 
 OUTPUTS = [
