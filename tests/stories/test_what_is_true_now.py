@@ -98,7 +98,7 @@ async def test_the_broken_shoulder_one_memory_the_more_detailed(
 async def test_a_move_of_house_the_new_address_holds_and_the_old_one_is_kept_in_the_history(
     pet: Companion, days: Days, here: str, there: str, back: str
 ) -> None:
-    pet.similar.judge = Judge(here, there)
+    pet.components.similar.judge = Judge(here, there)
     await pet.remember(here, user="mickael", subjects=["mickael"])
     days(30)
     moved = await pet.remember(there, user="mickael", subjects=["mickael"])
@@ -120,7 +120,7 @@ async def test_a_move_of_house_the_new_address_holds_and_the_old_one_is_kept_in_
 async def test_the_flip_flop_only_a_newer_statement_replaces(
     pet: Companion, days: Days, likes: str, dislikes: str
 ) -> None:
-    pet.similar.judge = Judge(likes, dislikes)
+    pet.components.similar.judge = Judge(likes, dislikes)
     monday, tuesday, wednesday = days(), days(1), days(1)
     await pet.remember(likes, user="mickael", subjects=["mickael"], said_at=monday)
     await pet.remember(dislikes, user="mickael", subjects=["mickael"], said_at=wednesday)
@@ -214,7 +214,7 @@ async def test_two_names_one_person_until_the_link_is_taken_back(
 
 
 async def test_what_was_put_away_by_mistake_can_be_brought_back(pet: Companion, days: Days) -> None:
-    pet.similar.judge = Judge("Mickael lives in Paris", "Mickael moved to Lyon")
+    pet.components.similar.judge = Judge("Mickael lives in Paris", "Mickael moved to Lyon")
     await pet.remember("Mickael lives in Paris", user="mickael", subjects=["mickael"])
     days(1)
     moved = await pet.remember("Mickael moved to Lyon", user="mickael", subjects=["mickael"])
