@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 from uuid import uuid4
@@ -50,9 +50,7 @@ class Recording:
 
     def as_it_is(self) -> "Recording":
         """A copy that does not change while this one goes on."""
-        copy = Recording(self.id, _copied(self.root))
-        copy.open = self.open
-        return copy
+        return Recording(self.id, _copied(self.root))
 
     def next_id(self) -> str:
         """A UUID that follows from this recording's id and the number of ids made before."""
@@ -62,8 +60,7 @@ class Recording:
 
 
 def _copied(span: Span) -> Span:
-    inner = [_copied(one) for one in span.spans]
-    return Span(span.kind, span.name, span.at, span.took, span.error, dict(span.data), inner)
+    return replace(span, data=dict(span.data), spans=[_copied(one) for one in span.spans])
 
 
 _current: ContextVar[tuple[Recording, Span] | None] = ContextVar("hachi_span", default=None)

@@ -81,15 +81,10 @@ def _assertions(turn: TurnAgain) -> Iterator[str]:
         yield f"assert {name}.ok" if tool.ok else f"assert not {name}.ok"
         if not tool.ok and "error" in tool.result:
             yield from _equals(f"{name}.result['error']", tool.result["error"])
-    if turn.audience:
-        yield from _equals("turn.audience", turn.audience)
-    if any(True for _ in turn.trace.spans("search")):
-        yield from _equals("turn.found", turn.found)
-    if turn.decided:
-        yield from _equals("turn.decided", turn.decided)
-    if turn.to_remember:
-        yield from _equals("turn.to_remember", turn.to_remember)
-    yield from _equals("turn.place", turn.place)
+    searched = any(turn.trace.spans("search"))
+    for name in ("audience", "found", "decided", "to_remember", "place"):
+        if (value := getattr(turn, name)) or (name == "found" and searched):
+            yield from _equals(f"turn.{name}", value)
     if turn.error:
         yield f"assert (turn.error or '').startswith({turn.error.partition(':')[0]!r})"
         return

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Select, Table, func, insert, select, updat
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.companion import Companion
-from agent.tracing.trace import Trace, read_data
+from agent.tracing.trace import Summary, Trace, read_data
 from memory.audience import Audience, Place, owners_of
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.people.profile_store import ProfileStore
@@ -51,7 +51,7 @@ async def copy_memories(pet: Companion, trace: Trace, sandbox: Companion, *, ind
     """Fill an empty companion; its indexes too, unless `index` is off."""
     context = recorded_context(trace)
     async with pet.components.database.read() as source, sandbox.components.database.write() as sink:
-        copy = _Copy(source, sink, await _moment_of(source, trace))
+        copy = await _Copy.begin(source, sink, trace)
         await copy.transcript()
         await copy.memories()
         await copy.tasks(context)
@@ -74,61 +74,46 @@ def recorded_context(trace: Trace) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Moment:
-    """When and for whom the turn was."""
+class _Copy:
+    """Copies what one turn could read or write, as it was when the turn began."""
 
-    user: str
-    place: Place
-    conversation: str
-    at: datetime
+    source: AsyncConnection
+    sink: AsyncConnection
+    summary: Summary
+    audience: Audience
+    keys: frozenset[str]
+    """Owners of what the turn could read or write."""
     seq: int
     """Of the turn's message: that and every later one is left out."""
 
-    @property
-    def audience(self) -> Audience:
-        return Audience.of(self.user, self.place)
-
-    @property
-    def keys(self) -> frozenset[str]:
-        """Owners of what the turn could read or write."""
-        return self.audience.keys | owners_of(self.user, self.place)
-
-
-async def _moment_of(source: AsyncConnection, trace: Trace) -> _Moment:
-    summary = trace.summary
-    seq = await source.scalar(select(t.messages.c.seq).where(t.messages.c.id == summary.message_id))
-    if seq is None:  # the message was not stored, or is gone
-        later = t.messages.c.sent_at >= summary.started_at
-        seq = await source.scalar(select(func.min(t.messages.c.seq)).where(later))
-    place = Place.of_key(summary.place)
-    return _Moment(str(summary.user), place, summary.conversation, summary.started_at, seq or AFTER_ALL)
-
-
-class _Copy:
-    def __init__(self, source: AsyncConnection, sink: AsyncConnection, moment: _Moment) -> None:
-        self._source = source
-        self._sink = sink
-        self._moment = moment
+    @classmethod
+    async def begin(cls, source: AsyncConnection, sink: AsyncConnection, trace: Trace) -> "_Copy":
+        summary, seq = trace.summary, t.messages.c.seq
+        own = await source.scalar(select(seq).where(t.messages.c.id == summary.message_id))
+        if own is None:  # the message was not stored, or is gone
+            own = await source.scalar(select(func.min(seq)).where(t.messages.c.sent_at >= summary.started_at))
+        user, place = str(summary.user), Place.of_key(summary.place)
+        audience = Audience.of(user, place)
+        return cls(source, sink, summary, audience, audience.keys | owners_of(user, place), own or AFTER_ALL)
 
     async def transcript(self) -> None:
-        m = self._moment
-        await self._copy(t.users, t.users.c.id == m.user)
-        await self._copy(t.speakers, t.speakers.c.owner.in_(m.keys))
-        await self._copy(t.messages, readable(Audience(m.keys)), t.messages.c.seq < m.seq)
+        await self._copy(t.users, t.users.c.id == self.summary.user)
+        await self._copy(t.speakers, t.speakers.c.owner.in_(self.keys))
+        await self._copy(t.messages, readable(Audience(self.keys)), t.messages.c.seq < self.seq)
 
     async def memories(self) -> None:
         """Without those learned later; what these replaced is active again."""
-        m, owners, aliases, updates = self._moment, t.memory_owners, t.memory_aliases, t.memory_updates
-        ids = select(owners.c.memory_id).where(owners.c.owner.in_(m.keys))
-        said_later = t.memories.c.message_id.in_(select(t.messages.c.id).where(t.messages.c.seq >= m.seq))
+        owners, aliases, updates = t.memory_owners, t.memory_aliases, t.memory_updates
+        ids = select(owners.c.memory_id).where(owners.c.owner.in_(self.keys))
+        said_later = t.memories.c.message_id.in_(select(t.messages.c.id).where(t.messages.c.seq >= self.seq))
         gone = set(
-            await self._source.scalars(select(t.memories.c.id).where(t.memories.c.id.in_(ids), said_later))
+            await self.source.scalars(select(t.memories.c.id).where(t.memories.c.id.in_(ids), said_later))
         )
         gone |= await self._corrections_of(gone, ids)
         await self._copy(t.memories, t.memories.c.id.in_(ids), keep=lambda row: row["id"] not in gone)
-        here = set(await self._sink.scalars(select(t.memories.c.id)))
+        here = set(await self.sink.scalars(select(t.memories.c.id)))
         for table in (owners, aliases):
-            await self._copy(table, table.c.owner.in_(m.keys), keep=lambda row: row["memory_id"] in here)
+            await self._copy(table, table.c.owner.in_(self.keys), keep=lambda row: row["memory_id"] in here)
         steps = await self._copy(
             updates,
             updates.c.old_id.in_(ids),
@@ -137,14 +122,14 @@ class _Copy:
         for step in steps:
             if step["new_id"] in gone:
                 owned = (owners.c.memory_id == step["old_id"]) & owners.c.owner.in_(step["owners"])
-                await self._sink.execute(update(owners).where(owned).values(superseded=0))
+                await self.sink.execute(update(owners).where(owned).values(superseded=0))
 
     async def _corrections_of(self, gone: Collection[str], ids: Select[Any]) -> set[str]:
         """Memories that replaced nothing but memories in `gone`, or corrections of those."""
         updates = t.memory_updates
         replaced: dict[str, set[str]] = {}
         query = select(updates.c.old_id, updates.c.new_id).where(updates.c.new_id.in_(ids))
-        for step in (await self._source.execute(query)).all():
+        for step in (await self.source.execute(query)).all():
             if step.new_id and step.new_id != step.old_id:
                 replaced.setdefault(step.new_id, set()).add(step.old_id)
         found: set[str] = set()
@@ -154,13 +139,13 @@ class _Copy:
 
     async def tasks(self, context: Mapping[str, Any]) -> None:
         """Those changed since are as they were recorded; open if the trace does not show them."""
-        m = self._moment
+        began = self.summary.started_at
         recorded = {task["id"]: task for task in (context.get("known") or {}).get("open_tasks", ())}
-        query = select(t.tasks).where(t.tasks.c.user_id == m.user, t.tasks.c.created_at < m.at)
+        query = select(t.tasks).where(t.tasks.c.user_id == self.summary.user, t.tasks.c.created_at < began)
         rows = []
-        for row in (await self._source.execute(query)).all():
+        for row in (await self.source.execute(query)).all():
             task = dict(row._mapping)
-            if task["last_updated"] >= m.at:
+            if task["last_updated"] >= began:
                 was = recorded.get(task["id"], {"status": "open"})
                 due = was.get("due")
                 task |= {"status": was["status"], "description": was.get("description", task["description"])}
@@ -171,20 +156,21 @@ class _Copy:
 
     async def summaries(self, context: Mapping[str, Any]) -> None:
         """The recorded one of this conversation; of others those that have not changed since."""
-        m, active = self._moment, t.active_conversations
-        own = (active.c.conversation_id == m.conversation) & (active.c.owner == owner_of(m.user, m.place))
-        await self._copy(active, active.c.owner.in_(m.keys), active.c.updated_at < m.at, ~own)
-        found = (await self._source.execute(select(active).where(own))).first()
+        active, began = t.active_conversations, self.summary.started_at
+        owner = owner_of(str(self.summary.user), Place.of_key(self.summary.place))
+        own = (active.c.conversation_id == self.summary.conversation) & (active.c.owner == owner)
+        await self._copy(active, active.c.owner.in_(self.keys), active.c.updated_at < began, ~own)
+        found = (await self.source.execute(select(active).where(own))).first()
         if found is not None and (summary := context.get("summary")):
-            changed = {"summary": summary, "updated_at": min(found.updated_at, m.at)}
+            changed = {"summary": summary, "updated_at": min(found.updated_at, began)}
             await self._insert(active, [{**found._mapping, **changed}])
         elif found is not None and found.mode:
             await self._insert(active, [{**found._mapping, "summary": "", "covered": 0}])
 
     async def documents(self) -> None:
         documents = t.knowledge_documents
-        await self._copy(documents, documents.c.owner.in_(self._moment.audience.keys))
-        ids = list(await self._sink.scalars(select(documents.c.id)))
+        await self._copy(documents, documents.c.owner.in_(self.audience.keys))
+        ids = list(await self.sink.scalars(select(documents.c.id)))
         for batch in batches(ids):
             await self._copy(t.knowledge_chunks, t.knowledge_chunks.c.document_id.in_(batch))
 
@@ -198,14 +184,14 @@ class _Copy:
         query = select(table).where(*conditions)
         if "seq" in table.c:
             query = query.order_by(table.c.seq)
-        rows = [dict(row._mapping) for row in await self._source.execute(query)]
+        rows = [dict(row._mapping) for row in await self.source.execute(query)]
         await self._insert(table, [row for row in rows if keep(row)])
         return rows
 
     async def _insert(self, table: Table, rows: Iterable[Row]) -> None:
         not_indexed = {"indexed_under": None} if "indexed_under" in table.c else {}
         for batch in batches([{**row, **not_indexed} for row in rows]):
-            await self._sink.execute(insert(table), batch)
+            await self.sink.execute(insert(table), batch)
 
 
 def batches(items: list[Any]) -> Iterable[list[Any]]:

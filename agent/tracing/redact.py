@@ -10,9 +10,7 @@ REDACTED = "[redacted]"
 
 SECRETS = {
     "sk-": r"[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and those who write keys like them
-    "sk_live_": r"[A-Za-z0-9]{16,}",
-    "rk_live_": r"[A-Za-z0-9]{16,}",
-    "pk_live_": r"[A-Za-z0-9]{16,}",
+    **{f"{kind}k_live_": r"[A-Za-z0-9]{16,}" for kind in "srp"},
     "hachi_": r"[A-Za-z0-9_-]{16,}",
     **{f"gh{kind}_": r"[A-Za-z0-9]{16,}" for kind in "opusr"},
     "github_pat_": r"[A-Za-z0-9_]{16,}",
@@ -22,8 +20,7 @@ SECRETS = {
     "AKIA": r"[A-Z0-9]{16}(?![A-Za-z0-9])",
     "AIza": r"[A-Za-z0-9_-]{30,}",
     "eyJ": r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
-    "Bearer ": r" *[A-Za-z0-9._~+/=-]{16,}",
-    "bearer ": r" *[A-Za-z0-9._~+/=-]{16,}",
+    **{f"{letter}earer ": r" *[A-Za-z0-9._~+/=-]{16,}" for letter in "Bb"},
     "-----BEGIN ": r"[A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*KEY-----|\Z)",
     "://": r"[^\s/:@]*:[^\s/@]+@",  # name and password in a URL
 }

@@ -89,14 +89,12 @@ class Serializer:
         """What happened and how long it took, without anything that was said. A tool's name that a model
         invented is content."""
         invented = span.kind == "tool" and span.name not in self.made_by.get("tools", ())
-        return Span(
-            span.kind,
-            "unknown" if invented else span.name,
-            span.at,
-            span.took,
-            span.error and span.error.partition(":")[0],
-            {name: value for name, value in dict(span.data).items() if name in WITHOUT_CONTENT},
-            [self._without_content(inner) for inner in list(span.spans)],
+        return replace(
+            span,
+            name="unknown" if invented else span.name,
+            error=span.error and span.error.partition(":")[0],
+            data={name: value for name, value in dict(span.data).items() if name in WITHOUT_CONTENT},
+            spans=[self._without_content(inner) for inner in list(span.spans)],
         )
 
     def _summary(self, running: bool, root: Span, about: Summary) -> Summary:
@@ -156,9 +154,8 @@ class _Tree:
         data = {name: _plain_data(value) for name, value in dict(span.data).items()}
         if span.kind == "call" and isinstance(data.get("request"), dict):
             data["request"] = self._addition(data["request"])
-        plain = Span(span.kind, span.name, span.at, span.took, span.error, data)
         inner = [self.of(one) for one in list(span.spans)]
-        return span_json(plain) | ({"spans": inner} if inner else {})
+        return span_json(replace(span, data=data, spans=[])) | ({"spans": inner} if inner else {})
 
     def _addition(self, request: dict[str, Any]) -> dict[str, Any]:
         """A request without what it repeats of the one before."""

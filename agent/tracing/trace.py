@@ -77,9 +77,7 @@ class Trace:
 
     def spans(self, *kinds: str) -> Iterator[Span]:
         """All spans of these kinds, at any depth, in the order in which they began; no kind means all."""
-        for span in descend(self.root):
-            if not kinds or span.kind in kinds:
-                yield span
+        return (span for span in descend(self.root) if not kinds or span.kind in kinds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,28 +103,23 @@ def jobs_node(jobs: Sequence[Node]) -> Node:
 
 def warnings(trace: Trace) -> list[str]:
     """What a reader must not miss, a line each; what ended the turn begins with ✗."""
-    found: list[str] = []
     summary, root = trace.summary, trace.root
-    calls = [span for span in root.spans if span.kind == "call"]
-    retried = sum(one.error is not None for one in calls[:-1])
-    if retried:
-        found.append(f"⚠ {count(retried, 'call')} failed and {'was' if retried == 1 else 'were'} retried")
+    retried = sum(bool(span.error) for span in [span for span in root.spans if span.kind == "call"][:-1])
     failed = dict.fromkeys(one_line(span.name, 40) for span in trace.spans("tool") if tool_failed(span))
-    if failed and "reply" in root.data:
-        found.append(f"⚠ answered after a tool error: {', '.join(failed)}")
-    if any(span.data.get("well_formed") is False for span in trace.spans("answer")):
-        found.append("⚠ the answer was not the JSON that was asked for, and was read leniently")
-    if summary.status == "killed":
-        found.append(f"✗ unfinished: its process was killed {_doing(trace)}")
-    elif summary.status == "running":
-        found.append(f"⚠ unfinished: still running, {_doing(trace)}")
-    elif root.error and summary.kind == TURN:
-        found.append(f"✗ the turn failed: {one_line(root.error, 3 * TEXT)}")
-    if lost := root.data.get("lost"):
-        found.append(f"⚠ its content could not be written: {one_line(lost, TEXT)}")
-    if trace.redacted:
-        found.append("⚠ something was redacted before this was written")
-    return found
+    malformed = any(span.data.get("well_formed") is False for span in trace.spans("answer"))
+    turn_failed = summary.status == "error" and summary.kind == TURN
+    lost = root.data.get("lost")
+    told = {
+        f"⚠ {count(retried, 'call')} failed and {'was' if retried == 1 else 'were'} retried": retried,
+        f"⚠ answered after a tool error: {', '.join(failed)}": failed and "reply" in root.data,
+        "⚠ the answer was not the JSON that was asked for, and was read leniently": malformed,
+        f"✗ unfinished: its process was killed {_doing(trace)}": summary.status == "killed",
+        f"⚠ unfinished: still running, {_doing(trace)}": summary.status == "running",
+        f"✗ the turn failed: {one_line(root.error, 3 * TEXT)}": turn_failed,
+        f"⚠ its content could not be written: {one_line(lost, TEXT)}": lost,
+        "⚠ something was redacted before this was written": trace.redacted,
+    }
+    return [text for text, holds in told.items() if holds]
 
 
 def _doing(trace: Trace) -> str:
