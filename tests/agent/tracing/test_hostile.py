@@ -43,28 +43,15 @@ def hostile(said: str = EVIL) -> Trace:
         Span("search", said, 0.1, 0.1, said, search),
         Span("decision", "", 0.1, 0.1, data={"decisions": [decision]}),
     ]
-    request = {
-        "system": said,
-        "input": [{"role": said, "content": said}],
-        "tools": [said],
-        "settings": {said: 1},
-    }
+    message = {"role": said, "content": said}
+    request = {"system": said, "input": [message], "tools": [said], "settings": {said: 1}}
     call = {"request": request, "output": [{"type": said, "arguments": said}], "usage": None}
     root = Span("turn", error=f"Oops: {said}", data={"incoming": {"text": said}, "reply": {"message": huge}})
     root.spans = [Span("call", said, 0.0, 0.1, said, call), tool, Span(said, said, 0.2)]
     recorded = Recording("trace_" + "ab" * 16, root)
     recorded.open = False
-    about = Summary(
-        id=recorded.id,
-        kind="turn",
-        started_at=NOW,
-        user=said,
-        place="place:%3Cb%3E%1B",
-        conversation=said,
-        model=said,
-        said=said,
-        reply=said,
-    )
+    texts = dict.fromkeys(("user", "conversation", "model", "said", "reply"), said)
+    about = Summary(id=recorded.id, kind="turn", started_at=NOW, place="place:%3Cb%3E%1B", **texts)
     trace = read_trace(*Serializer("full", Redaction(), {}, "cli", said).serialize(recorded, about))
     return replace(trace, made_by={"versions": {"hachi": said}, "prompts": {said: said}})
 

@@ -130,9 +130,11 @@ async def test_a_turn_arrives_as_spans_with_the_conventions_names(
     assert took == pytest.approx(recorded.took, abs=1e-5)
 
 
-async def test_a_fault_is_told_with_its_kind(
+async def test_a_failed_turn_is_sent_with_its_errors_without_secrets_as_the_usual_variables_say(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, collector: Collector, monkeypatch: Any
 ) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=blue")
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "our-pet")
     pet = await pet_at(first_way, otlp_endpoint=f"{collector.url}/v1/traces/")
 
     async def broken(*_: Any, **__: Any) -> Any:
@@ -141,7 +143,7 @@ async def test_a_fault_is_told_with_its_kind(
     monkeypatch.setattr(pet.components.recall, "search", broken)
     server.script(Call("search_memories", {"query": "tea"}), Fail(401, "wrong key"))
     with pytest.raises(ModelError):
-        await pet.respond("what do I drink?", user="ana")
+        await pet.respond(f"my key is sk-proj-{LONG}, half \ud83d", user="ana")
     await sent(pet)
 
     [root] = collector.named("invoke_agent hachi")
@@ -153,21 +155,6 @@ async def test_a_fault_is_told_with_its_kind(
     [event] = tool.events
     assert event.name == "exception"
     assert "ZeroDivisionError: by nothing" in event.attributes[0].value.string_value
-
-
-async def test_secrets_do_not_leave_and_the_usual_variables_hold(
-    pet_at: PetAt,
-    first_way: Any,
-    server: ScriptedServer,
-    collector: Collector,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=blue")
-    monkeypatch.setenv("OTEL_SERVICE_NAME", "our-pet")
-    pet = await pet_at(first_way, otlp_endpoint=collector.url)
-    server.script(answer("Thanks!"))
-    await pet.respond(f"my key is sk-proj-{LONG}, half \ud83d", user="ana")
-    await sent(pet)
     assert b"my key is [redacted]" in collector.whole
     assert LONG.encode() not in collector.whole
     assert collector.headers[0].get("x-team") == "blue"

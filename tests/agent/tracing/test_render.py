@@ -76,12 +76,11 @@ async def test_an_index_that_is_down_in_short_and_in_full(
     assert "search_memories, get_recent_memories, search_knowledge" in text
 
 
-async def test_what_a_model_wrote_wrong_is_shown_as_it_wrote_it(
+async def test_what_a_model_got_wrong_is_shown_as_it_wrote_it_and_what_it_did_not_answer(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
 ) -> None:
-    pet = await pet_at(first_way)
+    pet = await pet_at(first_way, model_timeout=0.5, model_retries=1, look_back="off")
     server.script(Call("search_memories", "{query: "), Call("no_such_tool"), Say("Hello, no JSON here"))
-
     await pet.respond("hi", user="ana")
 
     text = await on_screen(pet, last)
@@ -92,13 +91,7 @@ async def test_what_a_model_wrote_wrong_is_shown_as_it_wrote_it(
     assert "⚠ the answer was not the JSON that was asked for, and was read leniently" in text
     assert 'reply "Hello, no JSON here"' in text
 
-
-async def test_a_model_that_does_not_answer_in_time(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
-) -> None:
-    pet = await pet_at(first_way, model_timeout=0.2, model_retries=1)
     server.script(Fail(500), Hang())
-
     with pytest.raises(ModelError) as raised:
         await pet.respond("hello?", user="ana")
 
