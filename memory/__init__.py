@@ -1,1 +1,1 @@
-"""What is remembered: records, the database, the index, and how facts are kept and found."""
+"""Long-term memory: records, the database, the index, and the storage and search of facts."""

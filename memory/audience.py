@@ -20,14 +20,14 @@ def user_key(user: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something is said: the names from the outermost in. Empty means in private."""
+    """A place where people talk: the names from the outermost in. Empty means a private conversation."""
 
     path: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, text: str | None) -> "Place":
-        """``None``, ``""`` and ``dm`` are private; ``acme/general`` is the channel general in acme. Nothing
-        else is private, be it ever so odd a name."""
+        """The place that the text names: ``acme/general`` is the channel general in acme. Only ``None``,
+        ``""`` and ``dm`` are private."""
         if text is None or text.strip().lower() in {"", "dm"}:
             return cls()
         names = tuple(unquote(name) for name in (part.strip() for part in text.split("/")) if name)
@@ -39,17 +39,18 @@ class Place:
 
     @property
     def key(self) -> str:
-        """The owner key. Names are quoted so that no name can pretend to be a path."""
+        """The owner key, ``place:acme/general``. Names are percent-encoded, so a ``/`` in a name is no
+        separator."""
         return "place:" + "/".join(quote(name, safe="") for name in self.path)
 
     @property
     def stored(self) -> str:
-        """As the database stores it: the key, or the empty string in private. `of_key` reads it."""
+        """The form that the database stores: the key, or the empty string for private. `of_key` parses it."""
         return "" if self.private else self.key
 
     @classmethod
     def of_key(cls, key: str) -> "Place":
-        """The place of an owner key; the empty one is private."""
+        """The place with this owner key; the empty key is private."""
         names = key.removeprefix("place:")
         return cls(tuple(unquote(name) for name in names.split("/")) if names else ())
 
@@ -58,7 +59,7 @@ class Place:
         return tuple(Place(self.path[:depth]) for depth in range(len(self.path), 0, -1))
 
     def __str__(self) -> str:
-        """As `parse` reads it."""
+        """The text that `parse` reads back to this place."""
         if not self.path:
             return "dm"
         text = "/".join(name.replace("%", "%25").replace("/", "%2F") for name in self.path)
@@ -70,13 +71,13 @@ PRIVATE = Place()
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """The owner keys a reader may read. Nobody's is empty: an anonymous turn reads nothing."""
+    """The owner keys that a reader may read. With no keys, as in an anonymous turn, nothing can be read."""
 
     keys: frozenset[str]
 
     @classmethod
     def of(cls, user: str | None, place: Place | None = None) -> "Audience":
-        """What may be read when `user` speaks in `place` (private by default)."""
+        """What may be read when `user` speaks in `place` (None: in private)."""
         if user is None:
             return cls(frozenset())
         if place is None or place.private:
@@ -88,7 +89,7 @@ class Audience:
 
 
 def owners_of(user: str, place: Place | None = None) -> frozenset[str]:
-    """Whose a memory is that was learned from `user` in `place`."""
+    """The owner keys of a memory that was learned from `user` in `place`."""
     if place is None or place.private:
         return frozenset({user_key(user)})
     return frozenset({place.key, user_key(user)})

@@ -9,7 +9,7 @@ MemoryFault                 anything below; its text says what to do
 
 
 class MemoryFault(Exception):
-    """The text is one line that a person can act on."""
+    """The base of memory errors. Its text is one line that a person can act on."""
 
 
 class StoreUnavailable(MemoryFault):

@@ -1,4 +1,4 @@
-"""What is remembered, as plain records: one public type a concept, frozen."""
+"""Records of memories, messages and documents: one frozen public type for each concept."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,12 +15,13 @@ DEFAULT_IMPORTANCE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A memory as it is proposed, by the model or a caller, before anything is decided."""
+    """A proposed memory from the model or a caller, before any decision."""
 
     content: str
     subjects: tuple[str, ...] = ()
     ttl: str | None = None
-    """How long it holds, in readable form (``7d``); None is for ever. Read by `memory.facts.ttl`."""
+    """How long the memory is valid, in readable form (``7d``); None is for ever. Parsed by
+    `memory.facts.ttl`."""
     type: MemoryType = "fact"
     importance: float = DEFAULT_IMPORTANCE
     """0.0 to 1.0."""
@@ -30,26 +31,26 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory as it is kept. All times are aware UTC."""
+    """A stored memory. All times are aware UTC."""
 
     id: str
     content: str
     subjects: tuple[str, ...]
     created_at: datetime
-    """When it was said, which for an imported transcript lies in the past."""
+    """When somebody stated it. For an imported transcript this lies in the past."""
     expires_at: datetime | None
     source: Source
     type: MemoryType
     importance: float
     last_accessed_at: datetime | None
     uses: int
-    """How often it was recalled."""
+    """How often a search has recalled it."""
     user_id: str
-    """Who said it."""
+    """The user who stated it."""
     place: str
-    """Where it was learned, ``dm`` for in private."""
+    """The place where it was learned, ``dm`` for a private conversation."""
     message_id: str | None
-    """The message it came from: its evidence."""
+    """The id of the message it came from: its evidence."""
     owners: frozenset[str] = field(default_factory=frozenset)
 
 
@@ -60,7 +61,7 @@ _PUBLIC_FIELDS = (
 
 
 def memory_json(memory: Memory | None) -> dict[str, Any]:
-    """The fields that exports and surfaces show; without a memory all are null, and there are no subjects."""
+    """The fields that exports and surfaces show. Without a memory all are null, and `subjects` is empty."""
     if memory is None:
         return dict.fromkeys(_PUBLIC_FIELDS) | {"subjects": []}
     return {field: getattr(memory, field) for field in _PUBLIC_FIELDS}
@@ -68,18 +69,18 @@ def memory_json(memory: Memory | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What remembering did with one draft, and why."""
+    """The result of remembering one draft, and its reason."""
 
     content: str
     action: Action
     id: str | None
-    """The memory that now says it; None where the draft was dropped."""
+    """The id of the memory that states the fact now; None if the draft was dropped."""
     reason: str
     target_id: str | None = None
-    """The older memory that was replaced, merged into or found to say it already."""
+    """The id of the older memory that was replaced, merged into or found to state the fact already."""
     expires_at: datetime | None = None
     close: tuple[Memory, ...] = ()
-    """What resembled it and was left as it is, so that the model can correct with `replaces`."""
+    """Similar memories that stay unchanged. The model may correct them with `replaces`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class Message:
     conversation_id: str
     role: Role
     author: str
-    """Who wrote it, as shown to the others in the place."""
+    """The author's name, as others in the place see it."""
     text: str
     sent_at: datetime
 
@@ -108,7 +109,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUpdate:
-    """An audit row: what replaced what, when and why. Never read for retrieval."""
+    """One step of the history: what replaced what, when and why. Searches never read it."""
 
     id: str
     user_id: str
@@ -122,7 +123,7 @@ class MemoryUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something found by a search: a memory, a message of the transcript, or a conversation's summary."""
+    """A search result: a memory, a message of the transcript, or a conversation's summary."""
 
     id: str
     kind: Literal["memory", "message", "summary"]
@@ -137,22 +138,23 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file that the companion was given to look things up in."""
+    """A file in the document library."""
 
     id: str
     owner: str
-    """Who may read it: one key of `memory.audience`, ``user:U``, ``place:P`` or ``global``."""
+    """The owner whose readers may read it: a key of `memory.audience`, ``user:U``, ``place:P`` or
+    ``global``."""
     path: str
-    """Where it was read from."""
+    """The path that it was read from."""
     title: str
     added_at: datetime
     chunks: int
-    """How many pieces it was cut into."""
+    """The number of its chunks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a document, as a search brings it."""
+    """A piece of a document, as a search returns it."""
 
     id: str
     text: str
@@ -162,6 +164,6 @@ class Chunk:
     """From 0, in the document's order."""
     title: str
     heading: str
-    """The headings it stands under, outermost first, joined by `` > ``; empty above the first."""
+    """The headings above the chunk, outermost first, joined by `` > ``; empty above the first."""
     score: float = 0.0
     """0.0 to 1.0, comparable within one search."""

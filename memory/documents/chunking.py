@@ -1,6 +1,6 @@
 """Cuts a document into chunks along its structure.
 
-A chunk stands under one heading. Paragraphs and lists are combined up to `MAX_LENGTH` characters; a longer
+A chunk belongs to one heading. Paragraphs and lists are combined up to `MAX_LENGTH` characters; a longer
 paragraph is cut between sentences, a longer list between items. Code and tables stay whole up to `HARD_LIMIT`
 and are cut between lines beyond it.
 """
@@ -13,9 +13,9 @@ from itertools import groupby, pairwise
 from memory.documents.formats.blocks import Block
 
 MAX_LENGTH = 1200
-"""Characters of a chunk, unless its code or table is longer."""
+"""The most characters of a chunk, except for code and tables."""
 HARD_LIMIT = 8000
-"""Characters above which code and tables are cut too: a model must be able to read a chunk."""
+"""The most characters of code or a table in one chunk, so that a model can read it."""
 MIN_TAIL = 200
 """The last chunk under a heading is appended to the one before if it has fewer characters than this."""
 REVISION = 1
@@ -27,12 +27,12 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？｡
 @dataclass(frozen=True, slots=True)
 class ChunkText:
     heading: str
-    """The headings it stands under, outermost first, joined by `` > ``."""
+    """The headings above the chunk, outermost first, joined by `` > ``."""
     text: str
 
 
 def split_into_chunks(blocks: Sequence[Block]) -> list[ChunkText]:
-    """The chunks in document order. A heading without text under it makes none."""
+    """The chunks in document order. A heading without text yields no chunk."""
     path: list[Block] = []
     chunks: list[ChunkText] = []
     for are_headings, group in groupby(blocks, lambda block: block.kind == "heading"):
@@ -46,7 +46,7 @@ def split_into_chunks(blocks: Sequence[Block]) -> list[ChunkText]:
 
 
 def _combine(section: Iterable[Block]) -> list[str]:
-    """The chunks of what stands under one heading."""
+    """The chunks of the blocks under one heading."""
     texts: list[str] = []
     for block in section:
         for number, unit in enumerate(_units(block)):
@@ -81,7 +81,7 @@ def _split_text(text: str) -> list[str]:
 
 
 def _split_sentence(sentence: str) -> Iterator[str]:
-    """Cut between words where it is too long, or anywhere if it has no spaces."""
+    """Cut a sentence that is too long between words, or anywhere if it has no spaces."""
     while len(sentence) > MAX_LENGTH:
         at = max(sentence.rfind(space, 1, MAX_LENGTH) for space in (" ", "\n")) + 1 or MAX_LENGTH
         yield sentence[:at]
@@ -90,7 +90,7 @@ def _split_sentence(sentence: str) -> Iterator[str]:
 
 
 def _split_code(lines: list[str]) -> list[str]:
-    """Each part of fenced code gets a fence of its own."""
+    """Cut fenced code between lines. Each part gets its own fence."""
     fence = re.match(r"\s*(`{3,}|~{3,})", lines[0])
     if fence is None:
         return _split_lines(lines, HARD_LIMIT)
@@ -101,7 +101,7 @@ def _split_code(lines: list[str]) -> list[str]:
 
 
 def _split_table(lines: list[str]) -> list[str]:
-    """Each part of a table gets its two header lines."""
+    """Cut a table between lines. Each part gets the two header lines."""
     header = "\n".join(lines[:2])
     if len(header) > HARD_LIMIT // 2:
         return _split_lines(lines, HARD_LIMIT)
@@ -118,7 +118,8 @@ def _split_lines(lines: Iterable[str], limit: int) -> list[str]:
 
 
 def _join(parts: Iterable[str], limit: int) -> list[str]:
-    """As many parts in one text as fit. A part ends in the space to the next one, which does not count."""
+    """Join as many parts as fit into each text. A part includes the space after it, which the limit does not
+    count."""
     texts: list[str] = []
     for part in parts:
         if texts and len(texts[-1]) + len(part.rstrip()) <= limit:

@@ -1,4 +1,5 @@
-"""Finds documents in folders and reads them whole, whatever is odd about them."""
+"""Finds documents in folders and reads whole files. It copes with odd files: links, pipes, unreadable
+ones."""
 
 import errno
 import os
@@ -13,11 +14,12 @@ from memory.documents.formats.parse import EXTENSIONS
 from memory.errors import NotFound
 
 MAX_BYTES = 32 * 1024 * 1024
-"""A file is held in memory whole, and several times over while it is parsed."""
+"""The most bytes of a file. Parsing holds several copies of the file in memory."""
 SKIPPED = frozenset({"node_modules", "__pycache__", "__pypackages__", "venv", "site-packages"})
-"""Folders of other people's files: skipped inside an added folder, like names that begin with a dot."""
+"""Folders of third-party files. A search of an added folder skips them, and all names that begin with a
+dot."""
 ATTEMPTS = 3
-"""How often a file is read if it changes meanwhile …"""
+"""How often a file is read if it changes during the read …"""
 PAUSE = 0.05
 """… and the seconds between two attempts."""
 
@@ -26,7 +28,7 @@ PAUSE = 0.05
 class UnreadFile:
     path: str
     reason: str
-    """One line that says why, and what can be done about it."""
+    """One line: why the file cannot be read and what to do about it."""
 
 
 @dataclass(slots=True)
@@ -34,9 +36,9 @@ class FoundFiles:
     files: list[Path] = field(default_factory=list)
     unread: list[UnreadFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
-    """The display paths of the added folders: all their files are now known, except below `closed`."""
+    """The display paths of the added folders. All their files are known, except below `closed`."""
     closed: list[str] = field(default_factory=list)
-    """Folders inside that could not be listed."""
+    """Subfolders that could not be listed."""
 
 
 def display_path(path: str | os.PathLike[str]) -> str:
@@ -55,7 +57,8 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def find(paths: Sequence[Path]) -> FoundFiles:
-    """The documents under these paths, in order and each once. Raises NotFound if a path does not exist."""
+    """The documents under these paths, in order and without duplicates. Raises NotFound if a path does not
+    exist."""
     found = FoundFiles()
     starts = [Path(os.path.abspath(path)) for path in paths]
     for start in starts:
@@ -105,7 +108,8 @@ def _is_ours(name: str) -> bool:
 
 
 def _why_skipped(path: Path, start: Path) -> str | None:
-    """Why a file in a folder is skipped: None if it is read, empty if nobody needs to know."""
+    """Why a file in a folder is skipped. None if it is not skipped, empty if the reason need not be
+    reported."""
     try:
         if path.is_symlink() and path.is_dir():
             inside = is_below(os.path.realpath(path), os.path.realpath(start))
@@ -119,7 +123,8 @@ def _why_skipped(path: Path, start: Path) -> str | None:
 
 
 def read(path: Path) -> bytes:
-    """The whole file as it was at one moment. Raises UnreadableDocument."""
+    """The whole file, from one moment: a file that changes during the read is read again. Raises
+    UnreadableDocument."""
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(PAUSE)

@@ -12,7 +12,7 @@ from memory.index.embedders import Embedder
 log = logging.getLogger("hachi.knowledge")
 
 BATCH = 256
-"""Chunks that are embedded and put at a time."""
+"""Chunks that are embedded and indexed in one step."""
 
 
 class ChunkIndexSync:
@@ -25,13 +25,13 @@ class ChunkIndexSync:
         """The index's generation at the last catch-up."""
 
     async def is_behind(self) -> bool:
-        """Whether the index may lack something: this process has not caught up yet or could not, or another
+        """Whether the index may be incomplete: this process has not caught up yet or failed to, or another
         process has added or removed documents since."""
         return self._generation is None or await self._store.any_unindexed(self._generation)
 
     async def catch_up(self, progress: Callable[[int], None] | None = None) -> int:
-        """Put missing chunks and take out removed ones; returns how many. Raises IndexUnavailable or
-        EmbedderUnavailable; what was not done stays due."""
+        """Index missing chunks and remove deleted ones; returns how many. Raises IndexUnavailable or
+        EmbedderUnavailable. The next call handles the chunks that were not processed."""
         total = 0
         async with self._lock:
             while due := await self._store.unindexed(generation := await self._index.refresh(), BATCH):
@@ -43,7 +43,7 @@ class ChunkIndexSync:
         return total
 
     async def try_to_catch_up(self) -> None:
-        """The same, but an index or embedder that is unavailable is only logged."""
+        """Like `catch_up`, but only logs that an index or embedder is unavailable."""
         try:
             await self.catch_up()
         except (IndexUnavailable, EmbedderUnavailable) as error:
@@ -73,5 +73,6 @@ class ChunkIndexSync:
 
 
 def indexed_text(chunk: StoredChunk) -> str:
-    """What a chunk is found by. Lanes for neighbouring chunks and the outline found less."""
+    """The text that is indexed for a chunk. Separate lanes for neighbouring chunks and the outline found
+    less."""
     return f"{chunk.title}\n{chunk.heading}\n{chunk.text}"

@@ -22,17 +22,17 @@ from memory.records import Document
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What adding did, by path."""
+    """The result of adding files, by path."""
 
     added: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-    """Documents whose file is gone from an added folder."""
+    """Documents that were removed because an added folder no longer has their file."""
     unread: tuple[UnreadFile, ...] = ()
-    """An earlier version of such a file stays as it was."""
+    """Files that could not be read. An earlier version of such a file stays stored."""
     chunks: int = 0
-    """How many chunks the added and replaced documents have."""
+    """The number of chunks in the added and replaced documents."""
 
 
 Action = Literal["added", "replaced", "unchanged"]
@@ -40,7 +40,7 @@ Action = Literal["added", "replaced", "unchanged"]
 
 @dataclass(frozen=True, slots=True)
 class AddedDocument:
-    """A single document that was handed over, as it is now stored."""
+    """The stored result of adding a single document."""
 
     document: Document
     action: Action
@@ -48,7 +48,7 @@ class AddedDocument:
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """`done` of `total` files are done and `path` is next; at the end `path` is empty."""
+    """`done` of `total` files are processed and `path` is next; at the end `path` is empty."""
 
     path: str
     done: int
@@ -72,7 +72,8 @@ class Ingest:
         self._clock = clock
 
     async def add_files(self, paths: Sequence[Path], progress: Progress | None) -> IngestResult:
-        """Raises NotFound for a missing path, before anything is read."""
+        """Add these files and the documents in these folders. Raises NotFound for a missing path, before it
+        reads any file."""
         found = await asyncio.to_thread(files.find, paths)
         known = await self._store.digests(self._owner)
         done: dict[str, list[str]] = defaultdict(list)
@@ -111,7 +112,7 @@ class Ingest:
         return AddedDocument(stored[0], action)
 
     async def _add(self, path: str, name: str, data: bytes, known: str | None) -> tuple[Action, int]:
-        """What was done, and the number of new chunks: none if the digest is the `known` one."""
+        """Returns the action and the number of new chunks; 0 if the digest equals the `known` one."""
         digest, title, chunks = await asyncio.to_thread(_parse, name, data, known)
         if not chunks:
             return "unchanged", 0
@@ -127,8 +128,8 @@ class Ingest:
 
 
 def deleted_paths(found: FoundFiles, known: Collection[str]) -> list[str]:
-    """The known paths inside an added folder that have no file any more. A path that could not be read or
-    looked into this time does not count as deleted."""
+    """The known paths inside an added folder whose file no longer exists. A path that could not be read this
+    time does not count as deleted."""
     present = {display_path(file) for file in found.files}
     unknown = [*found.closed, *(unread.path for unread in found.unread)]
     return [
@@ -141,7 +142,7 @@ def deleted_paths(found: FoundFiles, known: Collection[str]) -> list[str]:
 
 
 def _parse(name: str, data: bytes, known: str | None) -> tuple[str, str, list[ChunkText]]:
-    """The digest, the title and the chunks, which are empty if the digest is `known`. Raises
+    """The digest, the title and the chunks. The chunks are empty if the digest is `known`. Raises
     UnreadableDocument."""
     digest = hashlib.sha256(b"%d\n" % chunking.REVISION + data).hexdigest()
     if digest == known:

@@ -1,7 +1,7 @@
-"""The documents the companion was given to look things up in: adding, finding and removing them.
+"""The library of documents that the companion looks things up in: adding, finding and removing them.
 
-SQL is the source of truth. Documents have an index of their own, so that they change neither the word
-statistics nor the speed of memory search; it can be rebuilt from SQL too.
+SQL is the source of truth. Documents have their own index, so they change neither the word statistics nor the
+speed of memory search. It can be rebuilt from SQL.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ from memory.sql.engine import Database
 log = logging.getLogger("hachi.knowledge")
 
 MIN_ID = 8
-"""Characters of an id that are enough to name a document."""
+"""The least characters of an id that name a document."""
 MAX_NAME = 200
-"""Characters of a document's name."""
+"""The most characters of a document's name."""
 
 
 class DocumentLibrary:
@@ -41,7 +41,7 @@ class DocumentLibrary:
         clock: Callable[[], datetime],
         reranker: Reranker,
     ) -> None:
-        """`index` holds nothing but documents."""
+        """`index` must hold nothing but documents."""
         self._clock = clock
         self._store = DocumentStore(database)
         self._sync = ChunkIndexSync(self._store, index, embedder)
@@ -53,18 +53,20 @@ class DocumentLibrary:
     ) -> IngestResult:
         """Read these files, and all documents in these folders, for the readers of `owner`.
 
-        Each file is stored as soon as it is read, so a crash loses nothing that was read; if the index is
-        unavailable it is caught up later. Raises NotFound for a missing path, before anything is read."""
+        Each file is stored as soon as it is read, so a crash loses none of the files read before. If the
+        index is unavailable, a later call indexes them. Raises NotFound for a missing path, before it reads
+        any file.
+        """
         return await self._ingest(owner).add_files(paths, progress)
 
     async def add_document(self, name: str, data: bytes, owner: str) -> AddedDocument:
-        """Store one document that is handed over, for the readers of `owner`. The extension of `name` tells
-        how to parse `data`. Replaces the owner's document of that name. Raises UnreadableDocument."""
+        """Store one document, given as bytes, for the readers of `owner`. The extension of `name` selects the
+        parser. Replaces the owner's document of that name. Raises UnreadableDocument."""
         async with self._adding:  # a hostile page can take minutes to parse: at most one thread is lost to it
             return await self._ingest(owner).add_one(name, data)
 
     async def documents(self, audience: Audience) -> list[Document]:
-        """What this audience may read, by path."""
+        """The documents that this audience may read, by path."""
         return await self._store.readable(audience)
 
     async def remove(self, target: str, owner: str) -> list[Document]:

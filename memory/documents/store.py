@@ -1,7 +1,7 @@
 """Documents and their chunks in SQL.
 
-A chunk never changes. When it is removed, its text and its owner go at once, and the empty row stays until
-the chunk has left the index: a crash or an unreachable index never leaves a removed chunk in there.
+A chunk never changes. Removing it deletes its text and its owner at once. The empty row stays until the chunk
+has left the index, so a crash or an unreachable index never leaves a removed chunk in the index.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,7 +24,7 @@ from memory.sql.tables import knowledge_documents as documents
 NOBODY = ""
 """The owner of removed documents: no audience has this key."""
 ROWS = 500
-"""Rows, or values of a condition, in one statement."""
+"""The most rows, or values of a condition, in one statement."""
 
 _CHUNK_ROWS = select(
     *(chunks.c[name] for name in ("id", "document_id", "chunk_index", "heading", "text")),
@@ -53,11 +53,11 @@ class DocumentStore:
         self._database = database
 
     async def readable(self, audience: Audience) -> list[Document]:
-        """What this audience may read, by path."""
+        """The documents that this audience may read, by path."""
         return await self._list(documents.c.owner.in_(audience.keys)) if audience.keys else []
 
     async def owned_by(self, owner: str, path: str | None = None) -> list[Document]:
-        """What belongs to this owner alone, by path; or only the document at this path."""
+        """The documents of exactly this owner, by path; or only the document at this path."""
         return await self._list(_owned_by(owner, path)) if owner else []
 
     async def digests(self, owner: str, path: str | None = None) -> dict[str, str]:
@@ -95,7 +95,7 @@ class DocumentStore:
         return replaced
 
     async def remove(self, removed: Collection[Document], now: datetime) -> None:
-        """In one transaction."""
+        """Remove these documents in one transaction."""
         locks = {f"knowledge {document.owner}" for document in removed}
         async with self._database.write(lock=locks) as connection:
             for part in slices([document.id for document in removed], ROWS):
@@ -103,7 +103,7 @@ class DocumentStore:
                 await connection.execute(delete(documents).where(documents.c.id.in_(part)))
 
     async def chunks(self, ids: Collection[str], audience: Audience) -> dict[str, StoredChunk]:
-        """Those of these chunks that this audience may read, by id."""
+        """The chunks with these ids that this audience may read, by id."""
         if not ids or not audience.keys:
             return {}
         # The owner is checked here: as an SQL condition it makes SQLite scan all that the owner has.
@@ -119,13 +119,13 @@ class DocumentStore:
             return (await connection.execute(query)).first() is not None
 
     async def unindexed(self, generation: str, limit: int) -> list[StoredChunk]:
-        """Chunks that are not in the index of this generation, or removed ones that may still be in it."""
+        """Chunks that the index of this generation lacks, and removed chunks that it may still hold."""
         query = _CHUNK_ROWS.where(is_due(chunks, generation)).limit(limit)
         async with self._database.read() as connection:
             return [StoredChunk(**row._mapping) for row in await connection.execute(query)]
 
     async def mark_indexed(self, ids: Sequence[str], generation: str) -> set[str]:
-        """The ids of those that still exist; only they are marked."""
+        """Mark these chunks as indexed. Returns the ids that still exist; only they are marked."""
         mark = update(chunks).where(chunks.c.id.in_(ids), chunks.c.text != "")
         async with self._database.write() as connection:
             marked = await connection.execute(mark.values(indexed_under=generation).returning(chunks.c.id))
@@ -139,7 +139,8 @@ class DocumentStore:
             await connection.execute(delete(documents).where(documents.c.owner == NOBODY, ~left))
 
     async def _empty_chunks(self, connection: AsyncConnection, ids: Sequence[str], now: datetime) -> None:
-        """Empty the chunks of these documents and move them to placeholder documents that nobody reads."""
+        """Empty the chunks of these documents and move them to placeholder documents that no audience can
+        read."""
         for id in ids:
             values = {"id": str(uuid4()), "owner": NOBODY, "title": "", "digest": "", "added_at": now}
             await connection.execute(insert(documents).values(path=values["id"], **values))

@@ -31,9 +31,9 @@ class CleanupItem:
 @dataclass(frozen=True, slots=True)
 class Limits:
     unused_for: timedelta | None = None
-    """Delete what was neither said nor recalled for this long …"""
+    """Delete a memory that nobody has stated or recalled for this long …"""
     unimportant: float = 0.5
-    """… and has an importance below this. With `unused_for` None nothing is deleted as unused."""
+    """… and whose importance is below this. With `unused_for` None no memory is deleted as unused."""
     cap: int | None = None
     """The most memories a person may have. The least important, longest unused ones are deleted first."""
 
@@ -54,13 +54,13 @@ class CleanUp:
         self._clock = clock
 
     async def preview(self) -> list[CleanupItem]:
-        """What has expired and what `run` would delete now. Changes nothing."""
+        """The memories that have expired and those that `run` would delete now. Changes nothing."""
         now = self._clock()
         expired = await self._store.where(memories.c.expires_at <= now)
         return [*(CleanupItem(memory, "expired") for memory in expired), *await self._over_limits(now)]
 
     async def run(self) -> list[CleanupItem]:
-        """Delete what is over the limits, and return it."""
+        """Delete the memories over the limits, and return them."""
         deleted = []
         for found in await self._over_limits(self._clock()):
             try:
@@ -92,7 +92,8 @@ class CleanUp:
         )
 
     async def _over_the_cap(self, unused: set[str], now: datetime) -> list[Memory]:
-        """Memories count for who said them: what somebody said in a channel is theirs too."""
+        """The memories over each person's cap. A memory counts for the person who stated it, in a channel
+        too."""
         if self._limits.cap is None:
             return []
         counted = (
@@ -113,7 +114,7 @@ class CleanUp:
 
 
 def _personal(now: datetime) -> ColumnElement[bool]:
-    """Unexpired and held by somebody. Clean-up leaves global memories alone."""
+    """True for unexpired memories that a person or a place owns. Clean-up leaves global memories alone."""
     held = select(memory_owners.c.memory_id).where(memory_owners.c.superseded == 0)
     everybodys = held.where(memory_owners.c.owner == GLOBAL)
     return and_(memories.c.id.in_(held), memories.c.id.not_in(everybodys), unexpired(now))

@@ -1,7 +1,7 @@
-"""Deleting memories for good, from the database and the index: what expired and what people delete.
+"""Deletes memories for good from the database and the index: expired ones, and those that people delete.
 
-The transaction that deletes a row also stores a job that removes its vectors from the index. If the index
-cannot be reached now, that job cleans it later.
+The transaction that deletes a row also stores a job that removes its vectors from the index. The job runs
+later if the index is unreachable now.
 """
 
 import logging
@@ -44,8 +44,8 @@ class Forgetting:
         self._clock = clock
 
     async def purge(self) -> list[Memory]:
-        """Delete all expired memories, whoever they belong to, and return them. What an expired memory had
-        replaced holds again if it has not expired itself."""
+        """Delete all expired memories of all owners, and return them. If an expired memory had replaced an
+        older one, the older one becomes active again unless it has expired too."""
         purged: list[Memory] = []
         while batch := await self._purge_batch():
             purged += batch
@@ -67,7 +67,7 @@ class Forgetting:
         await self._unindex(ids, jobs)
 
     async def delete(self, memory: Memory, user: str) -> None:
-        """Delete a memory for a person. `memory_removal.unlink` says what that means for other owners, and
+        """Delete a memory for a person. `memory_removal.unlink` documents the effect on other owners, and
         when it raises NotFound."""
         async with self._database.write() as connection:
             ids = await memory_removal.unlink(connection, memory, user)
@@ -75,8 +75,8 @@ class Forgetting:
         await self._unindex(ids, jobs)
 
     async def make_private(self, memory: Memory, user: str) -> None:
-        """Withdraw from all places what a person said there, and keep it for them alone.
-        `memory_removal.make_private` says when it raises NotFound."""
+        """Remove a person's memory from all places and keep it for that person alone.
+        `memory_removal.make_private` documents when it raises NotFound."""
         now = self._clock()
         async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
             ids = await memory_removal.make_private(connection, memory, user, now)
@@ -97,7 +97,7 @@ class Forgetting:
         return deleted, jobs
 
     async def _after_delete(self, connection: AsyncConnection, user: str, ids: Sequence[str]) -> list[str]:
-        """Delete the person's memory summaries, which may repeat what was deleted; consolidation writes new
+        """Delete the person's memory summaries, which may repeat deleted facts; consolidation writes new
         ones. Returns the id of the job that removes `ids` from the index."""
         stale = (context_entries.c.user_id == user, context_entries.c.field == MEMORY_SUMMARY)
         await connection.execute(delete(context_entries).where(*stale))

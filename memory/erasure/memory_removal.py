@@ -1,4 +1,4 @@
-"""Removes memories, for one owner or for everybody, and what they had replaced. Each function runs in the
+"""Removes memories and their replaced predecessors, for one owner or for everybody. Each function runs in the
 caller's transaction; `memory.erasure.forgetting` also removes the vectors."""
 
 from collections.abc import Collection
@@ -18,9 +18,9 @@ from memory.sql.tables import memories, memory_owners, memory_updates
 
 
 async def unlink(connection: AsyncConnection, memory: Memory, user: str) -> list[str]:
-    """Take a memory away from `user`, and from its places unless somebody else told it too; with it goes what
-    it had replaced for them. Returns the ids of the rows that were deleted because nobody owns them any more.
-    Raises NotFound where `user` did not tell it."""
+    """Remove a memory, and what it had replaced, for `user` and for its places. It stays in the places if
+    somebody else stated it too. Returns the ids of the rows that were deleted because no owner is left.
+    Raises NotFound if `user` did not state it."""
     links = await _lock(connection, memory.id)
     active = {row.owner for row in links if not row.superseded}
     told_by, own = tellers(active, memory.user_id), user_key(user)
@@ -37,9 +37,9 @@ async def unlink(connection: AsyncConnection, memory: Memory, user: str) -> list
 
 
 async def make_private(connection: AsyncConnection, memory: Memory, user: str, now: datetime) -> list[str]:
-    """Take a memory back from all places, with what it had replaced there. `user`, who alone told it, keeps
-    it. Returns the ids of the rows that were deleted. Raises NotFound where the memory is in no place, or
-    somebody else told it too."""
+    """Remove a memory, and what it had replaced, from all places. `user`, the only person who stated it,
+    keeps it. Returns the ids of the deleted rows. Raises NotFound if the memory is in no place, or if
+    somebody else stated it too."""
     links, own = await _lock(connection, memory.id), user_key(user)
     active = {row.owner for row in links if not row.superseded}
     if tellers(active, memory.user_id) != {own} or not any(map(_is_place, active)):
@@ -63,22 +63,22 @@ async def make_private(connection: AsyncConnection, memory: Memory, user: str, n
 
 
 async def delete_for_everybody(connection: AsyncConnection, ids: Collection[str]) -> list[str]:
-    """Delete these, and what they had replaced. Returns the ids of all rows that were deleted."""
+    """Delete these memories and those that they had replaced. Returns the ids of all deleted rows."""
     return await _take_away(connection, dict.fromkeys(ids))
 
 
 async def expired(connection: AsyncConnection, now: datetime, limit: int) -> list[Memory]:
-    """Memories that the purge may delete, of all owners, locked until the transaction ends. One that another
-    transaction has locked is left for the next purge."""
+    """Up to `limit` expired memories of all owners, locked until the transaction ends. The next purge handles
+    those that another transaction has locked."""
     due = select(memories.c.id).where(memories.c.expires_at <= now).order_by(memories.c.id).limit(limit)
     ids = (await connection.execute(due.with_for_update(skip_locked=True))).scalars().all()
     return await fetch(connection, memories.c.id.in_(ids)) if ids else []
 
 
 async def revive(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
-    """Make active again what these memories, which are expiring, had replaced: a temporary address ends, and
-    the old one holds again. Not where it was corrected on purpose or has expired itself, and not for owners
-    who have the same words from elsewhere by now."""
+    """Reactivate what these expiring memories had replaced: when a temporary address ends, the old one is
+    valid again. Skips a memory that was corrected on purpose or has expired itself, and owners who have an
+    active memory with the same words."""
     steps = (
         select(memory_updates.c.old_id, memory_updates.c.new_id, memory_updates.c.owners)
         .join(memories, memories.c.id == memory_updates.c.old_id)
@@ -101,15 +101,15 @@ async def revive(connection: AsyncConnection, ids: Collection[str], now: datetim
 
 
 async def _lock(connection: AsyncConnection, id: str) -> list[Any]:
-    """All links of a memory; a concurrent statement of the same memory comes before or after this."""
+    """Lock all links of a memory, so that a concurrent statement of the same memory waits."""
     await connection.execute(select(memories.c.id).where(memories.c.id == id).with_for_update())
     links = await connection.execute(select(memory_owners).where(memory_owners.c.memory_id == id))
     return list(links.all())
 
 
 async def _take_away(connection: AsyncConnection, lost: dict[str, Collection[str] | None]) -> list[str]:
-    """Delete these owners' links (None: all) to each memory, and to what it had replaced for them. A row is
-    deleted with its last link: as long as it is part of somebody's history it stays."""
+    """Delete the links of these owners (None: all owners) to each memory, and to those that it had replaced
+    for them. A row is deleted with its last link; it stays while it is part of any owner's history."""
     touched: set[str] = set()
     waiting = list(lost.items())
     while waiting:
@@ -137,7 +137,7 @@ async def _steps(connection: AsyncConnection, where: Any) -> list[Any]:
 
 
 async def _keep_owners(connection: AsyncConnection, step: Any, owners: list[str]) -> None:
-    """This step of the history is from now on one of these owners' alone; with none it is deleted."""
+    """Keep this step of the history for one of these owners only; delete it if there are none."""
     same = memory_updates.c.id == step.id
     kept = update(memory_updates).where(same).values(owners=owners)
     await connection.execute(kept if owners else delete(memory_updates).where(same))

@@ -1,8 +1,8 @@
-"""Erasing a person: deletes everything of theirs, everywhere, and then verifies that it is gone.
+"""Erases a person: deletes all their data, then verifies that it is gone.
 
-The database is erased in batches, each one transaction together with the job that removes the batch from the
-index, so the next run finishes what a crash cut short. Messages are deleted first: whatever still works on
-one of them, in this process or another, finds it missing and stores nothing (`memory.sql.messages.missing`).
+The database is erased in batches. Each batch is one transaction that also stores the job that removes the
+batch from the index, so the next run completes an interrupted one. Messages are deleted first: a process that
+still works on one of them finds it missing and stores nothing (`memory.sql.messages.missing`).
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -28,16 +28,17 @@ from memory.sql.errors import Overtaken
 from memory.sql.jobs import JobQueue
 
 BATCH = 200
-"""Rows deleted in one transaction: nothing else is written meanwhile."""
+"""Rows deleted in one transaction. Other writers wait for it."""
 PASSES = 5
-"""How often the deletion starts again while the person goes on talking in another process."""
+"""How often the deletion repeats while the person keeps talking in another process."""
 SAMPLE = 20
-"""How many of the deleted texts, the longest, the verification searches for."""
+"""How many of the deleted texts (the longest ones) the verification searches for."""
 REBUILT_AT_ONCE = 10_000
-"""An embedded index of at most so many points is rebuilt at once, which takes seconds. A larger one is left
-to the operator."""
+"""An embedded index with at most this many points is rebuilt at once, which takes seconds. The operator
+rebuilds a larger one."""
 SHORTEST_SOUGHT = 12
-"""Characters. Shorter texts such as "good morning" identify nobody."""
+"""The least characters of a text that the verification searches for. Shorter ones such as "good morning"
+identify nobody."""
 
 
 class Erasure:
@@ -63,10 +64,10 @@ class Erasure:
         self._clock = clock
         self._clean_payload = clean_payload
         self._embedded = embedded
-        """Both indexes are files of this process."""
+        """Whether both indexes are files of this process."""
 
     async def preview(self, user: str) -> dict[str, int]:
-        """What `erase` would delete from the database now, by kind. Changes nothing."""
+        """How many rows `erase` would delete from the database now, by kind. Changes nothing."""
         key, t = user_key(user), tables
         counted: dict[str, ColumnElement[bool]] = {
             "memories": t.memories.c.id.in_(memory_ids_of(user).order_by(None)),
@@ -82,8 +83,9 @@ class Erasure:
         return {kind: count for kind, count in found.items() if count}
 
     async def erase(self, user: str, outside: Sequence[OutsideStep] = ()) -> Erased:
-        """Delete everything of the person's; `outside` deletes what is kept outside the database. Run it
-        again if it was cut short. Raises StoreUnavailable; an unavailable index is named in the receipt."""
+        """Delete all data of the person; `outside` deletes the data outside the database. A second call
+        completes an interrupted one. Returns the receipt, which names an unavailable index. Raises
+        StoreUnavailable."""
         progress = ErasureProgress(user)
         for _ in range(PASSES):
             if not await self._pass(progress):
@@ -100,8 +102,7 @@ class Erasure:
     # Deleting.
 
     async def _pass(self, progress: ErasureProgress) -> bool:
-        """Delete all there is now. Returns whether there was anything; what arrives meanwhile is left to the
-        next pass."""
+        """Delete all rows that exist now. Returns whether any existed; the next pass deletes later ones."""
         before = progress.removed.total()
         async with self._write() as connection:  # first: nobody begins these jobs any more
             await self._delete_own_rows(connection, progress, kinds=("work",))
@@ -114,7 +115,7 @@ class Erasure:
     async def _retried(
         self, step: Callable[[ErasureProgress], Awaitable[bool]], progress: ErasureProgress
     ) -> bool:
-        """Again while somebody else writes to the same memories."""
+        """Run the step, and retry it while others write to the same memories."""
         for _ in range(PASSES - 1):
             try:
                 return await step(progress)
@@ -150,8 +151,8 @@ class Erasure:
         return True
 
     async def _rest(self, progress: ErasureProgress) -> None:
-        """Private conversations, rows that are the person's alone, their name in others' rows, and what
-        others' jobs hold of them."""
+        """Delete the person's private conversations, the rows that are theirs alone, their name in others'
+        rows, and their data in others' jobs."""
         user = progress.user
         async with self._write([f"tasks:{user}", f"context:{user}"]) as connection:
             await self._delete_own_rows(connection, progress)
@@ -179,7 +180,7 @@ class Erasure:
             progress.removed[kind] += (await connection.execute(statement)).rowcount
 
     async def _clean_jobs(self, connection: AsyncConnection, progress: ErasureProgress) -> None:
-        """Jobs that wait for others may hold what those were shown of the person."""
+        """Remove the person's messages and memories from the payloads of other people's waiting jobs."""
         work, ids = tables.work, set(progress.index_ids)
         waiting = select(work.c.id, work.c.kind, work.c.user_id, work.c.payload)
         for job in (await connection.execute(waiting.where(work.c.kind != UNINDEX))).all():
@@ -188,7 +189,8 @@ class Erasure:
                 await connection.execute(update(work).where(work.c.id == job.id).values(payload=clean))
 
     async def _add_unindex_job(self, connection: AsyncConnection, ids: Sequence[str]) -> list[str]:
-        """The id of a job that removes these from the index. It is nobody's, so the erasure keeps it."""
+        """Add a job that removes these points from the index; returns its id. The job has no user, so the
+        erasure keeps it."""
         if not ids:
             return []
         return [await self._queue.add(connection, UNINDEX, NOBODY, {"ids": list(ids)}, self._clock())]
@@ -261,7 +263,7 @@ class Erasure:
         ]
 
     async def _empty_sqlite_log(self) -> None:
-        """SQLite's write-ahead log still holds deleted texts."""
+        """Empty SQLite's write-ahead log, which still holds deleted texts."""
         if self._database.sqlite:
             async with self._database.read() as connection:
                 await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -276,7 +278,7 @@ class Erasure:
 
 
 def _own_rows(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
-    """The rows that are the person's alone, by kind: the table and the condition."""
+    """The table and condition of the rows that belong to the person alone, by kind."""
     t = tables
     return {
         "work": (t.work, t.work.c.user_id == user),

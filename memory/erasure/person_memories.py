@@ -1,10 +1,10 @@
-"""Erasing a person from the memories.
+"""Erases a person from the memories.
 
-A memory that only they stated is deleted for everybody, with its text, names and history. One that somebody
-else stated too stays the other's, and no longer cites the person.
+A memory that only they stated is deleted for everybody, with its text, names and history. A memory that
+somebody else also stated stays with that person, and no longer cites the erased one.
 
-Where the person's statement had replaced somebody else's, the other statement becomes active again, or its
-history points to what replaced the person's. So an erasure undoes what the person did, and nothing else.
+If the person's statement had replaced somebody else's, the other statement becomes active again, or its
+history points to whatever replaced the person's. So an erasure undoes what the person did, and nothing else.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,9 +33,9 @@ class ErasedMemories:
     deleted: dict[str, str] = field(default_factory=dict)
     """The texts of the memories that were deleted for everybody, by id."""
     shared: int = 0
-    """Memories that others hold too: only the person's part in them was deleted."""
+    """Memories that others own too: the erasure deleted only the person's part in them."""
     steps: int = 0
-    """Deleted steps of the history."""
+    """The number of deleted steps of the history."""
 
 
 def memory_ids_of(user: str) -> Select[Any]:
@@ -46,7 +46,8 @@ def memory_ids_of(user: str) -> Select[Any]:
 
 
 async def owners_of(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
-    """All owners of these memories, to lock: nobody else may decide about them during the erasure."""
+    """All owners of these memories. The erasure locks them, so that nobody else changes the memories
+    meanwhile."""
     query = select(memory_owners.c.owner).where(memory_owners.c.memory_id.in_(ids)).distinct()
     return set((await connection.execute(query)).scalars())
 
@@ -78,7 +79,7 @@ async def erase_memories(
 
 
 def _other_people(owners: Mapping[str, bool], user: str) -> list[str]:
-    """The other people who stated it; those for whom it is active first."""
+    """The other people who stated the memory. Those for whom it is active come first."""
     people = [owner for owner in owners if owner.startswith("user:") and owner != user_key(user)]
     return [owner.removeprefix("user:") for owner in sorted(people, key=lambda o: (not owners[o], o))]
 
@@ -86,8 +87,8 @@ def _other_people(owners: Mapping[str, bool], user: str) -> list[str]:
 async def _remove_from_shared(
     connection: AsyncConnection, row: Any, owners: Mapping[str, bool], user: str
 ) -> None:
-    """The memory stays for others. If the person was its first teller, another one is named in their
-    place."""
+    """Remove the person from a memory that stays for others. If the person stated it first, another teller
+    replaces them."""
     lost = {user_key(user)}
     if row.user_id == user:
         others = _other_people(owners, user)
@@ -105,8 +106,8 @@ async def _remove_from_shared(
 async def _places_where_others_spoke(
     connection: AsyncConnection, others: Sequence[str], places: Sequence[str]
 ) -> list[str]:
-    """The places where one of the others can have stated it. A single place is certain, since that is how
-    they came to own it; of several, those where they have spoken."""
+    """The places where one of the others can have stated the memory. A single place is certain, because they
+    own the memory through it; of several, those where they have spoken."""
     if len(places) < 2 or not others:
         return list(places)
     spoke = select(messages.c.place).where(messages.c.user_id.in_(others), messages.c.place.in_(places))
@@ -137,9 +138,9 @@ async def _bridge_history(
     active: Mapping[str, Mapping[str, bool]],
     now: datetime,
 ) -> int:
-    """Connect what a deleted memory had replaced with what replaced the deleted one. Where nothing did, the
-    older memory becomes active again, unless it was corrected on purpose. Returns how many steps were
-    deleted."""
+    """Connect what a deleted memory had replaced with what replaced the deleted one. If nothing replaced it,
+    the older memory becomes active again, unless it was corrected on purpose. Returns the number of deleted
+    steps."""
     touching = or_(memory_updates.c.new_id.in_(deleted), memory_updates.c.old_id.in_(deleted))
     query = select(memory_updates).where(touching).order_by(memory_updates.c.created_at)
     steps = (await connection.execute(query)).all()
@@ -178,7 +179,8 @@ def _last_step(step: Any, owner: str, steps: Sequence[Any], deleted: Collection[
 
 
 async def _reactivate(connection: AsyncConnection, id: str, owner: str, now: datetime) -> None:
-    """Unless it has expired, or the owner has an active memory of the same words."""
+    """Make the memory active again, unless it has expired or the owner has an active memory with the same
+    words."""
     other = memory_owners.alias("other")
     newer = exists().where(
         other.c.owner == memory_owners.c.owner,

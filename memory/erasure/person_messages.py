@@ -1,7 +1,7 @@
-"""Erasing a person from the transcript: what they said and the replies to it, one batch at a time.
+"""Erases a person from the transcript: their messages and the replies to them, one batch at a time.
 
-Their display names and the summaries made of their messages are deleted too. Neighbouring messages are
-indexed again, since the index finds each message by its neighbours' words as well (`memory.index.windows`).
+Their display names and the summaries of their messages are deleted too. Neighbouring messages are indexed
+again, because the index also finds a message by its neighbours' words (`memory.index.windows`).
 """
 
 from collections.abc import Collection, Sequence
@@ -22,17 +22,17 @@ from memory.sql.tables import active_conversations, conversations, messages, spe
 IDS_AT_ONCE = 500
 """Ids in one statement."""
 SUMMARISED_AGAIN = MOST_BEHIND // 2
-"""The most messages, the newest, from which a summary is rebuilt. New messages that arrive meanwhile still
-stay within `MOST_BEHIND`."""
+"""How many of the newest messages a summary is rebuilt from. New messages that arrive meanwhile still fit
+within `MOST_BEHIND`."""
 
 
 @dataclass(slots=True)
 class ErasedMessages:
     ids: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    """What the person said, without the replies."""
+    """The texts of the person's messages, without the replies."""
     summaries: set[str] = field(default_factory=set)
-    """The ids of the places' summaries that were emptied, to be rebuilt from the remaining messages."""
+    """The ids of the places' summaries that were emptied and must be rebuilt from the remaining messages."""
 
 
 async def erase_messages(connection: AsyncConnection, user: str, limit: int, now: datetime) -> ErasedMessages:
@@ -60,7 +60,7 @@ def _talk(row: Any) -> tuple[str, str]:
 async def _index_neighbours_again(
     connection: AsyncConnection, conversation: str, place: str, seqs: Sequence[int]
 ) -> None:
-    """Every message whose window holds one of these."""
+    """Mark every message whose window contains one of these to be indexed again."""
     heard = select(messages.c.id, messages.c.seq).where(
         messages.c.conversation_id == conversation, messages.c.place == place
     )
@@ -80,7 +80,7 @@ async def _index_neighbours_again(
 
 
 async def _delete_unused_names(connection: AsyncConnection, place: str, authors: Collection[str]) -> None:
-    """Display names that no message in the place bears any more."""
+    """Delete display names that no message in the place uses any more."""
     used = exists().where(messages.c.place == place, messages.c.author == speakers.c.author)
     unused = delete(speakers).where(speakers.c.owner == place, speakers.c.author.in_(authors), ~used)
     await connection.execute(unused)
@@ -89,8 +89,8 @@ async def _delete_unused_names(connection: AsyncConnection, place: str, authors:
 async def _empty_summary(
     connection: AsyncConnection, conversation: str, place: str, first: int, now: datetime
 ) -> set[str]:
-    """Empty a summary that covers the message `first`, and set back what it covers, so that consolidation
-    reads the newest remaining messages again."""
+    """Empty a summary that covers the message `first`, and lower its `covered` position, so that
+    consolidation reads the newest remaining messages again."""
     same = and_(active_conversations.c.conversation_id == conversation, active_conversations.c.owner == place)
     active = (await connection.execute(select(active_conversations).where(same))).first()
     if active is None or active.covered < first:
@@ -113,8 +113,8 @@ async def _empty_summary(
 
 
 async def erase_conversations(connection: AsyncConnection, user: str) -> list[str]:
-    """Delete the person's private conversations. Returns the ids of the deleted summaries. A conversation
-    that has the same id as somebody else's becomes the other's."""
+    """Delete the person's private conversations. Returns the ids of the deleted summaries. If another person
+    uses the same conversation id, the conversation passes to them."""
     mine = active_conversations.c.owner == user_key(user)
     ids = list((await connection.execute(select(active_conversations.c.id).where(mine))).scalars())
     await connection.execute(delete(active_conversations).where(mine))

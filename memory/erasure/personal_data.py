@@ -1,7 +1,7 @@
-"""Where the database can hold personal data. An erasure verifies itself by this declaration.
+"""Declares which columns can hold personal data. An erasure verifies itself with this declaration.
 
-A test holds every column of every table to be either here or declared there as free of personal data, so that
-nobody adds a column without deciding. Bodies of traces are compressed; they are deleted with their traces.
+A test requires each column of each table to be declared here or there as free of personal data, so nobody
+adds a column without deciding. Bodies of traces are compressed; they are deleted with their traces.
 """
 
 import json
@@ -15,7 +15,7 @@ from memory.audience import user_key
 from memory.sql.tables import metadata
 
 LONGEST_SOUGHT = 200
-"""Characters of a text that are searched for: enough to recognise it."""
+"""How many characters of a text are searched for: enough to recognise it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class Columns:
     """The columns of a table that hold personal data."""
 
     names: tuple[str, ...] = ()
-    """A person's id, the key of an owner (``user:U``), or the name of a conversation."""
+    """Columns with a person's id, an owner key (``user:U``), or the name of a conversation."""
     texts: tuple[str, ...] = ()
-    """What somebody said, or what was said about them."""
+    """Columns with statements by people or about them."""
 
 
 COLUMNS: Mapping[str, Columns] = {
@@ -49,11 +49,11 @@ COLUMNS: Mapping[str, Columns] = {
 }
 
 SOURCES = ("messages", "memories", "context_entries", "tasks", "knowledge_chunks")
-"""Tables of what people themselves said or added. The texts in the other tables are derived from these."""
+"""Tables of people's own statements. The texts in the other tables are derived from these."""
 
 
 async def rows_naming(connection: AsyncConnection, user: str) -> dict[str, int]:
-    """How many rows of each table belong to the person or name them as who said or did it; no zeros."""
+    """How many rows of each table belong to the person or name them as the author; without zeros."""
     names = {user, user_key(user), f"dm:{user}"}
     conditions = {
         table: [_equals(table, column, names) for column in columns.names]
@@ -65,7 +65,7 @@ async def rows_naming(connection: AsyncConnection, user: str) -> dict[str, int]:
 async def rows_containing(
     connection: AsyncConnection, texts: Collection[str], tables: Collection[str] = tuple(COLUMNS)
 ) -> dict[str, int]:
-    """How many rows of each table hold one of these texts word for word; no zeros."""
+    """How many rows of each table contain one of these texts word for word; without zeros."""
     conditions = {
         table: [_contains(table, column, text) for column in COLUMNS[table].texts for text in texts]
         for table in tables

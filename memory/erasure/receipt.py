@@ -1,4 +1,4 @@
-"""The receipt of an erasure, and what is collected while one runs."""
+"""The receipt of an erasure, and the progress of a running one."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -7,34 +7,36 @@ from datetime import datetime
 from typing import Any
 
 CleanPayload = Callable[[str, str, dict[str, Any], Collection[str]], dict[str, Any] | None]
-"""(kind, user, payload, ids): the payload of somebody else's job without these memories and messages; None
-where it holds none of them."""
+"""Called with (kind, user, payload, ids): returns another user's job payload without these memories and
+messages; None if the payload contains none of them."""
 OutsideStep = Callable[["ErasureProgress"], Awaitable[Mapping[str, int]]]
-"""Deletes what is kept outside the database. Returns how much, by kind."""
+"""Deletes data outside the database. Returns the number of deleted items, by kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """What was found after the erasure, or could not be checked."""
+    """Data that the verification found after the erasure, or could not check."""
 
     kind: str
     count: int
     why: str
     expected: bool
-    """False: it should have been deleted, and the erasure is not verified."""
+    """False if the data should have been deleted; the erasure is then not verified."""
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The receipt. It names the person once, so that it can be handed to them, and nothing they said."""
+    """The receipt. It names the person once, so that they can receive it, and quotes none of their
+    statements."""
 
     user: str
     at: datetime
     removed: Mapping[str, int]
-    """How much was deleted, by kind."""
+    """The number of deleted items, by kind."""
     left: tuple[Remainder, ...]
     verified: bool
-    """Every table and both indexes were searched, and nothing was found that should have been deleted."""
+    """True if all tables and both indexes were searched, and no data was found that should have been
+    deleted."""
 
     def to_json(self) -> dict[str, Any]:
         whole = asdict(self) | {"removed": dict(self.removed), "at": self.at.isoformat()}
@@ -43,13 +45,13 @@ class Erased:
 
 @dataclass(slots=True)
 class ErasureProgress:
-    """What has been deleted so far."""
+    """What the running erasure has deleted so far."""
 
     user: str
     removed: Counter[str] = field(default_factory=Counter)
     index_ids: list[str] = field(default_factory=list)
     chunk_ids: list[str] = field(default_factory=list)
-    """In the index of documents."""
+    """The ids of deleted points in the index of documents."""
     facts: set[str] = field(default_factory=set)
     """The texts of deleted memories."""
     messages: set[str] = field(default_factory=set)

@@ -1,1 +1,1 @@
-"""Adding a fact: how it relates to known facts, what follows from that, and the history."""
+"""Adding a fact: comparing it with known facts, deciding what to do, and recording the history."""

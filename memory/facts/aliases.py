@@ -76,7 +76,8 @@ _NO_NAME = frozenset(
 
 
 def linked(text: str, speaker: str | None = None) -> tuple[tuple[str, str], ...]:
-    """Pairs of names that the text plainly says are one person's; with a speaker also what "me" is called."""
+    """Pairs of names that the text plainly states belong to one person; with a speaker also their names
+    ("call me Mick")."""
     pairs = [
         (match["a"], match["b"]) for pattern in _ABOUT_OTHERS for match in pattern.finditer(_one_line(text))
     ]
@@ -99,8 +100,8 @@ def _bare(name: str) -> str:
 
 
 def _is_name(name: str) -> bool:
-    """Whether it has letters, no word that is never a name and no possessive. Of several words each needs a
-    capital, where the script has capitals."""
+    """Whether the word is a name: it has letters, no excluded word and no possessive. If it has several
+    words, each needs a capital, where the script has capitals."""
     words = name.split()
     if not words or any(word.casefold() in _NO_NAME or word.endswith(("'s", "’s")) for word in words):
         return False
@@ -129,19 +130,19 @@ class Aliases:
         return {name: group[0] for group in self._groups for name in group[1:]}
 
     def others(self, text: str) -> tuple[str, ...]:
-        """The further names of whoever the text names."""
+        """The other names of each person whom the text names."""
         said = [(group, named(text, group)) for group in self._groups]
         return tuple(name for group, found in said if found for name in group if name not in found)
 
     def widened(self, question: str) -> str:
-        """The question, with the further names of those it asks about."""
+        """The question, extended by the other names of the people it names."""
         return " ".join([question, *self.others(question)])
 
     def of(self, tags: Iterable[str]) -> frozenset[str]:
-        """Tags, with the further names of those they name."""
+        """The tags, extended by the other names of the people they name."""
         given = frozenset(tags)
         return given | {fold(name) for tag in given for name in self.others(tag)}
 
     def canonical(self, text: str) -> str:
-        """The text with each person under the first of their names, to compare statements."""
+        """The text with each person under their first name in the group, to compare statements."""
         return renamed(text, self._first) if self._first else text

@@ -1,4 +1,4 @@
-"""A proposed fact: its draft, where it comes from, and what the people present may know of the decision."""
+"""A proposed fact: its draft, its source, and which part of the decision the people present may see."""
 
 import re
 from dataclasses import dataclass, field
@@ -24,13 +24,14 @@ class Provenance:
     source: Source = "conversation"
     message_id: str | None = None
     said: str = ""
-    """The text of the message, to tell what was said from what was only recalled."""
+    """The text of the message, to distinguish a new statement from a recalled one."""
     recalled: tuple[Hit, ...] = ()
     """What the turn has recalled so far."""
     live: bool = False
-    """Said just now: if the database no longer has the message, its author was erased and nothing is kept."""
+    """True for a message of the current turn. If the database no longer has it, its author was erased and
+    nothing is kept."""
     everybody: bool = False
-    """Stated by the operator for everybody; it belongs to no person or place."""
+    """True if the operator states the fact for everybody; no person or place owns it."""
 
     @property
     def owners(self) -> frozenset[str]:
@@ -49,10 +50,10 @@ class CandidateFact:
     """The embedding; None without an embedder."""
     now: datetime
     changed: dict[str, Memory] = field(default_factory=dict)
-    """By id: memories as they are after the decision, for the index."""
+    """Memories that the decision changed, by id, in their new state, for the index."""
     vectors: dict[str, Any] = field(default_factory=dict)
     rulings: dict[str, Verdict] = field(default_factory=dict)
-    """A model's ruling on how the fact relates to a memory, by the id of the memory."""
+    """The model's rulings on how the fact relates to memories, by memory id."""
 
     @property
     def key(self) -> str:
@@ -68,8 +69,8 @@ class CandidateFact:
         return self.origin.audience.may_read(memory.owners)
 
     def corrects(self, memory: Memory) -> bool:
-        """Whether the draft names this memory as the one to replace, the people present may read it, and
-        something of it would change."""
+        """Whether the draft names this memory as the one to replace, the people present may read it, and the
+        replacement would change it."""
         if memory.id != self.draft.replaces or not self.sees(memory):
             return False
         draft = self.draft
@@ -79,8 +80,8 @@ class CandidateFact:
 
     @property
     def said(self) -> bool:
-        """Whether the message itself says it: word for word or, if the message is not a question, with every
-        word of three or more letters other than the names of those it is about."""
+        """Whether the message itself states the fact: word for word or, if the message is not a question,
+        with every word of three or more letters except the names of its subjects."""
         message, content = normalise(self.origin.said), normalise(self.draft.content)
         if content in message:
             return True
@@ -89,7 +90,7 @@ class CandidateFact:
         return bool(telling) and "?" not in message and telling <= set(_WORD.findall(message))
 
     def memory(self, owners: frozenset[str]) -> Memory:
-        """A new memory of these owners."""
+        """A new memory that belongs to these owners."""
         draft, origin = self.draft, self.origin
         return Memory(
             id=new_id(),

@@ -1,7 +1,7 @@
-"""What follows from a candidate fact for each of its owners, given what they know. Pure functions.
+"""Decides what happens to a candidate fact for each of its owners, given what they know. Pure functions.
 
-Each owner is decided on separately: one may know the same words, something that says as much, something that
-the candidate replaces, or nothing similar. The decision shows only what the people present may read.
+Each owner is decided on separately: one may know the same words, an equivalent fact, one that the candidate
+replaces, or nothing similar. The decision shows only what the people present may read.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ Near = Sequence[tuple[Memory, Verdict]]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """For these owners a memory is replaced, or already says what the candidate does."""
+    """A memory, and the owners for whom it is replaced or already covers the candidate."""
 
     memory: Memory
     owners: frozenset[str]
@@ -27,21 +27,21 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Resolution:
     memory: Memory
-    """The memory that states it from now on: new or already known."""
+    """The memory that states the fact after the decision: new or already known."""
     new: bool
     fresh: frozenset[str]
     """Owners that get this memory now."""
     covered: tuple[Step, ...]
-    """Owners of a memory that says as much."""
+    """Memories that already cover the candidate, with their owners."""
     outdated: tuple[Step, ...]
-    """Owners of a newer memory that replaced it."""
+    """Newer memories that had replaced the candidate's statement, with their owners."""
     replaced: tuple[Step, ...]
     """Memories that the candidate replaces."""
 
 
 def resolve(candidate: CandidateFact, held: Mapping[str, Memory], near: Near) -> Resolution:
-    """`held` maps the owners that know the same words to their memory; in `near`, what decides comes
-    first."""
+    """Decide for every owner. `held` maps each owner that knows the same words to their memory; `near` lists
+    similar memories, the decisive ones first."""
     here = next((memory for memory in held.values() if candidate.sees(memory)), None)
     covered, lacking = _shares(near, ("same", "subsumed"), candidate.origin.owners - set(held))
     outdated, fresh = _shares(near, ("outdated",), lacking)
@@ -74,7 +74,7 @@ def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) ->
 def _shares(
     near: Near, relations: tuple[Relation, ...], owners: frozenset[str]
 ) -> tuple[tuple[Step, ...], frozenset[str]]:
-    """The memories of these relations with their owners, and the owners that have none."""
+    """The memories with these relations and their owners, and the owners that have no such memory."""
     steps = []
     for memory, verdict in near:
         theirs = memory.owners & owners
@@ -96,7 +96,8 @@ def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tu
 
 
 def _new_memory(candidate: CandidateFact, owners: frozenset[str], replaced: Sequence[Step]) -> Memory:
-    """A refinement inherits subjects, importance and expiry of the memories it refines that may be shown."""
+    """The memory to insert. A refinement inherits subjects, importance and expiry of the refined memories
+    that the people present may see."""
     memory = candidate.memory(owners)
     refined = [step.memory for step in _seen(candidate, replaced) if step.verdict.relation == "subsumes"]
     if not refined:
@@ -118,5 +119,5 @@ def _seen(candidate: CandidateFact, steps: Sequence[Step]) -> list[Step]:
 
 
 def _close(candidate: CandidateFact, near: Near) -> tuple[Memory, ...]:
-    """Up to three similar memories that stay, for the model to correct."""
+    """Up to three similar memories that stay unchanged. The model may correct them."""
     return tuple(m for m, v in near if v.relation in ("unclear", "different") and candidate.sees(m))[:3]

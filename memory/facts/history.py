@@ -1,4 +1,4 @@
-"""What replaced what, when and why; and undo."""
+"""The history of replacements: what replaced what, when and why; and undo."""
 
 from collections.abc import Collection
 from contextlib import suppress
@@ -23,14 +23,14 @@ UNDONE = "undone"
 
 class History:
     """The audit of memories, for a person's own inspection and undo, never for retrieval. It shows only steps
-    of owners that the audience may read."""
+    whose owners the audience may read."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def of(self, id: str, audience: Audience) -> list[MemoryUpdate]:
-        """The steps of the chain that the memory is part of, oldest first. `id` may be its first eight or
-        more characters."""
+        """The steps of the chain that contains the memory, oldest first. `id` may be its first eight or more
+        characters."""
         async with self._database.read() as connection:
             steps, texts = await self._chain(connection, id, audience)
         return [
@@ -43,11 +43,11 @@ class History:
         ]
 
     async def undo(self, id: str, audience: Audience, user: str, now: datetime) -> MemoryUpdate:
-        """Undo the last step of the memory, so that what was replaced is active again.
+        """Undo the last step of the memory, which makes the replaced memory active again.
 
-        Only for owners that the audience may read and the user may speak for: themselves, and a place where
-        nobody else stated the memory that is undone. Undone in a place, it is also undone among the user's
-        own memories. Raises NotFound if there is no such step.
+        Applies only to owners that the audience may read and the user may speak for: the user, and a place
+        where nobody else stated the undone memory. An undo in a place also undoes the step among the user's
+        own memories. Returns the new step. Raises NotFound if there is no such step.
         """
         own = user_key(user)
         async with self._database.write(lock=audience.keys | {own}) as connection:
@@ -74,7 +74,8 @@ class History:
         return steps[-1], texts
 
     async def _undo_own(self, connection: AsyncConnection, step: Any, user: str, now: datetime) -> None:
-        """The same for the user's own memories, unless the user has replaced the new one in private since."""
+        """Undo the step among the user's own memories, unless the user has replaced the new memory in private
+        since."""
         alone = Audience(frozenset({user_key(user)}))
         if step.new_id is None:
             return

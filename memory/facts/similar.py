@@ -1,4 +1,4 @@
-"""Known facts that are similar to a candidate, and how the candidate relates to each of them."""
+"""Finds known facts that are similar to a candidate, and how the candidate relates to each."""
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -22,7 +22,7 @@ from memory.sql.memories import CORRECTED, MemoryStore
 log = logging.getLogger("hachi.memory")
 
 NEAR = 8
-"""A candidate is compared with so many memories nearest by meaning, and so many by words."""
+"""A candidate is compared with this many memories nearest by meaning, and this many by words."""
 
 Near = list[tuple[Memory, Verdict]]
 
@@ -34,7 +34,7 @@ SAID_BEFORE = Verdict("outdated", "said before what is known: a model judged tha
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Two statements whose words and vectors do not show whether the new one replaces the old one."""
+    """Two statements for which words and vectors do not show whether the new one replaces the old one."""
 
     old: str
     old_said_at: datetime
@@ -55,9 +55,9 @@ class SimilarFacts:
         self._index = index
         self._embedder = embedder
         self.judge = judge
-        """A model that rules on doubts. Without one both statements are kept."""
+        """A model that rules on doubts. Without one, both statements are kept."""
         self.judged: frozenset[Source] = frozenset(get_args(Source))
-        """The sources whose candidates the judge rules on at once."""
+        """The sources of candidates that the judge rules on at once."""
 
     async def embed(self, texts: Sequence[str]) -> list[Any]:
         """A vector for each text; None for each if the embedder is unavailable."""
@@ -70,8 +70,8 @@ class SimilarFacts:
     async def near(
         self, connection: AsyncConnection, candidate: CandidateFact, owners: Collection[str]
     ) -> Near:
-        """The memories of these owners that are similar to the candidate, each with its verdict. What decides
-        comes first."""
+        """The memories of these owners that are similar to the candidate, each with its verdict. The decisive
+        ones come first."""
         cosine, ids = await self._nearest(candidate, owners)
         if candidate.draft.replaces:
             ids.append(candidate.draft.replaces)
@@ -87,8 +87,8 @@ class SimilarFacts:
         return sorted(weighed, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine[pair[0].id]))
 
     def echoed(self, candidate: CandidateFact) -> str | None:
-        """The text recalled in this turn that the candidate only repeats; None if the message itself says
-        it."""
+        """The text recalled in this turn that the candidate only repeats. None if it repeats none, or the
+        message itself states the fact."""
         if not candidate.origin.recalled or candidate.said:
             return None
         for hit in candidate.origin.recalled:
@@ -98,8 +98,8 @@ class SimilarFacts:
         return None
 
     def says_again(self, candidate: CandidateFact, memory: Memory, withdrawn: datetime) -> bool:
-        """Whether the candidate repeats a memory that was made private at `withdrawn`, or, said before then,
-        adds to it. False if the message itself has said it since."""
+        """Whether the candidate repeats a memory that was made private at `withdrawn`, or adds to it with a
+        statement from before then. False if the message itself has stated the fact since."""
         before = candidate.origin.said_at < withdrawn
         if candidate.said and not before:
             return False
@@ -109,7 +109,7 @@ class SimilarFacts:
         return before and self._relation(known, _statement(candidate)) == "subsumes"
 
     def _repeats(self, candidate: CandidateFact, text: str, subjects: tuple[str, ...]) -> bool:
-        """Whether the text says all that the candidate does, whichever of them was said first."""
+        """Whether the text contains all that the candidate says, whichever is older."""
         new = _statement(candidate)
         known = Statement(text, subjects, new.said_at)
         return self._relation(known, new) in ("same", "subsumed") or self._relation(new, known) == "subsumes"
@@ -119,7 +119,7 @@ class SimilarFacts:
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a
-        judge, or if it fails, both statements are kept."""
+        judge, or if the judge fails, both statements are kept."""
         candidates = [fact for fact in candidates if fact.origin.source in self.judged]
         if self.judge is None or not candidates:
             return
@@ -137,8 +137,8 @@ class SimilarFacts:
                 candidate.rulings[memory.id] = TAKES_ITS_PLACE if _newer(candidate, memory) else SAID_BEFORE
 
     async def doubts_about(self, kept: Sequence[Memory], now: datetime) -> list[tuple[Memory, Memory]]:
-        """The pairs (older, newer) of which it is unclear whether the newer one, of `kept`, replaces the
-        older."""
+        """Pairs (older, newer) whose newer memory is one of `kept` and may or may not replace the older
+        one."""
         vectors = await self.embed([memory.content for memory in kept])
         doubts: list[tuple[Memory, Memory]] = []
         async with self._database.read() as connection:
@@ -156,7 +156,7 @@ class SimilarFacts:
     async def _nearest(
         self, candidate: CandidateFact, owners: Collection[str]
     ) -> tuple[dict[str, float], list[str]]:
-        """The cosines by id, as far as the index knows them, and all ids found."""
+        """The cosines that the index knows, by id, and the ids of all memories found."""
         question = Question(
             audience=frozenset(owners),
             now=candidate.now,
@@ -204,7 +204,7 @@ def _newer(candidate: CandidateFact, memory: Memory) -> bool:
 
 
 def _doubt(candidate: CandidateFact, memory: Memory) -> Doubt:
-    """Both statements in the order in which they were said."""
+    """Both statements, in the order in which people stated them."""
     proposed = (candidate.draft.content, candidate.origin.said_at)
     known = (memory.content, memory.created_at)
     return Doubt(*known, *proposed) if _newer(candidate, memory) else Doubt(*proposed, *known)

@@ -1,7 +1,7 @@
-"""How long a memory holds, read from what a model or a person wrote: ``7d``, ``2 weeks``, ``P1DT12H``.
+"""Parses how long a memory is valid, as a model or a person wrote it: ``7d``, ``2 weeks``, ``P1DT12H``.
 
-A month is 30 days and a year 365. What cannot be read means for ever, so that a badly written duration
-never loses a fact.
+A month is 30 days and a year 365. An unreadable duration means for ever, so that a typing error never loses a
+fact.
 """
 
 import re
@@ -63,12 +63,12 @@ _MOST_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class Ttl:
-    """A duration as it was read."""
+    """A parsed duration."""
 
     duration: timedelta | None
-    """More than nothing and at most `LONGEST`; None is for ever."""
+    """Positive and at most `LONGEST`; None is for ever."""
     understood: bool
-    """False where the text could not be read, so that the fact is kept for ever."""
+    """False if the text could not be read, so that the fact is kept for ever."""
 
 
 _FOR_EVER = Ttl(None, True)
@@ -76,7 +76,8 @@ _UNREAD = Ttl(None, False)
 
 
 def read_ttl(value: object) -> Ttl:
-    """Read a duration. Never raises: without a clear, positive duration it is for ever and not understood."""
+    """Parse a duration. Never raises: anything but a clear, positive duration is for ever and not
+    understood."""
     if value is None:
         return _FOR_EVER
     if isinstance(value, timedelta):

@@ -1,12 +1,12 @@
-"""Writing facts: each candidate ends in add, merge, replace or ignore.
+"""Writes facts. Each candidate ends in add, merge, replace or ignore.
 
-The `remember` tool, the answer's memories[] and every other caller use this path. In this order: refuse what
-is not worth keeping; ignore an echo of what was just recalled; look for the same words; look for similar
-facts; else insert. `memory.facts.compare` says how two statements relate, `memory.facts.decide` what follows.
+The `remember` tool, the answer's memories[] and every other caller use this path. The order: refuse what is
+not worth keeping; ignore an echo of recalled facts; look for the same words; look for similar facts; else
+insert. `memory.facts.compare` relates two statements, `memory.facts.decide` decides.
 
-Each owner is decided on separately. A refinement said in a channel replaces the channel's memory and the
-speaker's own; said in private, it leaves the channel's memory as it is. So a channel's memory never shows
-what was said in private.
+Each owner is decided on separately. A refinement stated in a channel replaces the channel's memory and the
+speaker's own. Stated in private, it does not change the channel's memory, so a channel's memory never shows a
+private statement.
 """
 
 import json
@@ -35,9 +35,9 @@ from memory.text import storable
 log = logging.getLogger("hachi.memory")
 
 MAX_CONTENT = 2_000
-"""Characters of one memory. A fact is a sentence; anything longer is a document."""
+"""The most characters of one memory. A fact is a sentence; anything longer is a document."""
 TRIES = 3
-"""How often a decision is tried while other writers change the same memories."""
+"""How often a decision is retried while other writers change the same memories."""
 
 
 class FactWriter:
@@ -58,7 +58,7 @@ class FactWriter:
         self._floor = importance_floor
 
     async def remember(self, drafts: Sequence[Draft], origin: Provenance) -> list[Decision]:
-        """Decide on each draft, in order, each in a transaction of its own; durable on return."""
+        """Decide on each draft in order, each in its own transaction; the decisions are durable on return."""
         if not drafts:
             return []
         if not self._indexing.begun:  # the comparison needs the index complete
@@ -77,8 +77,8 @@ class FactWriter:
         return decisions
 
     async def note_names(self, origin: Provenance, speaker: str) -> list[Decision]:
-        """Store the names that the message links ("call me Mick") and that are not linked yet: from then on
-        either name finds the person."""
+        """Store the names that the message links ("call me Mick") and that are not linked yet, so that a
+        search for either name finds the person."""
         known = await self._store.known_aliases(origin.audience, self._clock())
         drafts = [
             Draft(f"{name} is also called {other}", (fold(name), fold(other)), importance=0.8)
@@ -138,8 +138,8 @@ class FactWriter:
         return replace(decision, expires_at=now.expires_at) if now else decision
 
     async def _withdrawn(self, connection: AsyncConnection, candidate: CandidateFact) -> bool:
-        """Whether the person said it in places and has made it private since, and an old message or the
-        prompt brings it up again. It stays private until they say it again."""
+        """Whether the person has made this fact private and an old message or the prompt repeats it. It stays
+        private until they state it again."""
         if candidate.origin.place.private or not candidate.origin.live:
             return False
         private = await self._store.made_private(connection, candidate.origin.user)
@@ -147,7 +147,7 @@ class FactWriter:
 
     async def _held(self, connection: AsyncConnection, candidate: CandidateFact) -> dict[str, Memory]:
         """The memory with the same words, by owner. Supersedes one that has expired but is not purged yet,
-        and leaves out one that the candidate corrects in something other than its words."""
+        and omits one that the candidate corrects in something other than its words."""
         held = await self._store.holders(connection, candidate.origin.owners, candidate.key)
         for owner, memory in list(held.items()):
             if memory.expires_at is not None and memory.expires_at <= candidate.now:
@@ -191,7 +191,7 @@ class FactWriter:
         candidate.changed[old.id] = replace(known, owners=known.owners - owners)
 
     async def _refresh(self, connection: AsyncConnection, candidate: CandidateFact, memory: Memory) -> None:
-        """The memory was said again: the higher importance and the later expiry count."""
+        """Refresh a memory that was stated again: the higher importance and the later expiry win."""
         values: dict[str, Any] = {}
         importance, until = candidate.draft.importance, candidate.expires_at
         if importance > memory.importance:
@@ -211,7 +211,8 @@ async def _erased(connection: AsyncConnection, origin: Provenance) -> bool:
 
 
 def _one_line(content: str) -> str:
-    """Without NUL, which PostgreSQL refuses, and halves of surrogate pairs, which nothing can encode."""
+    """The content on one line, without NUL, which PostgreSQL refuses, and without lone surrogates, which
+    cannot be encoded."""
     return " ".join(storable(content).split())
 
 

@@ -20,24 +20,25 @@ if TYPE_CHECKING:
 Kind = Literal["memory", "message", "summary", "chunk"]
 KINDS: frozenset[Kind] = frozenset({"memory", "message", "summary"})
 """The kinds that share an index, so that a question for all of them needs no condition. Chunks of documents
-have an index of their own (`memory.documents`)."""
+have their own index (`memory.documents`)."""
 
 LAYOUT = 1
 """Raise it when the payload of a point or the tokens of a text change: every index is then rebuilt."""
 
 
 def fingerprint_of(embedder: str, dimension: int) -> str:
-    """What an index was built with. Vectors of different fingerprints cannot be compared."""
+    """The embedder and layout that an index was built with. Vectors of different fingerprints cannot be
+    compared."""
     return f"{embedder}/{dimension}/layout-{LAYOUT}"
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     id: str
-    """The id of its row, a uuid."""
+    """The id of the database row, a UUID."""
     kind: Kind
     owners: frozenset[str]
-    """Owner keys of `memory.audience`; without one it is never found."""
+    """Owner keys of `memory.audience`. A point without owners is never found."""
     text: str
     dense: "Sequence[float] | NDArray[np.float32]"
     created_at: datetime
@@ -46,28 +47,28 @@ class Point:
     group: str | None = None
     """The conversation of a message or summary."""
     window_text: str | None = None
-    """A message with its neighbours: an entry of its own in the window lanes."""
+    """A message with its neighbours. The window lanes index it as a separate entry."""
     window_dense: "Sequence[float] | NDArray[np.float32] | None" = None
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     audience: frozenset[str]
-    """The owner keys of the reader. With none, nothing is found and the engine is not asked."""
+    """The reader's owner keys. Without any, a search finds nothing and does not call the engine."""
     now: datetime
-    """What expires at this moment or before is not found."""
+    """Points that expire at this moment or before are not found."""
     dense: "Sequence[float] | NDArray[np.float32] | None" = None
     """The vector; None skips the dense lanes."""
     text: str | None = None
     """The words; None skips the sparse lanes."""
     kinds: frozenset[Kind] = KINDS
     subjects: frozenset[str] = frozenset()
-    """Any of these; empty for no condition. The same holds for `groups`."""
+    """Find points with any of these; empty means no condition. The same holds for `groups`."""
     groups: frozenset[str] = frozenset()
     since: datetime | None = None
-    """Created at this moment or later."""
+    """Find points created at this moment or later."""
     until: datetime | None = None
-    """Created before this moment."""
+    """Find points created before this moment."""
     limit: int = 50
     """The most hits of each ranking."""
 
@@ -81,7 +82,7 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """Best first. A point without a window is not in the window lanes."""
+    """The hits of each lane, best first. A point without a window is not in the window lanes."""
 
     dense: tuple[Ranked, ...] = ()
     words: tuple[Ranked, ...] = ()
@@ -90,28 +91,28 @@ class Rankings:
 
 
 class Index(Protocol):
-    """Every method raises IndexUnavailable where the index cannot be reached."""
+    """The interface of an index. Every method raises IndexUnavailable if the index cannot be reached."""
 
     async def put(self, points: Sequence[Point]) -> None:
-        """Add or replace by id. On return the points survive the end of the process."""
+        """Add points, or replace those with the same ids. On return they survive the end of the process."""
         ...
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """Ignores ids that are not there."""
+        """Remove points. Ignores unknown ids."""
         ...
 
     async def search(self, question: Question) -> Rankings: ...
 
     async def count(self) -> int:
-        """All points, expired ones included."""
+        """The number of points, including expired ones."""
         ...
 
     async def present(self, ids: Sequence[str]) -> set[str]:
-        """Which of these are in the index, whoever owns them: to verify an erasure."""
+        """Which of these ids are in the index, whoever owns them: to verify an erasure."""
         ...
 
     async def refresh(self) -> str:
-        """Creates the index where it has vanished, and returns its current generation."""
+        """Create the index if it no longer exists. Returns its current generation."""
         ...
 
     async def optimise(self) -> None:
@@ -119,7 +120,7 @@ class Index(Protocol):
         ...
 
     async def wipe(self) -> None:
-        """Empty the index and begin a new generation."""
+        """Empty the index and start a new generation."""
         ...
 
     async def close(self) -> None: ...

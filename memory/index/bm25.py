@@ -1,8 +1,8 @@
-"""The words of a text as sparse BM25 vectors.
+"""Turns the words of a text into sparse BM25 vectors.
 
-`qdrant_edge.Bm25` splits at whatever is not a letter or digit, drops English stop words and stems English.
-Hebrew, French, Russian and the like pass through it unchanged, but it takes a Chinese or Japanese sentence
-for one word and loses every emoji. So a text is prepared first: accents and vowel points are folded, scripts
+`qdrant_edge.Bm25` splits at every character that is no letter or digit, drops English stop words and stems
+English. It leaves Hebrew, French, Russian and the like unchanged, but treats a Chinese or Japanese sentence
+as one word and drops every emoji. So a text is prepared first: accents and vowel points are folded, scripts
 without spaces are cut into overlapping pairs of characters (and single ideographs), and each emoji becomes a
 word.
 """
@@ -21,7 +21,7 @@ AVERAGE_WORDS = 100
 """BM25's average length, in words, for messages and windows. On LoCoMo 24 to 256 differ by a point of recall
 at most."""
 LONGEST = 1_000_000
-"""Characters that are read of one text."""
+"""The most characters of one text that are processed."""
 
 _HAN = "\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA_AND_HANGUL = "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uac00-\ud7a3"
@@ -33,13 +33,13 @@ _APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'"})
 
 
 def document(text: str) -> "SparseVector | None":
-    """The weighted words of a text to index; None where it has none."""
+    """The weighted words of a text to index; None if it has no words."""
     vector = _encoder().embed_document(prepare(text))
     return vector if vector.indices else None
 
 
 def query(text: str) -> "SparseVector | None":
-    """Each word of a question once; None where it has none."""
+    """The distinct words of a question; None if it has no words."""
     vector = _encoder().embed_query(prepare(text))
     return vector if vector.indices else None
 

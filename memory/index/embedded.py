@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, Filter, QueryRequest
 
 SLICE = 32
-"""Points written or read before the event loop runs again: some 3 ms."""
+"""Points written or read before the event loop gets a turn: some 3 ms."""
 
 _MARKER = str(UUID(int=0))
 """The id of the point that holds generation and fingerprint. It has no owner, so no search finds it."""
 _PARTS = ("edge_config.json", "segments", "temp_segments", "wal")
-"""What Edge keeps in its folder. Nothing else in it is ever deleted."""
+"""The files and folders that Edge creates in its folder. A rebuild deletes only these."""
 
 
 class EmbeddedIndex:
-    """One folder, which one process can open at a time. Create it with `EmbeddedIndex.open`."""
+    """An index in a folder, which one process can open at a time. Create it with `EmbeddedIndex.open`."""
 
     def __init__(self, folder: Path, dimension: int, fingerprint: str) -> None:
         self.folder = folder
@@ -46,10 +46,11 @@ class EmbeddedIndex:
     async def open(
         cls, folder: Path, dimension: int, fingerprint: str, *, rebuild: bool = False
     ) -> "EmbeddedIndex":
-        """Open the index, or create it: where there is none, where it was built with another fingerprint, or
-        with `rebuild`, which deletes even what cannot be read.
+        """Open the index, or create it if it is missing or has another fingerprint. `rebuild` always creates
+        it, and deletes even unreadable files.
 
-        Raises IndexUnavailable where another process holds the folder, or where it is damaged."""
+        Raises IndexUnavailable if another process holds the folder, or if the index is damaged.
+        """
         index = cls(folder, dimension, fingerprint)
         with index._translated():
             index._load(rebuild)
@@ -101,8 +102,8 @@ class EmbeddedIndex:
         return self.generation
 
     async def optimise(self) -> None:
-        """Flush, which shortens the log that the next start reads, and free the room of removed points once
-        they are a fifth of all. Blocks the process, for some 0.2 s and for 0.1 ms a point."""
+        """Flush, which shortens the log that the next start reads, and free the space of removed points once
+        they are a fifth of all. Blocks the process for some 0.2 s, plus 0.1 ms a point."""
         with self._translated():
             self._open_shard.flush()
             self._open_shard.optimize()

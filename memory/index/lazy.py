@@ -1,6 +1,6 @@
-"""An index that is opened on first use, and again later where that failed.
+"""An index that is opened on first use. If that fails, a later call tries again.
 
-Listing, exporting and deleting need no index and open none: another process may hold it.
+Listing, exporting and deleting never open the index, because another process may hold it.
 """
 
 import asyncio
@@ -12,12 +12,12 @@ from memory.errors import IndexUnavailable
 from memory.index import Index, Point, Question, Rankings
 
 RETRY_AFTER = 5.0
-"""Seconds in which opening is not tried again after it failed."""
+"""Seconds after a failed attempt in which opening is not retried."""
 
 
 class LazyIndex:
-    """Every call goes to the index that `opener(rebuild)` opens; with `rebuild` it deletes what it finds.
-    Raises IndexUnavailable where it cannot be opened."""
+    """Forwards every call to the index that `opener(rebuild)` opens; with `rebuild` the opener deletes an
+    existing index. Raises IndexUnavailable if it cannot be opened."""
 
     def __init__(self, opener: Callable[[bool], Awaitable[Index]]) -> None:
         self._opener = opener
@@ -60,7 +60,7 @@ class LazyIndex:
         await (await self.opened()).optimise()
 
     async def wipe(self) -> None:
-        """Also where the index is damaged and cannot be opened."""
+        """Empty the index, even if it is damaged and cannot be opened."""
         with suppress(IndexUnavailable):
             await (await self.opened()).wipe()
             return
@@ -70,7 +70,7 @@ class LazyIndex:
             self._index = await self._opener(True)
 
     async def close(self) -> None:
-        """May be called twice. A later call opens the index again."""
+        """Close the index. May be called twice. A later call opens it again."""
         index, self._index, self._error = self._index, None, None
         if index is not None:
             await index.close()

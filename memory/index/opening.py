@@ -16,8 +16,8 @@ class QdrantServer:
 async def open_index(
     folder: Path, server: QdrantServer | None, collection: str, embedder: Embedder, rebuild: bool
 ) -> Index:
-    """The `collection` of the server, or without one the `folder`; emptied with `rebuild`. Raises
-    IndexUnavailable."""
+    """Open the `collection` of the server, or the index in `folder` if no server is set; with `rebuild` it is
+    emptied. Raises IndexUnavailable."""
     fingerprint = fingerprint_of(embedder.name, embedder.dimension)
     if server is not None:
         from memory.index.server import ServerIndex

@@ -1,4 +1,4 @@
-"""How a point is stored in the engine, and a question as filter conditions: the same for both backends."""
+"""How the engine stores a point, and how a question becomes filter conditions: the same for both backends."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ FIELDS: dict[str, Literal["tenant", "keyword", "number"]] = {
     "created_at": "number",
     "expires_at": "number",
 }
-"""The payload fields that are filtered by, and so indexed."""
+"""The payload fields that filters use, and that are therefore indexed."""
 
 NEVER = 253_402_300_800.0
-"""`expires_at` of what does not expire: the end of the year 9999. Saves a second condition."""
+"""`expires_at` of a point that never expires: the end of the year 9999. It saves a second condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A field holds any of some values, or a number within bounds."""
+    """A field must contain any of some values, or a number within bounds."""
 
     field: str
     any_of: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Condition:
 
 
 def keyword(key: str) -> str:
-    """A key as the engine takes it, without lone surrogates; different keys stay different."""
+    """The key without lone surrogates, as the engine requires; different keys stay different."""
     if key.isascii() and "\\" not in key:
         return key
     return key.replace("\\", "\\\\").encode("utf-8", "backslashreplace").decode()
@@ -75,7 +75,7 @@ def audience(question: Question) -> Condition:
 
 
 def conditions(question: Question) -> list[Condition]:
-    """All that a point must fulfil, the audience first."""
+    """The conditions that a point must meet, the audience first."""
     wanted = [audience(question), Condition("expires_at", above=question.now.timestamp())]
     if question.kinds != KINDS:
         wanted.append(Condition("kind", any_of=tuple(_keywords(question.kinds))))
@@ -89,7 +89,7 @@ def conditions(question: Question) -> list[Condition]:
 
 
 def lanes(question: Question) -> "dict[str, list[float] | SparseVector]":
-    """The vector to search each lane with; empty where nothing can be found."""
+    """The vector to search each lane with; empty if the question cannot match anything."""
     if not question.audience or not question.kinds or question.limit < 1:
         return {}
     vectors: dict[str, list[float] | SparseVector] = {}

@@ -1,8 +1,8 @@
 """The index on a Qdrant server, which several processes may share.
 
 Each fingerprint has a collection, named after it, with the generation in its metadata. The server creates a
-collection once only, so replicas that start together agree on one generation. Collections of other
-fingerprints are deleted at open, since they may hold what was erased since.
+collection only once, so replicas that start together agree on one generation. Opening deletes the collections
+of other fingerprints, because they may still hold erased data.
 """
 
 import hashlib
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from qdrant_edge import SparseVector
 
 SLICE = 100
-"""Points a request: some 2 MB at 1,536 dimensions, well under what gRPC takes."""
+"""Points in one request: some 2 MB at 1,536 dimensions, well under gRPC's limit."""
 TIMEOUT = 10
 """Seconds that one request may take."""
 
 
 class ServerIndex:
-    """One collection. Create it with `ServerIndex.open`, or with `ServerIndex.over` on an open client."""
+    """An index in one collection. Create it with `ServerIndex.open`, or with `ServerIndex.over` on an open
+    client."""
 
     def __init__(self, client: "AsyncQdrantClient", where: str, collection: str, fingerprint: str) -> None:
         self.fingerprint = fingerprint
@@ -48,9 +49,11 @@ class ServerIndex:
         collection: str = "hachi",
         prefer_grpc: bool = True,
     ) -> "ServerIndex":
-        """Connect to `url` (``http://host:6333``; gRPC on its usual port 6334 unless not preferred).
+        """Connect to `url` (``http://host:6333``). Uses gRPC on its usual port 6334, unless `prefer_grpc` is
+        False.
 
-        Raises IndexUnavailable where the server does not answer within 10 seconds, or refuses the key."""
+        Raises IndexUnavailable if the server does not answer within 10 seconds, or refuses the key.
+        """
         from qdrant_client import AsyncQdrantClient
 
         try:
@@ -79,7 +82,7 @@ class ServerIndex:
         *,
         collection: str = "hachi",
     ) -> "ServerIndex":
-        """On an open client, which `close` closes. `where` names the server in errors."""
+        """Open the index on an open client, which `close` closes. `where` names the server in errors."""
         index = cls(client, where, collection, fingerprint)
         index._dimension = dimension
         await index.refresh()
@@ -124,7 +127,8 @@ class ServerIndex:
         return found
 
     async def refresh(self) -> str:
-        """Another replica may have wiped the collection, or the server lost it: then it is created."""
+        """Create the collection again if another replica has wiped it or the server has lost it. Returns its
+        generation."""
         with self._translated():
             if not await self._client.collection_exists(self.collection):
                 await self._create()
@@ -134,7 +138,7 @@ class ServerIndex:
         return self.generation
 
     async def optimise(self) -> None:
-        """The server does so itself."""
+        """Does nothing: the server optimises by itself."""
 
     async def wipe(self) -> None:
         with self._translated():
@@ -200,7 +204,7 @@ class ServerIndex:
 
 
 def _status(error: BaseException) -> int | str | None:
-    """The HTTP status, or the name of the gRPC one."""
+    """The HTTP status, or the name of the gRPC status."""
     code = getattr(error, "code", None)
     if callable(code):
         return str(getattr(code(), "name", None))

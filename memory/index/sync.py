@@ -1,4 +1,4 @@
-"""Keeps the index in step with the database: every row that the index does not show yet is indexed."""
+"""Keeps the index in step with the database: every new or changed row is indexed."""
 
 import asyncio
 import logging
@@ -45,13 +45,13 @@ class IndexSync:
         self._clock = clock
         self._lock = asyncio.Lock()
         self.begun = False
-        """Caught up at least once: what an earlier process left is indexed, and later changes follow."""
+        """True once the first catch-up has indexed the rows of earlier processes."""
         self._unchecked: set[str] = set()
-        """Facts that `show` indexed and that may have been deleted just before: `catch_up` looks."""
+        """Facts that `show` indexed and that may have been deleted just before; `catch_up` checks them."""
 
     async def show(self, facts: Sequence[Memory], vectors: Mapping[str, Any]) -> None:
         """Index facts that have just changed, so that the next search finds them. They stay due: `catch_up`
-        marks them, and does the rest where the index or the embedder is unavailable."""
+        marks them later, and indexes those that an unavailable index or embedder left out."""
         try:
             await self._index_facts(facts, vectors)
         except (IndexUnavailable, EmbedderUnavailable) as error:
@@ -62,7 +62,7 @@ class IndexSync:
             await self.try_to_catch_up()
 
     async def catch_up(self, progress: Progress | None = None) -> int:
-        """Index every row that is due, and return how many there were. Raises IndexUnavailable or
+        """Index every row that is due, and return the number of rows. Raises IndexUnavailable or
         EmbedderUnavailable; rows that were not indexed stay due."""
         parts = {
             memories.name: self._memories,
@@ -85,14 +85,15 @@ class IndexSync:
         return total
 
     async def try_to_catch_up(self) -> None:
-        """The same in the background: an error is logged, and the rows wait."""
+        """Like `catch_up`, for the background: logs an error, and the rows stay due."""
         try:
             await self.catch_up()
         except (IndexUnavailable, EmbedderUnavailable) as error:
             log.warning("the index waits: %s", error)
 
     async def due(self, generation: str | None = None) -> int:
-        """How many rows wait for the index; with the generation "" all rows, since no index has that one."""
+        """The number of rows that are due. With the generation "" these are all rows, since no index has
+        it."""
         if generation is None:
             generation = await self._index.refresh()
         return await indexing.count_due(self._store.database, generation)

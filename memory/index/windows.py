@@ -31,7 +31,7 @@ def words_text(author: str, text: str) -> str:
 
 
 def window_text(messages: Sequence[Message], i: int) -> str:
-    """The window of ``messages[i]``, a line for each message with its author. `messages` are in order."""
+    """The window of ``messages[i]``: one line for each message, with its author. `messages` are in order."""
     return "\n".join(
         words_text(messages[at].author, messages[at].text if at == i else messages[at].text[:NEIGHBOUR_LIMIT])
         for at in touched_windows(messages, i)
@@ -44,7 +44,7 @@ def touched_windows(messages: Sequence[Message], i: int) -> range:
 
 
 def _edge(messages: Sequence[Message], i: int, step: int) -> int:
-    """The last position of the window of `i` in one direction."""
+    """The last position of the window of `i` in one direction (`step` is 1 or -1)."""
     at = i
     while abs(at + step - i) <= REACH and 0 <= at + step < len(messages):
         here, there = messages[at], messages[at + step]

@@ -1,1 +1,1 @@
-"""What is known about a person: profile, tasks and due reminders; and the settings of a place."""
+"""What the companion knows about a person: profile, tasks and due reminders; and the settings of a place."""

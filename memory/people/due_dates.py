@@ -1,8 +1,8 @@
-"""Due dates as people write them: ISO 8601 and plain English, in their own time zone.
+"""Parses due dates as people write them: ISO 8601 and plain English, in their own time zone.
 
-`read_due` is the only reader of due dates: the CLI, HTTP, MCP, the `update_task` tool and the offline
-stand-in use it. It reads the whole text or refuses it; it never picks a date out of words it does not know. A
-zone of None means the clock of this machine.
+All callers parse due dates with `read_due`: the CLI, HTTP, MCP, the `update_task` tool and the offline
+stand-in. It parses the whole text or refuses it; it never picks a date out of unknown words. If the zone is
+None, the clock of this machine counts.
 """
 
 import re
@@ -13,11 +13,11 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 MORNING, EVENING = time(9), time(20)
-"""A day without a time of day means the morning: a reminder then comes while there is time to act."""
+"""A day without a time means the morning: a reminder then comes while there is time to act."""
 DAY_END = time(23, 59)
-"""What a day part means that is over already."""
+"""The time for a part of the day that has already passed."""
 YEARS = range(1970, 9000)
-"""Years outside are typing errors, and near the ends of the calendar some zones cannot show a time."""
+"""Years outside this range are typing errors. Near the ends of the calendar some zones cannot show a time."""
 EXAMPLES = (
     '2026-01-10, 2026-01-10T09:30, 2026-01-10T09:30+02:00, "tomorrow at 9", "Friday 17:30", '
     '"10 January 2027" or "in 2 hours"'
@@ -45,7 +45,7 @@ _DAY_PARTS = {
 
 
 def _names(words: tuple[str, ...]) -> str:
-    """A pattern for each word and its usual abbreviations (three letters or more)."""
+    """A pattern for the words and their usual abbreviations (three letters or more)."""
     return "|".join(
         rf"{word[:3]}(?:{'|'.join(word[3:n] for n in range(len(word), 2, -1))})" for word in words
     )
@@ -75,17 +75,17 @@ _PARTS = [
 
 
 def read_due(text: str, zone: tzinfo | None, now: datetime) -> datetime | Literal["never"]:
-    """The due date as aware UTC, or "never", which takes one away. Raises ValueError like `read_time`."""
+    """The due date as aware UTC, or "never", which removes a due date. Raises ValueError like `read_time`."""
     return "never" if text.strip().lower() == "never" else read_time(text, zone, now)
 
 
 def read_time(text: str, zone: tzinfo | None, now: datetime) -> datetime:
-    """The time as aware UTC. Raises ValueError, one line that says what is accepted.
+    """The time as aware UTC. Raises ValueError, one line that lists the accepted forms.
 
-    Without an offset the time is in `zone`, unless the text ends in the name of another zone
-    ("… 10:00 Europe/Paris"). A date alone means 09:00, or the end of the day if it is today and 09:00 has
-    passed. A bare hour from 1 to 6 is in the afternoon: "Friday at 5" is 17:00, "Friday 05:00" is not. An
-    hour that the clocks skip is read as the one after it, an hour that occurs twice as the first.
+    Without an offset the time is in `zone`, unless the text ends in the name of another zone ("… 10:00
+    Europe/Paris"). A date alone means 09:00, or the end of the day if it is today and 09:00 has passed. A
+    bare hour from 1 to 6 is in the afternoon: "Friday at 5" is 17:00, "Friday 05:00" is not. An hour that the
+    clocks skip becomes the one after it. An hour that occurs twice is the first one.
     """
     if len(text) < _LONGEST:
         plain = unicodedata.normalize("NFKC", text).strip()
@@ -99,12 +99,13 @@ def read_time(text: str, zone: tzinfo | None, now: datetime) -> datetime:
 
 
 def _placed(moment: datetime, zone: tzinfo | None) -> datetime:
-    """With the zone, if there is one: without, `astimezone` uses that of this machine."""
+    """The moment in the zone. Without a zone it stays naive, and `astimezone` uses the zone of this
+    machine."""
     return moment.replace(tzinfo=zone) if moment.tzinfo is None and zone is not None else moment
 
 
 def _iso(text: str, zone: tzinfo | None, now: datetime) -> datetime | None:
-    """The time if the text is ISO 8601, perhaps with the name of a zone after it."""
+    """The time if the text is ISO 8601, optionally followed by the name of a zone; else None."""
     text = _OFFSET_APART.sub("", text)
     try:
         return _at_a_good_time(date.fromisoformat(text), now.astimezone(zone))
@@ -127,7 +128,7 @@ def _zone(name: str) -> tzinfo:
 
 
 def _at_a_good_time(day: date, here: datetime, at: time = MORNING) -> datetime:
-    """That day at the given time of day, or at its end if that has passed."""
+    """The day at the given time, or at its end if that time has passed."""
     passed = day == here.date() and here.time() >= at
     return datetime.combine(day, DAY_END if passed else at)
 
@@ -160,7 +161,7 @@ def _english(text: str, here: datetime) -> datetime | None:
 
 
 def _fields(text: str) -> dict[str, str] | None:
-    """What the parts of the text say, by the names of the groups; None if a part is unknown or said twice."""
+    """The parts of the text, by the names of the groups; None if a part is unknown or occurs twice."""
     found: dict[str, str] = {}
     left = list(_PARTS)
     while text:
@@ -182,7 +183,7 @@ def _count(word: str) -> float:
 
 
 def _day(found: dict[str, str], here: datetime) -> date | None:
-    """The day that the text names; None if it names none."""
+    """The day that the text names; None if it names no day."""
     today = here.date()
     if "count" in found:
         count = int(_count(found["count"]))
@@ -227,7 +228,8 @@ def _months_later(day: date, months: int) -> date:
 
 
 def _hour(found: dict[str, str], day: date | None, part: str | None, here: datetime) -> datetime | None:
-    """The time with an hour. A number alone is none: it needs a day, "at", minutes or am and pm."""
+    """The time with an hour; None if the text has no hour. A number alone is not an hour: it needs a day,
+    "at", minutes or am and pm."""
     written, hour, minute = found["hour"], int(found["hour"]), int(found.get("minute", 0))
     half = found.get("half", "").replace(".", "")
     if not (day or half or "at" in found or "minute" in found):

@@ -1,8 +1,8 @@
-"""Due tasks: each due time is announced once, whichever process finds it first.
+"""Announces due tasks: each due time is announced once, whichever process finds it first.
 
 One transaction marks a due task as announced (`tasks.reminded`) and stores the job that announces it, so two
 processes never announce the same task. If a process dies before it has sent the reminder, the job runs again:
-at worst somebody is reminded twice.
+at worst a person gets the reminder twice.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ from memory.sql.jobs import MAX_ATTEMPTS, REMIND, Job, JobQueue
 from memory.sql.tables import tasks, work
 
 TOO_OLD = timedelta(days=30)
-"""A task that has been due for longer is not announced, but stays in the list of tasks."""
+"""A task that has been due for longer than this is not announced, but stays in the list of tasks."""
 AT_ONCE = 50
 """Tasks handled in one transaction."""
 
@@ -30,11 +30,12 @@ class Reminder:
 
     task: Task
     place: Place
-    """Where it was asked for."""
+    """The place where the user asked for the task."""
 
 
 class DueTasks:
-    """`prefixes` are the beginnings of the ids of people who can be reached; other people's tasks wait."""
+    """Finds due tasks. `prefixes` are the beginnings of the ids of reachable people; other people's tasks
+    wait."""
 
     def __init__(self, database: Database, queue: JobQueue) -> None:
         self._database = database
@@ -71,7 +72,7 @@ class DueTasks:
             return (await connection.execute(query.limit(AT_ONCE))).scalars().all()
 
     async def announced_by(self, job: Job) -> Reminder | None:
-        """What the job announces; None if the task has been finished, postponed or deleted since."""
+        """The reminder of the job; None if the task has been finished, postponed or deleted since."""
         query: Select[Any] = select(*_COLUMNS, tasks.c.place).where(
             tasks.c.id == job.payload["task"], tasks.c.user_id == job.user_id, tasks.c.status != "done"
         )
@@ -86,11 +87,11 @@ _COLUMNS = [tasks.c[field.name] for field in fields(Task)]
 
 
 def _due(now: datetime) -> ColumnElement[bool]:
-    """Due, not done, and not announced for this due time."""
+    """True for tasks that are due, not done, and not yet announced for this due time."""
     unannounced = or_(tasks.c.reminded.is_(None), tasks.c.reminded != tasks.c.due)
     return and_(tasks.c.due <= now, tasks.c.status != "done", unannounced)
 
 
 def _of(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:
-    """Case-sensitive, which LIKE on SQLite is not."""
+    """True for users whose id begins with a prefix. Case-sensitive, which LIKE on SQLite is not."""
     return or_(*(func.substr(user, 1, len(prefix)) == prefix for prefix in prefixes))

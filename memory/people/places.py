@@ -1,4 +1,4 @@
-"""What the companion listens to in a place: what is addressed to it, everything, or nothing."""
+"""Which messages of a place the companion answers: those addressed to it, all, or none."""
 
 from datetime import datetime
 from typing import Literal, cast, get_args
@@ -21,8 +21,8 @@ class Places:
         self._insert = insert_sqlite if database.sqlite else insert_postgresql
 
     async def listening(self, place: Place) -> Listening:
-        """The setting of the place, else of the nearest place around it, else "mentions". In private,
-        everything is listened to."""
+        """The setting of the place, else of the nearest place around it, else "mentions". "Everything" in
+        private."""
         if place.private:
             return "everything"
         around = [where.key for where in place.containing()]
@@ -32,8 +32,8 @@ class Places:
         return cast(Listening, next((found[key] for key in around if key in found), "mentions"))
 
     async def last_of(self, user: str, within: Place) -> Place | None:
-        """The place inside `within` where the user last spoke; None if they never did. Only for reaching
-        them: show it to nobody."""
+        """The place inside `within` where the user last spoke; None if they never did. Use it only to reach
+        them, and show it to nobody."""
         there = messages.c.place.startswith(f"{within.key}/", autoescape=True)
         query = select(messages.c.place).where(messages.c.user_id == user, messages.c.role == "user", there)
         async with self._database.read() as connection:
@@ -41,8 +41,8 @@ class Places:
         return None if key is None else Place.of_key(key)
 
     async def set(self, place: Place, listening: Listening, by: str, now: datetime) -> None:
-        """`by` is the user who sets it; the platform decides who may. Raises ValueError in private and for a
-        value that is not in `LISTENING`."""
+        """Store the setting. `by` is the user who sets it; the platform decides who may. Raises ValueError in
+        private and for a value that is not in `LISTENING`."""
         if place.private or listening not in LISTENING:
             raise ValueError(f"what is listened to is set for a place: one of {', '.join(LISTENING)}")
         values = {"listening": listening, "changed_by": by, "changed_at": now}

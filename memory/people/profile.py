@@ -1,8 +1,8 @@
-"""The long-term user context: what a person has said about themselves, as a typed document.
+"""The long-term user context: a person's statements about themselves, as a typed document.
 
-It is stored as entries, one per statement, with the time of each. Entries are merged, never rewritten: of a
-single value the latest counts; lists grow and keep their newest items. An entry with an empty value deletes
-what was said until then. Everything here is pure; `profile_store` stores it.
+It is stored as entries, one per statement, with the time of each. Entries are merged, never rewritten: the
+latest single value wins; lists grow and keep their newest items. An entry with an empty value deletes the
+earlier values. Everything here is pure; `profile_store` stores it.
 """
 
 import re
@@ -29,10 +29,10 @@ MOST: Mapping[str, int] = MappingProxyType(
 """The fields that are lists, and how many of the newest items each keeps."""
 
 MEMORY_SUMMARY = "memory_summary"
-"""The field in which a model sums up what is known in one place; it is read in no other place."""
+"""A model's summary of the memories in one place. No other place reads it."""
 
 MOST_UPDATES = 50
-"""The most of each kind in one answer. An extractor that returns more is wrong."""
+"""The most updates of each kind in one answer. An extractor that returns more is wrong."""
 
 _LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+")
 _ANY_TIME = datetime.fromtimestamp(0, UTC)
@@ -56,12 +56,12 @@ def _line(longest: int, *, required: bool = True) -> BeforeValidator:
 
 
 def _word(value: Any) -> Any:
-    """An enumerated value, whatever its spacing and capitals."""
+    """An enumerated value, without regard to spacing and capitals."""
     return "_".join(re.split(r"[\s_-]+", one_line(value).casefold())) if isinstance(value, str) else value
 
 
 def _language(value: Any) -> Any:
-    """The prompt shows it as an instruction, so it may be nothing but a name or a code."""
+    """A language name or code. Nothing else is accepted, because the prompt shows it as an instruction."""
     if not isinstance(value, str):
         return value
     text = one_line(value) if len(value) <= 400 else ""
@@ -104,7 +104,7 @@ Group = TypeVar("Group", bound=_Frozen)
 
 
 class Profile(_Frozen):
-    """Who they are. None and empty: unknown."""
+    """Who the person is. None and empty mean unknown."""
 
     name: Name | None = None
     native_language: Name | None = None
@@ -118,7 +118,7 @@ class Profile(_Frozen):
 
 
 class Preferences(_Frozen):
-    """How they want to be answered. None and empty: unknown."""
+    """How the person wants to be answered. None and empty mean unknown."""
 
     language: Language | None = None
     answer_length: Annotated[Literal["short", "medium", "long"], Word] | None = None
@@ -146,7 +146,7 @@ class UserContext:
     conversation_themes: tuple[str, ...] = ()
     memory_summary: str | None = None
     last_updated: datetime | None = None
-    """When the latest of it was said; None if nothing was."""
+    """The time of the latest statement; None if there is none."""
 
     @property
     def zone(self) -> tzinfo:
@@ -200,7 +200,7 @@ class NewFact(_Answered):
 
 
 class NewPreference(_Answered):
-    """A value for the document. Refused if its field does not accept it."""
+    """A value for the document. Validation fails if its field does not accept the value."""
 
     key: Name
     value: Annotated[
@@ -221,7 +221,7 @@ class NewPreference(_Answered):
 
 class TaskUpdate(_Answered):
     id: Annotated[Annotated[str, _line(100)] | None, BeforeValidator(bare_id)] = None
-    """None or empty: a new task, or the one that the description means."""
+    """None or empty: a new task, or the task that the description matches."""
     description: Annotated[str, _line(1000, required=False)] = ""
     status: Annotated[TaskStatus, Word]
 
@@ -241,7 +241,7 @@ Listed = BeforeValidator(_none_is_empty)
 
 
 class MemoryUpdates(_Answered):
-    """All that was found in one exchange. Missing lists are empty."""
+    """All updates that were found in one exchange. Missing lists are empty."""
 
     new_facts: Annotated[tuple[NewFact, ...], Few, Listed] = ()
     new_preferences: Annotated[tuple[NewPreference, ...], Few, Listed] = ()
@@ -260,7 +260,7 @@ class Entry:
     item: str
     """The normalised text of a list item. Empty for single values."""
     value: str
-    """Empty: delete it; with no item, delete the whole list."""
+    """The value. Empty deletes it; without an item, empties the whole list."""
     said_at: datetime
 
 
@@ -292,7 +292,7 @@ _KNOWN_AS |= {_squeezed(name): _PATHS[meant] for name, meant in _OTHER_NAMES.ite
 
 
 def field_named(name: str) -> str:
-    """The path of a field by its name, with or without its group, whatever its spacing and capitals. Raises
+    """The path of a field, from its name with or without its group, in any spacing and capitals. Raises
     ValueError, which names the fields."""
     group, _, rest = _squeezed(one_line(name[:200])).rpartition(".")
     found = _KNOWN_AS.get(rest) if group in _GROUPS else None
@@ -303,15 +303,15 @@ def field_named(name: str) -> str:
 
 
 def entry_for(field: str, value: str, said_at: datetime) -> Entry:
-    """A value as a person sets it; an empty one deletes the value or the whole list. Raises ValueError in one
-    line that names the fields or values there are."""
+    """The entry for a value that a person sets. An empty value removes the field; for a list, all of its
+    items. Raises ValueError in one line that names the valid fields or values."""
     path = field_named(field)
     return _entry(path, value, said_at) if one_line(value) else Entry(path, "", "", said_at)
 
 
 def entries_of(preferences: Sequence[NewPreference], said_at: datetime) -> list[Entry]:
-    """Entries for what was found in an exchange. A null deletes a single value; lists are only added to. A
-    key that is not a field becomes a note, ``key: value``."""
+    """The entries for updates that were found in an exchange. A null deletes a single value; lists only grow.
+    An unknown key becomes a note, ``key: value``."""
     return [entry for preference in preferences for entry in _read(preference, said_at)]
 
 
@@ -342,7 +342,7 @@ def _entry(path: str, value: Any, said_at: datetime) -> Entry:
 
 
 def _folded(text: str) -> str:
-    """The key by which two list items are the same, in any script."""
+    """The key that identifies equal list items, in any script."""
     folded = normalise(text) or text
     return folded if len(folded) <= _LONGEST_ITEM else sha256(folded.encode()).hexdigest()
 
@@ -367,9 +367,9 @@ def _quoted(value: Any) -> str:
 
 
 def merged(known: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
-    """The known entries after merging `new`, in a fixed order. What was said later counts; of what was said
-    at the same time, what comes later in the sequence. Entries said at different times may be merged in
-    any order and any number of times."""
+    """The known entries after merging `new`, in a fixed order. The later statement wins; at equal times, the
+    later one in the sequence. Entries with different times may be merged in any order and any number of
+    times."""
     held = {(entry.field, entry.item): entry for entry in known}
     for entry in new:
         _apply(held, entry)
@@ -398,7 +398,7 @@ def _said(entry: Entry) -> tuple[datetime, str]:
 def context_of(
     entries: Iterable[Entry], *, long_term_facts: Sequence[Memory] = (), open_tasks: Sequence[Task] = ()
 ) -> UserContext:
-    """The document that the entries add up to, in whatever order and wherever they were said. Skips entries
+    """The document that the entries add up to, in whatever order and place they were stated. Skips entries
     that this version cannot read, such as those of a newer one."""
     known = merged((), sorted(entries, key=lambda entry: (entry.said_at, entry.value)))
     values: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}

@@ -1,7 +1,7 @@
-"""User contexts in SQL: one row per entry, with the place where it was said.
+"""User contexts in SQL: one row per entry, with the place of the statement.
 
-In private, the latest of what the user said anywhere counts. In a place, only what they said there or in the
-places around it: nothing said in private may show in a channel, not even by its effect.
+In private, the latest statement from anywhere counts. In a place, only statements from that place or the
+places around it count: a private statement may not affect a channel, not even indirectly.
 """
 
 from collections.abc import Collection, Sequence
@@ -33,13 +33,13 @@ class ProfileStore:
         )
 
     async def entries(self, user: str, place: Place) -> list[Entry]:
-        """What was said in exactly this place, as stored."""
+        """The stored entries from exactly this place."""
         async with self._database.read() as connection:
             return await _held(connection, user, place)
 
     async def merge(self, user: str, place: Place, entries: Sequence[Entry]) -> list[Entry]:
-        """Add what was said there. Of two statements the later one counts, whoever writes first. Returns the
-        entries that say something new; a repetition only updates the time. Writes nothing if nothing
+        """Merge entries from `place`. The later of two statements wins, whoever writes first. Returns the
+        entries that add something new; a repetition only updates the time. Writes nothing if nothing
         changes."""
         known = await self.entries(user, place)
         if merged(known, entries) == known:
@@ -50,7 +50,7 @@ class ProfileStore:
     async def merge_in(
         self, connection: AsyncConnection, user: str, place: Place, entries: Sequence[Entry]
     ) -> list[Entry]:
-        """The same in the caller's transaction, which locks this user's context until it ends."""
+        """Like `merge`, in the caller's transaction, which locks this user's context until it ends."""
         if entries and not self._database.sqlite:
             alone = func.pg_advisory_xact_lock(func.hashtextextended(_lock(user), 0))
             await connection.execute(select(alone))
@@ -101,7 +101,7 @@ async def _held(connection: AsyncConnection, user: str, place: Place) -> list[En
 
 
 def _readable_in(place: Place) -> ColumnElement[bool]:
-    """The user's rows that may be read in this place; in private, all."""
+    """True for the user's rows that may be read in this place; in private, for all."""
     if place.private:
         return true()
     return context_entries.c.place.in_([around.key for around in place.containing()])
@@ -116,7 +116,7 @@ def _id(entry: Entry) -> tuple[str, str]:
 
 
 def _is_new(entry: Entry, before: Entry | None, emptied: Collection[str]) -> bool:
-    """Whether it differs from what was known, or emptied a list."""
+    """Whether the entry differs from the known one, or empties a list."""
     return entry.value != (before.value if before else "") or (not entry.value and entry.field in emptied)
 
 

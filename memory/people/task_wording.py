@@ -1,6 +1,5 @@
-"""Whether two wordings mean one task: "call the dentist" and "Call dentist!" do, "call Anna" and "call Ben"
-do not. Case, accents, punctuation, articles and a polite opening say nothing. Any other word does.
-"""
+"""Compares task descriptions: "call the dentist" and "Call dentist!" are one task, "call Anna" and "call Ben"
+are two. Case, accents, punctuation, articles and a polite opening are ignored. Any other word counts."""
 
 import re
 import unicodedata
@@ -21,13 +20,13 @@ _OPENING = re.compile(
     r"(?:[\s:]+|(?<=['’])))+",
     re.IGNORECASE,
 )
-"""What a task is asked for with, and says nothing of it."""
+"""Phrases that introduce a task and do not describe it."""
 _ARTICLES = frozenset("the a an le la les un une du de des את".split())
 _FINISHING = frozenset(
     "i i've we ai c'est done finished finally already just today yesterday it is fait fini deja hier"
     " סיימתי עשיתי כבר היום אתמול".split()
 )
-"""Said of what is finished, and says nothing of which task it is."""
+"""Words that report a task as finished and do not identify it."""
 _ENDINGS = ("s", "es", "ed", "d", "ing", "er", "r", "e", "ee")
 _ELIDED = re.compile(r"^[^\W\d_]{1,2}'(?=\w)")
 _ACCENTS = re.compile("(?<=[a-zα-ω])[\u0300-\u036f]+")
@@ -37,9 +36,9 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 @dataclass(frozen=True, slots=True)
 class _Wording:
     words: tuple[str, ...]
-    """Without case, accents, punctuation and articles."""
+    """The words without case, accents, punctuation and articles."""
     names: frozenset[str]
-    """Those with a capital inside the sentence."""
+    """The words with a capital inside the sentence."""
 
     @property
     def text(self) -> str:
@@ -66,14 +65,14 @@ def _plain(word: Word) -> str:
 
 
 def same_words(one: str, other: str) -> bool:
-    """Whether two descriptions have the same words in the same order, be it with the end put first: "on
-    Monday call Ann" is "call Ann on Monday", and "call Ann about Ben" is not "call Ben about Ann"."""
+    """Whether two descriptions have the same words in the same order, even if the end comes first: "on Monday
+    call Ann" is "call Ann on Monday", and "call Ann about Ben" is not "call Ben about Ann"."""
     a, b = wording(one).words, wording(other).words
     return len(a) == len(b) and any((*a[at:], *a[:at]) == b for at in range(len(a)))
 
 
 def adds(more: str, less: str) -> bool:
-    """Whether `more` says all that `less` does and plainly adds a time, a place, a companion or an item."""
+    """Whether `more` contains all of `less` and plainly adds a time, a place, a companion or an item."""
     rich, poor = _asked_for(more), _asked_for(less)
     added = added_words(poor, rich) if len(poor) > 1 else ()
     return bool(added) and opens_plainly(added)
@@ -85,8 +84,8 @@ def told(said: str) -> list[str]:
 
 
 def may_mean(said: str, description: str) -> bool:
-    """Whether all that was said of a task is in its description, in the same order or alone, be it in other
-    forms of the words. Names and numbers must be the same, and a "not" must be said."""
+    """Whether the description contains all words of `said`, in the same order or standing alone; other forms
+    of a word match. Names and numbers must be the same, and a "not" must be in both."""
     asked, there = wording(said), wording(description)
     if any(word in negations() or word.endswith("n't") for word in {*there.words} - {*asked.words}):
         return False
@@ -107,7 +106,7 @@ def _alike(word: str, other: str, exact: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _forms(word: str) -> frozenset[str]:
-    """The word and what it may be a form of; pairs of letters in scripts without spaces."""
+    """The word and the words it may be a form of; for scripts without spaces, pairs of letters."""
     if _UNSPACED.search(word) and len(word) > 1:
         return frozenset(word[at : at + 2] for at in range(len(word) - 1))
     fitting = [end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) >= 3 + (end == "e")]
@@ -124,8 +123,8 @@ def forms_in(text: str) -> frozenset[str]:
 
 
 def bare_id(id: Any) -> Any:
-    """The id in "[task 1a2b3c4d]", as the prompt shows it, or in a part of that; None where it is blank or
-    "null". What is no text stays as it is."""
+    """The id in "[task 1a2b3c4d]", which the prompt shows, or in a part of it. None if it is blank or "null".
+    A value that is no text is returned unchanged."""
     if not isinstance(id, str):
         return id
     found = _SHOWN.fullmatch(id.strip())

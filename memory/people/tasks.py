@@ -1,10 +1,10 @@
-"""Tasks: what a person has to do or wants to be reminded of. A task is its user's alone.
+"""Tasks: a person's to-dos and reminders. A task belongs to its user alone.
 
-A task is named by its id or by its words (`task_wording`). Adding is careful: two descriptions that differ in
-a day, a number or a person are two tasks, since people notice a task too many but not one that is missing.
-Finishing is lenient: "dentist" finishes "call the dentist" if no other open task can be meant.
+A task is identified by its id or by its words (`task_wording`). Adding is careful: descriptions that differ
+in a day, a number or a person are two tasks, since people notice a task too many but not a missing one.
+Finishing is lenient: "dentist" finishes "call the dentist" if no other open task matches.
 
-In a place, only tasks asked for in exactly that place are read or changed. In private, all of the user's are.
+In a place, only tasks from exactly that place are read or changed. In private, all tasks of the user are.
 """
 
 from collections.abc import Sequence
@@ -32,14 +32,14 @@ SOON = timedelta(hours=48)
 MOST_READ = 200
 """Open tasks that a turn reads: the due ones, then the newest."""
 MOST_COMPARED = 500
-"""Tasks among which an update looks for the one that is meant: the newest."""
+"""An update by words searches this many of the newest tasks."""
 LONGEST_QUESTION = 2_000
-"""Characters at the end of a message that are searched for words of tasks."""
+"""How many characters at the end of a message are searched for words of tasks."""
 MOST_NAMED = 5
-"""Candidates that an error names."""
+"""The most candidates that an error names."""
 NEAR, CLOSE = 60.0, 85.0
-"""Similarity of the letters (0 to 100) from which a task may be meant, and from which a new one resembles
-it."""
+"""Similarity of the letters (0 to 100) from which an update may match a task, and from which a new task
+resembles an existing one."""
 
 Due = datetime | Literal["never"] | None
 """An aware time; "never" removes the due time; None leaves it as it is."""
@@ -49,7 +49,7 @@ _COLUMNS = [tasks.c[field.name] for field in fields(Task)]
 
 
 class Unclear(NotFound):
-    """Several tasks can be meant. The text names them with the beginnings of their ids."""
+    """Several tasks match. The text names them with the beginnings of their ids."""
 
     def __init__(self, why: str, candidates: Sequence[Task]) -> None:
         self.candidates = tuple(candidates[:MOST_NAMED])
@@ -61,7 +61,7 @@ class Unclear(NotFound):
 
 
 def _line(description: str) -> str:
-    """Without control characters, which a terminal would obey."""
+    """The description without control characters, which a terminal would obey."""
     line = " ".join(description.split())[:100]
     return "".join(letter for letter in line if letter.isprintable())
 
@@ -94,21 +94,21 @@ class Tasks:
         found_at: datetime | None = None,
         heard: str | None = None,
     ) -> Change:
-        """Make, change or finish a task. What is left out (blank or None) stays as it is; a new task is open.
+        """Create, change or finish a task. Fields that are blank or None keep their value; a new task is
+        open.
 
-        `id` is a whole id or at least its first 4 characters. Without one, the unfinished task that the
-        description means is changed (with `alike` False: the one with the same words). It keeps its
-        description unless the new one says more, and "open" does not reset "in_progress". If no task is
-        meant, one is made; but to finish, there must be one. A finished task with the same words stays as it
-        is.
+        `id` is a whole id or at least its first 4 characters. Without an id, the update applies to the
+        unfinished task that the description matches (with `alike` False: only one with the same words). That
+        task keeps its description unless the new one says more, and "open" does not reset "in_progress". If
+        no task matches, a new one is created, unless the update finishes a task. A finished task with the
+        same words does not change.
 
         `found_at` is for jobs that may run twice: a task with the same words that was finished since then is
-        not made again. `heard` is the id of the message that asks for it: if that was erased, nothing is
-        kept.
+        not created again. `heard` is the id of the message that asks for the task: if the message was erased,
+        nothing is stored.
 
-        What is said in private does not change the description of a task that was asked for in a place.
-        Raises NotFound if there is no such task, and Unclear if several can be meant; then nothing is
-        changed.
+        A private update does not change the description of a task from a place. Raises NotFound if there is
+        no such task, and Unclear if several match; then nothing is changed.
         """
         if any(isinstance(time, datetime) and time.tzinfo is None for time in (now, due)):
             raise ValueError("a time without a zone; Hachi's times are aware UTC")
@@ -167,7 +167,7 @@ class Tasks:
 
 
 def _asked_in(place: Place) -> Sequence[ColumnElement[bool]]:
-    """In private, no condition."""
+    """The condition on the task's place; none in private."""
     return [] if place.private else [tasks.c.place == place.stored]
 
 
@@ -186,13 +186,13 @@ async def _read(connection: AsyncConnection, query: Select[Any]) -> list[Task]:
 
 
 def _id_is(id: str) -> Any:
-    """A whole id, or its beginning, as people type it."""
+    """The condition for a whole id, or for its beginning, as people type it."""
     id = id.strip().lower()
     return tasks.c.id.startswith(id, autoescape=True) if len(id) >= 4 else tasks.c.id == id
 
 
 async def _named(connection: AsyncConnection, mine: Select[Any], id: str) -> tuple[Task, str]:
-    """The task of this id, and the place where it was asked for."""
+    """The task with this id, and the place it comes from."""
     query = mine.add_columns(tasks.c.place).where(_id_is(id)).limit(MOST_NAMED + 1)
     rows = (await connection.execute(query)).all()
     task = _the_one(id, [Task(*row[:-1]) for row in rows])
@@ -218,8 +218,8 @@ async def _written(connection: AsyncConnection, old: Task, new: Task, now: datet
 async def _unfinished(
     connection: AsyncConnection, mine: Select[Any], place: Place
 ) -> tuple[list[Task], frozenset[str]]:
-    """The unfinished tasks: first those asked for in this very place, then the newest. And the ids of the
-    former."""
+    """The unfinished tasks, first those from exactly this place, then the newest; and the ids of those from
+    this place."""
     order = (tasks.c.place != place.stored, tasks.c.created_at.desc(), tasks.c.id)
     query = mine.add_columns(tasks.c.place).where(tasks.c.status != "done").order_by(*order)
     rows = (await connection.execute(query.limit(MOST_COMPARED))).all()
@@ -229,7 +229,7 @@ async def _unfinished(
 def _meant(
     said: str, status: TaskStatus | None, open_: Sequence[Task], here: frozenset[str], alike: bool
 ) -> Task | None:
-    """The unfinished task with these words, else the only one that they can mean."""
+    """The unfinished task with these words, else the only one that they match."""
     same = [task for task in open_ if same_words(said, task.description)]
     if same or not alike:
         return same[0] if same else None
@@ -271,7 +271,7 @@ async def _done_since(
 
 
 def _advanced(task: Task, said: str, status: TaskStatus | None) -> Task:
-    """The task after an update by words: its description and status never say less than before."""
+    """The task after an update by words. Neither its description nor its status becomes less specific."""
     description = said if said and status != "done" and adds(said, task.description) else task.description
     return replace(task, description=description, status=task.status if status in (None, "open") else status)
 

@@ -1,11 +1,12 @@
-"""What a document consists of once its format no longer matters."""
+"""The blocks of a parsed document, whatever its format."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 
 class UnreadableDocument(Exception):
-    """Why a file cannot be read, in one line that says what to do; callers put the file's name before it."""
+    """A file that cannot be read. The text is one line that says what to do; callers prefix the file's
+    name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,9 +14,9 @@ class Block:
     kind: Literal["heading", "text", "list", "code", "table"]
     text: str
     level: int = 0
-    """Of a heading: 1 is the outermost."""
+    """The level of a heading; 1 is the outermost. 0 for other blocks."""
     parts: tuple[str, ...] = ()
-    """The items of a list, between which it may be cut."""
+    """The items of a list. Chunking may cut between them."""
 
 
 @dataclass(frozen=True, slots=True)

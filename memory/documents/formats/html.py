@@ -1,4 +1,4 @@
-"""HTML to Markdown to blocks: what a reader of the page reads, without menus and scripts."""
+"""HTML to Markdown to blocks: the text that a visitor reads, without menus and scripts."""
 
 import re
 from dataclasses import replace
@@ -22,7 +22,7 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 def parse(text: str) -> Parsed:
-    """The title is the page's. Raises UnreadableDocument."""
+    """The blocks of the page, with the page's title. Raises UnreadableDocument."""
     from bs4 import BeautifulSoup
 
     if "<" not in text:
@@ -44,7 +44,7 @@ def declared_encoding(data: bytes) -> str | None:
 
 
 def _main_part(soup: "BeautifulSoup") -> "Tag":
-    """The part of the page that is read, with everything else removed from it."""
+    """The main part of the page. Everything else is removed from it."""
     from bs4.element import PreformattedString
 
     for comment in soup.find_all(string=lambda found: isinstance(found, PreformattedString)):
@@ -85,7 +85,7 @@ def _language(tag: Any) -> str | None:
 
 
 def _unescape_block(block: Block) -> Block:
-    """Without the backslashes that kept punctuation of the page from being parsed as Markdown."""
+    """Remove the backslashes that kept the page's punctuation from being parsed as Markdown."""
     if block.kind in {"heading", "code"}:
         return block
     return replace(block, text=_unescape(block.text), parts=tuple(map(_unescape, block.parts)))

@@ -55,7 +55,7 @@ def _blocks(tokens: "Sequence[Token]", lines: Sequence[str]) -> Iterator[Block]:
 
 
 def _items(tokens: "Sequence[Token]", lines: Sequence[str]) -> tuple[str, ...]:
-    """The outermost items of the list that these tokens begin inside of."""
+    """The outermost items of the list that begins at the first of these tokens."""
     items = []
     for token in tokens:
         if token.level == 0:

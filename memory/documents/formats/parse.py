@@ -14,7 +14,8 @@ HTML = frozenset({".html", ".htm", ".xhtml"})
 PDF = frozenset({".pdf"})
 TEXT = frozenset({".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".log", ".tex", ""})
 EXTENSIONS = MARKDOWN | HTML | PDF | TEXT
-"""Of what is read inside a folder. A file that is named itself is read whatever its extension."""
+"""Extensions of the files that are read inside a folder. A file that is named directly is read whatever its
+extension."""
 
 _BYTE_ORDER_MARKS = (  # UTF-32 first: its mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -51,8 +52,8 @@ def _parse(extension: str, data: bytes) -> Parsed:
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
-    """The text in UTF-8, or in UTF-16 or UTF-32 if the bytes show it; else in the `declared` encoding, or in
-    Windows-1252. Raises UnreadableDocument if it is not text."""
+    """The text, decoded as UTF-8, or as UTF-16 or UTF-32 if the bytes show it; else in the `declared`
+    encoding, or in Windows-1252. Raises UnreadableDocument if the data is not text."""
     unicode = _unicode_encoding(data)
     for encoding in (unicode,) if unicode != "utf-8" else (unicode, declared, "cp1252", "latin-1"):
         with suppress(UnicodeError, LookupError):  # not in this encoding, or nobody knows it
@@ -83,7 +84,7 @@ def _unicode_encoding(data: bytes) -> str:
 
 
 def _storable(text: str) -> str:
-    """Without the characters that no database takes; a PDF or an HTML entity may contain them too."""
+    """The text without the characters that no database stores. A PDF or an HTML entity may contain them."""
     return storable(text)
 
 

@@ -17,7 +17,8 @@ _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u00ad]\n(?=[^\W\d_A-Z])")
 
 
 def parse(data: bytes) -> Parsed:
-    """Raises UnreadableDocument if the file is broken, encrypted or without text."""
+    """A heading and a text block for each page. Raises UnreadableDocument if the file is broken, encrypted or
+    without text."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 

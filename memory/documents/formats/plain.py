@@ -9,7 +9,7 @@ _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*")
 
 
 def parse(text: str) -> Parsed:
-    """The first kind of underline is the outermost level, as in reStructuredText."""
+    """The blocks of the text. The first kind of underline is the outermost level, as in reStructuredText."""
     blocks = tuple(_blocks(text))
     return Parsed(next((block.text for block in blocks if block.kind == "heading"), ""), blocks)
 

@@ -18,12 +18,12 @@ class Candidate:
     chunk_index: int
     title: str
     heading: str
-    """The headings it stands under, outermost first, joined by `` > ``."""
+    """The headings above the chunk, outermost first, joined by `` > ``."""
     text: str
     source: str
     """The document's path."""
     scores: Mapping[str, float]
-    """Raw, by the lanes of the index that found it: cosine for ``dense``, BM25 for ``words``."""
+    """Raw scores by index lane: cosine for ``dense``, BM25 for ``words``."""
     match: float = 0.0
     """The fused score, 0.0 to 1.0."""
 
@@ -32,6 +32,6 @@ class Reranker(Protocol):
     async def __call__(
         self, query: str, candidates: Sequence[Candidate], limit: int
     ) -> list[tuple[str, float]]:
-        """The ids of at most `limit` relevant candidates, best first, with scores from 0.0 to 1.0. It may
-        raise: the search then keeps the fused order."""
+        """The ids of at most `limit` relevant candidates, best first, with scores from 0.0 to 1.0. If it
+        raises, the search keeps the fused order."""
         ...

@@ -43,5 +43,5 @@ class CrossEncoderReranker:
 
 
 def _probability(logit: float) -> float:
-    """0.0 to 1.0; 0.0 if it is not a number."""
+    """A probability from 0.0 to 1.0; 0.0 if the logit is not a number."""
     return 0.0 if math.isnan(logit) else 1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, logit))))

@@ -1,4 +1,4 @@
-"""What a new statement is to a known one, as far as words prove it; see `relation`."""
+"""How a new statement relates to a known one, as far as words prove it; see `relation`."""
 
 from memory.facts.compare.normalise import content_key, normalise
 from memory.facts.compare.relation import Relation, Statement, Verdict, compare

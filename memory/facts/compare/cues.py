@@ -1,7 +1,7 @@
-"""Closed lists of small words, compared without case.
+"""Closed lists of function words, compared without case.
 
-They are only ever a reason to be careful or a condition that must hold, never a proof of what a text means. A
-word that several languages write alike stands for all of them.
+They can only call for caution or meet a condition; they never prove what a text means. If several languages
+spell a word alike, one entry covers them all.
 """
 
 from functools import cache
@@ -54,7 +54,7 @@ degil hic asla yok olmadan haric ama fakat eger belki veya sadece
 न मत बिना कभी लेकिन या अगर शायद केवल सिर्फ
 bukan tanpa jangan belum tapi atau jika mungkin hanya hapana bila lakini
 """
-"""What negates, limits, weakens, reports or ends something, in many languages; without accents."""
+"""Words that negate, limit, weaken, report or end something, in many languages; without accents."""
 
 _CONNECTORS = """
 in at on with since called named near
@@ -63,11 +63,12 @@ con desde llamado llamada com em chamado chamada da dal chiamato chiamata
 mit seit namens im
 ב עם בשם מאז ליד
 """
-"""What may begin an addition of a place, a time, a companion or a name, with its accents: "à" is not "a"."""
+"""Words that may begin an addition of a place, a time, a companion or a name, with accents: "à" is not
+"a"."""
 
 CONNECTORS = frozenset(_CONNECTORS.split())
 EXPLAINING = frozenset("who which whose because qui parce quien porque che perché weil כי".split())
-"""What may begin a newer addition that says what somebody or something is, or why."""
+"""Words that may begin a newer addition that explains who, what or why."""
 AND = frozenset("and & et y e und ו".split())
 DATED = frozenset("le el il am den".split())
 """Articles that stand before the day of a month."""

@@ -30,7 +30,7 @@ _LISTING = re.compile(r"[,;](?=\s)")
 
 
 def tidy(text: str) -> str:
-    """The text with one spelling for quotes, dashes, digits, points and spaces; case and marks stay."""
+    """The text with one form of quotes, dashes, digits, points and spaces; case and marks stay."""
     text = _RAISED.sub(lambda raised: "^" + raised[0], text)
     text = unicodedata.normalize("NFKC", text.translate(_TABLE)).translate(_TABLE)
     if not text.isascii():
@@ -41,14 +41,14 @@ def tidy(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
-    """The spelling that all texts with the same key share. Idempotent."""
+    """The spelling that all texts with the same key share. Normalising twice changes nothing more."""
     plain = tidy(unicodedata.normalize("NFKC", tidy(text).casefold()))
     bare = " ".join(_LISTING.sub(" ", plain).split())
     return bare.rstrip(CLOSING).lstrip(OPENING) or plain
 
 
 def content_key(text: str) -> str:
-    """32 hexadecimal digits of `normalise(text)`, for a unique column."""
+    """The hash of `normalise(text)`, 32 hexadecimal digits, for a unique column."""
     return blake2b(normalise(text).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

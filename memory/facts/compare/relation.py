@@ -1,10 +1,10 @@
-"""What a new statement is to a known one, decided without any model.
+"""How a new statement relates to a known one, decided without any model.
 
-Only what words prove in any language is decided: the same words, the same words with an opening clause moved
+It decides only what words prove in any language: the same words, the same words with an opening clause moved
 to the end, or all the words of one statement in their order, followed by a plain addition such as a date, a
-place or a companion. Any other word that only one of the two has keeps them apart, be it a number, a name, a
-negation or a synonym. What is left and close enough to be about the same thing is `unclear`: both are kept,
-unless a model rules otherwise.
+place or a companion. Any other word that only one of the two contains keeps them apart, be it a number, a
+name, a negation or a synonym. Other pairs that are similar enough to share a topic are `unclear`: both are
+kept, unless a model rules otherwise.
 """
 
 import re
@@ -23,14 +23,15 @@ from memory.search.names import fold
 Relation = Literal["same", "subsumes", "subsumed", "contradiction", "outdated", "different", "unclear"]
 
 NEAR = 1 / 3
-"""How far from `recall`, at which any two facts about one person are, to `dedupe` two texts may be about the
-same thing: "lives in Rome" and "moved to Oslo" are alike by little more than whom they are about."""
+"""Where the threshold for a shared topic lies between `recall`, which any two facts about one person reach,
+and `dedupe`. "Lives in Rome" and "moved to Oslo" share little more than their subject."""
 NEARLY_THE_SAME_SPELLING = 0.8
-"""Normalised Levenshtein similarity above which two texts are near, whatever their vectors say."""
+"""Normalised Levenshtein similarity above which two texts count as similar, whatever their vectors say."""
 SAME_EVENT = timedelta(days=30)
-"""Said later than this, a statement without the date may be about another event than the dated one."""
+"""If the statements are further apart, the one without the date may be about another event."""
 FEWEST_WORDS = 3
-"""Of a statement that another one may add to: "Ann runs" is no part of "Ann runs a bakery"."""
+"""The least words of a statement that another one may extend: "Ann runs" is no part of "Ann runs a
+bakery"."""
 
 _NOT_TOLD = re.compile('[?؟;"«“„\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]')
 """Marks of questions and quotes, and scripts without spaces between words."""
@@ -55,12 +56,13 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the new statement is to the old one.
+    """How the new statement relates to the old one.
 
-    same: it says nothing new. subsumes: it says all that the old one does, and more. subsumed: the old one
-    says all that it does, and more. different: both are kept. unclear: both are kept unless a model rules.
-    `compare` returns no other. A model's ruling or a person's correction makes a contradiction (the new one
-    ends the old one); a ruling also makes the new one outdated (said before what ended it).
+    same: it says nothing new. subsumes: it says all that the old one says, and more. subsumed: the old one
+    says all that it says, and more. different: both are kept. unclear: both are kept unless a model rules.
+    `compare` returns no other. A model's ruling or a person's correction yields a contradiction (the new one
+    ends the old one); a ruling may also find the new one outdated (stated before the statement that ended
+    it).
     """
 
     relation: Relation
@@ -68,7 +70,8 @@ class Verdict:
 
 
 def compare(old: Statement, new: Statement, similarity: float, thresholds: Thresholds) -> Verdict:
-    """`similarity` is the cosine of their embeddings, by the embedder that `thresholds` belong to."""
+    """The verdict on a pair. `similarity` is the cosine of their embeddings, from the embedder of
+    `thresholds`."""
     key, other_key = normalise(old.text), normalise(new.text)
     if key == other_key:
         return Verdict("same", "the same words")
@@ -96,8 +99,8 @@ def _same_words(old: str, new: str) -> Verdict | None:
 
 
 def _moved(one: Sequence[Word], other: Sequence[Word]) -> bool:
-    """Whether `one` opens with a clause before its only comma that `other` has at its end. Its first word
-    loses its capital there: a name that somebody is addressed by or explained with does not."""
+    """Whether `one` opens with a clause before its only comma that `other` has at its end. The clause's first
+    word may lose its capital, unless it is a name that addresses or explains somebody."""
     marks = [at for at, word in enumerate(one) if at and word.after_mark]
     if len(marks) != 1 or not 2 <= marks[0] <= len(one) - 2 or len(one) != len(other):
         return False
@@ -136,8 +139,8 @@ def _with_an_addition(old: Statement, new: Statement) -> Verdict | None:
 
 
 def added_words(poor: Sequence[Word], rich: Sequence[Word]) -> Sequence[Word]:
-    """What `rich` has after all the words of `poor`; nothing where another word comes in between or the
-    addition may turn what `poor` says."""
+    """The words that follow in `rich` after all the words of `poor`. Empty if another word comes between them
+    or the addition may reverse the meaning of `poor`."""
     added = rich[len(poor) :]
     if not added or _keys(rich[: len(poor)]) != _keys(poor):
         return ()
@@ -145,7 +148,7 @@ def added_words(poor: Sequence[Word], rich: Sequence[Word]) -> Sequence[Word]:
 
 
 def _explains(rich: Sequence[Word], added: Sequence[Word]) -> bool:
-    """Whether a newer addition leaves standing what it is added to: it begins like a place, a time, a
+    """Whether a newer addition leaves the original statement valid: it begins like a place, a time, a
     companion or a reason, or has only names and numbers after a comma."""
     if opens_plainly(added) or added[0].key in EXPLAINING:
         return True
@@ -153,13 +156,13 @@ def _explains(rich: Sequence[Word], added: Sequence[Word]) -> bool:
 
 
 def turns(word: Word) -> bool:
-    """Whether the word, or a part of it at an apostrophe, may turn what is said."""
+    """Whether the word, or a part of it at an apostrophe, may reverse the meaning of a statement."""
     return word.key.endswith("n't") or not turning_words().isdisjoint(fold(word.key).split("'"))
 
 
 def _goes_on(poor: Sequence[Word], added: Sequence[Word]) -> bool:
-    """Whether the addition may complete the last value instead of standing for itself: "5" and "5 and a
-    half", "Marks" and "Marks and Spencer"; or ends in a particle that belongs to the verb ("hört … auf")."""
+    """Whether the addition may continue the last value instead of standing alone ("5" and "5 and a half",
+    "Marks" and "Marks and Spencer"), or ends in a particle of the verb ("hört … auf")."""
     last, first, end = poor[-1], added[0], added[-1]
     joined = first.key in AND and (last.number or (last.capital and any(word.capital for word in added[:2])))
     counted = last.number and first.number
@@ -174,8 +177,8 @@ def opens_plainly(added: Sequence[Word]) -> bool:
 
 
 def _only_values(rich: Sequence[Word], added: Sequence[Word]) -> bool:
-    """Whether the addition is made of numbers, names, what stands beside a number, and connecting words. In
-    a text that is all capitals nothing shows what is a name."""
+    """Whether the addition consists of numbers, names, units beside a number, and connecting words. Names
+    cannot be recognised in a text that is all capitals."""
     capitals_tell = any(word.key[0].isalpha() and not word.capital for word in rich)
     numbers = {at for at, word in enumerate(added) if word.number}
     return all(

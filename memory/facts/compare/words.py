@@ -1,4 +1,4 @@
-"""A text cut into words that can be compared with those of another text."""
+"""Splits a text into words that can be compared with those of another text."""
 
 import re
 import unicodedata
@@ -20,9 +20,9 @@ _JOINTS = re.compile(
 class Word:
     text: str
     key: str
-    """Case-folded: what is compared."""
+    """The case-folded word, for comparison."""
     after_mark: bool
-    """Whether punctuation stands before it."""
+    """Whether punctuation precedes it."""
 
     @property
     def capital(self) -> bool:

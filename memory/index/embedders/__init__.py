@@ -22,8 +22,8 @@ async def open_embedder(
     base_url: str | None = None,
     cache_folder: Path | None = None,
 ) -> Embedder:
-    """The embedder called `name`, ready to use. Answers of a paid one are cached in `cache_folder`, if given.
-    Raises EmbedderUnavailable."""
+    """The embedder called `name`, ready to use. If `cache_folder` is given, the vectors of a paid embedder
+    are cached there. Raises EmbedderUnavailable."""
     kind, _, model = name.partition(":")
     if name == "bundled":
         from memory.index.embedders.bundled import BundledEmbedder

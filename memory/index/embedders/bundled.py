@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BYTES = 20_000
-"""Bytes of a text that are read: by then its mean hardly changes."""
+"""The most bytes of a text that are embedded: more hardly change its mean."""
 _INLINE = 2_000
-"""Characters that are embedded on the event loop, in under 1 ms; more go to a thread."""
+"""Up to this many characters are embedded on the event loop, in under 1 ms. Longer texts go to a thread."""
 
 
 class BundledEmbedder:

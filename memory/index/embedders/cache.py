@@ -1,4 +1,4 @@
-"""An embedder that keeps its answers, so that no text is paid for twice."""
+"""Caches the vectors of an embedder, so that no text is paid for twice."""
 
 import hashlib
 import logging
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BYTES = 16_000_000
-"""Bytes of vectors kept in memory: 15,000 of 256 dimensions, 2,600 of 1,536. The oldest used go first."""
+"""Bytes of vectors kept in memory: 15,000 of 256 dimensions, 2,600 of 1,536. The least recently used are
+dropped first."""
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
 
@@ -25,10 +26,11 @@ log = logging.getLogger(__name__)
 
 
 class CachedEmbedder:
-    """Keeps vectors in memory, and in `file` too if given, which several processes may share.
+    """Caches vectors in memory, and also in `file` if given, which several processes may share.
 
-    The file holds hashes of texts and their vectors, from which a text may be guessed, so erasing
-    somebody calls `clear`. If the file cannot be used, the embedder works without it."""
+    The file holds hashes of texts and their vectors, from which a text may be guessed, so erasing somebody
+    calls `clear`. If the file cannot be used, the embedder works without it.
+    """
 
     def __init__(self, inner: Embedder, file: Path | None = None) -> None:
         self.inner = inner
@@ -58,7 +60,7 @@ class CachedEmbedder:
         return [found[key] for key in keys]
 
     def clear(self) -> None:
-        """Forget every text of everybody. Raises EmbedderUnavailable if the file cannot be cleared."""
+        """Delete all cached vectors. Raises EmbedderUnavailable if the file cannot be cleared."""
         self._recent.clear()
         if self._disk is None:
             return

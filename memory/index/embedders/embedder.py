@@ -1,4 +1,4 @@
-"""What an embedder is."""
+"""The interface of an embedder, and its thresholds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ class Thresholds:
     """Cosine similarities, 0.0 to 1.0, that are valid for one embedder only."""
 
     dedupe: float
-    """From here on two texts may say the same thing."""
+    """From this similarity on, two texts may say the same thing."""
     recall: float
-    """Below this a text is unrelated to the query in meaning."""
+    """Below this similarity, a text is unrelated to the query in meaning."""
 
 
 CAUTIOUS = Thresholds(dedupe=0.95, recall=0.3)
-"""For an embedder nobody has calibrated: treats few texts as the same and few as unrelated."""
+"""For an uncalibrated embedder: treats few texts as the same and few as unrelated."""
 
 
 class Embedder(Protocol):
     @property
     def name(self) -> str:
-        """As `open_embedder` takes it."""
+        """The name that `open_embedder` accepts."""
         ...
 
     @property
@@ -36,8 +36,8 @@ class Embedder(Protocol):
     def thresholds(self) -> Thresholds: ...
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
-        """A vector of length one for each text, in order; all zeros for a blank text, similar to nothing.
-        Text beyond the model's limit is ignored. Raises EmbedderUnavailable."""
+        """A vector of length one for each text, in order. A blank text gets zeros, which are similar to
+        nothing. Ignores text beyond the model's limit. Raises EmbedderUnavailable."""
         ...
 
     async def close(self) -> None: ...

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BYTES = 20_000
-"""Bytes of a text that are tokenised; these models read about 512 tokens."""
+"""The most bytes of a text that are tokenised; these models read about 512 tokens."""
 BATCH = 32
-"""Texts that go through the model together."""
+"""Texts that the model embeds in one call."""
 
 
 class FastEmbedder:
-    """Made by `FastEmbedder.open`."""
+    """An embedder that runs locally. Create it with `FastEmbedder.open`."""
 
     thresholds = CAUTIOUS
 
@@ -43,14 +43,14 @@ class FastEmbedder:
         return await embed_texts(texts, self.dimension, MAX_BYTES, self._run)
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Does nothing: there is nothing to release."""
 
     async def _run(self, texts: list[str]) -> list[Any]:
         return await asyncio.to_thread(lambda: list(self._loaded.embed(texts, batch_size=BATCH)))
 
 
 def load_model(module: str, kind: str, name: str, probe: Callable[[Any], object] | None = None) -> Any:
-    """The model of one of fastembed's classes, after a first call by `probe`. Raises EmbedderUnavailable."""
+    """A model of the given class of fastembed, tested by one call of `probe`. Raises EmbedderUnavailable."""
     try:
         model_class = getattr(import_module(module), kind)
     except ImportError as error:

@@ -17,11 +17,12 @@ DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "t
 THRESHOLDS = {"text-embedding-3-small": Thresholds(dedupe=0.85, recall=0.5)}
 
 MAX_TEXTS = 2048
-"""Texts in one request: OpenAI's limit."""
+"""The most texts in one request: OpenAI's limit."""
 MAX_TEXT_BYTES = 12_000
-"""Bytes of one text: below OpenAI's 8,192 tokens in every script, at up to two tokens in three bytes."""
+"""The most bytes of one text: below OpenAI's 8,192 tokens in every script, at up to two tokens in three
+bytes."""
 MAX_REQUEST_BYTES = 400_000
-"""Bytes of one request: below OpenAI's 300,000 tokens, at the same rate."""
+"""The most bytes of one request: below OpenAI's 300,000 tokens, at the same rate."""
 TIMEOUT = 20.0
 """Seconds that one attempt may take."""
 DEADLINE = 60.0
@@ -31,7 +32,7 @@ RETRIES = 3
 
 
 class OpenAIEmbedder:
-    """Made by `OpenAIEmbedder.open`."""
+    """An embedder behind an HTTP API. Create it with `OpenAIEmbedder.open`."""
 
     def __init__(self, model: str, client: "AsyncOpenAI", dimension: int) -> None:
         self.name = f"openai:{model}"
@@ -49,8 +50,8 @@ class OpenAIEmbedder:
         base_url: str | None = None,
         client: "AsyncOpenAI | None" = None,
     ) -> "OpenAIEmbedder":
-        """Asks the server for the dimension of a model that is not in `DIMENSIONS`. `client` replaces the
-        one made from the key and the URL."""
+        """Open the embedder. If the model is not in `DIMENSIONS`, the server is asked for its dimension.
+        `client` replaces the client that is created from the key and the URL."""
         embedder = cls(model, client or _client(model, api_key, base_url), DIMENSIONS.get(model, 0))
         try:
             if not embedder.dimension:
@@ -119,7 +120,7 @@ def _client(model: str, api_key: str | None, base_url: str | None) -> "AsyncOpen
 
 
 def _split(texts: list[str]) -> Iterator[list[str]]:
-    """The texts in parts of one request each."""
+    """Split the texts into batches that each fit one request."""
     part: list[str] = []
     size = 0
     for text in texts:

@@ -1,4 +1,4 @@
-"""What every embedder does to a text before and to a vector after."""
+"""Prepares texts for an embedder and normalises its vectors."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
