@@ -1,7 +1,7 @@
-"""What happens in a turn, as a tree of spans.
+"""Records what happens in a turn, as a tree of spans.
 
-`recording` opens the tree; code that runs inside it adds spans where it stands. Outside a recording `span`
-costs one look at a context variable and keeps nothing. `agent/tracing` stores and shows the trees.
+`recording` opens the tree; code inside it adds spans at its place in the tree. Outside a recording, `span`
+only reads a context variable and stores nothing. `agent/tracing` stores and shows the trees.
 """
 
 import time
@@ -17,31 +17,31 @@ from uuid import uuid4
 
 @dataclass(slots=True)
 class Span:
-    """One thing that happened. It grows while it is recorded."""
+    """One step of a turn or job. It changes while it is recorded."""
 
     kind: str
     """turn, scene (the context for the model), call, tool, search, documents, decision, answer; of a
     background job, the kind of job."""
     name: str = ""
     at: float = 0.0
-    """Seconds from the beginning of the recording."""
+    """Start, in seconds from the beginning of the recording."""
     took: float | None = None
-    """Seconds; None while it runs, and if it was cut off."""
+    """Duration in seconds; None while the span runs, and if it was cut off."""
     error: str | None = None
-    """The exception it ended with, in one line."""
+    """The exception that ended the span, in one line."""
     data: dict[str, Any] = field(default_factory=dict)
     spans: list["Span"] = field(default_factory=list)
 
 
 class Recording:
-    """One tree, while it grows."""
+    """A tree of spans that is being recorded."""
 
     def __init__(self, id: str, root: Span) -> None:
         self.id = id
         self.root = root
         self.open = True
         self.changes = 0
-        """Grows with every span that begins or ends."""
+        """The number of times that a span has begun or ended."""
         self._began = time.perf_counter()
         self._ids = 0
 
@@ -49,11 +49,11 @@ class Recording:
         return time.perf_counter() - self._began
 
     def as_it_is(self) -> "Recording":
-        """A copy that does not change while this one goes on."""
+        """A copy that does not change while the recording continues."""
         return Recording(self.id, _copied(self.root))
 
     def next_id(self) -> str:
-        """A UUID that follows from this recording's id and the number of ids made before."""
+        """A UUID derived from this recording's id and the number of ids derived before."""
         self._ids += 1
         made = blake2b(f"{self.id} {self._ids}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         return f"{made[:8]}-{made[8:12]}-8{made[13:16]}-a{made[17:20]}-{made[20:]}"
@@ -67,14 +67,14 @@ _current: ContextVar[tuple[Recording, Span] | None] = ContextVar("hachi_span", d
 
 
 def _open_here() -> tuple[Recording, Span] | None:
-    """The recording around the caller and the innermost span, unless the recording has ended."""
+    """The current recording and the innermost span; None outside a recording or after it has ended."""
     around = _current.get()
     return around if around is not None and around[0].open else None
 
 
 @contextmanager
 def recording(recorded: Recording) -> Iterator[Recording]:
-    """Record everything inside the block; tasks that outlive the block are not recorded any more."""
+    """Record all spans inside the block. Tasks that outlive the block are no longer recorded."""
     token = _current.set((recorded, recorded.root))
     try:
         with _timed(recorded, recorded.root):
@@ -86,7 +86,7 @@ def recording(recorded: Recording) -> Iterator[Recording]:
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Keep what happens inside the block out of the recording around it."""
+    """Exclude the spans inside the block from the current recording."""
     token = _current.set(None)
     try:
         yield
@@ -96,8 +96,9 @@ def unrecorded() -> Iterator[None]:
 
 @contextmanager
 def span(kind: str, name: str = "", *, nesting: bool = True, **data: Any) -> Iterator[Span | None]:
-    """One span around the block; None outside a recording. Exceptions are noted and raised. Without `nesting`
-    spans of the block are siblings: a generator needs that, as its caller runs while it waits."""
+    """Record one span around the block; yields None outside a recording. Exceptions are recorded and raised
+    again. Without `nesting`, spans inside the block are siblings: a generator needs that, as its caller runs
+    while it waits."""
     around = _open_here()
     if around is None:
         yield None
@@ -128,13 +129,14 @@ def _timed(recorded: Recording, here: Span) -> Iterator[None]:
 
 
 def note(**data: Any) -> None:
-    """Add data to the innermost span, if there is one."""
+    """Add data to the innermost span, if a recording is open."""
     if around := _open_here():
         around[1].data.update(data)
 
 
 def new_id() -> str:
-    """A UUID. Inside a recording it follows from the recording's id, so that a replay makes the same ids."""
+    """A UUID. Inside a recording it is derived from the recording's id, so that a replay yields the same
+    ids."""
     around = _open_here()
     return around[0].next_id() if around else str(uuid4())
 

@@ -1,4 +1,4 @@
-"""Text made fit to be stored or shown: the one place where surrogates and control characters are handled."""
+"""Makes text fit to be stored or shown: the one module that handles surrogates and control characters."""
 
 import re
 import unicodedata
@@ -35,7 +35,7 @@ def without_surrogates(text: str) -> str:
 
 
 def readable(text: str) -> str:
-    """The text as a person can be shown it, on several lines: no control characters, no surrogates."""
+    """The text for display, on several lines: no control characters, no surrogates."""
     return _CONTROLS.sub(
         lambda found: "\n" if found[0][0] in "\r\u2028\u2029" else "", without_surrogates(text)
     )

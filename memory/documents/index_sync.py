@@ -63,7 +63,7 @@ class ChunkIndexSync:
             ]
         )
         marked = await self._store.mark_indexed([chunk.id for chunk in existing], generation)
-        # A chunk removed meanwhile may have been taken out of the index before it was put.
+        # A chunk deleted meanwhile may have left the index before this put added it again.
         await self._take_out([chunk.id for chunk in existing if chunk.id not in marked])
 
     async def _take_out(self, ids: Sequence[str]) -> None:

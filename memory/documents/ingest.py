@@ -151,7 +151,7 @@ def _parse(name: str, data: bytes, known: str | None) -> tuple[str, str, list[Ch
         parsed = parse(name, data)
     except UnreadableDocument:
         raise
-    except Exception as error:  # whatever a parser raises: other files must still be read
+    except Exception as error:  # a parser may raise anything: other files must still be read
         reason = (str(error).splitlines() or [""])[0] or type(error).__name__
         raise UnreadableDocument(f"it cannot be parsed ({reason})") from error
     chunks = chunking.split_into_chunks(parsed.blocks)

@@ -27,7 +27,7 @@ from memory.sql.engine import Database
 log = logging.getLogger("hachi.knowledge")
 
 MIN_ID = 8
-"""The least characters of an id that name a document."""
+"""The fewest characters of an id that identify a document."""
 MAX_NAME = 200
 """The most characters of a document's name."""
 
@@ -62,7 +62,7 @@ class DocumentLibrary:
     async def add_document(self, name: str, data: bytes, owner: str) -> AddedDocument:
         """Store one document, given as bytes, for the readers of `owner`. The extension of `name` selects the
         parser. Replaces the owner's document of that name. Raises UnreadableDocument."""
-        async with self._adding:  # a hostile page can take minutes to parse: at most one thread is lost to it
+        async with self._adding:  # a hostile page can take minutes to parse: it blocks one thread at most
             return await self._ingest(owner).add_one(name, data)
 
     async def documents(self, audience: Audience) -> list[Document]:
@@ -82,18 +82,18 @@ class DocumentLibrary:
         return removed
 
     async def remove_all(self, owner: str) -> list[Document]:
-        """Remove all that is the owner's own, as when a person is erased."""
+        """Remove all documents that belong to this owner, as when a person is erased."""
         removed = await self._store.owned_by(owner)
         await self._remove(removed)
         return removed
 
     async def empty(self) -> bool:
-        """Whether there are no documents at all, whoever owns them."""
+        """Whether the library has no documents of any owner."""
         return await self._store.empty()
 
     async def search(self, query: str, audience: Audience, limit: int = 5) -> list[Chunk]:
-        """The chunks that answer the query, best first; none if nothing does. Without the embedder it
-        searches by words alone, without the reranker it keeps the fused order. Raises IndexUnavailable."""
+        """The chunks that answer the query, best first; empty if none does. Without the embedder it searches
+        by words alone, without the reranker it keeps the fused order. Raises IndexUnavailable."""
         if not audience.keys or not query.strip() or limit < 1 or await self.empty():
             return []
         if await self._sync.is_behind():
@@ -104,8 +104,9 @@ class DocumentLibrary:
         return await self._search(query, audience, limit)
 
     async def catch_up(self, progress: Callable[[int], None] | None = None) -> int:
-        """Bring the index in step with SQL; returns how many chunks that took. `progress` gets the number of
-        chunks of each batch. Raises IndexUnavailable or EmbedderUnavailable; what was not done stays due."""
+        """Bring the index in step with SQL; returns the number of chunks processed. `progress` gets the
+        number of chunks of each batch. Raises IndexUnavailable or EmbedderUnavailable; the next call handles
+        the rest."""
         return await self._sync.catch_up(progress)
 
     def _ingest(self, owner: str) -> Ingest:
@@ -118,7 +119,7 @@ class DocumentLibrary:
 
 
 def document_name(text: str) -> str:
-    """The name of a document that is handed over: a file name without a folder. Raises ValueError."""
+    """The text as a document's name: a file name without a folder. Raises ValueError."""
     name = text.strip()
     plain = name.isprintable() and name.strip(".") and {"/", "\\"}.isdisjoint(name)
     if not plain or len(name) > MAX_NAME:

@@ -45,8 +45,8 @@ def quote_chunk(chunk: Chunk, name: str) -> str:
 
 
 def display_names(paths: Iterable[str]) -> dict[str, str]:
-    """For each path the file's name with its folder, and more of the path only where two would look the same.
-    A model must not learn how the operator's disk is laid out."""
+    """The display name of each path: the file's name with its folder, and more of the path only if two names
+    would be equal. A model must not learn the operator's folder layout."""
     parts = {path: PurePath(path).parts[bool(PurePath(path).anchor) :] for path in paths}
     names = {}
     for path, own in parts.items():

@@ -77,7 +77,7 @@ class DocumentSearch:
         question = Question(audience.keys, self._clock(), vector, query, kinds=CHUNKS, limit=CANDIDATES)
         lanes = _scores_by_chunk(await self._index.search(question))
         rows = await self._store.chunks(lanes.keys(), audience)
-        # Each text once, also when a file was added for several owners: the chunk with the lowest id.
+        # If several owners added a file, keep one chunk of each text: that with the lowest id.
         unique = {(row.heading, row.text): row for _, row in sorted(rows.items(), reverse=True)}
         found = [
             Candidate(r.id, r.document_id, r.chunk_index, r.title, r.heading, r.text, r.path, lanes[r.id])
@@ -102,7 +102,7 @@ class DocumentSearch:
             return []
         try:
             ranked = await self._reranker(query, candidates, limit)
-        except Exception as error:  # a model, a network, custom code: none of them may cost the answer
+        except Exception as error:  # a reranker may raise anything; the search must still answer
             log.warning("the reranker failed, keeping the fused order: %s", error)
             ranked = diverse(candidates, limit)
         known = {candidate.id for candidate in candidates}

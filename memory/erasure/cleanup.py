@@ -69,7 +69,7 @@ class CleanUp:
                 else:
                     await self._forgetting.delete(found.memory, found.memory.user_id)
             except NotFound:
-                continue  # somebody deleted it meanwhile, or only others hold it now
+                continue  # deleted meanwhile, or owned only by others now
             deleted.append(found)
         return deleted
 

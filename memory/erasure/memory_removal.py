@@ -27,7 +27,7 @@ async def unlink(connection: AsyncConnection, memory: Memory, user: str) -> list
     if not active or own not in told_by:
         raise NotFound(f"memory {memory.id!r} is not {user}'s to take away: somebody else said it")
     others = sorted(told_by - {own})
-    if others and memory.user_id == user:  # from now on another teller's, without the message as evidence
+    if others and memory.user_id == user:  # another teller's now, without the message as evidence
         heir = others[0].removeprefix("user:")
         left = update(memories).where(memories.c.id == memory.id)
         await connection.execute(left.values(user_id=heir, message_id=None))

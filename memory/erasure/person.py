@@ -37,7 +37,7 @@ REBUILT_AT_ONCE = 10_000
 """An embedded index with at most this many points is rebuilt at once, which takes seconds. The operator
 rebuilds a larger one."""
 SHORTEST_SOUGHT = 12
-"""The least characters of a text that the verification searches for. Shorter ones such as "good morning"
+"""The fewest characters of a text that the verification searches for. Shorter ones such as "good morning"
 identify nobody."""
 
 
@@ -104,7 +104,7 @@ class Erasure:
     async def _pass(self, progress: ErasureProgress) -> bool:
         """Delete all rows that exist now. Returns whether any existed; the next pass deletes later ones."""
         before = progress.removed.total()
-        async with self._write() as connection:  # first: nobody begins these jobs any more
+        async with self._write() as connection:  # first, so that no worker starts these jobs
             await self._delete_own_rows(connection, progress, kinds=("work",))
         for step in (self._message_batch, self._memory_batch):
             while await self._retried(step, progress):

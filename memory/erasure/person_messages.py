@@ -102,7 +102,7 @@ async def _empty_summary(
     oldest = min((await connection.execute(newest)).scalars(), default=0)
     emptied = {
         "summary": "",
-        # Always less than before, so that whoever is updating this summary now is refused.
+        # Always lower than before, so that a concurrent update of this summary is refused.
         "covered": max(min(active.covered, oldest) - 1, 0),
         "updated_at": now,
         "indexed_under": None,

@@ -95,5 +95,5 @@ def _equals(table: str, column: str, names: Collection[str]) -> ColumnElement[bo
 def _contains(table: str, column: str, text: str) -> ColumnElement[bool]:
     field = cast(metadata.tables[table].c[column], String)
     start = text[:LONGEST_SOUGHT]
-    spellings = {start, json.dumps(start)[1:-1]}  # as it is, and as JSON spells it
+    spellings = {start, json.dumps(start)[1:-1]}  # plain, and escaped as in JSON
     return or_(*(field.contains(spelling, autoescape=True) for spelling in spellings))

@@ -63,7 +63,7 @@ _ABOUT_ME = tuple(
 )
 
 _NO_NAME = frozenset(
-    # What stands where a name would, and is none: "it is called", "call me back", "we call it", "Ana's dog".
+    # Words in the place of a name that are none: "it is called", "call me back", "we call it", "Ana's dog".
     """a an the my your his her its our their this that these those it he she they we you i me him them
     us who which what where there here one someone somebody nobody everyone everybody people not no
     never always just back later tomorrow today tonight now soon again maybe when if at on in after

@@ -34,7 +34,7 @@ class Resolution:
     covered: tuple[Step, ...]
     """Memories that already cover the candidate, with their owners."""
     outdated: tuple[Step, ...]
-    """Newer memories that had replaced the candidate's statement, with their owners."""
+    """Newer memories that had already replaced what the candidate states, with their owners."""
     replaced: tuple[Step, ...]
     """Memories that the candidate replaces."""
 

@@ -61,7 +61,7 @@ class FactWriter:
         """Decide on each draft in order, each in its own transaction; the decisions are durable on return."""
         if not drafts:
             return []
-        if not self._indexing.begun:  # the comparison needs the index complete
+        if not self._indexing.begun:  # the comparison needs a complete index
             await self._indexing.try_to_catch_up()
         drafts = [replace(draft, content=_one_line(draft.content)) for draft in drafts]
         vectors = await self._similar.embed([draft.content for draft in drafts])

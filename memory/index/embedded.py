@@ -249,7 +249,7 @@ def _config(dimension: int) -> Any:
     return EdgeConfig(
         vectors={lane: EdgeVectorParams(dimension, Distance.Cosine) for lane in schema.DENSE},
         sparse_vectors={lane: EdgeSparseVectorParams(modifier=Modifier.Idf) for lane in schema.SPARSE},
-        max_search_threads=1,  # measured faster: one reader has too little to share out
+        max_search_threads=1,  # measured faster: one reader's points are too few to parallelise
         payload_memory=Memory.Cached,  # read for every hit; otherwise first searches take twice as long
         optimizers=EdgeOptimizersConfig(indexing_threshold=1_000_000_000),  # kilobytes: never a graph
     )

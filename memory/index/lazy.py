@@ -66,7 +66,7 @@ class LazyIndex:
             return
         async with self._lock:
             with suppress(IndexUnavailable):
-                await self.close()  # it would hold the folder
+                await self.close()  # an open index would lock the folder
             self._index = await self._opener(True)
 
     async def close(self) -> None:

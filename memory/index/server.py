@@ -62,7 +62,7 @@ class ServerIndex:
                 api_key=api_key,
                 prefer_grpc=prefer_grpc,
                 timeout=TIMEOUT,
-                check_compatibility=False,  # it would wait for an answer before anything runs
+                check_compatibility=False,  # the check would block until the server answers
             )
         except ValueError as error:
             raise IndexUnavailable(f"QDRANT_URL {url!r} cannot be read as an address: {error}") from error
@@ -164,7 +164,7 @@ class ServerIndex:
             )
         except Exception:
             if not await self._client.collection_exists(self.collection):
-                raise  # otherwise another replica was first
+                raise  # else another replica created it first
 
     async def _index_fields(self, indexed: set[str]) -> None:
         """Index the payload fields that are not indexed yet, as after an interrupted creation."""

@@ -138,7 +138,7 @@ class IndexSync:
         await self._index.put(await self._message_points(list(entries.values())))
         if deleted := await self._transcript.mark_indexed(ids, generation, drawn_from):
             await self._index.remove(sorted(deleted))
-            return BATCH  # nothing was marked: the next round indexes the rest without the deleted ones
+            return BATCH  # none was marked: the next round indexes the rest without the deleted ones
         return len(due)
 
     async def _message_points(self, entries: Sequence[tuple[Line, str]]) -> list[Point]:

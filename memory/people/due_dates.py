@@ -94,7 +94,7 @@ def read_time(text: str, zone: tzinfo | None, now: datetime) -> datetime:
             if moment is not None and moment.year in YEARS:
                 return (_placed(moment, zone)).astimezone(UTC)
         except (ValueError, OverflowError, OSError):
-            pass  # the error below says what to write instead
+            pass  # the error below lists the accepted forms
     raise ValueError(f"{text[:_LONGEST]!r} is not a time that can be read; write for example {EXAMPLES}")
 
 

@@ -50,7 +50,7 @@ class DueTasks:
 
     async def _take_some(self, prefixes: Collection[str], now: datetime) -> int:
         due = select(tasks).where(_due(now), _of(tasks.c.user_id, prefixes)).order_by(tasks.c.due)
-        async with self._database.read() as connection:  # usually nothing is due: no write lock then
+        async with self._database.read() as connection:  # usually no task is due, and no write lock is needed
             if (await connection.execute(due.limit(1))).first() is None:
                 return 0
         async with self._database.write() as connection:

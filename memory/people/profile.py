@@ -36,7 +36,7 @@ MOST_UPDATES = 50
 
 _LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+")
 _ANY_TIME = datetime.fromtimestamp(0, UTC)
-_LONGEST_ITEM = 200  # it is part of a key, which PostgreSQL wants short
+_LONGEST_ITEM = 200  # part of a key, whose length PostgreSQL limits
 
 
 def _line(longest: int, *, required: bool = True) -> BeforeValidator:
@@ -248,7 +248,7 @@ class MemoryUpdates(_Answered):
     task_updates: Annotated[tuple[TaskUpdate, ...], Few, Listed] = ()
 
 
-# Entries, and the document they add up to.
+# Entries, and the document that they add up to.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""The few facts that are in every prompt: the most important of what a person told, and what shares words
-with the message.
+"""The few facts that every prompt contains: the most important ones that a person stated, and those that
+share words with the message.
 
-They come from SQL alone, without index and embedder, and cost the same however much is remembered. The model
+They come from SQL alone, without index and embedder, and cost the same however large the memory is. The model
 searches for everything else.
 """
 
@@ -18,19 +18,20 @@ from memory.sql.memory_rows import readable, unexpired
 from memory.sql.tables import memories
 
 IMPORTANT = 0.5
-"""The least importance of a core fact."""
+"""The lowest importance of a core fact."""
 POOL = 60
 """How many of the person's facts are considered, the most important first."""
 TELLING = 0.75
-"""A fact of this importance is shown whatever the question is …"""
+"""A fact of this importance is shown whatever the question …"""
 UNASKED = 3
-"""… but at most so many that share no word with it."""
+"""… but at most this many of those that share no word with it."""
 LONGEST_QUESTION = 4_000
-"""Characters of a question that are read, from its end: the question follows what was pasted."""
+"""How many characters at the end of a question are read: the question follows pasted text."""
 
 
 async def core_facts(store: MemoryStore, user: str, audience: Audience, now: datetime) -> list[Memory]:
-    """What the person told that matters and this audience may read: most important first, then newest."""
+    """The important facts that the person stated and this audience may read: most important first, then
+    newest."""
     told = (
         select(memories.c.id)
         .where(
@@ -47,16 +48,14 @@ async def core_facts(store: MemoryStore, user: str, audience: Audience, now: dat
 
 
 def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
-    """At most `limit` of these facts: those that share most words with the question, then the most important
-    ones."""
+    """At most `limit` of these facts: first those that share the most words with the question, then the most
+    important."""
     asked = _words(question[-LONGEST_QUESTION:])
     shared = {memory.id: _share(asked, _said(memory.content, memory.subjects)) for memory in facts}
     bearing = [memory for memory in facts if shared[memory.id] > 0]
     bearing.sort(key=lambda memory: -shared[memory.id] * (0.5 + memory.importance))
     telling = [m for m in facts if not shared[m.id] and m.importance >= TELLING][:UNASKED]
-    room = max(
-        limit - len(telling), UNASKED
-    )  # an allergy is not crowded out by facts that share a small word
+    room = max(limit - len(telling), UNASKED)  # facts that share a small word must not crowd out an allergy
     return (bearing[:room] + telling)[:limit]
 
 
@@ -64,12 +63,12 @@ def _share(asked: frozenset[int], said: frozenset[int]) -> float:
     return len(asked & said) / len(said) ** 0.5 if said else 0.0
 
 
-@lru_cache(maxsize=4096)  # the same facts come up turn after turn
+@lru_cache(maxsize=4096)  # the same facts recur every turn
 def _said(content: str, subjects: tuple[str, ...]) -> frozenset[int]:
     return _words(f"{content} {' '.join(subjects)}")
 
 
 def _words(text: str) -> frozenset[int]:
-    """Its words as the index splits them: without English stop words and endings, in any script."""
+    """Hashes of the words as the index splits them: without English stop words and endings, in any script."""
     vector = words.query(text)
     return frozenset(vector.indices) if vector is not None else frozenset()

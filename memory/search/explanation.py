@@ -1,4 +1,4 @@
-"""The candidates of a search, and why each was left out: for "why was this not found?"."""
+"""Explains a search: its candidates, and why it left out each of the others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 from memory.search.ranking import Candidate, Lanes
 
 EXCERPT = 200
-"""Characters of a candidate's text."""
+"""The most characters of a candidate's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,15 +15,15 @@ class Explanation:
     lanes: Lanes
     """The raw scores of the index by lane, best first."""
     candidates: Mapping[str, Candidate]
-    """Those whose rows may be read."""
+    """The candidates whose rows may be read."""
     ranked: Sequence[tuple[str, float]]
     limit: int
     shown: frozenset[str]
-    """What the prompt contains already."""
+    """The ids that the prompt contains already."""
 
     def to_trace(self) -> dict[str, dict[str, list[Any]]]:
-        """The candidates, best first; of those that may not be read only the id. As columns, since repeating
-        the names for two hundred rows would make up most of the trace."""
+        """The candidates, best first; for those that may not be read only the id. They are stored as columns,
+        because repeating the names for two hundred rows would make up most of the trace."""
         refused = self._refused()
         ids = [id for id, _ in self.ranked]
         found = [self.candidates[id] for id in ids]
@@ -64,7 +64,7 @@ LANES = "lanes."
 
 
 def rows_of(traced: Any) -> Any:
-    """The columns of `to_trace` as one dict a candidate; any other value as it is."""
+    """Convert the columns of `to_trace` to one dict per candidate. Returns any other value unchanged."""
     if not isinstance(traced, Mapping) or COLUMNS not in traced:
         return traced
     columns = traced[COLUMNS]

@@ -1,6 +1,6 @@
-"""Questions that name nothing to look for: "what did we talk about?", "what do you know about me?".
+"""Recognises questions without a search term: "what did we talk about?", "what do you know about me?".
 
-They resemble no memory. What was said last, or in the time they name, answers them.
+They resemble no memory. The newest statements answer them, or those from the time that they name.
 """
 
 import re
@@ -10,7 +10,7 @@ from memory.search.names import fold
 _EMPTY = frozenset(
     fold(word)
     for word in (
-        # what asks, who, and the small words between
+        # question words, pronouns and function words
         """what which who when where why how whats what's about of in on at to the a an any anything
         something everything all so and or but just again else more other there here then it this that
         these those things thing stuff topic topics subject subjects i me my mine myself we us our ours
@@ -18,7 +18,7 @@ _EMPTY = frozenset(
         could would will shall please tell give show summarize summarise summary recap list remind catch
         up bring hey hi hello ok okay hachi memory memories
         """
-        # what one does in a conversation
+        # verbs of conversation
         """talk talked talking speak spoke spoken discuss discussed discussing discussion chat chatted
         chatting conversation conversations say said saying mention mentioned tell told know known learn
         learned learnt remember remembered recall happened happen happening going on been new news
@@ -46,7 +46,7 @@ _EMPTY = frozenset(
         mir uns über geredet gesprochen gesagt weißt erinnerst gestern heute letzte letzten woche mal
         zuletzt
         """
-        # months and days of the week, which say when and not what
+        # months and days of the week, which name a time and no topic
         """january february march april may june july august september october november december monday
         tuesday wednesday thursday friday saturday sunday janvier février mars avril mai juin juillet
         août septembre octobre novembre décembre lundi mardi mercredi jeudi vendredi samedi dimanche
@@ -57,7 +57,8 @@ _EMPTY = frozenset(
 
 
 def is_general(question: str) -> bool:
-    """Whether the question holds no word to search for. Every unknown word is one, a number is not."""
+    """Whether the question contains no word to search for. Every unknown word is a search term, a number is
+    not."""
     words = re.findall(r"\w+", fold(question).replace("'", " ").replace("’", " "))
     return any(word in _EMPTY for word in words) and all(
         word in _EMPTY or word.isdigit() or len(word) == 1 for word in words

@@ -1,7 +1,7 @@
 """People's names in a question.
 
-Every message carries its author's name, so a name in a question says whose messages to find and not which.
-Names come from the data, in any script; they are compared without case and accents.
+Every message carries its author's name, so a name in a question selects an author and not a topic. Names come
+from the data, in any script; they are compared without case and accents.
 """
 
 import re
@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 MIN_LETTERS = 2
-"""Shorter parts of a name ("J. Doe") are ignored."""
+"""Shorter parts of a name ("J." in "J. Doe") are ignored."""
 
 MIN_WORDS_LEFT = 3
-"""With fewer words left ("who is Anna?") the question is about the name, which stays."""
+"""If fewer words remain ("who is Anna?"), the question is about the name, so the name stays."""
 
 
 def fold(text: str) -> str:
-    """Without case and accents. May change the length."""
+    """The text without case and accents. Its length may change."""
     if text.isascii():  # most texts
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text).casefold()
@@ -25,13 +25,13 @@ def fold(text: str) -> str:
 
 
 def named(text: str, names: Iterable[str]) -> frozenset[str]:
-    """Those of `names` that the text contains, as a whole or by one part."""
+    """The `names` that occur in the text, whole or with one part."""
     folded = fold(text)
     return frozenset(name for name in names if (found := _pattern((name,))) and found.search(folded))
 
 
 def without_names(question: str, names: Iterable[str]) -> str:
-    """The question without the names, for its vector; unchanged where too few words remain."""
+    """The question without the names, for its vector. Returns it unchanged if too few words remain."""
     pattern = _pattern(tuple(sorted(set(names))))
     if pattern is None:
         return question
@@ -45,7 +45,7 @@ def without_names(question: str, names: Iterable[str]) -> str:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """The text with each key replaced by its value, whatever its case. Prefixes and endings stay: "Dev's"
+    """Replace each key of `names` in the text with its value, in any case. Prefixes and endings stay: "Dev's"
     becomes "Mickael's"."""
     for name, new in names.items():
         text = _whole(name).sub(lambda match, new=new: match[1] + new, text)  # type: ignore[misc]
@@ -72,7 +72,7 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
 
 
 def _form(part: str) -> str:
-    """The pattern of a name within a sentence of its script."""
+    """The pattern that finds the name in a sentence of its script."""
     word = re.escape(part)
     if _script(part).startswith(_PREFIXING):
         return rf"(?<!\w)\w{{0,2}}{word}(?!\w)"
@@ -82,9 +82,9 @@ def _form(part: str) -> str:
 
 
 _PREFIXING = ("HEBREW", "ARABIC")
-"""Prepositions and conjunctions are prefixes of the name."""
+"""Scripts that attach prepositions and conjunctions to the name as prefixes."""
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
-"""No spaces between words, or endings attached to the name."""
+"""Scripts without spaces between words, or with endings attached to the name."""
 
 
 def _script(name: str) -> str:

@@ -30,25 +30,25 @@ DEPTH = 50
 """Hits to ask of each lane: on LoCoMo 30 loses 0.005, 100 and 200 gain nothing."""
 
 SPEAKER = 0.8
-"""Added where the question names the author, or the person a fact is about."""
+"""Added if the question names the author, or the person that a fact is about."""
 WHEN = 0.9
-"""Added where the question names a time, and it was said then."""
+"""Added if the question names a time and the statement is from that time."""
 TOLD_AFTER = timedelta(days=14)
-"""People tell of things later: after the named time `WHEN` shrinks to nothing over this time."""
+"""People tell of events later, so `WHEN` falls to zero over this time after the named one."""
 ASKS = 0.2
-"""Subtracted from a message that ends in a question: the search is mostly for the answer."""
+"""Subtracted from a message that ends in a question: a search usually wants the answer."""
 
 HANDED_ON = 0.5
-"""Factor for a reply or a summary of the companion's, so that it comes after what it was made from."""
+"""Factor for replies and summaries by the companion, so that they rank below their sources."""
 
 FULL_LANE = 50
 """The last hit of a lane of this length counts as no match; in a shorter lane it counts in part."""
 REPEAT = 92.0
 """The similarity of two facts' letters (0 to 100) from which the lower one repeats the higher one."""
 REPEATED = 0.6
-"""Factor for a fact that repeats another: it makes room, and is never dropped."""
+"""Factor for a fact that repeats another: it ranks lower, and is never dropped."""
 REPEATS_WITHIN = 30
-"""Repeats are looked for among so many of the best facts."""
+"""Repeats are searched for among this many of the best facts."""
 
 _ENTRY_OF = {"window_dense": "dense", "window_words": "words"}
 _QUESTION_MARKS = "?؟？՞"
@@ -61,15 +61,15 @@ class Candidate:
     kind: Literal["memory", "message", "summary"]
     text: str
     author: str
-    """The name that others see; empty for a summary."""
+    """The author's name, as others see it; empty for a summary."""
     created_at: datetime
     subjects: tuple[str, ...] = ()
     importance: float = DEFAULT_IMPORTANCE
-    """0.0 to 1.0, of memories."""
+    """From 0.0 to 1.0, for memories."""
     uses: int = 0
     last_accessed_at: datetime | None = None
     ours: bool = False
-    """Written by the companion: a reply or a summary."""
+    """True if the companion wrote it: a reply or a summary."""
 
 
 def rank(
@@ -105,15 +105,16 @@ def rank(
 
 
 def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
-    """1.0 when said or last recalled, halved with each half-life since. Uses prolong the half-life by the
-    factor ``1 + log2(1 + uses)``."""
+    """1.0 for a statement or recall at this moment, halved with each half-life since. Uses prolong the
+    half-life by the factor ``1 + log2(1 + uses)``."""
     since = max(candidate.created_at, candidate.last_accessed_at or candidate.created_at)
     age = max(now - since, timedelta(0))
     return float(0.5 ** (age / (half_life * (1.0 + math.log2(1 + candidate.uses)))))
 
 
 def _matched(lanes: Lanes, candidates: Mapping[str, Candidate]) -> dict[str, float]:
-    """The weighted sum of the lanes. Facts and summaries have no window: their entry counts for it too."""
+    """The weighted sum of the lanes by id. Facts and summaries have no window, so their entry counts for it
+    too."""
     scaled = {name: _scaled(lanes.get(name, ())) for name in WEIGHTS}
     totals = {}
     for id_, candidate in candidates.items():
@@ -126,10 +127,10 @@ def _matched(lanes: Lanes, candidates: Mapping[str, Candidate]) -> dict[str, flo
 
 
 def _scaled(lane: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """Raw scores scaled to 0.0-1.0, without those of 0 or less.
+    """The lane's scores scaled to 0.0-1.0, without those of 0 or less.
 
-    In a full lane the last hit stands for no match. A short lane holds all there is and its last hit may be a
-    good one, so there the bottom of the scale is nearer to 0.
+    In a full lane the last hit counts as no match. A short lane contains all matches, and its last hit may be
+    a good one, so there the bottom of the scale is nearer to 0.
     """
     hits = [(id_, score) for id_, score in lane if score > 0.0]
     if not hits:
@@ -141,8 +142,8 @@ def _scaled(lane: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 
 def _about(question: str, candidates: Mapping[str, Candidate]) -> frozenset[str]:
-    """The candidates by the people whom the question names, or about them. Empty where the question names
-    nobody or everybody, since names then distinguish nothing."""
+    """The candidates by or about the people whom the question names. Empty if it names nobody or everybody,
+    since names then distinguish nothing."""
     authors = {candidate.author for candidate in candidates.values() if candidate.kind != "summary"}
     asked = named(question, authors)
     if not asked or (asked == authors and all(c.kind != "memory" for c in candidates.values())):
@@ -167,7 +168,7 @@ def _said_then(at: datetime, span: Span) -> float:
 
 
 def _ordered(scores: Mapping[str, float], candidates: Mapping[str, Candidate]) -> list[tuple[str, float]]:
-    """Best first; equal scores newest first, then by id, so that the order is always the same."""
+    """Best first. Equal scores are sorted newest first, then by id, so that the order is deterministic."""
     return sorted(
         scores.items(), key=lambda hit: (-hit[1], -candidates[hit[0]].created_at.timestamp(), hit[0])
     )
@@ -176,7 +177,7 @@ def _ordered(scores: Mapping[str, float], candidates: Mapping[str, Candidate]) -
 def _repeats_lowered(
     ranked: list[tuple[str, float]], candidates: Mapping[str, Candidate]
 ) -> list[tuple[str, float]]:
-    """Facts that say nearly the same as a better one get a lower score."""
+    """The ranking after lowering the scores of facts that nearly repeat a better one."""
     facts = [id_ for id_, _ in ranked if candidates[id_].kind == "memory"][:REPEATS_WITHIN]
     kept: list[str] = []
     repeats = set()
@@ -195,7 +196,7 @@ def _repeats(text: str, kept: Iterable[str]) -> bool:
     return any(fuzz.ratio(text, other, score_cutoff=REPEAT) for other in kept)
 
 
-@lru_cache(maxsize=4096)  # the same facts come up again and again
+@lru_cache(maxsize=4096)  # the same facts recur
 def _plain(text: str) -> str:
-    """Letters and digits only, without case."""
+    """The lower-case text with letters and digits only."""
     return " ".join("".join(c if c.isalnum() else " " for c in fold(text)).split())

@@ -1,12 +1,13 @@
-"""Searches what was said and learned.
+"""Searches facts, messages and summaries.
 
-1. Aliases: a person whom the question names is looked for under their other names too.
-2. One search by words and meaning over facts, messages and summaries; where its lists are full, further ones
-   without messages and within the time that the question names ("last week").
-3. A question that names nothing ("what did we talk about?") gets what was said last, or in that time.
+1. Aliases: a person whom the question names is also searched for under their other names.
+2. One search by words and meaning covers facts, messages and summaries. If its lists are full, further ones
+   leave out messages, or keep to the time that the question names ("last week").
+3. A question that names nothing ("what did we talk about?") returns the newest statements, or those from the
+   time that it names.
 
-The index proposes, SQL decides: every hit's row is read again for this audience, at this moment.
-`memory.search.ranking` then orders them.
+The index proposes, SQL decides: the row of every hit is read again for this audience, at this moment.
+`memory.search.ranking` then orders the hits.
 """
 
 import logging
@@ -38,9 +39,9 @@ log = logging.getLogger("hachi.memory")
 
 MESSAGES: frozenset[Kind] = frozenset({"message"})
 NEWEST_SUMMARIES = 2
-"""For a question that names nothing. Older summaries are found by their words."""
+"""The most summaries for a question that names nothing. Older summaries are found by their words."""
 COLD_START = 5
-"""Somebody with fewer memories is new here."""
+"""An audience with fewer memories counts as new."""
 
 
 class Recall:
@@ -78,9 +79,10 @@ class Recall:
     ) -> list[Hit]:
         """Facts, messages and summaries that match the question, best first.
 
-        `subjects` keeps to facts with one of these tags; `exclude` are ids to leave out; `aliases` are read
+        `subjects` selects facts with one of these tags; `exclude` lists ids to leave out; `aliases` are read
         from the database unless given. Without an embedder it searches by words alone. Raises
-        IndexUnavailable, unless the question names nothing."""
+        IndexUnavailable, unless the question names nothing.
+        """
         if not audience.keys or not question.strip() or limit < 1:
             return []
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
@@ -95,12 +97,12 @@ class Recall:
             return hits
 
     async def aliases(self, audience: Audience) -> Aliases:
-        """Which names this audience knows to be one person's."""
+        """The names that, as far as this audience may know, belong to one person."""
         return await self._store.known_aliases(audience, self._clock())
 
     async def recent(self, audience: Audience, limit: int) -> list[Hit]:
-        """The newest facts, newest first, from SQL alone. An audience with fewer than `COLD_START` facts of
-        its own also gets the global ones."""
+        """The newest facts, newest first, from SQL alone. An audience with fewer than `COLD_START` facts also
+        gets the global ones."""
         with span("search", "newest", audience=audience.keys, limit=limit):
             now = self._clock()
             memories = await self._store.newest(Audience(audience.keys - {GLOBAL}), now, limit)
@@ -113,11 +115,11 @@ class Recall:
             return [_memory_hit(memory, 1.0) for memory in memories]
 
     async def memory(self, id: str, audience: Audience) -> Memory:
-        """One memory, by its id or the beginning of it. Raises NotFound."""
+        """The memory with this id, or with an id that begins so. Raises NotFound."""
         return await self._store.get(id, audience, self._clock())
 
     async def note_uses(self) -> None:
-        """Write down which memories were recalled since the last call; a search itself writes nothing."""
+        """Store which memories were recalled since the last call. A search itself writes nothing."""
         recalled, self._recalled = self._recalled, set()
         if recalled:
             try:
@@ -159,7 +161,7 @@ class Recall:
         return vector
 
     async def _rankings(self, question: str, asked: Question) -> list[Rankings]:
-        """The first search, and where its lists are full, searches for what they had no room for."""
+        """The first search and, if its lists are full, further searches for what they cut off."""
         first = await self._index.search(asked)
         rankings = [first]
         if len(first.words) < DEPTH and len(first.dense) < DEPTH:
@@ -171,8 +173,9 @@ class Recall:
         return rankings
 
     async def _latest(self, wanted: "_Wanted") -> list[Hit]:
-        """What was said last, or in the time that the question names. Summaries come first, then the newest;
-        a message whose fact is among them is left out, and so are questions like this one."""
+        """The newest messages and summaries, or those from the time that the question names. Summaries come
+        first, then the newest messages. Leaves out a message whose fact is listed, and questions like this
+        one."""
         since, until = time_span(wanted.question, wanted.now) or (None, None)
         audience, limit, exclude = wanted.audience, wanted.limit, wanted.exclude
         memories = await self._store.newest(
@@ -219,7 +222,7 @@ class _Wanted:
 
 @dataclass(frozen=True)
 class _Found:
-    """The rows of what the index found, by id."""
+    """The rows of the index's hits, by id."""
 
     memories: Mapping[str, Memory]
     messages: Mapping[str, Message]
@@ -255,7 +258,8 @@ def _memory_hit(memory: Memory, score: float) -> Hit:
 
 
 def _merged(rankings: Sequence[Rankings]) -> dict[str, list[tuple[str, float]]]:
-    """Each lane over all searches, best first. Scores of one question compare between its searches."""
+    """The hits of each lane over all searches, best first. Scores of one question are comparable between its
+    searches."""
     lanes: dict[str, list[tuple[str, float]]] = {}
     for name in LANES:
         scores = {hit.id: hit.score for found in reversed(rankings) for hit in getattr(found, name)}

@@ -1,7 +1,7 @@
-"""The time that a question names: "yesterday", "on 8 May 2023", "il y a deux jours", "בשבוע שעבר".
+"""Parses the time that a question names: "yesterday", "on 8 May 2023", "il y a deux jours", "בשבוע שעבר".
 
 English, French and Hebrew, by small tables; parsing a question takes some tens of microseconds. Only times in
-the past are read, since nothing remembered lies in the future.
+the past are parsed, since no memory lies in the future.
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import lru_cache
 from memory.search.names import fold
 
 Span = tuple[datetime, datetime]
-"""From the first moment to the first one after, both aware."""
+"""The first moment, and the first one after the span; both aware."""
 
 _MONTHS = (
     "january jan janvier janv ינואר",
@@ -62,22 +62,22 @@ _DAYS_BACK = (
     ("day_before_yesterday avant-hier שלשום", 2),
 )
 _DAYS = (1, 7, 30, 365)
-"""Of each of `_UNITS`, for "the last three months"."""
+"""Days in each of `_UNITS`, for "the last three months"."""
 _SINCE = re.compile(r"\b(?:since|depuis|מאז)\b")
 _SINCE_REACH = len("depuis le ")
 
 
 def time_span(question: str, now: datetime) -> Span | None:
-    """The time that the question names, in the time zone of `now` (aware); None where it names none.
+    """The time that the question names, in the time zone of `now` (aware); None if it names no time.
 
-    A month or weekday without a year is the last one that has begun.
+    A month or weekday without a year is the most recent one that has begun.
     """
     text = fold(question).replace("day before yesterday", "day_before_yesterday")
     for pattern, read in _readers():
         for match in pattern.finditer(text):
             try:
                 start, end = read(match, now)
-            except (ValueError, OverflowError):  # 30 February, 9999 years ago
+            except (ValueError, OverflowError):  # no such date: 30 February, 9999 years ago
                 continue
             since = _SINCE.search(text[max(0, match.start() - _SINCE_REACH) : match.end()])
             return (start, max(end, now)) if since else (start, end)
@@ -126,7 +126,8 @@ def _named_day(m: re.Match[str], now: datetime) -> Span:
 
 
 def _figures(m: re.Match[str], now: datetime) -> Span:
-    """``2023-05-08``, ``8/5/2023``; the day first, unless that cannot be."""
+    """The day of ``2023-05-08`` or ``8/5/2023``. The day comes before the month, unless that is
+    impossible."""
     if m["iso"]:
         return _day(int(m["iso"]), int(m["m"]), int(m["d"]), now)
     day, month = int(m["first"]), int(m["second"])
@@ -154,7 +155,8 @@ def _count(text: str) -> int:
 
 
 def _ago(m: re.Match[str], now: datetime) -> Span:
-    """Weeks and months are meant roughly: half a unit on either side. Years are calendar years."""
+    """The time around "three weeks ago". Weeks and months are approximate: half a unit on either side. Years
+    are calendar years."""
     groups = m.groupdict()
     pair = groups.get("pair")
     unit = _PAIRS.index(pair) if pair else _UNIT[m["unit"]]
@@ -183,7 +185,7 @@ def _calendar(m: re.Match[str], now: datetime) -> Span:
 
 
 def _a_weekday(m: re.Match[str], now: datetime) -> Span:
-    """The last one before today."""
+    """The most recent such weekday before today."""
     return _back((now.weekday() - _WEEKDAY[m["weekday"]] - 1) % 7 + 1, now)
 
 
@@ -192,7 +194,7 @@ Reader = Callable[[re.Match[str], datetime], Span]
 
 @lru_cache(maxsize=1)
 def _readers() -> tuple[tuple[re.Pattern[str], Reader], ...]:
-    """Patterns with their readers, the most exact first."""
+    """The patterns with their readers, the most specific first."""
     month, weekday = rf"(?P<month>{_any(_MONTH)})\b\.?", rf"(?P<weekday>{_any(_WEEKDAY)})\b"
     day, year = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er)?", r"(?P<year>(?:19|20)\d\d)\b"
     number, unit = rf"(?P<count>\d{{1,3}}|{_any(_NUMBER)})", rf"(?P<unit>{_any(_UNIT)})\b"

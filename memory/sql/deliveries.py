@@ -1,5 +1,5 @@
-"""Which events of a platform were handled already. Platforms deliver some of them twice, even after a restart
-or to another replica."""
+"""Stores which events of a platform were already handled. Platforms deliver some events twice, even after a
+restart or to another replica."""
 
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ from memory.sql.engine import Database
 from memory.sql.tables import deliveries
 
 KEPT = timedelta(days=7)
-"""No platform delivers an older event again."""
+"""How long an event's id is kept. No platform delivers an older event again."""
 PURGE_EVERY = timedelta(hours=1)
 
 
@@ -22,8 +22,8 @@ class Deliveries:
         self._purged_at: datetime | None = None
 
     async def first(self, source: str, id: str, now: datetime) -> bool:
-        """True for the first caller with this event, False for all others; `id` is what the platform `source`
-        calls it."""
+        """True for the first call with this event, False for all others. `id` is the event's id on the
+        platform `source`."""
         take = self._insert(deliveries).values(source=source, id=id, seen_at=now).on_conflict_do_nothing()
         async with self._database.write() as connection:
             taken = (await connection.execute(take)).rowcount

@@ -27,7 +27,7 @@ from memory.sql.errors import explain, translated
 from memory.sql.tables import metadata
 
 HEAD = "0004"
-"""The newest migration. A test compares it with the files."""
+"""The newest migration. A test compares it with the migration files."""
 
 _BUSY_SECONDS = 15.0
 """How long a write waits for another process's write on SQLite."""
@@ -42,22 +42,23 @@ registry.register("sqlite.loop", "memory.sql.engine", "LoopSQLite")
 
 
 class Database:
-    """Open it with `Database.open`. Every error of the engine is raised as StoreUnavailable, in one line."""
+    """A database. Open it with `Database.open`. Every error of the engine is raised as StoreUnavailable, in
+    one line."""
 
     def __init__(self, engine: AsyncEngine, where: str) -> None:
         self.engine = engine
         self.where = where
-        """Its name in messages: a path, or the server without its password."""
+        """The database's name in messages: a path, or the server without its password."""
         self.sqlite = engine.dialect.name == "sqlite"
         self.writes = 0
-        """Transactions committed by this process. Unchanged means that it has changed nothing."""
+        """The number of transactions that this process has committed."""
         self._one_writer = asyncio.Lock() if self.sqlite else nullcontext()
 
     @classmethod
     async def open(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
-        """With `url` None the SQLite file in `home`, created and migrated as needed; else that database. A
-        PostgreSQL database must have been migrated with `hachi migrate`. `setting` is the name of the setting
-        that holds the URL."""
+        """Open the database at `url`, or with None the SQLite file in `home`, which is created and migrated
+        as needed. A PostgreSQL database must have been migrated with `hachi migrate`. `setting` is the name
+        of the setting that holds the URL."""
         database = cls.connect(url, home, setting)
         try:
             if database.sqlite:
@@ -73,12 +74,12 @@ class Database:
 
     @classmethod
     def connect(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
-        """The engine alone. It connects with the first transaction, and migrates nothing."""
+        """Create the engine only. It connects with the first transaction, and migrates nothing."""
         if url is None:
             return cls._sqlite(home / "hachi.db")
         try:
             parsed = make_url(url)
-        except (ArgumentError, ValueError):  # their text shows the URL, which may hold a password
+        except (ArgumentError, ValueError):  # their text contains the URL, which may hold a password
             raise StoreUnavailable(f"{setting} is no URL; expected postgresql://user@host/name") from None
         kind = parsed.drivername.split("+")[0]
         if kind in {"postgresql", "postgres"}:
@@ -93,8 +94,8 @@ class Database:
 
     @classmethod
     def _postgresql(cls, url: URL) -> "Database":
-        """The driver parses the URL, so PostgreSQL's own parameters work: ``?host=/folder/of/socket``,
-        ``?sslmode=require``."""
+        """Connect to PostgreSQL. The driver parses the URL, so PostgreSQL's own parameters work:
+        ``?host=/folder/of/socket``, ``?sslmode=require``."""
         try:
             asyncpg = importlib.import_module("asyncpg")
         except ImportError as error:
@@ -137,10 +138,10 @@ class Database:
 
     @asynccontextmanager
     async def write(self, lock: Iterable[str] = ()) -> AsyncIterator[AsyncConnection]:
-        """One transaction, committed when the block ends without an error and rolled back otherwise.
+        """One transaction, committed if the block ends without an error and rolled back otherwise.
 
-        `lock` names what is decided here: on PostgreSQL no other transaction holds one of these names at the
-        same time. On SQLite there is only one writer anyway.
+        `lock` names the subjects of the decision: on PostgreSQL no other transaction holds one of these names
+        at the same time. SQLite has only one writer anyway.
         """
         with translated(self.where):
             async with self._one_writer, self.engine.connect() as connection:
@@ -162,7 +163,7 @@ class Database:
         connection.info[_AFTER_COMMIT].append(callback)
 
     async def _begin(self, connection: AsyncConnection) -> None:
-        """Retry while another process holds SQLite's write lock, for `_BUSY_SECONDS`."""
+        """Begin a write. Retries for `_BUSY_SECONDS` while another process holds SQLite's write lock."""
         give_up = time.monotonic() + _BUSY_SECONDS
         while True:
             try:
@@ -174,12 +175,12 @@ class Database:
                 await asyncio.sleep(0.005)
 
     async def revision(self) -> str | None:
-        """The migration that the tables are at; None where there are no tables."""
+        """The migration that the tables are at; None if the database has no tables."""
         async with self.read() as connection:
             return await connection.run_sync(_revision)
 
     async def migrate(self) -> bool:
-        """Create the tables, or bring them to the newest migration. True when there was something to do."""
+        """Create the tables, or bring them to the newest migration. Returns False if they were up to date."""
         if not await self._outdated():
             return False
         async with self.write(lock=["migrate"]) as connection:
@@ -207,7 +208,8 @@ def _revision(connection: Connection) -> str | None:
 
 
 def _create(connection: Connection) -> None:
-    """The tables as all migrations leave them, in a tenth of the time. A test compares the two."""
+    """Create the tables in their newest form, in a tenth of the time of all migrations. A test compares both
+    results."""
     metadata.create_all(connection)
     connection.exec_driver_sql(
         "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
@@ -217,7 +219,8 @@ def _create(connection: Connection) -> None:
 
 
 def _alembic_config() -> Any:
-    """Alembic takes 0.1 s to import, so only a migration does."""
+    """The configuration of Alembic, imported here because the import takes 0.1 s and only a migration needs
+    it."""
     from alembic.config import Config
 
     config = Config()
@@ -234,13 +237,13 @@ def _upgrade(config: Any, connection: Connection) -> None:
 
 
 def _set_up_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # `_begin_sqlite` says BEGIN
+    connection.isolation_level = None  # `_begin_sqlite` sends BEGIN
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")  # 0.3 ms a commit, and it survives a power cut
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute("PRAGMA mmap_size=1073741824")  # reads pages in place: halves the time of a search
-    cursor.execute("PRAGMA busy_timeout=0")  # from here on nothing may block the event loop
+    cursor.execute("PRAGMA busy_timeout=0")  # from here on no statement may block the event loop
     cursor.close()
 
 
@@ -250,11 +253,11 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 class LoopSQLite(SQLiteDialect_pysqlite):
-    """SQLite called on the event loop itself.
+    """SQLite that runs on the event loop itself.
 
     A statement takes some 0.05 ms, and handing it to a thread and back takes ten times as long. So
-    SQLAlchemy's own SQLite dialect is declared usable from asyncio as it is. Nothing may block in here:
-    where another process holds the lock, `Database` asks again.
+    SQLAlchemy's own SQLite dialect is declared usable from asyncio as it is. Nothing may block in here: if
+    another process holds the lock, `Database` retries.
     """
 
     driver = "loop"
@@ -272,7 +275,7 @@ class LoopSQLite(SQLiteDialect_pysqlite):
         return connection
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        await_only(_nothing())  # SQLAlchemy takes a driver that never awaits for one that blocks
+        await_only(_nothing())  # SQLAlchemy assumes that a driver that never awaits blocks
         super().do_execute(cursor, statement, parameters, context)  # type: ignore[no-untyped-call]
 
     def do_executemany(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:

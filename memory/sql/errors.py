@@ -1,4 +1,4 @@
-"""What SQLAlchemy and the drivers raise, as StoreUnavailable with one line that says what to do."""
+"""Converts errors of SQLAlchemy and the drivers to StoreUnavailable with one line that says what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from memory.errors import StoreUnavailable
 
 CONFLICTS = {"40P01", "40001"}
-"""PostgreSQL's codes for a deadlock that it broke, and for a serialization failure."""
+"""PostgreSQL's codes for a detected deadlock and for a serialization failure."""
 
 ADVICE = (
     ("file is not a database", "this is no database, or a damaged one; move it away and restore a copy"),
@@ -24,13 +24,14 @@ ADVICE = (
 
 
 class Overtaken(StoreUnavailable):
-    """A concurrent transaction wrote the same thing first. This one was rolled back; a retry sees the other's
+    """A concurrent transaction wrote the same rows first. This one was rolled back; a retry sees the other's
     result."""
 
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """`where` names the database in the messages."""
+    """Raise database errors inside the block as StoreUnavailable. `where` names the database in the
+    messages."""
     try:
         yield
     except IntegrityError as error:
@@ -51,7 +52,7 @@ def translated(where: str) -> Iterator[None]:
 
 
 def explain(error: BaseException, where: str) -> str:
-    """One line: the database, and the advice for this error or else its first line."""
+    """One line: the database, and advice for this error, or else the error's first line."""
     lines = str(error).splitlines()
     reason = lines[0].rpartition(">: ")[2] if lines else type(error).__name__
     advice = next((advice for sign, advice in ADVICE if sign in reason), reason)

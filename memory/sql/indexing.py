@@ -1,7 +1,7 @@
-"""Which rows the index does not show yet: the same for memories, messages and summaries.
+"""Tracks which rows the index does not show yet: the same way for memories, messages and summaries.
 
-Each of these tables has `indexed_under`, the generation of the index that shows the row as it is, or NULL. An
-index that was deleted or rebuilt has another generation, so all rows are due for it.
+Each of these tables has `indexed_under`: the generation of the index that shows the current row, or NULL. A
+deleted or rebuilt index has a new generation, so all rows are due for it.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,7 +17,8 @@ INDEXED = (memories, messages, active_conversations)
 
 
 def is_due(table: Table, generation: Any) -> ColumnElement[bool]:
-    """In ranges, which an index on the column finds without reading every row, as it could not for ``!=``."""
+    """True for rows that are due. Uses ranges, since the column's index cannot answer ``!=`` without reading
+    every row."""
     under = table.c.indexed_under
     return or_(under.is_(None), under < generation, under > generation)
 
@@ -33,7 +34,7 @@ async def due_tables(database: Database, generation: str) -> set[str]:
 
 
 async def count_due(database: Database, generation: str, *tables: Table) -> int:
-    """How many rows are due in these tables, by default in all of them."""
+    """The number of rows that are due in these tables, by default in all of them."""
     counts = [
         select(func.count()).select_from(table).where(is_due(table, generation)).scalar_subquery()
         for table in tables or INDEXED
@@ -45,10 +46,11 @@ async def count_due(database: Database, generation: str, *tables: Table) -> int:
 async def mark_indexed(
     connection: AsyncConnection, table: Table, revisions: Mapping[str, int], generation: str
 ) -> set[str]:
-    """The index shows these rows, by id, at these revisions. Returns the ids that have no row any more.
+    """Mark that the index shows these rows, by id, at these revisions. Returns the ids whose row no longer
+    exists.
 
-    A row that has changed since is due again, even where another process has indexed its newer state: ours
-    may have reached the index after that. A row that is locked for a change stays due.
+    A row that has changed since is due again, even if another process has indexed its newer state, because
+    our older state may have reached the index after it. A row that is locked for a change stays due.
     """
     free = select(table.c.id).where(table.c.id.in_(revisions)).with_for_update(skip_locked=True)
     unchanged = tuple_(table.c.id, table.c.revision).in_(list(revisions.items()))
@@ -58,7 +60,7 @@ async def mark_indexed(
 
 
 async def missing(connection: AsyncConnection, table: Table, ids: Collection[str]) -> set[str]:
-    """Which of these ids have no row. Asks nothing where there are none."""
+    """The ids that have no row. Runs no query if `ids` is empty."""
     if not ids:
         return set()
     rows = await connection.execute(select(table.c.id).where(table.c.id.in_(ids)))

@@ -1,6 +1,6 @@
 """The durable queue of background work.
 
-A job is written in the transaction that accepts what it is for, and deleted when it is done. After a crash in
+A job is written in the transaction that accepts the work, and deleted when it is done. After a crash in
 between it runs again, so handlers must be safe to run twice.
 """
 
@@ -17,14 +17,14 @@ from memory.sql.engine import Database
 from memory.sql.tables import work
 
 CLAIM = timedelta(minutes=2)
-"""For so long a claimed job belongs to whoever claimed it."""
+"""How long a claimed job belongs to the process that claimed it."""
 MAX_ATTEMPTS = 8
-"""After these the job stays in the table, and `hachi doctor` reports it."""
+"""After this many attempts the job stays in the table, and `hachi doctor` reports it."""
 
 REMIND = "remind"
 """The kind of job that announces a due task: see `memory.people.due_tasks`."""
 CLAIMED_BY_ID = frozenset({REMIND})
-"""Kinds that not every process can do."""
+"""Kinds that only some processes can handle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class DueJob:
-    """A job that nobody has claimed yet."""
+    """A job that no process has claimed."""
 
     id: str
     kind: str
@@ -62,7 +62,7 @@ class JobQueue:
         ours: bool = False,
     ) -> str:
         """Write a job in the caller's transaction and return its id. Jobs of one kind with the same `about`
-        can be done as one. With `ours` the caller has claimed it already: see `take`."""
+        can be handled as one. With `ours` the caller claims it at once: see `take`."""
         id = new_id()
         await connection.execute(
             insert(work).values(
@@ -79,7 +79,7 @@ class JobQueue:
         return id
 
     async def take(self, id: str) -> Job | None:
-        """A job that the caller has claimed; None where it has been done."""
+        """A job that the caller has claimed; None if it is done."""
         async with self._database.read() as connection:
             row = (await connection.execute(select(work).where(work.c.id == id))).first()
         return None if row is None else _job(row)
@@ -93,8 +93,8 @@ class JobQueue:
         last: str = "",
         besides_last: Collection[str] = (),
     ) -> list[DueJob]:
-        """The oldest jobs that may be claimed, of other users than `besides`. Jobs of the kind `last` come
-        after all others, and are of other users than `besides_last` too."""
+        """The oldest jobs that may be claimed, except those of the users in `besides`. Jobs of the kind
+        `last` come after all others, and also leave out the users in `besides_last`."""
         is_last = work.c.kind == last
         query = (
             select(work.c.id, work.c.kind, work.c.user_id)
@@ -107,12 +107,13 @@ class JobQueue:
             return [DueJob(*row) for row in await connection.execute(query)]
 
     async def claim(self, now: datetime, id: str | None = None) -> Job | None:
-        """Claim the job with this id, or the oldest that is due. None where there is none."""
+        """Claim the job with this id, or the oldest that is due. None if no such job is due."""
         ids = [id] if id else [job.id for job in await self.due(now, 1)]
         return next(iter(await self.claim_all(now, ids)), None)
 
     async def claim_all(self, now: datetime, ids: Collection[str]) -> list[Job]:
-        """Claim those of these jobs that are still due, for `CLAIM`. Returns them, oldest first."""
+        """Claim those of these jobs that are still due, for `CLAIM`. Returns the claimed jobs, oldest
+        first."""
         if not ids:
             return []
         free = select(work.c.seq).where(work.c.id.in_(ids), *_claimable(now))
@@ -127,12 +128,12 @@ class JobQueue:
         return [_job(row) for row in sorted(rows, key=lambda row: row.seq)]
 
     async def renew(self, job: Job, now: datetime) -> None:
-        """Prolong the claim by `CLAIM`."""
+        """Extend the claim by `CLAIM`."""
         async with self._database.write() as connection:
             await connection.execute(update(work).where(work.c.id == job.id).values(due_at=now + CLAIM))
 
     async def waiting(self, kind: str, user: str) -> bool:
-        """Whether a job of this kind of this user's is still to be done."""
+        """Whether a job of this kind and user is not done yet."""
         query = select(work.c.seq).where(
             work.c.kind == kind, work.c.user_id == user, work.c.attempts < MAX_ATTEMPTS
         )
@@ -140,14 +141,14 @@ class JobQueue:
             return (await connection.execute(query.limit(1))).first() is not None
 
     async def newest(self, kind: str, about: str) -> int:
-        """The `seq` of the newest job about this; 0 where there is none. See `finish`."""
+        """The `seq` of the newest job with this `about`; 0 if none exists. See `finish`."""
         query = select(func.max(work.c.seq)).where(work.c.kind == kind, work.c.about == about)
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar() or 0
 
     async def finish(self, connection: AsyncConnection, job: Job, newest: int) -> None:
-        """Delete a job in the caller's transaction, and the jobs of its kind about the same up to the `seq`
-        `newest`, also those that were given up: they have been done as one."""
+        """Delete a job in the caller's transaction, and the jobs of its kind with the same `about` up to the
+        `seq` `newest`, including failed ones: the job has covered them."""
         same = and_(work.c.kind == job.kind, work.c.about == job.about, work.c.seq <= newest)
         await connection.execute(delete(work).where(or_(work.c.id == job.id, same)))
 
@@ -156,7 +157,7 @@ class JobQueue:
             await connection.execute(delete(work).where(work.c.id.in_(ids)))
 
     async def failed(self, job: Job, error: str, now: datetime) -> None:
-        """Schedule the next attempt: after 1 s, 4 s, 16 s … an hour at most."""
+        """Schedule the next attempt: after 1 s, 4 s, 16 s … at most an hour."""
         wait = timedelta(seconds=min(4 ** (job.attempts - 1), 3600))
         async with self._database.write() as connection:
             await connection.execute(
@@ -164,12 +165,12 @@ class JobQueue:
                 .where(work.c.id == job.id)
                 .values(due_at=now + wait, last_error=error.replace("\x00", "")[:500])
             )
-            if job.about is not None:  # jobs about the same would fail alike
+            if job.about is not None:  # jobs with the same `about` would fail in the same way
                 others = (work.c.kind == job.kind, work.c.about == job.about, work.c.due_at < now + wait)
                 await connection.execute(update(work).where(*others).values(due_at=now + wait))
 
     async def release(self, now: datetime) -> None:
-        """Make due what a process that is gone had claimed. Only for a process that knows it is alone."""
+        """Make the jobs due that a dead process had claimed. Call it only if no other process runs."""
         async with self._database.write() as connection:
             await connection.execute(
                 update(work)
@@ -178,7 +179,7 @@ class JobQueue:
             )
 
     async def counts(self) -> tuple[int, int]:
-        """How many jobs wait, and how many were given up."""
+        """The numbers of waiting jobs and of failed jobs."""
         query = select(
             func.count().filter(work.c.attempts < MAX_ATTEMPTS),
             func.count().filter(work.c.attempts >= MAX_ATTEMPTS),

@@ -1,9 +1,9 @@
-"""Keys to the surfaces that others reach over a network: who may ask, and for whom.
+"""API keys for the surfaces that are reachable over a network.
 
-A user's key acts for that user alone. A service's key is for something trusted, such as a chat server,
-which says for whom it asks. A key is shown once, when it is made; kept is its SHA-256, by which it is
-looked up. It has 256 random bits, so nothing is gained by trying, nor by the time that a look-up of a
-digest takes.
+A user's key acts for that user alone. A service's key belongs to something trusted, such as a chat server,
+which names the user in each request. A key is shown once, when it is created. The database stores only its
+SHA-256, and looks keys up by it. A key has 256 random bits, so neither guessing nor the timing of a look-up
+helps an attacker.
 """
 
 import hashlib
@@ -25,33 +25,33 @@ log = logging.getLogger("hachi.keys")
 Kind = Literal["user", "service"]
 
 PREFIX = "hachi-"
-"""What every key begins with, so that one that leaked is recognised."""
+"""The prefix of every key, so that a leaked key is recognised."""
 NOTED = timedelta(minutes=1)
-"""How exactly it is known when a key was last used."""
+"""The precision with which the last use of a key is stored."""
 LONGEST_NAME = 200
-"""Characters of a key's name, or of the user it acts for."""
+"""The most characters of a key's name, or of its user."""
 LONGEST_SECRET = 200
-"""What is longer is no key, and is not hashed."""
+"""A longer text is rejected without hashing it."""
 
 
 class BadKey(MemoryFault):
-    """A key that cannot be made as it was asked for."""
+    """A key that cannot be created as requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key as it is kept: without the secret."""
+    """A stored key, without its secret."""
 
     id: str
     name: str
     kind: Kind
     user: str | None
-    """For whom it acts, of a user's key."""
+    """The user that a user's key acts for; None for a service."""
     admin: bool
-    """May see figures over everybody's data."""
+    """May see figures about everybody's data."""
     created_at: datetime
     last_used_at: datetime | None = None
-    """To the minute."""
+    """Precise to the minute."""
     revoked_at: datetime | None = None
 
 
@@ -63,7 +63,7 @@ class Keys:
     async def create(
         self, name: str, kind: Kind, user: str | None = None, admin: bool = False, *, now: datetime
     ) -> tuple[Key, str]:
-        """The key, and its secret, which cannot be had again. Raises BadKey."""
+        """Create a key. Returns it and its secret, which cannot be read again. Raises BadKey."""
         if (kind == "user") != (user is not None):
             raise BadKey("a key is a user's, who is named, or a service's, which names users itself")
         named = _named(name, "key")
@@ -84,19 +84,19 @@ class Keys:
         return key, secret
 
     async def all(self) -> list[Key]:
-        """All of them, revoked ones too, the newest first."""
+        """All keys, including revoked ones, newest first."""
         query = select(api_keys).order_by(api_keys.c.created_at.desc(), api_keys.c.id)
         return await self._read(query)
 
     async def exist(self) -> bool:
-        """Whether a key was ever made. One that was revoked counts: to take the last key away must not open
-        the door to everybody."""
-        if not self._any:  # a row never goes
+        """Whether a key was ever created. Revoked keys count: revoking the last key must not open the server
+        to everybody."""
+        if not self._any:  # rows are never deleted
             self._any = bool(await self._read(select(api_keys).limit(1)))
         return self._any
 
     async def check(self, secret: str, now: datetime) -> Key | None:
-        """The key with this secret; None where there is none, or where it was revoked."""
+        """The key with this secret; None if it does not exist or is revoked."""
         if not secret.startswith(PREFIX) or len(secret) > LONGEST_SECRET:
             return None
         found = await self._read(
@@ -110,8 +110,8 @@ class Keys:
         return key
 
     async def revoke(self, id: str, now: datetime) -> Key:
-        """By its id, or the first eight characters of it or more. From now on it opens nothing. Raises
-        NotFound."""
+        """Revoke the key with this id, or with an id that begins with these eight or more characters. Returns
+        it. Raises NotFound."""
         begun = 8 <= len(id) < 36
         matches = api_keys.c.id.startswith(id.lower(), autoescape=True) if begun else api_keys.c.id == id
         active = api_keys.c.revoked_at.is_(None)
@@ -124,7 +124,7 @@ class Keys:
         return found[0]
 
     async def _note_use(self, key: Key, now: datetime) -> None:
-        """Of many processes, or many questions at once, one writes."""
+        """Store the time of use. Only one of several concurrent requests writes it."""
         due = or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at <= now - NOTED)
         try:
             async with self._database.write() as connection:
@@ -139,7 +139,7 @@ class Keys:
 
 
 def digest(secret: str) -> str:
-    """What is kept of a key: SHA-256, in hexadecimal."""
+    """The SHA-256 of a secret in hexadecimal, which the database stores."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
@@ -161,7 +161,7 @@ def _plain(text: str) -> bool:
 
 
 def _named(text: str, what: str) -> str:
-    """One line that can be kept and printed."""
+    """The text as one line that can be stored and printed. Raises BadKey otherwise."""
     name = text.strip()
     if not name or not name.isprintable():
         raise BadKey(f"the {what} needs a name: one line of readable text")

@@ -1,7 +1,7 @@
 """Memories in SQL, the source of truth.
 
-A memory's owners are its rows in `memory_owners`. It is superseded an owner at a time: that owner's row is
-marked, and the memory and its text stay for history and undo. Without an active owner nobody reads it.
+A memory's owners are its rows in `memory_owners`. Each owner's row is superseded separately: it is marked,
+and the memory and its text stay for history and undo. Without an active owner nobody can read the memory.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,13 +36,13 @@ from memory.sql.memory_rows import (
 from memory.sql.tables import memories, memory_aliases, memory_owners, memory_updates
 
 CORRECTED = "corrected on purpose"
-"""The reason of a step that a person or the model asked for by naming the memory."""
+"""The reason of a step in which a person or the model named the memory to correct."""
 MADE_PRIVATE = "made private"
-"""The reason of the step, from a memory to itself, that took it back from the places it was told in."""
+"""The reason of a step from a memory to itself that removed it from its places."""
 WHOLE_ID = 36
 """Characters of a uuid."""
 ALIASES_FRESH = timedelta(seconds=2)
-"""For so long a search may miss an alias that another process has stored."""
+"""How long a search may miss an alias that another process has stored."""
 CACHED_READERS = 10_000
 """The most audiences whose aliases are cached."""
 
@@ -55,7 +55,8 @@ class _CachedAliases:
 
 
 def tellers(owners: Iterable[str], user: str) -> set[str]:
-    """The owner keys of the people who told a memory: `user`, who told it first, and its active owners."""
+    """The owner keys of the people who stated a memory: `user`, who stated it first, and its active
+    owners."""
     return {owner for owner in owners if owner.startswith("user:")} | {user_key(user)}
 
 
@@ -67,7 +68,8 @@ class MemoryStore:
     # Reading. Every method takes an audience.
 
     async def get(self, id: str, audience: Audience, now: datetime) -> Memory:
-        """One memory by its id, or by the first eight or more characters of it. Raises NotFound."""
+        """The memory with this id, or with an id that begins with these eight or more characters. Raises
+        NotFound."""
         is_prefix = 8 <= len(id) < WHOLE_ID  # matching a prefix reads every row
         matches = memories.c.id.startswith(id, autoescape=True) if is_prefix else memories.c.id == id
         async with self.database.read() as connection:
@@ -77,7 +79,7 @@ class MemoryStore:
         return found[0]
 
     async def by_ids(self, ids: Collection[str], audience: Audience, now: datetime) -> dict[str, Memory]:
-        """Those of these that are active, unexpired and readable, by id."""
+        """The memories with these ids that are active, unexpired and readable, by id."""
         if not ids:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
@@ -94,28 +96,28 @@ class MemoryStore:
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> list[Memory]:
-        """Newest first; created at `since` or later, and before `until`."""
+        """The newest memories, newest first; created at `since` or later, and before `until`."""
         where = [all_readable(audience), unexpired(now)]
         where += [memories.c.created_at >= since] if since else []
         where += [memories.c.created_at < until] if until else []
         return await self.where(and_(*where), limit)
 
     async def where(self, condition: ColumnElement[bool], limit: int | None = None) -> list[Memory]:
-        """Newest first. Takes no audience: the caller's condition must hold one, or the result must be shown
-        to the operator alone."""
+        """The memories that meet the condition, newest first. Takes no audience: the caller's condition must
+        contain one, or only the operator may see the result."""
         async with self.database.read() as connection:
             return await fetch(connection, condition, limit)
 
     async def known_aliases(self, audience: Audience, now: datetime) -> Aliases:
-        """Which names are one person's, by the memories this audience may read. Cached until this process
-        writes anything, for `ALIASES_FRESH` at most."""
+        """The names that belong to one person, according to the memories this audience may read. Cached until
+        this process writes, and for `ALIASES_FRESH` at most."""
         if cached := self._cached_aliases(audience.keys, now):
             return cached
         async with self.database.read() as connection:
             return await self.aliases(connection, audience.keys, now)
 
     async def aliases(self, connection: AsyncConnection, owners: frozenset[str], now: datetime) -> Aliases:
-        """`known_aliases` of these owners, in the caller's transaction."""
+        """The `known_aliases` of these owners, in the caller's transaction."""
         if cached := self._cached_aliases(owners, now):
             return cached
         writes = self.database.writes
@@ -146,7 +148,7 @@ class MemoryStore:
     async def holders(
         self, connection: AsyncConnection, owners: Collection[str], content_key: str
     ) -> dict[str, Memory]:
-        """For each of the owners who has these words as an active memory, expired or not: that memory."""
+        """The active memory with these words, expired or not, for each of the owners who has one."""
         query = select(memory_owners.c.owner, memory_owners.c.memory_id).where(
             memory_owners.c.owner.in_(owners), memory_owners.c.content_key == content_key, is_active()
         )
@@ -172,7 +174,7 @@ class MemoryStore:
         content_key: str,
         aliases: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """A new memory; `aliases` are the pairs of names that it says are one person's."""
+        """Insert a new memory. `aliases` are the pairs of names that it links."""
         values = {field: getattr(memory, field) for field in Memory.__dataclass_fields__ if field != "owners"}
         await connection.execute(insert(memories).values(**values | {"subjects": list(memory.subjects)}))
         links = [
@@ -198,7 +200,7 @@ class MemoryStore:
         reason: str,
         now: datetime,
     ) -> None:
-        """For these owners `new_id` replaces `old`, by an action of `user`. Other owners keep it."""
+        """Replace `old` with `new_id` for these owners, by an action of `user`. Other owners keep `old`."""
         await connection.execute(
             update(memory_owners)
             .where(memory_owners.c.memory_id == old.id, memory_owners.c.owner.in_(owners))
@@ -218,8 +220,8 @@ class MemoryStore:
         await index_again(connection, [old.id])
 
     async def refresh(self, connection: AsyncConnection, memory: Memory, **values: Any) -> None:
-        """Raise `importance`, or postpone `expires_at` (None: never), of a memory that was said again. Never
-        lowers what a concurrent transaction wrote. Raises Overtaken where the memory was deleted."""
+        """Raise `importance`, or postpone `expires_at` (None: never), of a memory that was stated again.
+        Never lowers what a concurrent transaction wrote. Raises Overtaken if the memory was deleted."""
         raised: dict[str, Any] = {}
         if "importance" in values:
             old, new = memories.c.importance, values["importance"]
@@ -235,7 +237,8 @@ class MemoryStore:
             raise Overtaken(f"memory {memory.id} has just been deleted")
 
     async def made_private(self, connection: AsyncConnection, user: str) -> list[tuple[Memory, datetime]]:
-        """The memories that a person took back from places, and when they last did. Superseded ones too."""
+        """The memories that a person removed from places, and when they last did so. Includes superseded
+        ones."""
         steps = select(memory_updates.c.old_id, func.max(memory_updates.c.created_at).label("at"))
         theirs = (memory_updates.c.user_id == user, memory_updates.c.reason == MADE_PRIVATE)
         rows = await connection.execute(steps.where(*theirs).group_by(memory_updates.c.old_id))
@@ -246,24 +249,24 @@ class MemoryStore:
     # After the turn.
 
     async def touch(self, ids: Collection[str], now: datetime) -> None:
-        """These memories were recalled."""
+        """Store that these memories were recalled at `now`."""
         touched = update(memories).where(memories.c.id.in_(ids))
         async with self.database.write() as connection:
             await connection.execute(touched.values(last_accessed_at=now, uses=memories.c.uses + 1))
 
     async def unindexed(self, generation: str, limit: int) -> list[tuple[Memory, int]]:
-        """Memories that are due for the index, superseded ones too, each with its revision."""
+        """Memories that are due for the index, including superseded ones, each with its revision."""
         async with self.database.read() as connection:
             due = select(memories.c.id).where(indexing.is_due(memories, generation)).limit(limit)
             return await fetch_revisions(connection, memories.c.id.in_(due))
 
     async def mark_indexed(self, revisions: Mapping[str, int], generation: str) -> set[str]:
-        """See `indexing.mark_indexed`. Returns the ids that have no row any more."""
+        """See `indexing.mark_indexed`. Returns the ids whose row no longer exists."""
         async with self.database.write() as connection:
             return await indexing.mark_indexed(connection, memories, revisions, generation)
 
     async def missing(self, ids: Collection[str]) -> set[str]:
-        """Which of these have no row any more."""
+        """The ids whose row no longer exists."""
         if not ids:
             return set()
         async with self.database.read() as connection:
@@ -283,7 +286,8 @@ class MemoryStore:
 
 
 async def link(connection: AsyncConnection, id: str, owners: Iterable[str], content_key: str) -> None:
-    """Give a memory further owners, with its aliases. For one that had been superseded it is active again."""
+    """Add owners to a memory, with its aliases. The memory becomes active again for owners for whom it was
+    superseded."""
     for owner in owners:
         here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
         back = await connection.execute(update(memory_owners).where(here).values(superseded=0))

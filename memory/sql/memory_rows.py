@@ -1,4 +1,4 @@
-"""Rows of `memories` as `Memory` records, and the conditions and statements that several modules share."""
+"""Converts rows of `memories` to `Memory` records; conditions and statements that several modules share."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -12,7 +12,7 @@ from memory.records import Memory
 from memory.sql.tables import Utc, memories, memory_aliases, memory_owners
 
 UNINDEXED_CANDIDATES = 100
-"""A new statement is compared with so many memories at most that are not in the index yet."""
+"""A new statement is compared with at most this many memories that are not in the index yet."""
 
 
 def is_active() -> ColumnElement[bool]:
@@ -25,7 +25,7 @@ def readable(audience: Audience) -> ColumnElement[bool]:
 
 
 def all_readable(audience: Audience) -> ColumnElement[bool]:
-    """The same rows, found through their owners: for reading many."""
+    """Selects the same rows as `readable`, through their owners: for reading many."""
     owned = select(memory_owners.c.memory_id).where(memory_owners.c.owner.in_(audience.keys), is_active())
     return memories.c.id.in_(owned)
 
@@ -45,7 +45,7 @@ def _unexpired(now: Any) -> ColumnElement[bool]:
 
 
 async def index_again(connection: AsyncConnection, ids: Collection[str]) -> None:
-    """What the index shows of these memories is outdated."""
+    """Mark these memories to be indexed again."""
     due = update(memories).where(memories.c.id.in_(ids))
     await connection.execute(due.values(indexed_under=None, revision=memories.c.revision + 1))
 
@@ -90,14 +90,14 @@ ALIASES = (
 async def fetch(
     connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
 ) -> list[Memory]:
-    """Newest first."""
+    """The memories that meet the condition, newest first."""
     return [memory for memory, _ in await fetch_revisions(connection, where, limit)]
 
 
 async def fetch_revisions(
     connection: AsyncConnection, where: ColumnElement[bool], limit: int | None = None
 ) -> list[tuple[Memory, int]]:
-    """With each memory its revision. Newest first."""
+    """The memories that meet the condition, each with its revision, newest first."""
     if limit is not None:
         newest = select(memories.c.id).where(where).order_by(memories.c.created_at.desc(), memories.c.id)
         where = memories.c.id.in_(newest.limit(limit))
@@ -105,7 +105,8 @@ async def fetch_revisions(
 
 
 def with_owners(rows: Iterable[Any]) -> list[tuple[Memory, int]]:
-    """Memories with their active owners, and their revisions, from rows of one memory and one owner each."""
+    """Combine rows of one memory and one owner each into memories with their active owners. Returns each with
+    its revision."""
     found: dict[str, tuple[Any, set[str]]] = {}
     for row in rows:
         _, owners = found.setdefault(row.id, (row, set()))

@@ -1,4 +1,4 @@
-"""The transcript: every message, in the order they came. The audience of its place may read it."""
+"""The transcript: every message, in order of arrival. The audience of a message's place may read it."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -31,26 +31,26 @@ from memory.sql.engine import Database
 from memory.sql.tables import conversations, messages, speakers, users
 
 REACH = 2
-"""Messages on either side that are indexed with a message, as its window."""
+"""How many messages on either side are indexed with a message, as its window."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message with its owners and its place in the transcript."""
+    """A message with its owners and its position in the transcript."""
 
     message: Message
     owners: frozenset[str]
     seq: int
-    """Grows with every message, over all conversations."""
+    """Increases with every message, over all conversations."""
 
     @property
     def heard_by(self) -> str:
-        """The owner key of the place it was said in, or of the user it was said to in private."""
+        """The owner key of the message's place, or in private of its user."""
         return min(self.owners)  # "place:" sorts before "user:"
 
     @property
     def user(self) -> str:
-        """Who spoke, or was answered."""
+        """The user who wrote the message or got the reply."""
         return max(self.owners).removeprefix("user:")
 
 
@@ -58,14 +58,15 @@ class Transcript:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: set[tuple[str, ...]] = set()
-        """Keys of users, conversations and speakers that are in the database: not written again."""
+        """Keys of users, conversations and speakers that are in the database, and need not be written
+        again."""
         self._authors: dict[frozenset[str], frozenset[str]] = {}
 
     async def append(
         self, connection: AsyncConnection, message: Message, *, user: str, place: Place, now: datetime
     ) -> None:
-        """Write a message in the caller's transaction, and its conversation, user and speaker where they are
-        new. A message whose id exists already is left as it is."""
+        """Write a message in the caller's transaction, and its conversation, user and speaker if they are
+        new. Does nothing if a message with this id exists."""
         key = "" if place.private else place.key
         conversation = {
             "id": message.conversation_id,
@@ -73,7 +74,7 @@ class Transcript:
             "place": key,
             "created_at": now,
         }
-        owners = sorted(owners_of(user, place))  # one order for all, so that no two transactions deadlock
+        owners = sorted(owners_of(user, place))  # in a fixed order, so that no two transactions deadlock
         rows: list[tuple[Table, dict[str, Any]]] = [
             (users, {"id": user, "created_at": now}),
             (conversations, conversation),
@@ -95,13 +96,13 @@ class Transcript:
         self._authors.clear()
 
     def _insert(self, table: Table, values: dict[str, Any]) -> Insert:
-        """Does nothing where the row exists."""
+        """An INSERT that does nothing if the row exists."""
         insert = insert_sqlite if self._database.sqlite else insert_postgresql
         return insert(table).values(**values).on_conflict_do_nothing()
 
     async def authors(self, audience: Audience) -> frozenset[str]:
-        """The names of the authors whose messages this audience may read. Cached: a name that another process
-        has just added only affects the order of what is found."""
+        """The names of the authors whose messages this audience may read. Cached: a new name from another
+        process may be missing, which only affects the order of search results."""
         authors = self._authors.get(audience.keys)
         if authors is None:
             query = select(speakers.c.author).where(speakers.c.owner.in_(audience.keys))
@@ -125,8 +126,8 @@ class Transcript:
     async def following(
         self, conversation: str, owner: str, seq: int, limit: int, *, most: int
     ) -> list[Line]:
-        """The lines of a conversation after `seq` that `owner` (``place:P``, or ``user:U`` in private) heard:
-        the oldest `limit`, in order. Where more than `most` follow, the newest `limit` instead."""
+        """The oldest `limit` lines of a conversation after `seq` that `owner` (``place:P``, or ``user:U`` in
+        private) may read, in order. If more than `most` follow, the newest `limit` lines instead."""
         query = (
             select(messages)
             .where(messages.c.conversation_id == conversation, _heard_by(owner), messages.c.seq > seq)
@@ -139,7 +140,7 @@ class Transcript:
         return [_line(row) for row in reversed(rows)]
 
     async def places_of(self, user: str) -> set[str]:
-        """The keys of the places where the user spoke, or was answered."""
+        """The keys of the places where the user wrote a message or got a reply."""
         query = select(messages.c.place).where(messages.c.user_id == user, messages.c.place != "").distinct()
         async with self._database.read() as connection:
             return set(await connection.scalars(query))
@@ -153,7 +154,7 @@ class Transcript:
         until: datetime | None = None,
         exclude: Collection[str] = (),
     ) -> list[Message]:
-        """What people said, without replies, newest first; sent at `since` or later, and before `until`."""
+        """People's messages, without replies, newest first; sent at `since` or later, and before `until`."""
         query = select(*_MESSAGE).where(readable(audience), messages.c.role == "user")
         query = query.where(messages.c.sent_at >= since) if since else query
         query = query.where(messages.c.sent_at < until) if until else query
@@ -181,14 +182,14 @@ class Transcript:
             return (await connection.execute(query)).scalar_one()
 
     async def unindexed(self, generation: str, limit: int) -> list[Line]:
-        """Messages that are due for the index, the oldest first; those that no index has held come before
-        those of another generation."""
+        """Messages that are due for the index, oldest first. Those that no index has held come before those
+        of another generation."""
         under = messages.c.indexed_under
         conditions = (
             under.is_(None),
             under < generation,
             under > generation,
-        )  # each read in an index's order
+        )  # each part reads in the order of a database index
         parts = [
             _part(
                 select(messages, literal(rank).label("rank")).where(due).order_by(under, messages.c.seq),
@@ -201,9 +202,9 @@ class Transcript:
             return [_line(row) for row in await connection.execute(query)]
 
     async def around(self, lines: Sequence[Line]) -> list[list[Line]]:
-        """For each conversation of these lines: the lines, and twice `REACH` neighbours on either side, in
-        order. That is what the windows of all their neighbours are made of. A conversation id that several
-        people use in private names a conversation for each of them."""
+        """For each conversation of these lines: the lines and twice `REACH` neighbours on either side, in
+        order. The windows of all their neighbours need no others. If several people use a conversation id in
+        private, each has their own conversation."""
         found: list[list[Line]] = []
         conversations: dict[tuple[str, str], list[int]] = {}
         for line in lines:
@@ -224,8 +225,9 @@ class Transcript:
     async def mark_indexed(
         self, ids: Collection[str], generation: str, drawn_from: Collection[str] = ()
     ) -> set[str]:
-        """The index shows these messages, with windows made of the messages `drawn_from`. Returns which of
-        the latter have been deleted: then nothing is marked, since the windows show their words."""
+        """Mark that the index shows these messages, with windows built from the messages `drawn_from`.
+        Returns those of `drawn_from` that have been deleted. If there are any, no message is marked, because
+        the windows contain deleted words."""
         free = select(messages.c.id).where(messages.c.id.in_(ids)).with_for_update(skip_locked=True)
         marked = update(messages).where(messages.c.id.in_(free)).values(indexed_under=generation)
         async with self._database.write() as connection:
@@ -252,7 +254,7 @@ def readable(audience: Audience) -> ColumnElement[bool]:
 
 
 def _parts(audience: Audience) -> tuple[list[str], list[str]]:
-    """The people whose messages may be read, and the places."""
+    """The people and the places whose messages the audience may read."""
     people = [key.removeprefix("user:") for key in audience.keys if key.startswith("user:")]
     return people, [key for key in audience.keys if key.startswith("place:")]
 
@@ -269,7 +271,7 @@ _BY_IDS = select(*_MESSAGE).where(
 
 async def missing(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
     """Which of these messages have been deleted; the others cannot be until the caller's transaction ends. A
-    job about a message asks this before it writes, so that nothing of an erased person is written again."""
+    job about a message asks this before it writes, so that no data of an erased person is written again."""
     there = select(messages.c.id).where(messages.c.id.in_(ids))
     rows = await connection.execute(there.with_for_update(read=True, key_share=True))
     return set(ids) - set(rows.scalars())

@@ -1,8 +1,8 @@
-"""The active conversation: what has been said in it so far, in a few sentences, and how far they reach.
+"""The active conversation: a summary of a few sentences, and the last message that it covers.
 
-The sentences are made elsewhere; here they are kept, one row for each conversation and owner, and handed to
-the index and to searches. What different people say in private is never one conversation, even where it bears
-the same id.
+This module stores one summary for each conversation and owner, and returns them to the index and to searches;
+other code writes the text. Private conversations of different people are separate, even if they have the same
+id.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,31 +27,31 @@ from memory.sql.messages import Line, Transcript
 from memory.sql.tables import active_conversations as table
 
 MOST_BEHIND = 100
-"""A summary that is more messages behind than this goes on with the last ones: a transcript that was imported
-into a conversation is not worked through. What is passed over stays in the transcript, and is found there."""
+"""If a summary is more messages behind than this, it continues with the newest ones, so that an imported
+transcript is not summarised whole. The skipped messages stay in the transcript, and searches find them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveConversation:
-    """A conversation as one owner heard it."""
+    """A conversation as one owner may read it."""
 
     id: str
-    """Of its summary, in searches and in the index: a uuid."""
+    """The id of its summary in searches and in the index: a UUID."""
     conversation_id: str
     owner: str
-    """Who may read it: ``place:P``, or ``user:U`` in private."""
+    """The owner key of its readers: ``place:P``, or ``user:U`` in private."""
     mode: str | None
-    """What it is for, where somebody said so."""
+    """The purpose of the conversation, if somebody set it."""
     summary: str
-    """Empty while there is none."""
+    """Empty if not written yet."""
     covered: int
-    """The `seq` of the last message that the summary knows of; 0 before the first."""
+    """The `seq` of the last message that the summary covers; 0 before the first."""
     updated_at: datetime
     """When the summary last changed."""
 
 
 def owner_of(user: str, place: Place) -> str:
-    """Whose a conversation is that `user` has in `place`."""
+    """The owner key of a conversation of `user` in `place`."""
     return user_key(user) if place.private else place.key
 
 
@@ -61,7 +61,7 @@ class ConversationSummaries:
         self._transcript = Transcript(database)
 
     async def of(self, conversation: str, owner: str) -> ActiveConversation | None:
-        """None before anything has been kept of it."""
+        """The stored conversation; None if nothing has been stored for it yet."""
         async with self._database.read() as connection:
             row = (await connection.execute(_OF, {"conversation": conversation, "of": owner})).first()
         return None if row is None else _active(row)
@@ -69,11 +69,11 @@ class ConversationSummaries:
     async def uncovered(
         self, conversation: str, owner: str, covered: int, limit: int = 6
     ) -> tuple[list[Line], bool]:
-        """The oldest messages after the `covered` one, in order, and whether nothing follows them.
+        """The oldest messages after the `covered` one, in order, and whether no more follow.
 
-        They are `limit` at most and end where another person begins to speak or to be answered, so that all
-        have one `Line.user`. Where more than `MOST_BEHIND` wait, they begin `limit` messages back from the
-        newest: an imported transcript takes one update, and not one for every `limit` of it.
+        At most `limit` messages that all have the same `Line.user`: they end before the first one of another
+        person. If more than `MOST_BEHIND` wait, they begin `limit` messages before the newest, so that an
+        imported transcript takes one update, and not one for every `limit` of its messages.
         """
         lines = await self._transcript.following(conversation, owner, covered, limit, most=MOST_BEHIND)
         of_one = list(takewhile(lambda line: line.user == lines[0].user, lines))
@@ -82,7 +82,7 @@ class ConversationSummaries:
     async def update(
         self, conversation: str, owner: str, summary: str, *, after: int, covered: int, now: datetime
     ) -> bool:
-        """`update_in`, in a transaction of its own."""
+        """Like `update_in`, in its own transaction."""
         async with self._database.write() as connection:
             return await self.update_in(
                 connection, conversation, owner, summary, after=after, covered=covered, now=now
@@ -99,9 +99,9 @@ class ConversationSummaries:
         covered: int,
         now: datetime,
     ) -> bool:
-        """In the caller's transaction, keep a summary that reaches to the message `covered`, made from the
-        one that reached to `after` (0: from none). False, and nothing is changed, where another worker has
-        covered some of it meanwhile. The same words again only move `covered` on."""
+        """In the caller's transaction, store a summary up to the message `covered`, based on the summary up
+        to `after` (0: none). Returns False, and changes nothing, if another worker has covered more messages
+        meanwhile. An unchanged text only advances `covered`."""
         if covered <= after:
             return False
         if after == 0:
@@ -124,7 +124,7 @@ class ConversationSummaries:
         return done.rowcount == 1
 
     async def set_mode(self, conversation: str, owner: str, mode: str | None, now: datetime) -> None:
-        """Say what a conversation is for, before or after its first message; None takes it back."""
+        """Set the purpose of a conversation, before or after its first message; None removes it."""
         row = self._new(conversation, owner, now, mode=mode)
         kept = row.on_conflict_do_update(
             index_elements=[table.c.conversation_id, table.c.owner], set_={"mode": mode}
@@ -142,7 +142,8 @@ class ConversationSummaries:
     # For searches.
 
     async def by_ids(self, ids: Collection[str], audience: Audience) -> dict[str, ActiveConversation]:
-        """Those that the audience may read, and that have a summary; asking for none asks for nothing."""
+        """The conversations with these ids that have a summary and that the audience may read. Runs no query
+        if `ids` is empty."""
         if not ids:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys)}
@@ -158,7 +159,8 @@ class ConversationSummaries:
         until: datetime | None = None,
         exclude: Collection[str] = (),
     ) -> list[ActiveConversation]:
-        """Those whose summary changed last, newest first; in a time, where one is given."""
+        """The conversations whose summary changed last, newest first; within the time from `since` to
+        `until`, if given."""
         query = select(table).where(table.c.owner.in_(audience.keys), table.c.summary != "")
         query = query.where(table.c.updated_at >= since) if since else query
         query = query.where(table.c.updated_at < until) if until else query
@@ -172,19 +174,19 @@ class ConversationSummaries:
     # For the index.
 
     async def unindexed(self, generation: str, limit: int) -> list[tuple[ActiveConversation, int]]:
-        """Those whose summary the index of this generation does not show as it is, with the summary's
-        revision; those without one too, which it is not to show at all."""
+        """The conversations whose current summary the index of this generation does not show, each with the
+        summary's revision. Includes those without a summary, which the index must remove."""
         async with self._database.read() as connection:
             rows = await connection.execute(_UNINDEXED, {"generation": generation, "most": limit})
             return [(_active(row), row.revision) for row in rows]
 
     async def mark_indexed(self, revisions: Mapping[str, int], generation: str) -> set[str]:
-        """See `indexing.mark_indexed`. Returns the ids that have no row any more."""
+        """See `indexing.mark_indexed`. Returns the ids whose row no longer exists."""
         async with self._database.write() as connection:
             return await indexing.mark_indexed(connection, table, revisions, generation)
 
 
-# Built once, since every turn or search waits for them: building costs more than running.
+# Built once, since every turn or search needs them: building takes longer than running.
 _OF = select(table).where(
     table.c.conversation_id == bindparam("conversation"), table.c.owner == bindparam("of")
 )

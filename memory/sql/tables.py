@@ -163,7 +163,7 @@ memory_owners = Table(
     Column("owner", Text, primary_key=True, comment="user:U, place:P or global"),
     Column("content_key", String(64), nullable=False, comment="of the normalised content"),
     Column("superseded", Integer, nullable=False, server_default="0", comment="1: replaced for this owner"),
-    # One active memory of the same words an owner: what makes parallel turns store a fact once.
+    # One active memory with the same words per owner, so that parallel turns store a fact once.
     Index(
         "uq_memory_owners_active",
         "owner",

@@ -17,7 +17,7 @@ EXTENSIONS = MARKDOWN | HTML | PDF | TEXT
 """Extensions of the files that are read inside a folder. A file that is named directly is read whatever its
 extension."""
 
-_BYTE_ORDER_MARKS = (  # UTF-32 first: its mark begins with UTF-16's
+_BYTE_ORDER_MARKS = (  # UTF-32 first: its byte order mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -56,7 +56,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
     encoding, or in Windows-1252. Raises UnreadableDocument if the data is not text."""
     unicode = _unicode_encoding(data)
     for encoding in (unicode,) if unicode != "utf-8" else (unicode, declared, "cp1252", "latin-1"):
-        with suppress(UnicodeError, LookupError):  # not in this encoding, or nobody knows it
+        with suppress(UnicodeError, LookupError):  # another encoding, or an unknown one
             text = data.decode(encoding or "utf-8")
             break
     else:

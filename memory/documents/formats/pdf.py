@@ -22,7 +22,7 @@ def parse(data: bytes) -> Parsed:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of every oddity that it repairs
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # pypdf logs a warning for each repaired defect
     try:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
@@ -33,7 +33,7 @@ def parse(data: bytes) -> Parsed:
         raise
     except DependencyError as error:
         raise UnreadableDocument(f"decrypting it needs more software: {error}") from error
-    except Exception as error:  # whatever a broken file makes the parser raise
+    except Exception as error:  # a broken file can make the parser raise anything
         reason = (str(error).splitlines() or [""])[0] or type(error).__name__
         raise UnreadableDocument(f"it is a broken PDF ({reason}); save and add it again") from error
     if not blocks:

@@ -26,7 +26,7 @@ def _blocks(text: str) -> Iterator[Block]:
     for paragraph in paragraphs(text):
         lines = paragraph.split("\n")
         if len(lines) >= 3 and _underlines(lines[0], lines[1]) and lines[0].rstrip() == lines[2].rstrip():
-            lines = lines[1:]  # the heading has a line above it too
+            lines = lines[1:]  # the heading also has a line above it
         if len(lines) >= 2 and _underlines(lines[1], lines[0]):
             if lines[1][0] not in levels:
                 levels.append(lines[1][0])

@@ -67,7 +67,7 @@ def diverse(candidates: Sequence[Candidate], limit: int) -> list[tuple[str, floa
 
     while left and len(ranked) < limit:
         best = min(left.values(), key=lambda c: (-score(c), c.source, c.chunk_index, c.id))
-        if best.id not in compared:  # only once it would be next: most are never compared
+        if best.id not in compared:  # lazily, when it would be next: most are never compared
             compared.add(best.id)
             if any(fuzz.ratio(best.text, text, score_cutoff=SIMILAR) for text in texts):
                 scores[best.id] *= NEAR_COPY
@@ -85,7 +85,7 @@ def stems(text: str) -> frozenset[int]:
     return frozenset(vector.indices) if vector else frozenset()
 
 
-@lru_cache(maxsize=4096)  # the same headings come up again and again
+@lru_cache(maxsize=4096)  # headings recur
 def _heading_stems(title: str, heading: str) -> frozenset[int]:
     return stems(f"{title}\n{heading}")
 

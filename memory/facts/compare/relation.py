@@ -30,8 +30,7 @@ NEARLY_THE_SAME_SPELLING = 0.8
 SAME_EVENT = timedelta(days=30)
 """If the statements are further apart, the one without the date may be about another event."""
 FEWEST_WORDS = 3
-"""The least words of a statement that another one may extend: "Ann runs" is no part of "Ann runs a
-bakery"."""
+"""A statement with fewer words cannot be extended: "Ann runs" is no part of "Ann runs a bakery"."""
 
 _NOT_TOLD = re.compile('[?؟;"«“„\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]')
 """Marks of questions and quotes, and scripts without spaces between words."""

@@ -72,7 +72,7 @@ def _load() -> Any:
         import wordllama
     finally:
         logging.root.removeHandler(handler)
-    folder = Path(wordllama.__file__).parent  # the tokenizer is here, but wordllama looks elsewhere
+    folder = Path(wordllama.__file__).parent  # wordllama does not look for the tokenizer in this folder
     try:
         return wordllama.WordLlama.load(
             cache_dir=folder, dim=BundledEmbedder.dimension, disable_download=True

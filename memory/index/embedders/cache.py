@@ -52,7 +52,7 @@ class CachedEmbedder:
             self._write(fresh)
             found |= fresh
         for key, vector in found.items():
-            vector.flags.writeable = False  # several callers get the same one
+            vector.flags.writeable = False  # several callers share one array
             self._recent[key] = vector
             self._recent.move_to_end(key)
         while len(self._recent) > self._max_vectors:

@@ -60,7 +60,7 @@ def load_model(module: str, kind: str, name: str, probe: Callable[[Any], object]
         if probe:
             probe(model)
         return model
-    except Exception as error:  # whatever fastembed, its runtime or the download raises
+    except Exception as error:  # fastembed, its runtime and the download may raise anything
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise EmbedderUnavailable(
             f"fastembed:{name} cannot be loaded ({reason}); choose one of "
