@@ -1,1 +1,1 @@
-"""What happens after the reply and by the clock: durable jobs, consolidation, schedule, reminders."""
+"""Work after the reply and on a schedule: durable jobs, consolidation, periodic jobs, reminders."""

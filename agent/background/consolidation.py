@@ -1,9 +1,9 @@
-"""Consolidation: after a turn, bring the conversation's summary and what is known of the speaker up to date.
+"""Consolidation: after a turn, update the conversation's summary and the speaker's profile, facts and tasks.
 
-Each step takes one slice of the conversation (`slice.py`), extracts what it changes with at most one model
-call (`extraction.py`), writes that in one transaction together with how far the summary now reaches, and
-stores facts and tasks by a job of its own. A crash repeats a step, and no step is applied twice. Without a
-model the summary quotes what was said, and only what has a fixed form is noted (`plain.py`).
+Each step reads one slice of the conversation (`slice.py`) and extracts the changes with at most one model
+call (`extraction.py`). It writes them in one transaction, together with the point that the summary has
+reached. A separate job stores facts and tasks. A crash repeats a step, but no step is applied twice. Without
+a model, the summary consists of quotations, and only statements in a fixed form are extracted (`plain.py`).
 """
 
 import json
@@ -42,7 +42,8 @@ log = logging.getLogger("hachi.upkeep")
 APPLY_UPDATES = "apply_updates"
 """The kind of job that stores extracted facts and tasks."""
 LAST_ATTEMPT = 4
-"""From this attempt on a model that does not answer is done without: the summary goes on plainly."""
+"""From this attempt on, a model that does not answer is skipped and only the summary is updated, by plain
+rules."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,16 @@ class Consolidation:
     writer: FactWriter
     clock: Callable[[], datetime]
     model: ChosenModel | None
-    """None: plain rules."""
+    """None selects plain rules."""
     budget: Budget
-    """Of a conversation's summary."""
+    """The limit of a conversation's summary."""
     explain: Callable[[Exception], Exception | None]
-    """The ModelError that an exception of the model's library means."""
+    """Maps an exception of the model's library to a ModelError, if one fits."""
 
     async def consolidate(self, job: Job) -> list[Decision]:
-        """The handler of LOOK_BACK: consolidate everything that the summary does not cover, slice by slice,
-        and delete the conversation's jobs. Returns the decisions about facts of the job's user. Raises
-        ModelError where the model cannot be reached."""
+        """Handle a LOOK_BACK job: consolidate slice by slice until the summary covers the conversation, then
+        delete the conversation's jobs. Returns the decisions about facts of the job's user. Raises ModelError
+        if the model cannot be reached."""
         decisions: list[Decision] = []
         place = Place(tuple(job.payload["place"]))
         while True:
@@ -84,9 +85,9 @@ class Consolidation:
             await self.queue.renew(job, self.clock())
 
     async def extract_and_save(self, part: ConversationSlice, job: Job, newest: int) -> list[Decision] | None:
-        """Extract what a slice changes, write it, and store its facts and tasks. With the last slice the
-        conversation's jobs up to the `newest` are deleted. Returns None where nothing was written, because
-        the messages were erased meanwhile or another worker has consolidated them."""
+        """Extract the changes from a slice, write them, and store its facts and tasks. The last slice also
+        deletes the conversation's jobs up to `newest`. Returns None if nothing was written, because the
+        messages were erased or another worker consolidated them first."""
         with span("exchange", messages=[message.id for message in part.messages]):  # the stored name
             found = await self._extract(part, last_attempt=job.attempts >= LAST_ATTEMPT)
             note(findings=found)
@@ -101,7 +102,7 @@ class Consolidation:
         self, part: ConversationSlice, found: ExtractionResult, job: Job, newest: int
     ) -> tuple[bool, Job | None]:
         """Write the summary and the profile, and add the job that stores facts and tasks, in one transaction.
-        Returns whether it was written, and that job, claimed."""
+        Returns whether it wrote anything, and the new job, already claimed, if there are facts or tasks."""
         entries, payload = context_entries(part, found), updates_payload(part, found)
         async with self.database.write() as connection:
             if await missing(connection, [message.id for message in part.messages]):
@@ -120,7 +121,7 @@ class Consolidation:
     async def update_active_summary(
         self, connection: AsyncConnection, part: ConversationSlice, summary: str
     ) -> bool:
-        """Returns False where another worker was quicker."""
+        """Returns False if another worker updated the summary first."""
         return await self.summaries.update_in(
             connection,
             part.conversation_id,
@@ -132,7 +133,7 @@ class Consolidation:
         )
 
     async def store_updates(self, job: Job) -> list[Decision]:
-        """The handler of APPLY_UPDATES; safe to run twice."""
+        """Handle an APPLY_UPDATES job. Running it twice is safe."""
         payload, place = job.payload, Place(tuple(job.payload["place"]))
         decisions: list[Decision] = []
         for fact in payload["facts"]:
@@ -156,8 +157,7 @@ class Consolidation:
     async def store_fact_memory(
         self, fact: dict[str, Any], said: dict[str, str], user: str, place: Place
     ) -> list[Decision]:
-        """Store one fact as every other memory is stored. A replacement is dropped where the newer fact has
-        been deleted meanwhile."""
+        """Store one fact by the usual rules. Skips a replacement if the newer fact has been deleted since."""
         draft, provenance = read_fact(fact, said, user, place)
         newer = fact.get("kept")
         if newer and not await self.store.by_ids([newer], provenance.audience, self.clock()):
@@ -165,8 +165,8 @@ class Consolidation:
         return await self.writer.remember([draft], provenance)
 
     async def _extract(self, part: ConversationSlice, *, last_attempt: bool) -> ExtractionResult:
-        """By the model; by plain rules where there is none, or only the companion spoke. Where the model's
-        answer is unusable, or the last attempt fails, only the summary goes on."""
+        """Extract with the model, or with plain rules if no model is set or only the companion spoke. If the
+        model's answer is unusable, or the last attempt fails, only the summary is updated."""
         if self.model is None or not part.said:
             return self._plain(part, _plain_preferences(part))
         try:
@@ -203,6 +203,6 @@ def _plain_preferences(part: ConversationSlice) -> MemoryUpdates:
 
 
 def _log_extraction(part: ConversationSlice, *, ok: bool, **details: Any) -> None:
-    """One structured line; `hachi stats` counts them."""
+    """Log one structured line, which `hachi stats` counts."""
     line = {"event": "memory_extraction", "user_id": part.user, "ok": ok} | details
     log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))

@@ -1,6 +1,6 @@
-"""The model call of a consolidation: its prompt, and how the answer is read.
+"""The model call of a consolidation: builds its prompt and reads the answer.
 
-An answer that does not validate is refused as a whole (`InvalidExtraction`).
+An answer that does not validate is rejected as a whole (`InvalidExtraction`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,22 +35,22 @@ from prompts import read, render
 MAX_SENTENCES = 5
 MEMORY_SUMMARY = Budget(300)
 KNOWN = Budget(1500)
-"""The extraction sees more of the user context than the conversation does, since it adds to it."""
+"""The extraction sees more of the user context than the conversation does, because it updates it."""
 STORED = Budget(2_000)
 TO_SUMMARISE = Budget(4_000)
 MAX_MESSAGE = 4_000
-"""Characters of one message in the prompt: its beginning and its end."""
+"""Characters of one message in the prompt, taken from its beginning and its end."""
 
 
 class InvalidExtraction(Exception):
-    """The model's answer cannot be applied; the text says why."""
+    """The model's answer cannot be applied. The message says why."""
 
 
 async def extract_memory_updates(
     chosen: ChosenModel, part: ConversationSlice, summary: Budget
 ) -> ExtractionResult:
-    """Ask the model. Raises InvalidExtraction, also where the server refuses this prompt and a retry would
-    not help, and whatever the model's library raises."""
+    """Ask the model. Raises InvalidExtraction for an unusable answer, and when the server rejects the prompt
+    so that a retry would not help. Errors of the model's library pass through."""
     question = extraction_prompt(part, summary)
     try:
         answer = await ask(chosen, "look_back", question, _schema(part))
@@ -78,7 +78,7 @@ def extraction_prompt(part: ConversationSlice, summary: Budget) -> str:
 
 
 def read_extraction(answer: str, summary: Budget) -> ExtractionResult:
-    """Raises InvalidExtraction."""
+    """Parse and validate the model's answer. Raises InvalidExtraction."""
     found = _object_in(answer)
     said, about = found.get("summary", ""), found.get("memory_summary")
     if not isinstance(said, str) or not isinstance(about, str | None):
@@ -98,7 +98,7 @@ def read_extraction(answer: str, summary: Budget) -> ExtractionResult:
 
 
 def as_summary(text: str, budget: Budget) -> str:
-    """At most five sentences, whole ones as long as one fits."""
+    """Return at most five sentences of the text. Only whole sentences are kept, unless not even one fits."""
     found = sentences(" ".join(text.split()))
     kept = " ".join(sentences_that_fit(found[:MAX_SENTENCES], budget))
     if kept or not found:
@@ -131,7 +131,8 @@ def _object_in(answer: str) -> dict[str, Any]:
 
 
 def _transcript(part: ConversationSlice) -> list[str]:
-    """Names stand in quotation marks and only the companion's lines begin with =>: no name passes for it."""
+    """Return the messages as lines. Names are quoted and only the companion's lines begin with =>, so no name
+    can imitate it."""
     lines = []
     for message in part.messages:
         who = "=>" if message.role == "assistant" else f"{_named(message.author)}:"
@@ -147,7 +148,7 @@ def _named(author: str) -> str:
 
 
 def _both_ends(text: str) -> str:
-    """Where somebody pasted a long text, what they say about it stands before or after it."""
+    """Cut the middle of a long text: people comment on pasted text before or after it."""
     if len(text) <= MAX_MESSAGE:
         return text
     half = MAX_MESSAGE // 2
@@ -155,7 +156,7 @@ def _both_ends(text: str) -> str:
 
 
 def _facts(facts: Iterable[Memory], budget: Budget) -> list[str]:
-    """One line per fact, as many as fit."""
+    """Return one line per fact, as many as fit the budget."""
     purse = Purse(budget)
     lines = build_memory_context(facts).splitlines()
     return [text for text in lines if purse.take(text)]
@@ -180,7 +181,7 @@ def _asked(part: ConversationSlice) -> list[str]:
 
 
 def _schema(part: ConversationSlice) -> dict[str, Any]:
-    """The answer's JSON schema, as OpenAI's strict mode accepts it."""
+    """Return the answer's JSON schema in the form that OpenAI's strict mode accepts."""
     text = {"type": "string"}
     fields = {
         "summary": text,

@@ -1,4 +1,5 @@
-"""Consolidation without a model: a summary made of quotations, and what people state in a fixed form."""
+"""Consolidation without a model: a summary of quotations, and profile values that people state in a fixed
+form."""
 
 import re
 from collections.abc import Sequence
@@ -11,12 +12,12 @@ from memory.text import sentences
 MOST_SENTENCES = 5
 LONGEST_SUMMARY = 700
 LONGEST_SENTENCE = 240
-"""Characters."""
+"""In characters."""
 
 
 def plain_summary(previous: str, messages: Sequence[Message]) -> str:
-    """The newest five statements of people, each with who said it: "Anna: We rent." The previous summary
-    unchanged if nothing new was stated."""
+    """Return the newest five statements of people with their speakers: "Anna: We rent." Returns `previous`
+    unchanged if nobody stated anything new."""
     kept = sentences(previous)
     for message in messages:
         if message.role == "user":
@@ -30,8 +31,8 @@ def plain_summary(previous: str, messages: Sequence[Message]) -> str:
 
 
 def plain_updates(text: str) -> list[tuple[str, str]]:
-    """(key, value) pairs for the person's context: a name in "my name is Mickael" and a time zone in its own
-    notation, "Europe/Paris"."""
+    """Return (key, value) pairs for the profile: a name from "my name is Mickael" and a time zone such as
+    "Europe/Paris"."""
     found = [("name", name)] if (name := stated_name(text)) else []
     for zone in re.findall(r"\b[A-Z][A-Za-z]+/[A-Z][A-Za-z_]+(?:/[A-Z][A-Za-z_]+)?", text):
         try:
@@ -42,7 +43,8 @@ def plain_updates(text: str) -> list[tuple[str, str]]:
 
 
 def _sentence(text: str) -> str:
-    """On one line with an end, and without a colon that looks like another speaker."""
+    """Return the text on one line, with final punctuation and without a colon that looks like another
+    speaker."""
     flat = re.sub(r":(?=\s|$)", " –", " ".join(text.split()))
     flat = flat if len(flat) <= LONGEST_SENTENCE else f"{flat[:LONGEST_SENTENCE].rstrip()} …"
     return flat if flat[-1] in ".!?…。！？؟" else f"{flat}."

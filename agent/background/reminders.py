@@ -1,7 +1,7 @@
-"""Reminders: tasks that are due are announced where they were asked for, by whoever reaches the person.
+"""Reminders: announces due tasks in the place where they were asked for.
 
-A surface registers what it can send, by the beginning of the ids of its people (``discord:``). Whoever has
-nobody to send for them keeps their tasks unannounced, until a process that has one looks.
+Each surface registers a sender under the prefix of its user ids (``discord:``). If no sender in this process
+matches a user, their tasks stay unannounced until a process with a matching sender checks.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ from memory.text import one_line
 log = logging.getLogger("hachi.reminders")
 
 SECONDS = 60.0
-"""That sending one may take; the work is ours for longer."""
+"""Seconds that sending one reminder may take; the job's claim lasts longer."""
 LATE = timedelta(hours=1)
-"""What was due longer ago, because nothing ran, is said to have been due."""
+"""A reminder this late, because nothing ran, says when the task was due."""
 LONGEST = 300
-"""Characters of a task that are quoted."""
+"""Characters of a task that a reminder quotes."""
 
 Send = Callable[..., Awaitable[bool]]
-"""``send(user, place, text)``: `place` is None in private. True where it has reached them; after False, or an
-error, it is tried again later, eight times in all."""
+"""``send(user, place, text)``: `place` is None in private. Returns whether it reached the person. After False
+or an error it is called again later, up to eight times in all."""
 
 _NOW = "⏰ Reminder: “{what}”"
 _DUE = "⏰ Reminder: “{what}”, due {when}"
@@ -58,8 +58,8 @@ class Reminders:
         self._at_work = asyncio.Lock()
 
     def register(self, prefix: str, send: Send) -> Callable[[], None]:
-        """From now on `send` reaches the people whose ids begin so; of several prefixes that fit, the longest
-        counts. Call what is returned when it cannot any more."""
+        """Use `send` for users whose ids begin with `prefix`; the longest matching prefix wins. Returns a
+        function that removes the sender."""
         self._senders[prefix] = send
 
         def unregister() -> None:
@@ -69,7 +69,8 @@ class Reminders:
         return unregister
 
     async def run(self) -> int:
-        """Announce what is due now; how many reminders reached somebody. Raises StoreUnavailable."""
+        """Announce all tasks that are due. Returns how many reminders were delivered. Raises
+        StoreUnavailable."""
         reached = 0
         async with self._at_work:
             if not self._senders:
@@ -106,28 +107,28 @@ class Reminders:
         return self._senders[max(fitting, key=len)]
 
     async def _note(self, piece: Job, reminder: Reminder, text: str) -> None:
-        """It is in the transcript, so that "done!" can be understood; with that the work is done."""
+        """Store the reminder in the transcript, so that the model understands "done!", and delete the job."""
         now = self._clock()
         talk = TurnRequest("", piece.user_id, now, reminder.place).conversation_id
         message = Message(new_id(), talk, "assistant", "hachi", text, now)
         async with self._database.write() as connection:
             mine = work_table.c.id == piece.id
             done = await connection.execute(work_table.delete().where(mine))
-            if done.rowcount:  # else the person was erased meanwhile, or another process has been quicker
+            if done.rowcount:  # otherwise the person was erased, or another process was quicker
                 await self._transcript.append(
                     connection, message, user=piece.user_id, place=reminder.place, now=now
                 )
 
 
 def text_of(task: Task, known: UserContext, now: datetime) -> str:
-    """The reminder for a task that is due: one line, with the time by the person's clock."""
+    """Return the reminder for a due task: one line, with the time in the person's time zone."""
     assert task.due is not None
     form = _WAS_DUE if now - task.due > LATE else _DUE if known.profile.timezone else _NOW
     return form.format(what=_quoted(task.description), when=_time(task.due, known.zone))
 
 
 def _quoted(description: str) -> str:
-    """On one line, and without what could end the quotation."""
+    """Return the description on one line, without characters that could end the quotation."""
     line = one_line(description).translate(_QUOTES)
     return line if len(line) <= LONGEST else line[:LONGEST].rstrip() + " …"
 

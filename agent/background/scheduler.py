@@ -1,4 +1,4 @@
-"""Periodic jobs. Each only reads and writes database rows, so several replicas may run all of them."""
+"""Periodic jobs. They only read and write database rows, so several replicas can run all of them."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,17 +13,17 @@ from memory.index.lazy import LazyIndex
 log = logging.getLogger("hachi.schedule")
 
 QUEUE_SECONDS = 10
-"""How often the queue is checked for jobs that are due again, or that another process left behind."""
+"""How often the queue is checked for retries and for jobs of other processes that died."""
 
 REMIND_SECONDS = 20
-"""How often due tasks are looked for, where a surface can announce them."""
+"""How often due tasks are checked, if a surface can announce them."""
 
 PRUNE_SECONDS = 3600
 """How often old traces are deleted."""
 
 OPTIMISE_SECONDS = 24 * 3600
-"""How often the index is compacted, which also removes deleted points from its files. It blocks the process
-for some 0.15 s at 20,000 points."""
+"""How often the index is compacted, which also removes deleted points from its files. Compacting blocks the
+process for about 0.15 s at 20,000 points."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Schedule:
 
 
 def _guarded(act: Callable[[], Awaitable[None]], failure: str) -> Callable[[], Awaitable[None]]:
-    """The job; an error in it is logged, and the job runs again next time."""
+    """Wrap a job so that its errors are logged and it runs again next time."""
 
     async def run() -> None:
         try:

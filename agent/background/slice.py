@@ -1,4 +1,4 @@
-"""What is consolidated next: the oldest messages of a conversation that its summary does not cover yet."""
+"""Selects what to consolidate next: the oldest messages of a conversation that its summary does not cover."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,18 +26,18 @@ Mode = Literal["companion", "study", "work"]
 MAX_MESSAGES = 6
 """Messages in one slice."""
 ANSWERED_WITHIN = timedelta(minutes=10)
-"""A message that has no answer for this long will get none: its turn has failed."""
+"""A message without an answer after this long gets none: its turn has failed."""
 KNOWN_FACTS = 20
 MAX_PAIRS = 8
 NEW_FACTS = 10
-"""After so many new facts the summary of the facts is rebuilt."""
+"""The summary of the facts is rebuilt after this many new facts."""
 FACTS_TO_SUMMARISE = 40
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationSlice:
-    """Messages of one person and the answers to them, with what is already known. Without a model only the
-    messages are looked up."""
+    """Messages of one person, the answers to them, and what is already known about that person. Without a
+    model, it holds only the messages."""
 
     conversation_id: str
     owner: str
@@ -54,15 +54,15 @@ class ConversationSlice:
     upto: int
     """The `seq` of the last message of the slice."""
     complete: bool
-    """Nothing else is left to consolidate."""
+    """Whether nothing else is left to consolidate."""
     mode: Mode
     known: UserContext
     stored: tuple[Memory, ...]
-    """Facts that were stored from these messages already."""
+    """Facts that are already stored from these messages."""
     unclear: tuple[tuple[Memory, Memory], ...]
-    """(older, newer) facts of which it is unclear whether the newer one replaces the older one."""
+    """(older, newer) pairs of facts for which it is unclear whether the newer one replaces the older one."""
     to_summarise: tuple[Memory, ...]
-    """Facts that need a summary, since they do not fit into the prompt; empty where none is due."""
+    """Facts to summarise, because they do not fit into the prompt; empty if no summary is due."""
     now: datetime
 
     @property
@@ -83,12 +83,12 @@ class SliceReader:
     judging: bool
     """Whether the model also rules on unclear pairs of facts."""
     mode: Mode
-    """Of conversations that have none of their own."""
+    """The mode of conversations without one of their own."""
     budget: Budget
-    """Of the user context in a prompt: when the facts outgrow it, a summary of them is due."""
+    """The budget of the user context in a prompt. Facts that exceed it need a summary."""
 
     async def next(self, conversation: str, user: str, place: Place) -> ConversationSlice | None:
-        """None where the summary covers everything that has been answered."""
+        """Return the next slice, or None if the summary covers every answered message."""
         owner, now = owner_of(user, place), self.clock()
         active = await self.summaries.of(conversation, owner)
         after = active.covered if active else 0
@@ -98,7 +98,7 @@ class SliceReader:
             return None
         speaker = lines[0].user
         if speaker != user and await self.queue.waiting(STORE_MEMORIES, speaker):
-            return None  # their own consolidation follows that job and knows what it stored
+            return None  # their own consolidation runs after that job and sees what it stored
         messages = tuple(line.message for line in lines)
         part = ConversationSlice(
             conversation_id=conversation,
@@ -149,7 +149,8 @@ class SliceReader:
     async def _to_summarise(
         self, user: str, place: Place, known: UserContext, facts: Sequence[Memory]
     ) -> Sequence[Memory]:
-        """The facts, where they outgrow the budget and have no summary yet, or many were added since."""
+        """Return the facts if they exceed the budget and have no summary yet, or if many were added since the
+        last one."""
         whole = replace(known, long_term_facts=tuple(facts), memory_summary=None)
         if len(fitting(whole, self.budget, len(facts)).long_term_facts) == len(facts):
             return []
@@ -160,7 +161,8 @@ class SliceReader:
 
 
 def _answered(lines: Sequence[Line], now: datetime) -> Sequence[Line]:
-    """The lines without the last ones that wait for an answer: they are consolidated together with it."""
+    """Return the lines without trailing messages that wait for an answer: they are consolidated together with
+    it."""
     answered = list(lines)
     while answered and answered[-1].message.role == "user":
         answered.pop()

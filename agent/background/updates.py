@@ -1,4 +1,4 @@
-"""What a consolidation changes: entries of the user context, and the job that stores facts and tasks."""
+"""The changes of a consolidation: profile entries, and the payload of the job that stores facts and tasks."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,16 +19,16 @@ IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
     summary: str
-    """Of the conversation; empty where the model wrote none."""
+    """The conversation's summary; empty if the model wrote none."""
     updates: MemoryUpdates
     memory_summary: str | None = None
-    """Of the person's facts."""
+    """The summary of the person's facts."""
     replacing: frozenset[int] = frozenset()
-    """Which of the slice's unclear pairs, counted from 1, are replacements."""
+    """The numbers, from 1, of the slice's unclear pairs that are replacements."""
 
 
 def context_entries(part: ConversationSlice, found: ExtractionResult) -> list[Entry]:
-    """What changes in the person's profile and preferences."""
+    """Return the changes to the person's profile and preferences."""
     if not part.said:
         return []
     entries = entries_of(found.updates.new_preferences, part.said[-1].sent_at)
@@ -38,7 +38,8 @@ def context_entries(part: ConversationSlice, found: ExtractionResult) -> list[En
 
 
 def updates_payload(part: ConversationSlice, found: ExtractionResult) -> dict[str, Any] | None:
-    """The facts, each with the message that says it, and the tasks, as JSON values; None without any."""
+    """Return the facts, each with the message it comes from, and the tasks, as JSON values. Returns None if
+    there are none."""
     if not part.said:
         return None
     facts = [_new_fact(part, fact) for fact in found.updates.new_facts]
@@ -60,7 +61,7 @@ def updates_payload(part: ConversationSlice, found: ExtractionResult) -> dict[st
 def read_fact(
     fact: dict[str, Any], said: dict[str, str], user: str, place: Place
 ) -> tuple[Draft, Provenance]:
-    """A fact of the payload; `said` holds the texts of messages by id."""
+    """Read a fact from the payload. `said` maps message ids to texts."""
     draft = Draft(**fact["draft"] | {"subjects": tuple(fact["draft"]["subjects"])})
     provenance = Provenance(
         user=user,
@@ -80,7 +81,7 @@ def _new_fact(part: ConversationSlice, fact: NewFact) -> dict[str, Any]:
 
 
 def _replacement(old: Memory, new: Memory) -> dict[str, Any]:
-    """The newer fact once more, now as a replacement of the older one."""
+    """Return the newer fact again, marked as a replacement of the older one."""
     ttl = describe(new.expires_at - new.created_at) if new.expires_at else None
     draft = Draft(new.content, new.subjects, ttl, new.type, new.importance, replaces=old.id)
     return {
@@ -92,7 +93,7 @@ def _replacement(old: Memory, new: Memory) -> dict[str, Any]:
 
 
 def _source(said: Sequence[Message], fact: str) -> Message:
-    """The message that shares most words with the fact; of equals the last."""
+    """Return the message that shares most words with the fact; the last of equals."""
     wanted = _words(fact)
     return max(enumerate(said), key=lambda pair: (len(wanted & _words(pair[1].text)), pair[0]))[1]
 

@@ -1,8 +1,8 @@
-"""Step 5 of a turn: the worker runs the durable jobs that follow from it.
+"""Step 5 of a turn: the worker runs the durable jobs that the turn added.
 
-Each kind of job has a handler that is safe to run twice. After a crash the job is still in the queue, and the
-next start, or another replica, runs it. Several jobs run at a time, since a consolidation waits for a model,
-but jobs of the same person run one after the other.
+Each kind of job has a handler that is safe to run twice. After a crash the job is still in the queue; the
+next start, or another replica, runs it. Several jobs run concurrently, since a consolidation waits for a
+model, but jobs of the same person run one after the other.
 """
 
 import asyncio
@@ -27,13 +27,14 @@ from memory.sql.jobs import Job, JobQueue
 log = logging.getLogger("hachi.worker")
 
 GRACE = 5.0
-"""Seconds that running jobs may still take when the companion closes."""
+"""Seconds that running jobs get to finish when the companion closes."""
 AT_ONCE = 8
-"""Consolidations that run at a time, and other jobs that run beside them."""
+"""How many consolidations run at once, and how many other jobs beside them."""
 LOOK_AHEAD = 4 * AT_ONCE
-"""Due jobs that are read at a time."""
+"""How many due jobs are read at once."""
 SHORT = 0.02
-"""Seconds in which a job that waits for no model ends. The index is brought up to date after it, once."""
+"""Seconds within which a job that does not wait for a model ends. The jobs that end in it share one index
+update."""
 
 TRACED = frozenset({STORE_MEMORIES, LOOK_BACK, APPLY_UPDATES})
 """Jobs that belong to a turn and are shown in its trace."""
@@ -69,7 +70,7 @@ class Worker:
         self._settling: set[asyncio.Task[list[Decision]]] = set()
 
     def wake(self) -> None:
-        """Run the jobs that are due, in the background."""
+        """Start to run due jobs in the background."""
         if self._stopped:
             return
         self._woken.set()
@@ -77,15 +78,15 @@ class Worker:
             self._loop = asyncio.create_task(self._run(), name="hachi worker")
 
     async def settle(self) -> None:
-        """Wait until all due jobs have run. Failed jobs that wait for a retry are left."""
+        """Wait until all due jobs have run. Failed jobs stay in the queue until their retry."""
         self.wake()
         while self._loop is not None and not self._loop.done():
             await asyncio.shield(self._loop)
         await asyncio.gather(*self._settling, return_exceptions=True)
 
     async def do(self, id: str) -> list[Decision]:
-        """Run a job that this process has claimed, now. Returns its decisions; none where it has been done or
-        failed: the reply that it belongs to is stored already and must not fail."""
+        """Run a job that this process has claimed, now. Returns its decisions; none if it failed or has
+        already run. It does not raise, because the reply is stored already and must not fail."""
         settling = asyncio.create_task(self._do(id))
         self._settling.add(settling)
         settling.add_done_callback(self._settling.discard)
@@ -112,8 +113,8 @@ class Worker:
             await asyncio.gather(*running, return_exceptions=True)
 
     async def _run(self) -> None:
-        """Until nobody has woken the worker meanwhile. Between the last check and the end of the task nothing
-        awaits, so `wake` sees either a running loop or a finished one."""
+        """Run jobs until nobody wakes the worker any more. Between the last check and the end of the task
+        nothing awaits, so `wake` sees either a running loop or a finished one."""
         while self._woken.is_set():
             self._woken.clear()
             try:
@@ -126,7 +127,7 @@ class Worker:
     async def _run_due_jobs(self) -> None:
         running: Running = {}
         look, left = True, False
-        ended = 1  # since the index was brought up to date, which every run does at least once
+        ended = 1  # since the index last caught up, which every run does at least once
         try:
             while not self._stopped:
                 if look:
@@ -146,8 +147,9 @@ class Worker:
     async def _start_jobs(self, running: Running) -> bool:
         """Claim and start due jobs. Returns whether more may start once a running one ends.
 
-        Consolidations wait for a model, so they have places of their own and hold up nothing else. Of one
-        person they run after other jobs, and then know the facts that those stored.
+        Consolidations wait for a model, so they have slots of their own and do not delay other jobs. A
+        person's consolidations run after the person's other jobs, so that they see the facts those jobs
+        stored.
         """
         short = {job.user_id for job in running.values() if job.kind != LOOK_BACK}
         slow = {job.user_id for job in running.values() if job.kind == LOOK_BACK}
@@ -168,7 +170,8 @@ class Worker:
                 return left
 
     async def _wait(self, running: Running, seconds: float | None) -> int:
-        """Until a job ends, the worker is woken or the `seconds` have passed. Returns how many jobs ended."""
+        """Wait until a job ends, the worker is woken or `seconds` have passed. Returns how many jobs
+        ended."""
         if not running:
             return 0
         woken = asyncio.create_task(self._woken.wait())
@@ -214,8 +217,8 @@ class Worker:
         raise ValueError(f"no handler for work of the kind {job.kind!r}")
 
     async def _consolidate(self, job: Job) -> list[Decision]:
-        """Consolidate the conversation, which deletes the job. Where that is being done already, it is done
-        once more with what was said meanwhile, and this job is deleted then."""
+        """Consolidate the conversation, which deletes the job. If a consolidation of it is already running,
+        run again after it to cover newer messages; that run deletes this job."""
         about = str(job.about)
         if about in self._consolidating:
             self._consolidating[about] = True
@@ -232,7 +235,7 @@ class Worker:
 
 
 async def _finish(running: Running) -> None:
-    """Wait for the running jobs. Where that is cancelled they are too, and stay in the queue."""
+    """Wait for the running jobs. If the wait is cancelled, they are cancelled too and stay in the queue."""
     try:
         await asyncio.gather(*running, return_exceptions=True)
     except asyncio.CancelledError:

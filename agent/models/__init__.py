@@ -1,1 +1,1 @@
-"""Language models: choosing one, asking it one question, and the questions memory asks (judge, rerank)."""
+"""Language models: chooses one, asks it a single question, and asks memory's questions (judge, rerank)."""

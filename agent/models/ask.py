@@ -9,7 +9,7 @@ from agent.tracing.model_call import recorded_call
 
 
 async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, Any] | None = None) -> str:
-    """The model's answer, verbatim. `schema` is requested where the server supports it, and not enforced.
+    """Return the model's answer, verbatim. `schema` is requested if the server supports it, and not enforced.
 
     Raises what the model's library raises.
     """

@@ -1,4 +1,4 @@
-"""Chooses the language model that answers, as the settings ask."""
+"""Chooses the language model that the settings name."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ class ChosenModel:
     name: str
     model: Model
     structured: str
-    """`schema`, `object` or `none`: see `Settings.structured`."""
+    """`schema`, `object` or `none`; see `Settings.structured`."""
     settings: ModelSettings
     client: openai.AsyncOpenAI | None = None
 
@@ -47,13 +47,13 @@ def keep_traces_here() -> None:
 
 
 def given_model(model: Model) -> ChosenModel:
-    """A model object that the caller provides."""
+    """Wrap a model object that the caller provides."""
     keep_traces_here()
     return ChosenModel(type(model).__name__, model, "none", ModelSettings(store=False))
 
 
 def choose_model(settings: Settings, http: "httpx2.AsyncClient | None" = None) -> ChosenModel:
-    """The model the settings name. `http` replaces the HTTP client, so that a test can answer."""
+    """Return the model that the settings name. `http` replaces the HTTP client, so that a test can answer."""
     keep_traces_here()
     retry = ModelRetrySettings(
         max_retries=settings.model_retries,
@@ -64,7 +64,7 @@ def choose_model(settings: Settings, http: "httpx2.AsyncClient | None" = None) -
         return ChosenModel("offline", OfflineModel(), "none", ModelSettings())
     name = settings.chosen_model
     calls = ModelSettings(
-        store=False,  # nothing may depend on what a provider keeps
+        store=False,  # the companion must not depend on data that a provider stores
         include_usage=True,
         timeout=settings.model_timeout,
         retry=retry,
@@ -74,7 +74,7 @@ def choose_model(settings: Settings, http: "httpx2.AsyncClient | None" = None) -
         # A local server needs no key, but the client requires a string.
         api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none",
         base_url=settings.openai_base_url,
-        max_retries=0,  # the runner retries; both would multiply
+        max_retries=0,  # the runner retries; retries in both would multiply
         http_client=http,
     )
     model: Model
@@ -90,7 +90,7 @@ def choose_model(settings: Settings, http: "httpx2.AsyncClient | None" = None) -
 
 
 def _worth_retrying(context: RetryPolicyContext) -> bool:
-    """Whether to retry a failed call. Timeouts are not retried: the person has waited long enough."""
+    """Return whether to retry a failed call. Timeouts are not retried: the person has waited long enough."""
     fault = context.normalized
     if fault.retry_after is not None and fault.retry_after > LONGEST_WAIT:
         return False
@@ -98,7 +98,7 @@ def _worth_retrying(context: RetryPolicyContext) -> bool:
 
 
 def _json_object_format(settings: Settings) -> dict[str, Any] | None:
-    """The request field for "any JSON object"; the SDK can only ask for a schema."""
+    """Return the request field for "any JSON object"; the SDK can only ask for a schema."""
     if settings.chosen_structured != "object":
         return None
     form = {"type": "json_object"}

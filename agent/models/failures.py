@@ -9,17 +9,17 @@ from agent.errors import ModelError, ModelRejected, ModelUnavailable
 from agent.settings import Settings
 
 WORTH_RETRYING = frozenset({408, 429, 500, 502, 503, 504})
-"""HTTP statuses that may pass."""
+"""HTTP statuses of temporary errors."""
 
 
 class KnownFailure(AgentsException):
-    """A failure whose ModelError is known beforehand, as in a replay."""
+    """A failure whose ModelError is already known, as in a replay."""
 
     error: ModelError
 
 
 def model_error(error: Exception, settings: Settings) -> ModelError | None:
-    """The ModelError that says what to do about a failed run; None if the model is not to blame."""
+    """Return the ModelError that says what to do about a failed run; None if the model is not to blame."""
     if isinstance(error, KnownFailure):
         return error.error
     where = _server(settings)
@@ -49,7 +49,7 @@ def model_error(error: Exception, settings: Settings) -> ModelError | None:
 
 
 def _server(settings: Settings) -> str:
-    """The name of the server, without the password its URL may contain."""
+    """Return the name of the server, without the password its URL may contain."""
     if settings.openai_base_url is None:
         return "OpenAI"
     url = urlsplit(settings.openai_base_url)
@@ -57,7 +57,8 @@ def _server(settings: Settings) -> str:
 
 
 def _first_line(text: str, settings: Settings) -> str:
-    """The first line of the server's message, at most 300 characters, without the key some servers repeat."""
+    """Return the first line of the server's message, at most 300 characters, without the key some servers
+    repeat."""
     if settings.openai_api_key:
         text = text.replace(settings.openai_api_key.get_secret_value(), "…")
     return (text.strip().splitlines() or ["no reason given"])[0][:300]

@@ -1,9 +1,9 @@
-"""Reads JSON that a model wrote badly: one pass, bounded depth, never an error.
+"""Reads malformed JSON from a model in one pass, with bounded depth and without raising.
 
-Understood besides JSON: single, curly, backtick and full-width quotes and punctuation, Python and JavaScript
+Besides JSON it accepts single, curly, backtick and full-width quotes and punctuation, Python and JavaScript
 literals, comments, bare keys, missing or extra commas and closers, raw newlines and unescaped quotes in
-strings, a text that stops anywhere. An object or string that the text never finished is marked as cut, and a
-key that appears twice loses none of its lists.
+strings, and truncated text. It marks an object or string that the text does not finish as cut, and merges the
+lists of a key that appears twice.
 
 The json-repair library does not say what was cut, drops one of two equal keys, and ends strings at any quote.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from memory.text import without_surrogates
 
 DEEPEST = 60
-"""Levels of nesting; no answer needs more."""
+"""Levels of nesting. No answer needs more."""
 
 _BLANK = r"[\s\u200b-\u200f\u2060\ufeff]"
 # Comments are bounded where the pattern is tried at many places: no text may make it quadratic.
@@ -35,7 +35,7 @@ NEXT_KEY = re.compile(_OUR_KEY)
 
 _CONTINUES = re.compile(rf"{_GAP}[,，]{_GAP}{_OUR_KEY}")
 
-# What may follow the quote that closes a string. A bare key counts only before a value that shows itself.
+# What may follow a closing quote. A bare key counts only before something that is clearly a value.
 _ANY_KEY = rf"""(?:{_QUOTED_KEY}{_COLON}|{_BARE_KEY}{_COLON}{_BLANK}*+(?:["'“\[{{\d]|null|None|true|false))"""
 _CUT_KEY = rf"""["'“‘]?\w{{0,40}}+["'”’]?{_BLANK}*+\Z"""
 _AFTER_FIELD = re.compile(
@@ -45,7 +45,7 @@ _AFTER_FIELD = re.compile(
     rf"|[^\S\n]*+\n{_BLANK}*+{_QUOTED_KEY}{_COLON}"
     rf"|{_GAP}[\]］]{_GAP}(?:[,，}}｝\]］]|\Z)"
     rf"|{_GAP}[}}｝](?:{_GAP}(?:[,，}}｝\]］)<{{`]|\Z)|[^\S\n]*+\n)"
-    rf'|{_GAP}[}}｝](?![^"\n]{{0,80}}")'  # prose may follow the object, but no more quotes on its line
+    rf'|{_GAP}[}}｝](?![^"\n]{{0,80}}")'  # prose may follow the object, but no more quotes on that line
 )
 _AFTER_ITEM = re.compile(
     rf"{_GAP}(?:\Z|[\])］】])"
@@ -76,12 +76,12 @@ _PLAIN_ESCAPES |= {mark: mark for mark in "\"'`\\/“”‘’"}
 
 
 class Fields(dict[str, object]):
-    """An object as read. `cut` tells whether the text ended before the object did."""
+    """The fields of an object. `cut` tells whether the text ended before the object did."""
 
     cut = False
 
     def put(self, name: str, value: object) -> None:
-        """Set a field; a name that was there already keeps both values, in one list."""
+        """Set a field. If it exists, keep both values in one list."""
         before = self.get(name)
         if before is not None and value is None:
             return
@@ -94,7 +94,7 @@ class Fields(dict[str, object]):
 
 
 class CutText(str):
-    """A string, or a bare word, in the middle of which the text ended."""
+    """A string or bare word that the end of the text cuts off."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ class Found:
 
 
 def object_with(text: str, *keys: str) -> Fields | None:
-    """The first object in `text` that has one of `keys`, or None."""
+    """Return the first object in `text` that has one of `keys`, or None."""
 
     def wanted(fields: Fields) -> bool:
         return not fields.keys().isdisjoint(keys)
@@ -118,9 +118,9 @@ def object_with(text: str, *keys: str) -> Fields | None:
 
 
 def objects_in(text: str, wanted: Callable[[Fields], bool] = bool) -> Iterator[Found]:
-    """The objects that stand in `text` one after the other, whatever is written between them.
+    """Yield the successive objects in `text`, whatever is written between them.
 
-    An object that never ends hides what follows it, so it counts only if it is `wanted`. The work is bounded:
+    An unfinished object hides the text after it, so it counts only if it is `wanted`. The work is bounded:
     reading stops after several times the length of the text, or a thousand objects.
     """
     position, allowance = 0, 3 * len(text) + 10_000
@@ -138,13 +138,14 @@ def objects_in(text: str, wanted: Callable[[Fields], bool] = bool) -> Iterator[F
 
 
 def read_object(text: str, start: int) -> Found:
-    """The object whose brace is at `start`; cut where the text ends, or where it nests too deeply."""
+    """Read the object whose brace is at `start`. It is cut if the text ends or the nesting is too deep."""
     reader = _Reader(text, start)
     return Found(reader.read(), start, reader.at)
 
 
 def unescape(raw: str) -> str:
-    """The text of a string's inside, surrogates included. Unknown escapes stay; half a one is dropped."""
+    """Decode the inside of a string, surrogates included. Unknown escapes stay; an incomplete one is
+    dropped."""
     return _ESCAPE.sub(_unescaped, raw) if "\\" in raw else raw
 
 
@@ -157,7 +158,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 class _Reader:
-    """Reads one object from its brace on. `at` is where reading stopped."""
+    """Reads one object from its opening brace. `at` is the position where reading stopped."""
 
     def __init__(self, text: str, start: int) -> None:
         self.text = text
@@ -169,17 +170,17 @@ class _Reader:
         self._enter(fields)
         while mark := self._mark():
             if mark in "])" and any(isinstance(container, list) for container in self._open):
-                break  # closes a list around this object
+                break  # this closes a list around the object
             if mark == "}":
                 self.at += 1
                 if len(self._open) > 1 or not _CONTINUES.match(self.text, self.at):
-                    break  # unless another of our keys follows the outermost closer, which came too early
+                    break  # unless another key follows the outermost closer, which came too early
             elif key := READ_KEY.match(self.text, self.at):
                 self.at = key.end()
-                if (mark := self._mark()) not in "}])":  # which includes the end
+                if (mark := self._mark()) not in "}])":  # also at the end of the text
                     fields.put(key[2] or key[1][1:-1].strip(), self._value(mark))
             elif mark == "{" and len(self._open) > 1 and isinstance(self._open[-2], list):
-                break  # the next item; the closing brace was forgotten
+                break  # the next item: the closing brace is missing
             elif mark in CLOSERS:
                 self._string(mark)
             else:
@@ -197,7 +198,7 @@ class _Reader:
                 self.at += 1
                 break
             if inside_object and mark in CLOSERS and NEXT_KEY.match(self.text, self.at):
-                break  # the list was never closed: this is the next key of its object
+                break  # the list has no closer: this is the next key of its object
             items.append(self._value(mark))
         self._open.pop()
         return items
@@ -209,7 +210,7 @@ class _Reader:
             self.at = len(self.text)
 
     def _mark(self) -> str:
-        """The next character that means something, full-width punctuation as ASCII; empty at the end."""
+        """Return the next significant character, full-width punctuation as ASCII; empty at the end."""
         gap = _BETWEEN.match(self.text, self.at)
         self.at = gap.end() if gap else self.at
         mark = self.text[self.at : self.at + 1]
@@ -233,7 +234,7 @@ class _Reader:
         return inside if ended else CutText(inside)
 
     def _end_of_string(self, mark: str, start: int) -> tuple[int, int] | None:
-        """Where the string's text ends and where to read on; None when nothing closes it."""
+        """Return where the string's text ends and where to read on; None if nothing closes it."""
         in_list = isinstance(self._open[-1], list)
         follows = _AFTER_ITEM if in_list else _AFTER_FIELD
         for stop in _STOPS[mark].finditer(self.text, start):
@@ -244,7 +245,7 @@ class _Reader:
                 return at, at + 1
             before = self.text[max(start, at - 20) : at].rstrip()
             if not in_list and before.endswith(",") and NEXT_KEY.match(self.text, at):
-                return self.text.rindex(",", start, at), at  # the closing quote was forgotten
+                return self.text.rindex(",", start, at), at  # the closing quote is missing
         return None
 
     def _bare(self) -> object:

@@ -15,7 +15,7 @@ log = logging.getLogger("hachi.judge")
 
 
 class ModelJudge:
-    """A `memory.facts.similar.Judge`. Both facts are kept where its ruling is missing or unreadable."""
+    """Implements `memory.facts.similar.Judge`. Keeps both facts if a ruling is missing or unreadable."""
 
     def __init__(self, chosen: ChosenModel) -> None:
         self._chosen = chosen
@@ -31,7 +31,7 @@ class ModelJudge:
 
 
 def written_pairs(doubts: Sequence[Doubt]) -> str:
-    """The pairs as the prompt shows them, numbered from 1."""
+    """Return the pairs as the prompt shows them, numbered from 1."""
     return "\n\n".join(_pair(number, doubt) for number, doubt in enumerate(doubts, 1))
 
 
@@ -44,7 +44,7 @@ def _pair(number: int, doubt: Doubt) -> str:
 
 
 def pairs_to_replace(answer: Mapping[str, Any]) -> set[int]:
-    """The numbers of the pairs ruled "replace" in ``{"rulings": […]}``; malformed rulings are ignored."""
+    """Return the numbers of the pairs ruled "replace" in ``{"rulings": […]}``. Ignores malformed rulings."""
     rulings = answer.get("rulings")
     return {
         int(ruling["pair"])

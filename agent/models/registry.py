@@ -1,4 +1,4 @@
-"""The models of a companion, chosen when they are first needed: the Agents SDK takes seconds to import."""
+"""The models of a companion. Each is chosen on first use, because the Agents SDK takes seconds to import."""
 
 import asyncio
 import importlib
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Models:
-    """The models of a companion, chosen when they are first needed."""
+    """The models of a companion, chosen on first use."""
 
     def __init__(self, settings: Settings, given: "Model | None", given_upkeep: "Model | None") -> None:
-        """`given` answers instead of the model that the settings name, `given_upkeep` does the upkeep."""
+        """`given` replaces the model that the settings name, `given_upkeep` the one for upkeep."""
         self._settings = settings
         self._given = given
         self._given_upkeep = given_upkeep
@@ -29,17 +29,19 @@ class Models:
 
     @property
     def has_upkeep(self) -> bool:
-        """False where only the offline stand-in is there: it does not consolidate or rule on facts."""
+        """Return whether a real model does the upkeep. The offline stand-in does not consolidate or rule on
+        facts."""
         return self._given_upkeep is not None or self._given is not None or not self._settings.offline
 
     @property
     def consolidates(self) -> bool:
-        """Whether a model consolidates conversations. One that the caller brings does so only if asked."""
+        """Return whether a model consolidates conversations. A model from the caller does so only if
+        asked."""
         usual = "model" if self._given is None or self._given_upkeep is not None else "plain"
         return self.has_upkeep and (self._settings.look_back or usual) == "model"
 
     def choose(self) -> "ChosenModel":
-        """The answering model, opened once more: the caller closes it."""
+        """Return a newly opened answering model, which the caller closes."""
         from agent.models.choose import choose_model, given_model
 
         return given_model(self._given) if self._given else choose_model(self._settings)
@@ -51,7 +53,7 @@ class Models:
         return self._answering
 
     async def upkeep(self) -> "ChosenModel":
-        """The model for work beside the conversation; the answering one unless another is named."""
+        """Return the model for work beside the conversation: the answering one unless another is named."""
         await load("agent.models.choose")
         if self._upkeep is None:
             self._upkeep = self._choose_upkeep() or await self.answering()
@@ -68,7 +70,7 @@ class Models:
 
     @property
     def upkeep_settings(self) -> Settings:
-        """The settings with the upkeep model as the model."""
+        """Return the settings with the upkeep model as the model."""
         return self._settings.model_copy(
             update={"model": self._settings.upkeep_model or self._settings.model}
         )
@@ -78,14 +80,14 @@ class Models:
             await model.close()
 
     async def judge(self, doubts: Sequence[Doubt]) -> list[bool]:
-        """Of each pair of facts, whether the newer one replaces the older one."""
+        """Return for each pair of facts whether the newer one replaces the older one."""
         await load("agent.models.judge")
         from agent.models.judge import ModelJudge
 
         return await ModelJudge(await self.upkeep())(doubts)
 
     def reranker(self) -> Reranker:
-        """What puts passages of documents in order. Raises SettingsError."""
+        """Return the configured reranker of document passages. Raises SettingsError."""
         named = self._settings.reranker
         kind, _, name = named.partition(":")
         if kind == "fastembed" and name:
@@ -110,5 +112,5 @@ class Models:
 
 
 async def load(module: str) -> None:
-    """Import in a thread what takes seconds to import."""
+    """Import a slow module in a thread."""
     await asyncio.to_thread(importlib.import_module, module)

@@ -9,16 +9,16 @@ from memory.documents import Candidate
 from prompts import render
 
 SHOWN = 20
-"""Candidates shown to the model: the first ones, which are the best of the fused order."""
+"""How many candidates the model sees: the first ones, which are the best of the fused order."""
 LONGEST = 1_200
-"""Characters shown of each candidate."""
+"""How many characters of each candidate the model sees."""
 
 
 class ModelReranker:
-    """A `memory.documents.Reranker`: one model call a search.
+    """Implements `memory.documents.Reranker` with one model call per search.
 
-    Raises ValueError if the answer is unreadable, and what the model's library raises; the search then keeps
-    the fused order.
+    Raises ValueError for an unreadable answer, and what the model's library raises; the search then keeps the
+    fused order.
     """
 
     def __init__(self, chosen: ChosenModel) -> None:

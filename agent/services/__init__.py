@@ -1,1 +1,1 @@
-"""What surfaces call besides talking."""
+"""Operations that surfaces call, apart from turns."""

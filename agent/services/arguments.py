@@ -1,4 +1,4 @@
-"""Reads what callers pass: users, places, documents, a whole turn.
+"""Parses and checks arguments from callers: users, places, documents, a whole turn.
 
 A bad value raises BadInput, which says what to pass instead.
 """
@@ -31,9 +31,9 @@ def user_named(user: str) -> str:
 
 
 def readable_name(text: str, what: str) -> str:
-    """A name as it can be kept and compared."""
+    """Return the name in the normal form for storage and comparison. Raises BadInput."""
     try:
-        text.encode()  # half of a surrogate pair, as bytes that are no text become, can be written nowhere
+        text.encode()  # an unpaired surrogate (from bytes that are not text) cannot be encoded
         if text.strip() and "\x00" not in text:
             return text.strip()
     except UnicodeEncodeError:
@@ -42,7 +42,7 @@ def readable_name(text: str, what: str) -> str:
 
 
 def due_of(text: str | None, zone: tzinfo | None, now: datetime) -> Due:
-    """When a task falls due: None leaves it as it is, "never" removes it. `zone` is the person's."""
+    """Parse a due time in the person's `zone`: None keeps the current one, "never" removes it."""
     if text is None or not text.strip():
         return None
     try:
@@ -56,7 +56,7 @@ def audience_of(user: str, place: Place | str | None) -> Audience:
 
 
 def owner_of_documents(user: str | None, place: Place | str | None) -> str:
-    """Whose documents are: the user's, the place's, or everybody's where neither is named."""
+    """Return the owner key: the user's, the place's, or everybody's if neither is named."""
     where = place_of(place)
     if user is not None and where.private:
         return user_key(user_named(user))

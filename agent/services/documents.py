@@ -1,4 +1,4 @@
-"""The documents that the companion looks things up in: everybody's, a place's or one person's."""
+"""The documents that the companion searches: everybody's, a place's or one person's."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class DocumentService:
             raise BadInput(f"{named}: {error}") from error
 
     async def readable(self, *, user: str, place: Place | str | None = None) -> list[Document]:
-        """By path."""
+        """Return the documents that the user may read there, sorted by path."""
         return await self.library.documents(audience_of(user, place))
 
     async def remove(

@@ -1,4 +1,4 @@
-"""Erasing a person: everything of theirs, everywhere, for good, and a receipt."""
+"""Erases everything about a person permanently and returns a receipt."""
 
 import asyncio
 from collections.abc import Mapping
@@ -24,12 +24,12 @@ class ErasureService:
         """Held while a person is erased; the dictionary does not keep their name."""
 
     async def preview(self, *, user: str) -> Mapping[str, int]:
-        """What `erase` would delete from the database now, by kind."""
+        """Return how many rows `erase` would delete from the database now, by kind."""
         return await self._erasure.preview(user_named(user))
 
     async def erase(self, *, user: str) -> Erased:
-        """Returns the receipt: what was deleted and what is left. What the person says meanwhile is taken up
-        afterwards, as from somebody new."""
+        """Erase the person. Returns the receipt: what was deleted and what is left. Messages that the person
+        sends during the erasure are answered afterwards, as from a new person."""
         named = user_named(user)
         lock = self._locks.setdefault(named, asyncio.Lock())
         async with lock:

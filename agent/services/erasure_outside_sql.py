@@ -1,8 +1,7 @@
-"""What is kept of a person outside the database: traces, the log, lines typed at the prompt, and caches of
-this process.
+"""Erases a person's data outside the database: traces, log lines, prompt history, and caches of this process.
 
-Lines in files are overwritten with blanks in place: other processes go on appending to the file, and a file
-that they rotate meanwhile is the same file under another name.
+Lines in files are overwritten with blanks in place, because other processes keep appending to the file. A
+file that they rotate meanwhile is still the same file under another name.
 """
 
 import asyncio
@@ -45,11 +44,12 @@ class ErasureOutsideSql:
     clock: Callable[[], datetime]
 
     def steps(self, places: Collection[str]) -> tuple[OutsideStep, ...]:
-        """Each deletes its kind and returns how much, by kind. `places` are those the person spoke in."""
+        """Return the erasure steps. Each deletes its kind of data and returns counts by kind. `places` are
+        those where the person spoke."""
 
         async def traces(progress: ErasureProgress) -> Mapping[str, int]:
-            """Raises StoreUnavailable where the traces' database cannot be reached, or where traces are
-            written faster than they are deleted: then the erasure has to be run again."""
+            """Delete the person's traces. Raises StoreUnavailable if the trace database cannot be reached, or
+            if traces are written faster than they are deleted; the erasure must then be run again."""
             await self.recorder.forget(progress.user, places)
             erased = await self.traces.erase(progress.user, places)
             if await self.traces.count(TraceFilter(user=progress.user, kinds=frozenset())):
@@ -77,8 +77,8 @@ class ErasureOutsideSql:
     def clean_payload(
         self, kind: str, user: str, payload: dict[str, Any], ids: Collection[str]
     ) -> dict[str, Any] | None:
-        """Another person's waiting job, without the hits from this person and without the memories that only
-        repeat such a hit; None where nothing has to change."""
+        """Clean the payload of another person's waiting job: remove hits from the erased person, and memories
+        that only repeat such a hit. Returns None if nothing changes."""
         if not any(hit["id"] in ids for hit in payload.get("recalled", ())):
             return None
         drafts, origin = read_store_memories(Job("", kind, user, payload, 0))
@@ -92,7 +92,7 @@ class ErasureOutsideSql:
 
 
 def _names_or_says(user: str, texts: Collection[str]) -> Callable[[str], bool]:
-    """Whether a line of the log is the person's, names them, or tells what they said."""
+    """Return a test for log lines: whether a line names the person or contains what they said."""
     named = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)")
     begun: dict[str, list[str]] = {}
     for spelling in (spelling for text in texts for spelling in _spellings(text)):
@@ -113,7 +113,7 @@ def _names_or_says(user: str, texts: Collection[str]) -> Callable[[str], bool]:
 
 
 def _spellings(text: str) -> Iterator[str]:
-    """As it is written in a line of text, and in one of JSON."""
+    """Yield the text as plain lines contain it, and as JSON lines do."""
     yield from text.splitlines()[:1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
 
@@ -127,8 +127,8 @@ def _blank_lines(path: Path, told: Callable[[str], bool]) -> int:
 
 
 def _blank_typed(path: Path, said: Collection[str]) -> int:
-    """Entries of the prompt's history that were said by the person. An entry is one or more lines that begin
-    with a plus; the file does not say who typed it."""
+    """Blank the person's entries in the prompt history, and return how many. An entry is one or more lines
+    that begin with a plus; the file does not say who typed it, so entries match by text."""
     meant = {text.strip() for text in said}
     entry: list[tuple[int, bytes]] = []
     blanked = 0
@@ -146,7 +146,7 @@ def _blank_typed(path: Path, said: Collection[str]) -> int:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Each line without its end, and where it begins."""
+    """Yield the offset of each line and the line without its end."""
     try:
         with path.open("rb") as file:
             start = 0
@@ -168,7 +168,8 @@ _CACHED = type(functools.lru_cache(lambda: None))
 
 
 def _clear_bounded_caches() -> None:
-    """Bounded caches may hold texts of the person; unbounded ones hold what is computed once."""
+    """Clear bounded caches, which may hold the person's texts. Unbounded caches hold values that are computed
+    once."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in ("agent", "memory", "tools"):
             for value in list(vars(module).values()):

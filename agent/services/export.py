@@ -1,4 +1,4 @@
-"""Everything that is kept of a person, as one JSON document that people can read and `import` reads back."""
+"""Exports everything about a person as one JSON document that people can read and `import` accepts."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
 
 FORMAT, VERSION = "hachi-export", 1
-"""The version is raised when a reader of the last one could not read it any more."""
+"""Raise the version when readers of the previous one could not read the new one."""
 
 _MESSAGE_FIELDS = ("id", "role", "author", "text", "sent_at")
 
@@ -33,10 +33,12 @@ class ExportService:
     clock: Callable[[], datetime]
 
     async def export(self, *, user: str) -> dict[str, Any]:
-        """Plain JSON values. What others said, and what is everybody's, is not in it.
+        """Return the person's data as JSON values, without other people's messages and without data of
+        everybody.
 
-        `memories` and `messages` (of the private conversation) are what `import` reads; `conversations` are
-        the others: those in places, with what the person said there and was answered."""
+        `import` reads `memories` and `messages` (of the private conversation). `conversations` holds the
+        conversations in places: what the person said there and the answers to it.
+        """
         user = user_named(user)
         database, now = self.database, self.clock()
         own_audience = Audience(frozenset({user_key(user)}))
@@ -68,7 +70,8 @@ class ExportService:
         return _plain(whole)
 
     async def export_place(self, place: Place | str, *, user: str) -> dict[str, Any]:
-        """The memories and messages of a place that everybody there may read; not what is everybody's."""
+        """Return the memories and messages of a place that everybody there may read, without data of
+        everybody."""
         where = place_of(place)
         audience = audience_of(user, where)
         own = audience.keys - {GLOBAL}
@@ -98,7 +101,7 @@ _TASK = ("id", "description", "status", "due", "created_at", "last_updated", "pl
 
 
 async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
-    """All that the person said or was answered, by conversation, in order."""
+    """Return what the person said and was answered, by conversation, in order."""
     mine = tables.messages.c.user_id == user
     query = select(tables.messages).where(mine).order_by(tables.messages.c.seq)
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -123,7 +126,7 @@ async def _tasks(database: Database, user: str) -> list[dict[str, Any]]:
 
 
 async def _history(database: Database, user: str) -> list[dict[str, Any]]:
-    """What replaced what for the person; the texts that were replaced too."""
+    """Return the person's replacements of memories, with the replaced texts."""
     steps, held = tables.memory_updates, tables.memory_owners
     mine = select(held.c.memory_id).where(held.c.owner == user_key(user))
     touching = select(steps).where(steps.c.old_id.in_(mine)).order_by(steps.c.created_at, steps.c.id)

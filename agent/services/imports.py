@@ -1,4 +1,4 @@
-"""Importing what `export` wrote, or a transcript.
+"""Imports a file that `export` wrote, or a transcript.
 
 Everything is read and checked before the first row is written, so a bad file changes nothing.
 """
@@ -26,7 +26,7 @@ class ParsedImport:
     messages: list[Any]
     memories: Sequence[tuple[Draft, Provenance]] = ()
     ignored: Mapping[str, int] | None = None
-    """How much else an export holds, by kind; it is not imported."""
+    """Counts of the export's other entries by kind. They are not imported."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class ImportService:
         place: Place | str | None = None,
         progress: Progress | None = None,
     ) -> int:
-        """Messages first, because memories name them as evidence. `progress` is told of each row. Returns
-        how many memories are new. Raises BadInput."""
+        """Store messages first, because memories name them as evidence. Calls `progress` for each row.
+        Returns how many memories are new. Raises BadInput."""
         await self.transcripts.import_messages(parsed.messages, user=user, place=place, progress=progress)
         new = 0
         for number, (draft, origin) in enumerate(parsed.memories, start=1):
@@ -59,7 +59,7 @@ class ImportService:
 
 
 def parse_import(given: Any, *, user: str) -> ParsedImport:
-    """From JSON: an export, whose memories become this user's, or a list of messages. Raises BadInput."""
+    """Parse an export, whose memories become this user's, or a list of messages. Raises BadInput."""
     if isinstance(given, list):
         return ParsedImport(_messages(given))
     if not isinstance(given, dict) or given.get("format") != FORMAT:
@@ -85,7 +85,7 @@ def parse_import(given: Any, *, user: str) -> ParsedImport:
 
 
 def _messages(entries: list[Any]) -> list[Any]:
-    """Checks their shape only; `import_messages` checks the values."""
+    """Check the shape of the entries only; `import_messages` checks the values."""
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict):
             raise BadInput(
@@ -103,7 +103,7 @@ def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
     draft = Draft(
         content=content,
         subjects=tuple(subjects),
-        # Written so that `memory.facts.ttl` reads it back to the microsecond.
+        # In a form that `memory.facts.ttl` reads back to the microsecond.
         ttl=f"PT{(expires_at - created_at).total_seconds():.6f}S" if expires_at else None,
         type=_one_of(entry.get("type", "fact"), ("fact", "preference", "insight")),
         importance=_importance(entry.get("importance", DEFAULT_IMPORTANCE)),

@@ -1,4 +1,4 @@
-"""What the operator and the schedule do: purging, cleaning up, pruning traces, rebuilding the indexes."""
+"""Maintenance for the operator and the schedule: purge, clean up, prune traces, rebuild the indexes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,23 +26,23 @@ class MaintenanceService:
     clock: Callable[[], datetime]
 
     async def preview_purge(self) -> list[CleanupItem]:
-        """What `purge` and `clean_up` would delete now."""
+        """Return what `purge` and `clean_up` would delete now."""
         return await self.cleanup.preview()
 
     async def purge(self) -> list[Memory]:
-        """Delete memories that have expired, and return them."""
+        """Delete expired memories and return them."""
         purged = await self.forgetting.purge()
-        if purged:  # a memory that an expired one had replaced may hold again
+        if purged:  # a memory that an expired one had replaced may become valid again
             await self.sync.try_to_catch_up()
         return purged
 
     async def clean_up(self) -> list[CleanupItem]:
-        """Delete what the settings `unused_days` and `max_memories` do not keep, and return it."""
+        """Delete memories beyond the settings `unused_days` and `max_memories`, and return them."""
         return await self.cleanup.run()
 
     async def prune_traces(self, before: datetime | None = None) -> int:
-        """Delete traces from before that time, or else those older than the setting `trace_days`. Returns how
-        many it deleted."""
+        """Delete traces from before that time, by default those older than the setting `trace_days`. Returns
+        how many were deleted."""
         if before is None and self.trace_days is None:
             return 0
         return await self.traces.prune(before or self.clock() - timedelta(days=self.trace_days or 0))
@@ -57,13 +57,15 @@ class MaintenanceService:
         return count
 
     async def rows_to_index(self) -> int:
-        """How many rows `reindex` will read: no index has the empty generation, so all are counted."""
+        """Return how many rows `reindex` will read. No index has the empty generation, so every row
+        counts."""
         return await self.sync.due("")
 
     async def try_to_catch_up(self) -> None:
-        """The same; an index or embedder that cannot be reached is logged, and the rows wait."""
+        """Run `catch_up`, but log an unreachable index or embedder instead of raising; the rows then wait."""
         await self.sync.try_to_catch_up()
 
     async def catch_up(self, progress: Progress | None = None) -> int:
-        """Index rows that are not indexed yet, as after a crash or with a new embedder. Returns how many."""
+        """Index rows that are not indexed yet, as after a crash or with a new embedder. Returns how many were
+        indexed."""
         return await self.sync.catch_up(progress)

@@ -1,4 +1,4 @@
-"""Looking up, adding, changing and deleting what is remembered, for the person it belongs to."""
+"""Looks up, adds, changes and deletes memories for the person they belong to."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class MemoryService:
         return await self.recall.search(query, audience_of(user, place), limit=limit, subjects=subjects)
 
     async def recent(self, *, user: str, place: Where = None, limit: int = 10) -> list[Hit]:
-        """The newest facts and messages."""
+        """Return the newest facts and messages."""
         return await self.recall.recent(audience_of(user, place), limit)
 
     async def remember(
@@ -106,8 +106,9 @@ class MemoryService:
 
 
 def _told_in(memory: Memory, user: str, asked_in: Place) -> Place:
-    """The place in which a correction of the memory counts as said: where the user told it, if it is still
-    known there and nobody else told it. A correction asked for in a place counts there or not at all."""
+    """Return the place in which a correction of the memory counts as said: where the user told it, if that
+    place is still known and nobody else told it. A correction asked for in a place counts there or not at
+    all."""
     alone = tellers(memory.owners, memory.user_id) == {user_key(user)}
     where = [Place.parse(memory.place)] if asked_in.private else asked_in.containing()
     found = next((place for place in where if alone and place.key in memory.owners), PRIVATE)

@@ -1,4 +1,4 @@
-"""What a person told of themselves, and how they want to be answered."""
+"""Profiles: what people said about themselves, and how they want to be answered."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class ProfileService:
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
 
     async def facts_for(self, question: str, *, user: str, place: Place | str | None = None) -> list[Memory]:
-        """The facts that the prompt shows with this question."""
+        """Return the facts that the prompt would show for this question."""
         named = user_named(user)
         audience = Audience.of(named, place_of(place))
         return get_relevant_memories(await core_facts(self.store, named, audience, self.clock()), question)

@@ -1,4 +1,4 @@
-"""Counts over everybody's data, for the operator: never any content."""
+"""Counts over everybody's data, for the operator. They never contain content."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from memory.sql.tables import memories, memory_owners, messages, tasks
 
 @dataclass(frozen=True, slots=True)
 class CountedMemory:
-    """What the statistics read of one memory."""
+    """The columns of a memory that the statistics need."""
 
     type: str
     subjects: tuple[str, ...]
@@ -31,7 +31,7 @@ class StatisticsService:
     clock: Callable[[], datetime]
 
     async def memories(self, user: str | None) -> Sequence[CountedMemory]:
-        """What is remembered now, of one person in private or of everybody."""
+        """Return the active memories of one person in private, or of everybody."""
         if user is not None:
             own = await self.store.newest(Audience.of(user), self.clock())
             return [CountedMemory(m.type, m.subjects, m.created_at) for m in own]
@@ -42,7 +42,7 @@ class StatisticsService:
             return [CountedMemory(row.type, tuple(row.subjects), row.created_at) for row in rows]
 
     async def totals(self) -> dict[str, int]:
-        """By what is counted, in the order to show it."""
+        """Return the count of each kind of row, in display order."""
         kept = await self.store.totals(self.clock())
         waiting, given_up = await self.queue.counts()
         async with self.database.read() as connection:

@@ -1,4 +1,4 @@
-"""Conversations: importing those held elsewhere, and whose they are."""
+"""Conversations: imports them from elsewhere and tells who owns them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ BATCH = 500
 
 
 def conversation_id(user: str | None, chat: str | None) -> str | None:
-    """The conversation that a client calls `chat`; each user has their own of that name."""
+    """Return the id of the conversation that a client calls `chat`; names are separate for each user."""
     return f"chat:{quote(chat, safe='')}:{user}" if user and chat else None
 
 
@@ -38,12 +38,12 @@ class TranscriptService:
     clock: Callable[[], datetime]
 
     async def exists(self, conversation: str, *, user: str, place: Place | str | None = None) -> bool:
-        """Whether the conversation has a message that the user may read there."""
+        """Return whether the conversation has a message that the user may read there."""
         return bool(await self.transcript.last(conversation, audience_of(user, place), 1))
 
     async def belongs_to(self, session: str, user: str) -> bool:
-        """Whether it is theirs. A session is a conversation, by the client's name for it or by its id, or a
-        person's own id."""
+        """Return whether the session is the user's. A session is a conversation, named by the client's name
+        or by its id, or a person's own id."""
         if session == user:
             return True
         names = {session, str(conversation_id(user, session))}
@@ -52,7 +52,7 @@ class TranscriptService:
             return await connection.scalar(select(conversations.c.id).where(theirs).limit(1)) is not None
 
     async def only_user(self, session: str) -> str | None:
-        """The one person whose session it can be; None if there is none, or more than one."""
+        """Return the only person the session can belong to; None if there is none or more than one."""
         prefix = f"chat:{quote(session, safe='')}:"
         same_case = func.substr(conversations.c.id, 1, len(prefix)) == prefix  # SQLite's LIKE ignores case
         chats = conversations.c.id.startswith(prefix, autoescape=True) & same_case
@@ -77,8 +77,8 @@ class TranscriptService:
         conversation: str | None = None,
         progress: Progress | None = None,
     ) -> int:
-        """Store the messages in order and index them. All are read before the first is written, so that a bad
-        one loses nothing. Returns how many there were."""
+        """Store the messages in order, index them, and return how many there were. All are parsed before the
+        first is written, so a bad message stores nothing."""
         target = turn_request("", user, place, conversation, None, now=self.clock())
         await self.erasure.finished(target.user)
         read = [_message(given, at, target) for at, given in enumerate(messages)]
@@ -117,7 +117,7 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> Messag
 
 
 def _uuid(id: Any, incoming: TurnRequest) -> str:
-    """An id of ours. One that is a uuid stays; any other gets the same one each time it is imported."""
+    """Return the id if it is a UUID; otherwise derive a UUID that is the same for every import."""
     if id is None:
         return str(uuid4())
     try:

@@ -1,1 +1,1 @@
-"""One turn: `turn.py` tells the story."""
+"""One turn. Start reading at `turn.py`."""

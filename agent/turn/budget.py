@@ -1,4 +1,4 @@
-"""How much of a section the model sees, in characters or tokens. Texts are cut between items."""
+"""Limits how much of a section the model sees, in characters or tokens. Texts are cut between items."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -9,15 +9,15 @@ T = TypeVar("T")
 
 
 class Purse:
-    """A budget spent on items that one character joins, such as lines. It counts characters or bytes, so the
-    rounding of each item to tokens does not add up."""
+    """A budget for items that one character joins, such as lines. It counts characters or bytes, so that
+    rounding each item to tokens does not add up."""
 
     def __init__(self, budget: Budget) -> None:
         self._in_bytes = budget.unit == "tokens"
         self._left = budget.characters + 1  # n items have n - 1 separators
 
     def take(self, text: str) -> bool:
-        """Spend on the text if all of it fits. Returns whether it did."""
+        """Spend on the text if all of it fits, and return whether it did."""
         size = self._size(text)
         if size > self._left:
             return False
@@ -25,7 +25,7 @@ class Purse:
         return True
 
     def spend(self, text: str) -> None:
-        """Spend on a text that is shown in any case."""
+        """Spend on a text that is shown even if it does not fit."""
         self._left -= self._size(text)
 
     def _size(self, text: str) -> int:
@@ -33,7 +33,7 @@ class Purse:
 
 
 def newest_that_fit(items: Sequence[tuple[T, str]], budget: Budget) -> list[T]:
-    """The longest run of last items whose texts fit together, in their order."""
+    """Return the longest run of last items whose texts fit together, in their order."""
     purse, kept = Purse(budget), []
     for item, text in reversed(items):
         if not purse.take(text):
@@ -43,7 +43,7 @@ def newest_that_fit(items: Sequence[tuple[T, str]], budget: Budget) -> list[T]:
 
 
 def sentences_that_fit(sentences: Iterable[str], budget: Budget) -> list[str]:
-    """The first sentences that fit together."""
+    """Return the first sentences that fit together."""
     purse, kept = Purse(budget), []
     for sentence in sentences:
         if not purse.take(sentence):

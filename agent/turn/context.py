@@ -1,6 +1,6 @@
-"""Step 2 of a turn: look up what the model will see.
+"""Step 2 of a turn: gather the context for the model.
 
-No memory is searched here: the model does that itself.
+This step does not search memory; the model does that with its tools.
 """
 
 import logging
@@ -27,12 +27,12 @@ from memory.text import storable
 log = logging.getLogger("hachi.turn")
 
 MAX_PASSAGES = 8
-"""Passages of documents, where a setting has them looked up before the first model call."""
+"""How many document passages the prompt holds if a setting searches documents before the first model call."""
 
 
 @dataclass(frozen=True)
 class ContextSources:
-    """Where the context of a turn comes from."""
+    """The services that provide the context of a turn."""
 
     clock: Callable[[], datetime]
     transcript: Transcript
@@ -44,20 +44,21 @@ class ContextSources:
     budgets: Budgets
     history_messages: int
     documents_first: bool
-    """Look into the documents before the first model call."""
+    """Whether to search documents before the first model call."""
     persona: str
-    """Who the companion is, in the operator's words; empty is the default persona."""
+    """The operator's persona; empty selects the default persona."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltContext:
     prompt: PromptContext
     shown: frozenset[str]
-    """Ids of the messages, facts, passages and the summary in the prompt: no search returns them again."""
+    """Ids of the messages, facts, passages and the summary in the prompt. Searches do not return them
+    again."""
 
 
 async def build_context(sources: ContextSources, received: ReceivedMessage) -> BuiltContext:
-    with span("scene") as here:  # the name that stored traces have
+    with span("scene") as here:  # the name in stored traces
         built = await _build(sources, received)
         if here:
             prompt = built.prompt
@@ -106,7 +107,8 @@ async def _build(sources: ContextSources, received: ReceivedMessage) -> BuiltCon
 
 
 def _earlier(request: TurnRequest, limit: int) -> list[Message]:
-    """The messages that the program passed along, for where the transcript has none. They are not stored."""
+    """Return the messages that the calling program passed along. They are used if the transcript has none,
+    and are not stored."""
     passed = request.earlier[max(0, len(request.earlier) - limit) :]
     return [
         Message("", request.conversation_id, role, request.speaker, storable(text), request.sent_at)
@@ -115,7 +117,8 @@ def _earlier(request: TurnRequest, limit: int) -> list[Message]:
 
 
 async def _known(sources: ContextSources, request: TurnRequest, user: str, now: datetime) -> UserContext:
-    """What may be read here of the speaker: their profile, and the facts and tasks that bear on the text."""
+    """Return what may be read here about the speaker: their profile, and the facts and tasks relevant to the
+    text."""
     place = request.place
     facts = await core_facts(sources.facts, user, request.audience, now)
     tasks = await sources.tasks.relevant(user, request.text, place, now=now)
@@ -127,7 +130,7 @@ async def _known(sources: ContextSources, request: TurnRequest, user: str, now: 
 
 
 async def _documents(sources: ContextSources, request: TurnRequest) -> tuple[str, frozenset[str]]:
-    """What the documents say, as a block, and the ids of its passages."""
+    """Return the relevant document passages as one block, and their ids."""
     if not sources.documents_first:
         return "", frozenset()
     try:

@@ -1,4 +1,4 @@
-"""The jobs that a turn leaves behind, as the queue stores them."""
+"""Builds the jobs that follow a turn, in the form that the queue stores."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,15 +13,15 @@ from memory.sql.jobs import Job
 from memory.sql.summaries import owner_of
 
 STORE_MEMORIES = "store_memories"
-"""Store the memories[] of an answer."""
+"""The kind of job that stores the memories[] of an answer."""
 LOOK_BACK = "look_back"
-"""Consolidate a conversation: bring its summary and the speaker's context up to date."""
+"""The kind of job that consolidates a conversation: it updates its summary and the speaker's context."""
 
 
 def store_memories_payload(
     drafts: Sequence[Draft], incoming: TurnRequest, message_id: str | None, recalled: Sequence[Hit]
 ) -> dict[str, Any]:
-    """An answer's memories[], with where they come from."""
+    """Return the payload: an answer's memories[] and their origin."""
     return {
         "drafts": [asdict(draft) for draft in drafts],
         "place": list(incoming.place.path),
@@ -34,7 +34,7 @@ def store_memories_payload(
 
 
 def read_store_memories(job: Job) -> tuple[list[Draft], Provenance]:
-    """The inverse of `store_memories_payload`."""
+    """Parse the payload of `store_memories_payload`."""
     payload = job.payload
     said_at = datetime.fromisoformat(payload["said_at"])
     recalled = (
@@ -59,7 +59,8 @@ def look_back_payload(incoming: TurnRequest) -> dict[str, Any]:
 
 
 def look_back_subject(incoming: TurnRequest) -> str:
-    """The conversation as its owner heard it; the queue runs jobs about the same subject as one."""
+    """Return the subject of a consolidation: the conversation within its audience. The queue runs jobs with
+    the same subject as one."""
     return consolidation_subject(incoming.conversation_id, str(incoming.user), incoming.place)
 
 

@@ -30,14 +30,14 @@ from tools.context import TurnContext
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
 
 TOOL_SECONDS = 30.0
-"""A tool that runs longer is cancelled, and the model is told so."""
+"""A tool that runs longer is cancelled, and the model gets an error."""
 
 OnText = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """The parsed answer of the run and what it took."""
+    """The parsed answer of a run, with the calls and tokens it used."""
 
     answer: Answer
     tools: tuple[ToolCall, ...]
@@ -47,7 +47,7 @@ class AgentResult:
 
 @dataclass(slots=True)
 class _Turn:
-    """The SDK's context: the context of the tools, and the tool calls so far."""
+    """The SDK's run context: the context for tools, and the tool calls so far."""
 
     context: TurnContext
     called: list[ToolCall]
@@ -63,7 +63,7 @@ async def run_agent(
 ) -> AgentResult:
     """Run the loop over `messages`, the system message first.
 
-    With `on_text` the model streams, and `on_text` gets the text of `message` while it is generated. Raises
+    With `on_text` the model streams, and `on_text` receives the text of `message` as it is generated. Raises
     ModelError.
     """
     system, *rest = messages
@@ -103,7 +103,7 @@ async def run_agent(
 
 
 async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:
-    """Tell the model which tools exist when it calls one that does not."""
+    """Return the error for a call of a tool that does not exist; it lists the existing tools."""
     known = ", ".join(tool.name for tool in TOOLS)
     result = ToolResult(
         {"error": f"no tool {wrong.tool_name!r}; there are {known}", "try_again": True}, ok=False
@@ -120,10 +120,10 @@ async def _refused(failed: RunErrorHandlerInput[Any]) -> str:
 
 
 async def _streamed(agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: OnText) -> Answer:
-    """Stream the run, then hand over whatever part of the answer was held back as uncertain.
+    """Stream the run, then pass on the rest of the answer that was held back as uncertain.
 
-    Only the text of the last model call is the answer, and a call is known to be the last only at its end. So
-    text that an earlier call wrote beside its tool calls is shown as well, on lines of its own.
+    Only the text of the last model call is the answer, and only its end shows that a call was the last. So
+    text that an earlier call wrote beside its tool calls is shown too, on lines of its own.
     """
     result = Runner.run_streamed(agent, **arguments)
     stream, above = MessageStream(), False
@@ -152,7 +152,8 @@ def _read(raw: str) -> Answer:
 
 
 def _show(text: str, above: bool, on_text: OnText) -> bool:
-    """Hand over a piece, on a new line if other text stands above. Whether that is still due."""
+    """Pass on a piece, on a new line if other text precedes it. Returns whether that new line is still
+    due."""
     if not text:
         return above
     on_text(f"\n{text}" if above else text)
@@ -160,7 +161,8 @@ def _show(text: str, above: bool, on_text: OnText) -> bool:
 
 
 def _function_tool(tool: Tool) -> FunctionTool:
-    """The SDK's form of a tool. Its own decorator would hide from the model what was wrong with arguments."""
+    """Convert a tool to the SDK's form. The SDK's own decorator would hide from the model what was wrong with
+    its arguments."""
 
     async def invoke(context: ToolContext[_Turn], written: str) -> str:
         called, at = context.context.called, len(context.context.called)

@@ -1,7 +1,7 @@
 """The model calls of one turn, between the SDK's runner and the chosen model.
 
-Counts the answered calls, removes the tools from the last one and tells it to answer, requests the answer's
-schema where the server supports it, and gives each tool call a unique id.
+Counts the answered calls, removes the tools from the last one and instructs it to answer, requests the
+answer's schema if the server supports it, and gives each tool call a unique id.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
@@ -53,7 +53,7 @@ ANSWER_SCHEMA = RequestedSchema(
 
 
 class ModelRun(Model):
-    """The chosen model, for one turn."""
+    """The chosen model as one turn uses it."""
 
     def __init__(self, chosen: ChosenModel, max_calls: int) -> None:
         self._chosen = chosen
@@ -68,7 +68,7 @@ class ModelRun(Model):
 
     @property
     def usage(self) -> Usage:
-        """Tokens of all calls; zeros where the server did not count each of them."""
+        """Tokens of all calls; zeros if the server did not count each of them."""
         if not all(one.input or one.output for one in self._counted):
             return Usage()
         return Usage(
@@ -118,7 +118,9 @@ class ModelRun(Model):
             with recorded_call(self._chosen.name, system, input, tools, model_settings) as call, _readable():
                 async for event in events:
                     if isinstance(event, ResponseOutputItemDoneEvent):
-                        done.append(event.item)  # withheld: the runner would use these items with their ids
+                        done.append(
+                            event.item
+                        )  # withheld, because the runner would use these items with their original ids
                         continue
                     if isinstance(event, ResponseCompletedEvent):
                         output = event.response.output or done
@@ -133,7 +135,9 @@ class ModelRun(Model):
                 if not whole:
                     raise ModelBehaviorError(_NO_ANSWER)
         finally:
-            if isinstance(events, AsyncGenerator):  # release the connection now, even if nobody reads on
+            if isinstance(
+                events, AsyncGenerator
+            ):  # release the connection now, even if the reader stops early
                 await events.aclose()
 
     @property
@@ -170,7 +174,8 @@ class ModelRun(Model):
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Turn whatever an adapter raises on a malformed response (HTML, half a line) into ModelBehaviorError."""
+    """Convert any error that an adapter raises on a malformed response (HTML, half a line) to
+    ModelBehaviorError."""
     try:
         yield
     except (OpenAIError, AgentsException):
@@ -180,7 +185,7 @@ def _readable() -> Iterator[None]:
 
 
 def _counted(usage: Any) -> Usage:
-    """The server's token counts of a call; zeros where it has none."""
+    """Return the server's token counts of a call; zeros if it sent none."""
     details = getattr(usage, "input_tokens_details", None)
     return Usage(
         getattr(usage, "input_tokens", 0) or 0,

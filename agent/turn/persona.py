@@ -1,15 +1,15 @@
-"""Who the companion is, in the operator's own words: a Markdown file named by HACHI_PERSONA."""
+"""The operator's persona for the companion: a Markdown file named by HACHI_PERSONA."""
 
 from pathlib import Path
 
 from agent.errors import SettingsError
 
 MAX_CHARACTERS = 20_000
-"""A persona goes into every prompt; a longer file was hardly meant to."""
+"""A persona is part of every prompt. A longer file is probably a mistake."""
 
 
 def read_persona(path: Path | None) -> str:
-    """The file's text; empty without a file. Raises SettingsError where it cannot be used."""
+    """Return the file's text; empty if no file is set. Raises SettingsError if it cannot be used."""
     if path is None:
         return ""
     try:
@@ -17,7 +17,7 @@ def read_persona(path: Path | None) -> str:
             text = file.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError:
         raise SettingsError(f"HACHI_PERSONA: {path} is not UTF-8 text") from None
-    except (OSError, RuntimeError, ValueError) as error:  # the latter two: a bad "~" or an impossible path
+    except (OSError, RuntimeError, ValueError) as error:  # the last two: a bad "~" or an impossible path
         why = getattr(error, "strerror", None) or error
         raise SettingsError(f"HACHI_PERSONA: {path} cannot be read ({why})") from error
     if "\x00" in text:

@@ -1,7 +1,7 @@
-"""The prompt: labelled sections in a fixed order, the unchanging part first so that providers can cache it.
+"""The prompt: labelled sections in a fixed order, the constant part first so that providers can cache it.
 
-1. System message: the persona, the rules and the calling program's wishes; then, each where it has content,
-2. what is known of the speaker,
+1. System message: the persona, the rules and the calling program's instructions; then, if they have content,
+2. the speaker's profile, facts and tasks,
 3. the summary of the conversation,
 4. passages from documents,
 5. the place and the time.
@@ -43,12 +43,12 @@ class Budgets:
     history: Budget = Budget(24_000)
     knowledge: Budget = Budget(4_000)
     instructions: int = 8_000
-    """Characters of the calling program's wishes."""
+    """Characters of the calling program's instructions."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
-    """Everything that a prompt is made of."""
+    """The content of a prompt."""
 
     now: datetime
     speaker: str
@@ -58,22 +58,22 @@ class PromptContext:
     text: str
     """The question."""
     known: UserContext = field(default_factory=UserContext)
-    """Of the speaker; the facts and tasks that bear on the question, most relevant first."""
+    """The speaker's profile, and the facts and tasks relevant to the question, most relevant first."""
     summary: str = ""
-    """Of the conversation so far."""
+    """The summary of the conversation so far."""
     knowledge: str = ""
-    """Passages from documents as a quoted block; empty where the model is to search for itself."""
+    """Passages from documents as a quoted block; empty if the model searches documents itself."""
     persona: str = ""
-    """Who the companion is; empty is the default persona."""
+    """The operator's persona; empty selects the default persona."""
     budgets: Budgets = field(default_factory=Budgets)
     instructions: str = ""
-    """The calling program's wishes."""
+    """The calling program's instructions."""
     more_tasks: bool = False
-    """There are more open tasks than `known` holds."""
+    """Whether more tasks are open than `known` holds."""
 
 
 def build_messages_for_model(context: PromptContext) -> list[dict[str, str]]:
-    """Returns `{"role", "content"}` messages: the system message, the history, the question."""
+    """Return `{"role", "content"}` messages: the system message, the history, the question."""
     context = within_budgets(context)
     sections = {
         "persona": context.persona.strip() or read("persona"),
@@ -95,7 +95,7 @@ def build_messages_for_model(context: PromptContext) -> list[dict[str, str]]:
 
 
 def within_budgets(context: PromptContext) -> PromptContext:
-    """The context, each section cut to its budget."""
+    """Return the context with each section cut to its budget."""
     budgets = context.budgets
     said = [(message, _shown(message, context.place)["content"]) for message in context.history]
     known, more_tasks = _known_that_fits(context)
@@ -111,7 +111,8 @@ def within_budgets(context: PromptContext) -> PromptContext:
 
 
 def _known_that_fits(context: PromptContext) -> tuple[UserContext, bool]:
-    """What fits, and whether open tasks had to be left out. The line that says so counts in the budget."""
+    """Return the part that fits, and whether open tasks were left out. The line that says so counts in the
+    budget."""
     budget = context.budgets.context
     known = fitting(context.known, budget)
     if not context.more_tasks and len(known.open_tasks) == len(context.known.open_tasks):
@@ -139,7 +140,8 @@ def _summary(context: PromptContext) -> str:
 
 
 def _documents_that_fit(knowledge: str, budget: Budget) -> str:
-    """The chunks that fit; empty lines separate them. Every line is quoted, whoever built the block."""
+    """Return the chunks that fit; empty lines separate them. Every line is quoted, whoever built the
+    block."""
     purse, kept = Purse(budget), [LABEL]
     purse.spend(LABEL)
     for chunk in storable(knowledge).removeprefix(LABEL).split("\n\n"):
@@ -169,13 +171,13 @@ def _shown(message: Message, place: Place) -> dict[str, str]:
 
 
 def _turn(role: str, author: str, text: str, place: Place) -> dict[str, str]:
-    """In a shared place each message names its speaker. Its further lines are indented, so that none of them
-    can pass for somebody else's message."""
+    """Return one message. In a shared place it names its speaker, and its further lines are indented, so that
+    none of them can pass for somebody else's message."""
     if role != "user" or place.private:
         return {"role": role, "content": text}
     return {"role": role, "content": "\n  ".join(f"{_name(author)}: {text}".splitlines())}
 
 
 def _name(author: str) -> str:
-    """A display name on one line, without colons: a colon ends the name in the prompt."""
+    """Return a display name on one line, without colons: a colon ends the name in the prompt."""
     return line(_COLONS.sub(" ", author), LONGEST_NAME) or "someone"

@@ -1,4 +1,4 @@
-"""A reply that is read while it is generated."""
+"""A reply that can be read while it is generated."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -13,7 +13,7 @@ TakeTurn = Callable[[Callable[[str], None]], Coroutine[Any, Any, Reply]]
 
 
 class ReplyStream:
-    """Iterate over the text of a reply; then `reply` holds the whole Reply."""
+    """Iterate over it to get the reply's text; afterwards `reply` holds the whole Reply."""
 
     def __init__(self, take_turn: TakeTurn) -> None:
         self._take_turn = take_turn
@@ -37,7 +37,7 @@ class ReplyStream:
 
     def _ended(self, turn: "asyncio.Task[Reply]") -> None:
         if not turn.cancelled():
-            turn.exception()  # retrieved, so that asyncio does not log it when the reader left early
+            turn.exception()  # retrieved, so that asyncio does not log the error when the reader left early
         self._pieces.put_nowait(None)
 
     async def _read(self, turn: "asyncio.Task[Reply]") -> AsyncIterator[str]:
@@ -50,7 +50,7 @@ class ReplyStream:
 
     @property
     def reply(self) -> Reply:
-        """The Reply, once the stream has ended. Raises what the turn raised, and BadInput before the end."""
+        """The Reply, once the stream has ended. Raises the turn's error, and BadInput before the end."""
         if self._turn is None or not self._turn.done() or self._turn.cancelled():
             raise BadInput("the reply is there once its stream has been read to the end")
         return self._turn.result()

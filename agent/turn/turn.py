@@ -42,7 +42,7 @@ from tools.registry import Tool
 
 
 class Worker(Protocol):
-    """Runs the jobs that a turn leaves behind."""
+    """Runs the jobs that a turn adds."""
 
     async def do(self, id: str) -> list[Decision]: ...
 
@@ -51,7 +51,7 @@ class Worker(Protocol):
 
 @dataclass(frozen=True)
 class TurnDependencies:
-    """What a turn needs, put together in `agent/wiring.py`."""
+    """The collaborators of a turn, built in `agent/wiring.py`."""
 
     settings: Settings
     clock: Callable[[], datetime]
@@ -75,10 +75,10 @@ async def take_turn(
     settle: bool = False,
     trace_id: str | None = None,
 ) -> Reply:
-    """Answer the request. `on_text` gets the reply's text as the model generates it.
+    """Answer the request. `on_text` receives the reply's text as the model generates it.
 
     With `settle` the answer's memories are stored before this returns, so that the reply names them. A replay
-    passes the `trace_id` of the recorded turn. Raises BadInput, ModelError, or MemoryFault where the database
+    passes the `trace_id` of the recorded turn. Raises BadInput, ModelError, or MemoryFault if the database
     cannot be reached.
     """
     with deps.recorder.turn(request, deps.model.name, trace_id) as trace:
@@ -108,7 +108,7 @@ async def take_turn(
 
 
 async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessage:
-    """Store the message. Of an anonymous turn nothing is stored."""
+    """Store the message. Nothing is stored for an anonymous turn."""
     request = _checked(request)
     if request.user is None:
         return ReceivedMessage(request, None)
@@ -128,7 +128,7 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
 
 
 def _checked(request: TurnRequest) -> TurnRequest:
-    """The request with storable text. Raises BadInput where the text is empty or too long."""
+    """Return the request with storable text. Raises BadInput if the text is empty or too long."""
     text = storable(request.text).strip()
     if not text:
         raise BadInput("the message is empty")
@@ -167,7 +167,7 @@ async def commit_answer(
 ) -> tuple[str | None, list[str]]:
     """Store the reply and its jobs. Returns the reply's id in the transcript and the ids of the jobs.
 
-    With `settle` the caller runs the jobs itself, and no worker may claim them. Where the person was erased
+    With `settle` the caller runs the jobs itself, and no worker may claim them. If the person was erased
     while the model was thinking, nothing is stored.
     """
     request, now = received.request, deps.clock()
@@ -197,7 +197,7 @@ async def commit_answer(
 def _jobs(
     settings: Settings, received: ReceivedMessage, result: AgentResult, recalled: Sequence[Hit]
 ) -> list[tuple[str, dict[str, Any], str | None]]:
-    """The kind, payload and subject of each job that follows from the answer."""
+    """Return the kind, payload and subject of each job that follows from the answer."""
     request, memories = received.request, result.answer.memories
     jobs: list[tuple[str, dict[str, Any], str | None]] = []
     if memories or linked(request.text, request.speaker):

@@ -1,7 +1,7 @@
-"""The lines of the prompt that say what is known of the speaker.
+"""The lines of the prompt that describe the speaker.
 
-Values that people gave are quoted line by line (``> ``), so that none of them can look like a section. Lines
-in our own words are not quoted: they come from values of a fixed form, such as "short".
+Values that people gave are quoted line by line (``> ``), so that none of them can look like a section. Our
+own lines are not quoted: their values have a fixed form, such as "short".
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ FIRST_FACTS = 3
 MAX_FACTS = 7
 FIRST_TASKS = 2
 SHORT_ID = 8
-"""Characters of a task's id that are shown; they are enough to name it."""
+"""Characters of a task's id that are shown, enough to identify it."""
 LONGEST_NAME = 80
 """Characters of a display name that are shown."""
 LONGEST_LINE = 300
@@ -27,7 +27,7 @@ LONGEST_LINE = 300
 
 
 def serialize_user_context_snippet(context: UserContext, budget: Budget, facts: int = MAX_FACTS) -> str:
-    """The lines that fit, those first that change the answer most. Empty where nothing is known."""
+    """Return the lines that fit, those with most effect on the answer first. Empty if nothing is known."""
     shown = fitting(context, budget, facts)
     lines = [
         *answer_style(shown.preferences),
@@ -42,7 +42,7 @@ def serialize_user_context_snippet(context: UserContext, budget: Budget, facts: 
 
 
 def build_memory_context(memories: Iterable[Memory]) -> str:
-    """A line a memory: ``- [FACT] Mickael skis (importance: 0.9)``."""
+    """Return one line per memory: ``- [FACT] Mickael skis (importance: 0.9)``."""
     return "\n".join(
         f"- [{memory.type.upper()}] {line(memory.content, None)} "
         f"(importance: {round(memory.importance, 2):g})"
@@ -51,10 +51,10 @@ def build_memory_context(memories: Iterable[Memory]) -> str:
 
 
 def fitting(context: UserContext, budget: Budget, most_facts: int = MAX_FACTS) -> UserContext:
-    """The part of the context that fits, in whole items: a fact that is too long is skipped."""
+    """Return the part of the context that fits, in whole items: a fact that is too long is skipped."""
     purse = Purse(budget)
     for text in answer_style(context.preferences):
-        purse.spend(text)  # always shown; its form keeps it short
+        purse.spend(text)  # always shown: its fixed form keeps it short
     profile = _fitting_profile(context.profile, purse)
     facts = list(context.long_term_facts[:most_facts])
     tasks = list(context.open_tasks)
@@ -76,7 +76,7 @@ def fitting(context: UserContext, budget: Budget, most_facts: int = MAX_FACTS) -
 
 
 def answer_style(preferences: Preferences) -> list[str]:
-    """How they want to be answered, as lines that begin with "Answer"."""
+    """Return the person's answer preferences as lines that begin with "Answer"."""
     wishes = [
         preferences.answer_length,
         preferences.tone,
@@ -94,7 +94,7 @@ def task_line(task: Task, zone: tzinfo) -> str:
 
 
 def moment(at: datetime, zone: tzinfo) -> str:
-    """``2026-11-23 09:00 UTC+01:00``, in the person's zone."""
+    """Return ``2026-11-23 09:00 UTC+01:00``, in the person's zone."""
     local = at.astimezone(zone)
     return f"{local:%Y-%m-%d %H:%M} {offset(local)}"
 
@@ -105,7 +105,7 @@ def offset(local: datetime) -> str:
 
 
 def line(text: str, longest: int | None = LONGEST_LINE) -> str:
-    """The text on one line, so that it cannot begin a section, and cut to `longest` characters."""
+    """Return the text on one line, so that it cannot begin a section, cut to `longest` characters."""
     shown = one_line(text)
     return shown if longest is None or len(shown) <= longest else f"{shown[: longest - 1].rstrip()}…"
 
@@ -122,7 +122,7 @@ _LABELS = {
 
 
 def _profile_items(profile: Profile) -> list[tuple[str, str]]:
-    """(field, text) of each known value, in a fixed order."""
+    """Return (field, text) of each known value, in a fixed order."""
     found = []
     for name, label in _LABELS.items():
         value = getattr(profile, name)

@@ -1,1 +1,1 @@
-"""The model's final answer, parsed leniently: whole (`answer`) and while it streams in (`stream`)."""
+"""Parses the model's final answer leniently: the whole (`answer`) or as it streams in (`stream`)."""

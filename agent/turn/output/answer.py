@@ -1,8 +1,8 @@
-"""The model's final answer: ``{"message": str, "memories": [...]}``, read however it was written.
+"""The model's final answer: ``{"message": str, "memories": [...]}``, read in whatever form it was written.
 
-Valid JSON goes straight through. Otherwise the noise around the answer is taken away (`cleaning`), the
-objects in it are read leniently (`json_repair`), and the one that is the envelope is chosen (`envelope`).
-Labelled lines (`labels`) and plain text are answers too.
+Valid JSON is used directly. Otherwise the parser removes the noise around the answer (`cleaning`), reads the
+objects in it leniently (`json_repair`), and chooses the one that is the envelope (`envelope`). It also
+accepts labelled lines (`labels`) and plain text.
 """
 
 import re
@@ -29,16 +29,16 @@ from memory.records import Draft
 from memory.text import readable
 
 FALLBACK = "Sorry, I lost my words there. Could you say that again?"
-"""Shown where nothing readable remains of an answer."""
+"""Shown if nothing readable remains of an answer."""
 FALLBACK_NOTED = "Noted, I will remember that."
-"""Shown where an answer holds memories and no words."""
+"""Shown if an answer holds memories but no message."""
 NEARBY = 400
-"""Characters around an object that tell whether it is the answer or part of one."""
+"""Characters around an object that help decide whether it is the answer or part of one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the user sees, never blank, and what is to be remembered."""
+    """The message for the user, never blank, and the memories to store."""
 
     message: str
     memories: tuple[Draft, ...] = ()
@@ -58,12 +58,12 @@ _LIST_FOLLOWS = re.compile(rf"[\s,`]{{0,9}}{_LABEL}(?:```\w*\s{{0,9}})?(?=\[\s{{
 
 
 def parse_answer(raw: str) -> Answer:
-    """Read a model's final output. Never raises: whatever was written, something readable comes back."""
+    """Parse a model's final output. Never raises: any input gives a readable answer."""
     return well_formed(raw) or _repaired(readable(raw), 0)
 
 
 def well_formed(raw: str) -> Answer | None:
-    """The answer when it is exactly what was asked for, as nearly always; otherwise None."""
+    """Return the answer if it has exactly the requested form, as nearly always; otherwise None."""
     try:
         value = from_json(raw)
     except (ValueError, TypeError):
@@ -71,7 +71,7 @@ def well_formed(raw: str) -> Answer | None:
     match value:
         case {"message": str(message), "memories": list(memories)} if len(value) == 2:
             shown = trimmed(readable(message))
-            # Both lists of a key that appears twice count, and a message may be an envelope itself.
+            # A key that appears twice contributes both lists, and a message may itself be an envelope.
             if shown and not shown.startswith("{") and raw.count('"memories"') == 1:
                 return Answer(shown, drafts_in(memories))
     return None
@@ -96,9 +96,10 @@ def _repaired(text: str, depth: int) -> Answer:
 
 
 def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
-    """The envelope among the objects, and the sentences around it.
+    """Return the envelope among the objects, and the sentences around it.
 
-    A corrected version follows its draft, so the last counts; but nothing counts that another turn precedes.
+    A corrected version follows its draft, so the last envelope counts, unless another speaker's turn precedes
+    it.
     """
     envelope: Envelope | None = None
     taken: list[Found] = []
@@ -124,7 +125,8 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
 
 
 def _stands_alone(text: str, item: Found, candidate: Envelope) -> bool:
-    """Whether an object with a message and no memories is the answer, not data that the answer shows."""
+    """Return whether an object with a message and no memories is the answer, not data that the answer
+    shows."""
     before, after = text[max(0, item.start - NEARBY) : item.start], text[item.end : item.end + NEARBY]
     said_before, said_after = unfenced(before), unfenced(after)
     if _LIST_FOLLOWS.match(after) or not (said_before or said_after):
@@ -134,7 +136,7 @@ def _stands_alone(text: str, item: Found, candidate: Envelope) -> bool:
 
 
 def _around(text: str, taken: list[Found]) -> str:
-    """The sentences before the objects, or else after them."""
+    """Return the sentences before the objects, or else those after them."""
     if not taken:
         return prose(text)
     after = [text[one.end : other.start] for one, other in pairwise(taken)]
@@ -142,7 +144,7 @@ def _around(text: str, taken: list[Found]) -> str:
 
 
 def _inside_fence(text: str) -> str:
-    """The inside of a text that is one fenced block; any other text as it is."""
+    """Return the inside of a text that is one fenced block; any other text unchanged."""
     return text.split("\n", 1)[1].rstrip("` \n") if _FENCED.fullmatch(text) else text
 
 
@@ -154,7 +156,7 @@ def _message(envelope: Envelope) -> str:
 
 
 def _plain(text: str, found: list[Found]) -> str:
-    """An answer without an envelope: its text, unless all of it is syntax."""
+    """Return the text of an answer without an envelope; `FALLBACK` if all of it is syntax."""
     if _SYNTAX.fullmatch(text):
         return FALLBACK
     if _OBJECT_STARTS.match(text) is None or (found and _FENCED.fullmatch(text)):

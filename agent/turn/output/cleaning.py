@@ -1,4 +1,4 @@
-"""Takes away what models write around an answer: thoughts, chat tokens, leaked tool calls, fences."""
+"""Removes what models write around an answer: thoughts, chat tokens, leaked tool calls, fences."""
 
 import re
 
@@ -10,7 +10,7 @@ THOUGHT_OPENS = re.compile(
     rf"<({_THOUGHT_NAMES})>|\[THINK\]|<\|channel\|>\s*(?:analysis|commentary)\b", re.IGNORECASE
 )
 THOUGHT_CLOSES = re.compile(rf"</{_THOUGHT_NAMES}>|\[/THINK\]|{_FINAL}", re.IGNORECASE)
-# After a brace a closing tag counts where it ends a passage, not where a sentence speaks of it.
+# After a brace, a closing tag counts at the end of a passage, not where a sentence mentions it.
 _ENDS_PASSAGE = re.compile(
     rf"(?:(?<=\n)|(?<=\n )|(?<=\}}))(?:{THOUGHT_CLOSES.pattern})"
     rf"|(?:{THOUGHT_CLOSES.pattern})[ \t]*(?:[\n{{`]|\Z)",
@@ -51,12 +51,13 @@ _ANNOUNCES = re.compile(
 
 
 def trimmed(text: str) -> str:
-    """The text without blank and invisible edges."""
+    """Return the text without leading and trailing blank or invisible characters."""
     return text.strip(EDGES)
 
 
 def first_turn(text: str) -> str:
-    """This turn's final channel only: what a missed stop token made the model write for others is cut off."""
+    """Return this turn's final channel only, without the turns of others that the model wrote after a missed
+    stop token."""
     if final := _FINAL_CHANNEL.search(text):
         text = text[final.end() :]
     if opening := OPENING_TOKENS.match(text):
@@ -71,12 +72,12 @@ def first_turn(text: str) -> str:
 
 
 def next_turn_begins(between: str) -> bool:
-    """Whether another speaker's turn begins in what stands between two objects."""
+    """Return whether another speaker's turn begins in the text between two objects."""
     return TURN_ENDS.search(between) is not None or _NEXT_SPEAKER.search(between) is not None
 
 
 def without_thoughts(text: str) -> str:
-    """What follows the model's thinking, whether both tags, one or none of them were written."""
+    """Return the text after the model's thoughts, whether it wrote both tags, one or none."""
     while opened := THOUGHT_OPENS.match(text := text.lstrip(EDGES)):
         closed = THOUGHT_CLOSES.search(text, opened.end())
         if closed is None:
@@ -92,26 +93,26 @@ def without_thoughts(text: str) -> str:
 
 
 def _trailing_answer(text: str) -> str:
-    """The answer at the very end of thoughts that were never closed; empty where they just stop."""
+    """Return the answer at the very end of thoughts that were never closed; empty if there is none."""
     last = next(reversed(list(_LAST_ANSWER.finditer(text))), None)
     ended = text.rstrip(EDGES).endswith(("}", "```"))
     return text[last.start() :] if last is not None and ended else ""
 
 
 def prose(text: str) -> str:
-    """The sentences of a text out of which the objects were taken."""
+    """Return the sentences of a text from which the objects were removed."""
     return trimmed(_LEFT_TAGS.sub("", _LEAKED_CALLS.sub("", text)))
 
 
 def unfenced(text: str) -> str:
-    """As `prose`, without the marks that stood next to an object: fences, brackets, a label."""
+    """Return the text as `prose` does, without the marks next to an object: fences, brackets, a label."""
     text = prose(text)
     if left := _LEFT_AFTER.match(text):
         text = text[left.end() :]
-    # The end is searched in the last characters only, so that it stays cheap.
+    # Only the last characters are searched for the end, to keep this cheap.
     return trimmed(text[:-60] + _LEFT_BEFORE.sub("", text[-60:]))
 
 
 def announces(text: str) -> bool:
-    """Whether the text only says that an answer in some format follows or precedes."""
+    """Return whether the text only says that an answer in some format follows or precedes."""
     return len(text) < 200 and _ANNOUNCES.search(text) is not None

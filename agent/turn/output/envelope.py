@@ -1,4 +1,4 @@
-"""Finds the answer in a value that was read: which object is ``{"message", "memories"}``.
+"""Finds the answer in a parsed value: the object that is ``{"message", "memories"}``.
 
 Models rename its keys, wrap it in another object or in a function call, or encode it twice.
 """
@@ -24,18 +24,18 @@ _REPLYING = tuple("reply respond response answer message say final output".split
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What an object says as an answer."""
+    """An object read as an answer."""
 
     message: str | None
     memories: object
     sure: bool = True
-    """It names memories, so it can be nothing else."""
+    """Whether it names memories, so that it can be nothing else."""
     bare: bool = True
-    """It has no keys that an envelope would not have."""
+    """Whether it has no keys that an envelope would not have."""
 
 
 def envelope_in(value: object) -> Envelope | None:
-    """The envelope that `value` is, or wraps; None where it is other data, or a call of a tool."""
+    """Return the envelope that `value` is or wraps; None for other data or a tool call."""
     if isinstance(value, str):
         value = value_in(value)
     if isinstance(value, list):
@@ -44,14 +44,14 @@ def envelope_in(value: object) -> Envelope | None:
 
 
 def is_call(value: Mapping[str, object]) -> bool:
-    """Whether the object calls a tool."""
+    """Return whether the object calls a tool."""
     names = named(value).keys()
     arguments = not names.isdisjoint(CALL_NAMES) and not names.isdisjoint(_CALL_ARGUMENTS)
     return arguments or "toolcalls" in names or "functioncall" in names
 
 
 def sentences_in(value: object) -> Iterator[str]:
-    """The sentences in a value that is no envelope, without what was thought aside."""
+    """Yield the sentences in a value that is no envelope, without its thoughts."""
     if isinstance(value, str) and " " in value.strip():
         yield value
     elif isinstance(value, Mapping) and not is_call(value):
@@ -63,13 +63,13 @@ def sentences_in(value: object) -> Iterator[str]:
 
 def _in_object(value: Mapping[str, object]) -> Envelope | None:
     fields = named(value)
-    # Another word than "memories" counts only beside a message.
+    # Another word for "memories" counts only beside a message.
     names = _MEMORIES if any(isinstance(fields.get(name), str) for name in MESSAGES) else _MEMORIES[:1]
     if memories_name := next((name for name in names if name in fields), None):
         return _with_memories(fields, fields[memories_name])
-    if "content" in fields and len(ATTRIBUTES.intersection(fields)) > 1:  # a memory that stands on its own
+    if "content" in fields and len(ATTRIBUTES.intersection(fields)) > 1:  # a memory outside a list
         return Envelope(None, [value])
-    if is_call(fields):  # by its memories, or by the name of what is called
+    if is_call(fields):  # recognised by its memories, or by the name of the called function
         inner = envelope_in(first(fields, _CALL_ARGUMENTS))
         name = str(first(fields, CALL_NAMES)).casefold()
         return inner if inner and (inner.sure or any(word in name for word in _REPLYING)) else None
@@ -83,7 +83,7 @@ def _in_object(value: Mapping[str, object]) -> Envelope | None:
 
 
 def _in_value(item: object) -> Envelope | None:
-    """As `envelope_in`; a string is only opened where it names memories."""
+    """Return what `envelope_in` does, but parse a string only if it mentions memories."""
     return None if isinstance(item, str) and "memories" not in item else envelope_in(item)
 
 
@@ -96,7 +96,7 @@ def _in_list(items: list[object]) -> Envelope | None:
 
 
 def _with_memories(fields: Mapping[str, object], memories: object) -> Envelope:
-    """The message may be an envelope too, or an object, a list of lines or a number."""
+    """Build the envelope. The message may be an envelope too, or an object, a list of lines or a number."""
     said = first(fields, _OTHER_MESSAGES)
     inner = _in_value(said)
     if inner is not None and inner.sure:

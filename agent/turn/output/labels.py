@@ -21,7 +21,7 @@ _FENCE = re.compile(r"```[\w+-]{0,20}\Z")
 
 
 def labelled_fields(text: str) -> Fields | None:
-    """The labelled parts as the fields of an object; None where the text has no such labels."""
+    """Return the labelled parts as the fields of an object; None if the text has no such labels."""
     label, memories = _MESSAGE.match(text), _MEMORIES.search(text)
     start = label.end() if label else 0
     if memories is None:
@@ -29,7 +29,7 @@ def labelled_fields(text: str) -> Fields | None:
         return Fields(message=_message(text[start:])) if known else None
     items = _items(text[memories.end() :])
     if label is None and not (isinstance(items, list) and any(isinstance(item, Fields) for item in items)):
-        return None  # the reply has a heading of that name
+        return None  # the message has a heading with that name
     return Fields(message=_message(text[start : memories.start()]), memories=items)
 
 
@@ -42,7 +42,7 @@ def _message(text: str) -> str:
 
 
 def _items(text: str) -> object:
-    """The memories under their label: a list in brackets, or an item a dash."""
+    """Parse the memories under their label: a list in brackets, or one item per dash."""
     inline = text.strip().removeprefix("```json").strip("` \n")
     if inline.startswith(("[", "{")):
         return read_object('{"memories": ' + inline + "}", 0).value.get("memories")

@@ -1,6 +1,6 @@
-"""The memories in what a model wrote as ``memories``.
+"""Reads the memories that a model wrote as ``memories``.
 
-Models rename keys, write one memory where a list belongs, or a bare sentence where an object does.
+Models rename keys, and write one memory instead of a list or a bare sentence instead of an object.
 """
 
 import math
@@ -28,7 +28,7 @@ _NOTHING |= {"", "no memories", "no new memories"}
 
 
 def drafts_in(value: object) -> tuple[Draft, ...]:
-    """The memories in what was written as `memories`, each content once, in order. Junk is passed over."""
+    """Return the memories in a `memories` value, each content once, in order. Skips anything unreadable."""
     drafts: dict[str, Draft] = {}
     for entry in _entries(value):
         if draft := draft_in(entry):
@@ -37,7 +37,7 @@ def drafts_in(value: object) -> tuple[Draft, ...]:
 
 
 def named(value: Mapping[str, object]) -> Fields:
-    """The fields by name, in lower case and without punctuation; lists of one name are one list."""
+    """Return the fields with names in lower case and without punctuation. Lists of one name are joined."""
     fields = Fields()
     fields.cut = isinstance(value, Fields) and value.cut
     for key, item in value.items():
@@ -54,7 +54,7 @@ def first(fields: Mapping[str, object], names: tuple[str, ...]) -> object:
 
 
 def value_in(text: str) -> object:
-    """The object or list that a string holds, if it holds one; an envelope encoded twice."""
+    """Parse the object or list in a string, if it holds one, as in an envelope encoded twice."""
     if _VALUE_STARTS.match(text) is None or isinstance(text, CutText):
         return None
     wrapped = next(objects_in('{"value": ' + text + "}"), None)
@@ -63,7 +63,7 @@ def value_in(text: str) -> object:
 
 
 def _entries(value: object) -> Iterator[object]:
-    """Each memory, written as an object or as a sentence, however deep it lies."""
+    """Yield each memory, written as an object or a sentence, at any depth."""
     if isinstance(value, str):
         value = value_in(value) or value
     if isinstance(value, list):
@@ -71,7 +71,9 @@ def _entries(value: object) -> Iterator[object]:
             yield from _entries(item)
     elif isinstance(value, str) or (isinstance(value, Mapping) and isinstance(_text_of(named(value)), str)):
         yield value
-    elif isinstance(value, Mapping) and ATTRIBUTES.isdisjoint(named(value)):  # grouped or numbered by key
+    elif isinstance(value, Mapping) and ATTRIBUTES.isdisjoint(
+        named(value)
+    ):  # the memories are grouped or numbered by key
         for item in value.values():
             if isinstance(item, list | Mapping):
                 yield from _entries(item)
@@ -82,7 +84,7 @@ def _text_of(fields: Fields) -> object:
 
 
 def draft_in(entry: object) -> Draft | None:
-    """The memory an entry says; None where it says nothing or was cut before it said how long it holds."""
+    """Read one memory. Returns None if it has no content, or was cut before its lifetime."""
     fields = named(entry) if isinstance(entry, Mapping) else Fields(content=entry)
     content, ttl = _content(_text_of(fields)), first(fields, _TTLS)
     if content is None or (fields.cut and (isinstance(ttl, CutText) or fields.keys().isdisjoint(_TTLS))):
@@ -106,14 +108,14 @@ def _content(value: object) -> str | None:
 
 
 def _subjects(value: object) -> tuple[str, ...]:
-    """Flat tags in lower case, each once."""
+    """Return flat tags in lower case, each once."""
     words = value.split(",") if isinstance(value, str) else _strings(value)
     tags = (trimmed(readable(word)).strip("#").casefold() for word in words)
     return tuple(dict.fromkeys(tag for tag in tags if tag not in _NOTHING))[:MOST_SUBJECTS]
 
 
 def _strings(value: object) -> Iterator[str]:
-    """The strings of a list and the lists inside it, without one that was cut."""
+    """Yield the strings of a list and of nested lists, except one that was cut."""
     if isinstance(value, str) and not isinstance(value, CutText):
         yield value
     elif isinstance(value, list):
@@ -134,7 +136,7 @@ def _type(value: object) -> MemoryType:
 
 
 def _importance(value: object) -> float:
-    """Between 0 and 1; the default where there is no number, or a negative one, which says nothing."""
+    """Return a number between 0 and 1; the default for a negative number or anything else."""
     try:
         number = float(str(value).strip().replace(",", "."))
     except ValueError:

@@ -1,7 +1,7 @@
 """The message of an answer while the model is still writing it.
 
 Only text that can no longer change is shown: the inside of the envelope's ``message`` string, or plain text
-once it is clear that no envelope follows. Everything else is held back until the whole answer is read.
+once no envelope can follow. Everything else waits until the whole answer is parsed.
 """
 
 import re
@@ -15,12 +15,12 @@ from agent.turn.output.memories import name_of
 from memory.text import readable
 
 CERTAIN, CERTAIN_AFTER_ALL = 120, 400
-"""Characters of prose without an object, after which they are taken for the answer itself; the second if they
-announce an answer or talk about the user."""
+"""Characters of prose without an object after which the prose counts as the answer itself. The second number
+applies if it announces an answer or talks about the user."""
 PATIENCE = 8192
-"""Undecided characters after which everything is held back."""
+"""After this many undecided characters, nothing is shown until the end."""
 LOOKAHEAD = 60
-"""Characters that decide what a quote, a brace or a bracket means."""
+"""Characters after a quote, brace or bracket that decide its meaning."""
 
 _LABELS = r"(?:message|reply|response|answer|memories)"
 _KEYS = rf"(?:{_LABELS}|name|tool|function|tool_calls|type|text|content|thoughts?|thinking|reasoning|output)"
@@ -50,10 +50,10 @@ _UNFINISHED = re.compile(r"(?:\r|[\ud800-\udbff]|\x1b(?:\[[0-?]{0,32}[ -/]{0,4})
 
 
 class MessageStream:
-    """Feed it the model's text as it comes; it returns what has become visible of the message.
+    """Extracts the visible message from the model's text as it streams in.
 
-    For well-formed output, what was returned so far is always a prefix of the final message. Otherwise
-    the final answer decides: compare it with `shown`.
+    For well-formed output, the text returned so far is always a prefix of the final message. Otherwise the
+    final answer decides: compare it with `shown`.
     """
 
     def __init__(self) -> None:
@@ -70,11 +70,11 @@ class MessageStream:
 
     @property
     def shown(self) -> str:
-        """All that was returned so far."""
+        """The text returned so far."""
         return "".join(self._shown)
 
     def feed(self, delta: str) -> str:
-        """The newly visible text, often none."""
+        """Add text from the model. Returns the newly visible text, often none."""
         self._raw.append(delta)
         if self._step == self._hold:
             return ""
@@ -88,11 +88,11 @@ class MessageStream:
         return "".join(self._shown[known:])
 
     def close(self) -> Answer:
-        """The whole answer, from everything that was fed."""
+        """Parse the whole answer from everything that was fed."""
         return parse_answer("".join(self._raw))
 
     def _hold(self) -> str | None:
-        """Show nothing more: the rest comes with the answer."""
+        """Show nothing more: the rest comes with the final answer."""
         self._step, self._tail = self._hold, ""
         return None
 
@@ -101,11 +101,11 @@ class MessageStream:
         return ""
 
     def _before(self) -> str | None:
-        """Before it is certain what is being written: thoughts, an envelope, or sentences."""
+        """Handle text before its kind is known: thoughts, an envelope, or sentences."""
         text = self._tail = self._tail.lstrip(EDGES)
         if opened := THOUGHT_OPENS.match(text):
             closed = THOUGHT_CLOSES.search(text, opened.end())
-            self._tail = opened[0] + text[opened.end() :][-80:]  # all that is needed of an open thought
+            self._tail = opened[0] + text[opened.end() :][-80:]  # enough to recognise an open thought
             return self._go(self._before, text[closed.end() :]) if closed else None
         if (token := OPENING_TOKENS.match(text)) and token.end() < len(text):
             return self._go(self._before, text[token.end() :])
@@ -115,14 +115,14 @@ class MessageStream:
             return self._go(self._before, text[closed.end() :])
         if len(text) >= LOOKAHEAD and _NOT_PROSE.match(text):
             return self._hold()
-        if found := _ENVELOPE.search(text):  # one in a fence after prose may be a sample
+        if found := _ENVELOPE.search(text):  # a fenced envelope after prose may be a sample
             return self._hold() if found[1] else self._go(self._object, text[found.end() :])
         unclear = announces(text[:CERTAIN]) or _TALKS_OF_USER.search(text)
         wait = len(text) < (CERTAIN_AFTER_ALL if unclear else CERTAIN)
         return None if wait else self._go(self._prose, text)
 
     def _prose(self) -> str | None:
-        """Plain text, up to where an envelope or a chat token begins, or may begin."""
+        """Show plain text, up to where an envelope or a chat token begins or may begin."""
         if ends := _PROSE_ENDS.search(self._tail):
             text = self._tail[: ends.start()]
             self._hold()
@@ -133,13 +133,13 @@ class MessageStream:
         return text or None
 
     def _object(self) -> str | None:
-        """The outermost object, as far as the string of its message."""
+        """Read the outermost object up to the string of its message."""
         for opened in _MESSAGE_STRING.finditer(self._tail, self._searched):
             self._searched = opened.end()
             fields = read_object(self._tail[: opened.end()], 0).value
             *_, (name, message) = fields.items() or [("", None)]
             if name_of(name) not in MESSAGES or not isinstance(message, CutText):
-                continue  # not a field of the outermost object
+                continue  # not the message of the outermost object
             if message or not set(CALL_NAMES).isdisjoint(map(name_of, fields)):
                 return self._hold()
             self._quote = opened[1]
@@ -148,7 +148,7 @@ class MessageStream:
         return None
 
     def _string(self) -> str | None:
-        """The inside of the message, up to a quote that ends it, or may."""
+        """Show the inside of the message, up to a quote that ends it or may end it."""
         units = _UNITS[self._quote].match(self._tail)
         if units and units.end():
             self._tail = self._tail[units.end() :]
@@ -162,7 +162,8 @@ class MessageStream:
         return quote
 
     def _settled(self, text: str) -> str:
-        """What of it can be shown now: whole characters, without blanks that may turn out to be the last."""
+        """Return the part of the text that is safe to show: whole characters, without blanks that may turn
+        out to be trailing."""
         text = self._unsettled + text
         cut = unfinished.start() if (unfinished := _UNFINISHED.search(text)) else len(text)
         whole = readable(text[:cut])
@@ -171,7 +172,7 @@ class MessageStream:
         if self._shown:
             return words
         words = words.lstrip(EDGES)
-        if self._step == self._string and words.startswith("{"):  # perhaps an envelope encoded twice
+        if self._step == self._string and words.startswith("{"):  # perhaps an envelope that is encoded twice
             self._hold()
             return ""
         return words
