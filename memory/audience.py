@@ -39,8 +39,7 @@ class Place:
 
     @property
     def key(self) -> str:
-        """The owner key, ``place:acme/general``. Names are percent-encoded, so a ``/`` in a name is no
-        separator."""
+        """The owner key, ``place:acme/general``. Names are percent-encoded, since they may contain ``/``."""
         return "place:" + "/".join(quote(name, safe="") for name in self.path)
 
     @property

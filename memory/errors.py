@@ -1,4 +1,4 @@
-"""What can go wrong with what is remembered, as a tree.
+"""The errors of memory, as a tree.
 
 MemoryFault                 anything below; its text says what to do
 ├── StoreUnavailable        the database cannot be opened, read or written

@@ -20,8 +20,7 @@ class Draft:
     content: str
     subjects: tuple[str, ...] = ()
     ttl: str | None = None
-    """How long the memory is valid, in readable form (``7d``); None is for ever. Parsed by
-    `memory.facts.ttl`."""
+    """How long the memory is valid (``7d``); None is for ever. Parsed by `memory.facts.ttl`."""
     type: MemoryType = "fact"
     importance: float = DEFAULT_IMPORTANCE
     """0.0 to 1.0."""
@@ -142,8 +141,7 @@ class Document:
 
     id: str
     owner: str
-    """The owner whose readers may read it: a key of `memory.audience`, ``user:U``, ``place:P`` or
-    ``global``."""
+    """The owner key, as in `memory.audience`: ``user:U``, ``place:P`` or ``global``."""
     path: str
     """The path that it was read from."""
     title: str

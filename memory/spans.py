@@ -96,9 +96,9 @@ def unrecorded() -> Iterator[None]:
 
 @contextmanager
 def span(kind: str, name: str = "", *, nesting: bool = True, **data: Any) -> Iterator[Span | None]:
-    """Record one span around the block; yields None outside a recording. Exceptions are recorded and raised
-    again. Without `nesting`, spans inside the block are siblings: a generator needs that, as its caller runs
-    while it waits."""
+    """Record one span around the block; yields None outside a recording. Exceptions are recorded. Without
+    `nesting`, spans inside the block are siblings: a generator needs that, as its caller runs while it
+    waits."""
     around = _open_here()
     if around is None:
         yield None
@@ -135,8 +135,7 @@ def note(**data: Any) -> None:
 
 
 def new_id() -> str:
-    """A UUID. Inside a recording it is derived from the recording's id, so that a replay yields the same
-    ids."""
+    """A UUID. Inside a recording it derives from the recording's id, so that a replay yields the same ids."""
     around = _open_here()
     return around[0].next_id() if around else str(uuid4())
 

@@ -118,8 +118,7 @@ def _split_lines(lines: Iterable[str], limit: int) -> list[str]:
 
 
 def _join(parts: Iterable[str], limit: int) -> list[str]:
-    """Join as many parts as fit into each text. A part includes the space after it, which the limit does not
-    count."""
+    """Join as many parts as fit into each text. The limit does not count the space at the end of a part."""
     texts: list[str] = []
     for part in parts:
         if texts and len(texts[-1]) + len(part.rstrip()) <= limit:

@@ -1,5 +1,4 @@
-"""Finds documents in folders and reads whole files. It copes with odd files: links, pipes, unreadable
-ones."""
+"""Finds documents in folders and reads whole files, even odd ones such as links and pipes."""
 
 import errno
 import os
@@ -16,8 +15,7 @@ from memory.errors import NotFound
 MAX_BYTES = 32 * 1024 * 1024
 """The most bytes of a file. Parsing holds several copies of the file in memory."""
 SKIPPED = frozenset({"node_modules", "__pycache__", "__pypackages__", "venv", "site-packages"})
-"""Folders of third-party files. A search of an added folder skips them, and all names that begin with a
-dot."""
+"""Folders of third-party files, skipped in an added folder like all names that begin with a dot."""
 ATTEMPTS = 3
 """How often a file is read if it changes during the read …"""
 PAUSE = 0.05
@@ -57,8 +55,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def find(paths: Sequence[Path]) -> FoundFiles:
-    """The documents under these paths, in order and without duplicates. Raises NotFound if a path does not
-    exist."""
+    """The documents under these paths, sorted and unique. Raises NotFound if a path does not exist."""
     found = FoundFiles()
     starts = [Path(os.path.abspath(path)) for path in paths]
     for start in starts:
@@ -108,8 +105,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _why_skipped(path: Path, start: Path) -> str | None:
-    """Why a file in a folder is skipped. None if it is not skipped, empty if the reason need not be
-    reported."""
+    """Why a file in a folder is skipped: None if it is read, empty if no report is needed."""
     try:
         if path.is_symlink() and path.is_dir():
             inside = is_below(os.path.realpath(path), os.path.realpath(start))
@@ -123,8 +119,7 @@ def _why_skipped(path: Path, start: Path) -> str | None:
 
 
 def read(path: Path) -> bytes:
-    """The whole file, from one moment: a file that changes during the read is read again. Raises
-    UnreadableDocument."""
+    """The whole file; a file that changes during the read is read again. Raises UnreadableDocument."""
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(PAUSE)

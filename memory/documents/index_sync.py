@@ -73,6 +73,5 @@ class ChunkIndexSync:
 
 
 def indexed_text(chunk: StoredChunk) -> str:
-    """The text that is indexed for a chunk. Separate lanes for neighbouring chunks and the outline found
-    less."""
+    """The text to index for a chunk. Separate lanes for its neighbours and the outline found less."""
     return f"{chunk.title}\n{chunk.heading}\n{chunk.text}"

@@ -72,8 +72,7 @@ class Ingest:
         self._clock = clock
 
     async def add_files(self, paths: Sequence[Path], progress: Progress | None) -> IngestResult:
-        """Add these files and the documents in these folders. Raises NotFound for a missing path, before it
-        reads any file."""
+        """Add these files and the documents in these folders. Raises NotFound first if a path is missing."""
         found = await asyncio.to_thread(files.find, paths)
         known = await self._store.digests(self._owner)
         done: dict[str, list[str]] = defaultdict(list)
@@ -142,8 +141,7 @@ def deleted_paths(found: FoundFiles, known: Collection[str]) -> list[str]:
 
 
 def _parse(name: str, data: bytes, known: str | None) -> tuple[str, str, list[ChunkText]]:
-    """The digest, the title and the chunks. The chunks are empty if the digest is `known`. Raises
-    UnreadableDocument."""
+    """The digest, title and chunks; no chunks if the digest is `known`. Raises UnreadableDocument."""
     digest = hashlib.sha256(b"%d\n" % chunking.REVISION + data).hexdigest()
     if digest == known:
         return digest, "", []

@@ -105,8 +105,7 @@ class DocumentLibrary:
 
     async def catch_up(self, progress: Callable[[int], None] | None = None) -> int:
         """Bring the index in step with SQL; returns the number of chunks processed. `progress` gets the
-        number of chunks of each batch. Raises IndexUnavailable or EmbedderUnavailable; the next call handles
-        the rest."""
+        number per batch. Raises IndexUnavailable or EmbedderUnavailable; the next call handles the rest."""
         return await self._sync.catch_up(progress)
 
     def _ingest(self, owner: str) -> Ingest:

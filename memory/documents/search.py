@@ -27,12 +27,10 @@ CHUNKS: frozenset[Kind] = frozenset({"chunk"})
 CANDIDATES = 50
 """How many chunks are reranked."""
 MIN_COSINE = 0.3
-"""From this cosine on, similar meaning alone makes a chunk relevant; the embedder's threshold may be higher.
-On Django's documentation this loses no answer, and twelve off-topic questions return 5 chunks instead of
-54."""
+"""From this cosine on, meaning alone makes a chunk relevant; the embedder's threshold may be higher. On
+Django's documentation this loses no answer, and twelve off-topic questions return 5 chunks instead of 54."""
 SHARED_WORDS = 2
-"""A chunk that is not similar in meaning is relevant if it shares this many words with the query, or all of
-them."""
+"""Otherwise a chunk is relevant if it shares this many words with the query, or all of them."""
 
 
 class DocumentSearch:
@@ -72,8 +70,7 @@ class DocumentSearch:
     async def _candidates(
         self, query: str, vector: "NDArray[np.float32] | None", audience: Audience
     ) -> list[Candidate]:
-        """The best candidates by fused score, at most `CANDIDATES`. The two lanes may return twice as
-        many."""
+        """The best candidates by fused score, at most `CANDIDATES`. Two lanes may return twice as many."""
         question = Question(audience.keys, self._clock(), vector, query, kinds=CHUNKS, limit=CANDIDATES)
         lanes = _scores_by_chunk(await self._index.search(question))
         rows = await self._store.chunks(lanes.keys(), audience)
@@ -88,8 +85,7 @@ class DocumentSearch:
         return [replace(candidate, match=scores[candidate.id]) for candidate in order[:CANDIDATES]]
 
     def _is_relevant(self, asked: frozenset[int], candidate: Candidate) -> bool:
-        """Whether the candidate is similar enough in meaning or words. Even the nearest fifty chunks may be
-        irrelevant."""
+        """Whether meaning or words are similar enough. Even the nearest chunks may be irrelevant."""
         if candidate.scores.get("dense", 0.0) >= max(MIN_COSINE, self._embedder.thresholds.recall):
             return True
         shared = asked & stems(f"{candidate.heading}\n{candidate.text}")

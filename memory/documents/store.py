@@ -139,8 +139,7 @@ class DocumentStore:
             await connection.execute(delete(documents).where(documents.c.owner == NOBODY, ~left))
 
     async def _empty_chunks(self, connection: AsyncConnection, ids: Sequence[str], now: datetime) -> None:
-        """Empty the chunks of these documents and move them to placeholder documents that no audience can
-        read."""
+        """Empty the chunks of these documents and move them to placeholder documents that nobody can read."""
         for id in ids:
             values = {"id": str(uuid4()), "owner": NOBODY, "title": "", "digest": "", "added_at": now}
             await connection.execute(insert(documents).values(path=values["id"], **values))

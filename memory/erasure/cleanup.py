@@ -92,8 +92,7 @@ class CleanUp:
         )
 
     async def _over_the_cap(self, unused: set[str], now: datetime) -> list[Memory]:
-        """The memories over each person's cap. A memory counts for the person who stated it, in a channel
-        too."""
+        """The memories over each person's cap. They count for who stated them, in channels too."""
         if self._limits.cap is None:
             return []
         counted = (

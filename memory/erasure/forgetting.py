@@ -67,8 +67,7 @@ class Forgetting:
         await self._unindex(ids, jobs)
 
     async def delete(self, memory: Memory, user: str) -> None:
-        """Delete a memory for a person. `memory_removal.unlink` documents the effect on other owners, and
-        when it raises NotFound."""
+        """Delete a memory for a person. See `memory_removal.unlink` for other owners and NotFound."""
         async with self._database.write() as connection:
             ids = await memory_removal.unlink(connection, memory, user)
             jobs = await self._after_delete(connection, user, ids)

@@ -34,11 +34,9 @@ PASSES = 5
 SAMPLE = 20
 """How many of the deleted texts (the longest ones) the verification searches for."""
 REBUILT_AT_ONCE = 10_000
-"""An embedded index with at most this many points is rebuilt at once, which takes seconds. The operator
-rebuilds a larger one."""
+"""An embedded index of at most so many points is rebuilt within seconds; a larger one by the operator."""
 SHORTEST_SOUGHT = 12
-"""The fewest characters of a text that the verification searches for. Shorter ones such as "good morning"
-identify nobody."""
+"""The fewest characters of a text to search for. Shorter ones such as "good morning" identify nobody."""
 
 
 class Erasure:
@@ -83,9 +81,8 @@ class Erasure:
         return {kind: count for kind, count in found.items() if count}
 
     async def erase(self, user: str, outside: Sequence[OutsideStep] = ()) -> Erased:
-        """Delete all data of the person; `outside` deletes the data outside the database. A second call
-        completes an interrupted one. Returns the receipt, which names an unavailable index. Raises
-        StoreUnavailable."""
+        """Delete all data of the person; `outside` deletes the data outside the database. A repeated call
+        completes an interrupted one. The receipt names an unavailable index. Raises StoreUnavailable."""
         progress = ErasureProgress(user)
         for _ in range(PASSES):
             if not await self._pass(progress):
@@ -189,8 +186,7 @@ class Erasure:
                 await connection.execute(update(work).where(work.c.id == job.id).values(payload=clean))
 
     async def _add_unindex_job(self, connection: AsyncConnection, ids: Sequence[str]) -> list[str]:
-        """Add a job that removes these points from the index; returns its id. The job has no user, so the
-        erasure keeps it."""
+        """Add a job that removes these points; returns its id. It has no user, so the erasure keeps it."""
         if not ids:
             return []
         return [await self._queue.add(connection, UNINDEX, NOBODY, {"ids": list(ids)}, self._clock())]
@@ -227,8 +223,7 @@ class Erasure:
         return left
 
     async def _rebuild_embedded(self, progress: ErasureProgress) -> list[Remainder]:
-        """The embedded engine only marks points as removed and keeps them in its files until it is
-        rebuilt."""
+        """Rebuild embedded indexes: their files keep points that were removed."""
         left = []
         for index, ids, source in (
             (self._index, progress.index_ids, self._indexing),
@@ -247,7 +242,7 @@ class Erasure:
     # Verifying.
 
     async def _verify(self, progress: ErasureProgress) -> list[Remainder]:
-        """Search every table for the person's id and for what they said."""
+        """Search every table for the person's id and statements. Returns what is left."""
         texts = sorted(progress.texts, key=len, reverse=True)
         sample = [text for text in texts if len(text) >= SHORTEST_SOUGHT][:SAMPLE]
         async with self._database.read() as connection:

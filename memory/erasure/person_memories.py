@@ -46,8 +46,7 @@ def memory_ids_of(user: str) -> Select[Any]:
 
 
 async def owners_of(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
-    """All owners of these memories. The erasure locks them, so that nobody else changes the memories
-    meanwhile."""
+    """All owners of these memories. The erasure locks them, so that no other writer interferes."""
     query = select(memory_owners.c.owner).where(memory_owners.c.memory_id.in_(ids)).distinct()
     return set((await connection.execute(query)).scalars())
 
@@ -87,8 +86,7 @@ def _other_people(owners: Mapping[str, bool], user: str) -> list[str]:
 async def _remove_from_shared(
     connection: AsyncConnection, row: Any, owners: Mapping[str, bool], user: str
 ) -> None:
-    """Remove the person from a memory that stays for others. If the person stated it first, another teller
-    replaces them."""
+    """Remove the person from a memory that others keep. If they stated it first, name another teller."""
     lost = {user_key(user)}
     if row.user_id == user:
         others = _other_people(owners, user)
@@ -116,8 +114,7 @@ async def _places_where_others_spoke(
 
 
 async def _remove_from_history(connection: AsyncConnection, user: str, ids: Collection[str]) -> int:
-    """Remove the person from the steps of these memories. Returns how many steps had no other owner and were
-    deleted."""
+    """Remove the person from the history. Returns the number of deleted steps, which had no other owner."""
     touching = or_(memory_updates.c.old_id.in_(ids), memory_updates.c.new_id.in_(ids))
     deleted = 0
     for step in (await connection.execute(select(memory_updates).where(touching))).all():
@@ -179,8 +176,7 @@ def _last_step(step: Any, owner: str, steps: Sequence[Any], deleted: Collection[
 
 
 async def _reactivate(connection: AsyncConnection, id: str, owner: str, now: datetime) -> None:
-    """Make the memory active again, unless it has expired or the owner has an active memory with the same
-    words."""
+    """Make the memory active again, unless it has expired or an active one has the same words."""
     other = memory_owners.alias("other")
     newer = exists().where(
         other.c.owner == memory_owners.c.owner,

@@ -22,8 +22,7 @@ from memory.sql.tables import active_conversations, conversations, messages, spe
 IDS_AT_ONCE = 500
 """Ids in one statement."""
 SUMMARISED_AGAIN = MOST_BEHIND // 2
-"""How many of the newest messages a summary is rebuilt from. New messages that arrive meanwhile still fit
-within `MOST_BEHIND`."""
+"""A summary is rebuilt from so many of the newest messages: later ones still fit within `MOST_BEHIND`."""
 
 
 @dataclass(slots=True)

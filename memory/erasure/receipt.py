@@ -26,8 +26,7 @@ class Remainder:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The receipt. It names the person once, so that they can receive it, and quotes none of their
-    statements."""
+    """The receipt. It names the person once, so that they can have it, and none of their statements."""
 
     user: str
     at: datetime
@@ -35,8 +34,7 @@ class Erased:
     """The number of deleted items, by kind."""
     left: tuple[Remainder, ...]
     verified: bool
-    """True if all tables and both indexes were searched, and no data was found that should have been
-    deleted."""
+    """True if a search of all tables and both indexes found no data that should have been deleted."""
 
     def to_json(self) -> dict[str, Any]:
         whole = asdict(self) | {"removed": dict(self.removed), "at": self.at.isoformat()}

@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w{3,}")
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Who said a fact, when, where and in which message."""
+    """Who stated a fact, when, where and in which message."""
 
     user: str
     said_at: datetime
@@ -28,8 +28,7 @@ class Provenance:
     recalled: tuple[Hit, ...] = ()
     """What the turn has recalled so far."""
     live: bool = False
-    """True for a message of the current turn. If the database no longer has it, its author was erased and
-    nothing is kept."""
+    """True for a message of the current turn. If it is gone, its author was erased and no fact is stored."""
     everybody: bool = False
     """True if the operator states the fact for everybody; no person or place owns it."""
 

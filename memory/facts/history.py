@@ -29,8 +29,7 @@ class History:
         self._database = database
 
     async def of(self, id: str, audience: Audience) -> list[MemoryUpdate]:
-        """The steps of the chain that contains the memory, oldest first. `id` may be its first eight or more
-        characters."""
+        """The steps of the memory's chain, oldest first. `id` may be its first eight or more characters."""
         async with self._database.read() as connection:
             steps, texts = await self._chain(connection, id, audience)
         return [
@@ -74,8 +73,7 @@ class History:
         return steps[-1], texts
 
     async def _undo_own(self, connection: AsyncConnection, step: Any, user: str, now: datetime) -> None:
-        """Undo the step among the user's own memories, unless the user has replaced the new memory in private
-        since."""
+        """Undo the step for the user alone, unless they have replaced the new memory in private since."""
         alone = Audience(frozenset({user_key(user)}))
         if step.new_id is None:
             return

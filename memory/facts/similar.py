@@ -70,8 +70,7 @@ class SimilarFacts:
     async def near(
         self, connection: AsyncConnection, candidate: CandidateFact, owners: Collection[str]
     ) -> Near:
-        """The memories of these owners that are similar to the candidate, each with its verdict. The decisive
-        ones come first."""
+        """These owners' memories similar to the candidate, with verdicts; the decisive ones first."""
         cosine, ids = await self._nearest(candidate, owners)
         if candidate.draft.replaces:
             ids.append(candidate.draft.replaces)
@@ -137,8 +136,7 @@ class SimilarFacts:
                 candidate.rulings[memory.id] = TAKES_ITS_PLACE if _newer(candidate, memory) else SAID_BEFORE
 
     async def doubts_about(self, kept: Sequence[Memory], now: datetime) -> list[tuple[Memory, Memory]]:
-        """Pairs (older, newer) whose newer memory is one of `kept` and may or may not replace the older
-        one."""
+        """Pairs (older, newer) in which the newer one, of `kept`, may replace the older one."""
         vectors = await self.embed([memory.content for memory in kept])
         doubts: list[tuple[Memory, Memory]] = []
         async with self._database.read() as connection:

@@ -76,8 +76,7 @@ _UNREAD = Ttl(None, False)
 
 
 def read_ttl(value: object) -> Ttl:
-    """Parse a duration. Never raises: anything but a clear, positive duration is for ever and not
-    understood."""
+    """Parse a duration. Never raises: without a clear, positive one it is for ever and not understood."""
     if value is None:
         return _FOR_EVER
     if isinstance(value, timedelta):

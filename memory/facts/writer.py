@@ -211,8 +211,7 @@ async def _erased(connection: AsyncConnection, origin: Provenance) -> bool:
 
 
 def _one_line(content: str) -> str:
-    """The content on one line, without NUL, which PostgreSQL refuses, and without lone surrogates, which
-    cannot be encoded."""
+    """The content on one line, without NUL, which PostgreSQL refuses, and without lone surrogates."""
     return " ".join(storable(content).split())
 
 

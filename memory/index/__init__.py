@@ -1,4 +1,4 @@
-"""The index: finds rows of the database by meaning and by words. It is rebuilt from SQL where it is lost.
+"""The index: finds rows of the database by meaning and by words. SQL can rebuild it at any time.
 
 A `Point` is stored under the id of its row. A `Question` carries the owner keys of its reader. `Rankings` are
 four lists with raw scores, which `memory.search.ranking` merges. `embedded` keeps the points in this process,
@@ -27,8 +27,7 @@ LAYOUT = 1
 
 
 def fingerprint_of(embedder: str, dimension: int) -> str:
-    """The embedder and layout that an index was built with. Vectors of different fingerprints cannot be
-    compared."""
+    """The embedder and layout of an index. Vectors of different fingerprints cannot be compared."""
     return f"{embedder}/{dimension}/layout-{LAYOUT}"
 
 

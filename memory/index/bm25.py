@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from qdrant_edge import Bm25, SparseVector
 
 AVERAGE_WORDS = 100
-"""BM25's average length, in words, for messages and windows. On LoCoMo 24 to 256 differ by a point of recall
-at most."""
+"""BM25's average number of words, of messages and windows. On LoCoMo 24 to 256 differ by one point of
+recall."""
 LONGEST = 1_000_000
 """The most characters of one text that are processed."""
 

@@ -26,8 +26,7 @@ TIMEOUT = 10
 
 
 class ServerIndex:
-    """An index in one collection. Create it with `ServerIndex.open`, or with `ServerIndex.over` on an open
-    client."""
+    """An index in one collection. Create it with `ServerIndex.open`, or `ServerIndex.over` a client."""
 
     def __init__(self, client: "AsyncQdrantClient", where: str, collection: str, fingerprint: str) -> None:
         self.fingerprint = fingerprint
@@ -127,8 +126,7 @@ class ServerIndex:
         return found
 
     async def refresh(self) -> str:
-        """Create the collection again if another replica has wiped it or the server has lost it. Returns its
-        generation."""
+        """Create the collection again if a replica or the server deleted it. Returns its generation."""
         with self._translated():
             if not await self._client.collection_exists(self.collection):
                 await self._create()

@@ -92,8 +92,7 @@ class IndexSync:
             log.warning("the index waits: %s", error)
 
     async def due(self, generation: str | None = None) -> int:
-        """The number of rows that are due. With the generation "" these are all rows, since no index has
-        it."""
+        """The number of rows that are due; with the generation "", which no index has, all rows."""
         if generation is None:
             generation = await self._index.refresh()
         return await indexing.count_due(self._store.database, generation)

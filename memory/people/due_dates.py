@@ -99,8 +99,7 @@ def read_time(text: str, zone: tzinfo | None, now: datetime) -> datetime:
 
 
 def _placed(moment: datetime, zone: tzinfo | None) -> datetime:
-    """The moment in the zone. Without a zone it stays naive, and `astimezone` uses the zone of this
-    machine."""
+    """The moment in the zone. With None it stays naive: `astimezone` then uses this machine's zone."""
     return moment.replace(tzinfo=zone) if moment.tzinfo is None and zone is not None else moment
 
 

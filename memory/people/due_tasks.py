@@ -34,8 +34,7 @@ class Reminder:
 
 
 class DueTasks:
-    """Finds due tasks. `prefixes` are the beginnings of the ids of reachable people; other people's tasks
-    wait."""
+    """Finds due tasks of people whose ids begin with one of `prefixes`; other people's tasks wait."""
 
     def __init__(self, database: Database, queue: JobQueue) -> None:
         self._database = database

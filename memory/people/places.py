@@ -21,8 +21,7 @@ class Places:
         self._insert = insert_sqlite if database.sqlite else insert_postgresql
 
     async def listening(self, place: Place) -> Listening:
-        """The setting of the place or the nearest one around it, else "mentions". In private,
-        "everything"."""
+        """The setting of the place or the nearest around it, else "mentions". In private, "everything"."""
         if place.private:
             return "everything"
         around = [where.key for where in place.containing()]

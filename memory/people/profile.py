@@ -40,7 +40,7 @@ _LONGEST_ITEM = 200  # part of a key, whose length PostgreSQL limits
 
 
 def _line(longest: int, *, required: bool = True) -> BeforeValidator:
-    """One line of at most `longest` characters. Pydantic refuses what is not text."""
+    """One line of at most `longest` characters. Pydantic refuses other types."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, str):
@@ -368,8 +368,7 @@ def _quoted(value: Any) -> str:
 
 def merged(known: Sequence[Entry], new: Sequence[Entry]) -> list[Entry]:
     """The known entries after merging `new`, in a fixed order. The later statement wins; at equal times, the
-    later one in the sequence. Entries with different times may be merged in any order and any number of
-    times."""
+    later one in the sequence. Entries with different times merge in any order and repeatedly."""
     held = {(entry.field, entry.item): entry for entry in known}
     for entry in new:
         _apply(held, entry)

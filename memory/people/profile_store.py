@@ -23,8 +23,7 @@ class ProfileStore:
         self._database = database
 
     async def view(self, user: str, place: Place) -> UserContext:
-        """What a turn in `place` may know about the user, without facts and tasks, which are stored
-        elsewhere."""
+        """What a turn in `place` may know about the user. Facts and tasks are stored elsewhere."""
         query = select(context_entries).where(context_entries.c.user_id == user, _readable_in(place))
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
@@ -39,8 +38,7 @@ class ProfileStore:
 
     async def merge(self, user: str, place: Place, entries: Sequence[Entry]) -> list[Entry]:
         """Merge entries from `place`. The later of two statements wins, whoever writes first. Returns the
-        entries that add something new; a repetition only updates the time. Writes nothing if nothing
-        changes."""
+        entries that add something new; a repetition only updates the time."""
         known = await self.entries(user, place)
         if merged(known, entries) == known:
             return []

@@ -84,8 +84,8 @@ def told(said: str) -> list[str]:
 
 
 def may_mean(said: str, description: str) -> bool:
-    """Whether the description contains all words of `said`, in the same order or standing alone; other forms
-    of a word match. Names and numbers must be the same, and a "not" must be in both."""
+    """Whether the description contains all words of `said`, or other forms of them. Names and numbers must be
+    the same and in the same order, and `said` must contain each "not" of the description."""
     asked, there = wording(said), wording(description)
     if any(word in negations() or word.endswith("n't") for word in {*there.words} - {*asked.words}):
         return False

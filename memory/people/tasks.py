@@ -218,8 +218,7 @@ async def _written(connection: AsyncConnection, old: Task, new: Task, now: datet
 async def _unfinished(
     connection: AsyncConnection, mine: Select[Any], place: Place
 ) -> tuple[list[Task], frozenset[str]]:
-    """The unfinished tasks, first those from exactly this place, then the newest; and the ids of those from
-    this place."""
+    """The unfinished tasks, those from exactly this place first, then the newest; and the former's ids."""
     order = (tasks.c.place != place.stored, tasks.c.created_at.desc(), tasks.c.id)
     query = mine.add_columns(tasks.c.place).where(tasks.c.status != "done").order_by(*order)
     rows = (await connection.execute(query.limit(MOST_COMPARED))).all()

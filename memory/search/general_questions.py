@@ -57,8 +57,7 @@ _EMPTY = frozenset(
 
 
 def is_general(question: str) -> bool:
-    """Whether the question contains no word to search for. Every unknown word is a search term, a number is
-    not."""
+    """Whether the question has no word to search for. Unknown words are search terms, numbers are not."""
     words = re.findall(r"\w+", fold(question).replace("'", " ").replace("’", " "))
     return any(word in _EMPTY for word in words) and all(
         word in _EMPTY or word.isdigit() or len(word) == 1 for word in words

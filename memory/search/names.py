@@ -45,8 +45,7 @@ def without_names(question: str, names: Iterable[str]) -> str:
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """Replace each key of `names` in the text with its value, in any case. Prefixes and endings stay: "Dev's"
-    becomes "Mickael's"."""
+    """Replace each key of `names`, in any case, with its value. Affixes stay: "Dev's" becomes "Mickael's"."""
     for name, new in names.items():
         text = _whole(name).sub(lambda match, new=new: match[1] + new, text)  # type: ignore[misc]
     return text

@@ -113,8 +113,7 @@ def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
 
 
 def _matched(lanes: Lanes, candidates: Mapping[str, Candidate]) -> dict[str, float]:
-    """The weighted sum of the lanes by id. Facts and summaries have no window, so their entry counts for it
-    too."""
+    """The weighted sum of the lanes by id. For facts and summaries the entry counts as window too."""
     scaled = {name: _scaled(lanes.get(name, ())) for name in WEIGHTS}
     totals = {}
     for id_, candidate in candidates.items():

@@ -41,7 +41,7 @@ MESSAGES: frozenset[Kind] = frozenset({"message"})
 NEWEST_SUMMARIES = 2
 """The most summaries for a question that names nothing. Older summaries are found by their words."""
 COLD_START = 5
-"""An audience with fewer memories counts as new."""
+"""An audience with fewer own facts counts as new."""
 
 
 class Recall:
@@ -101,8 +101,8 @@ class Recall:
         return await self._store.known_aliases(audience, self._clock())
 
     async def recent(self, audience: Audience, limit: int) -> list[Hit]:
-        """The newest facts, newest first, from SQL alone. An audience with fewer than `COLD_START` facts also
-        gets the global ones."""
+        """The newest facts from SQL alone; if fewer than `COLD_START` are the audience's own, also global
+        ones."""
         with span("search", "newest", audience=audience.keys, limit=limit):
             now = self._clock()
             memories = await self._store.newest(Audience(audience.keys - {GLOBAL}), now, limit)
@@ -115,7 +115,7 @@ class Recall:
             return [_memory_hit(memory, 1.0) for memory in memories]
 
     async def memory(self, id: str, audience: Audience) -> Memory:
-        """The memory with this id, or with an id that begins so. Raises NotFound."""
+        """The memory with this id or prefix of an id. Raises NotFound."""
         return await self._store.get(id, audience, self._clock())
 
     async def note_uses(self) -> None:
@@ -174,8 +174,7 @@ class Recall:
 
     async def _latest(self, wanted: "_Wanted") -> list[Hit]:
         """The newest messages and summaries, or those from the time that the question names. Summaries come
-        first, then the newest messages. Leaves out a message whose fact is listed, and questions like this
-        one."""
+        first, then the newest messages. Leaves out messages of listed facts, and similar questions."""
         since, until = time_span(wanted.question, wanted.now) or (None, None)
         audience, limit, exclude = wanted.audience, wanted.limit, wanted.exclude
         memories = await self._store.newest(
@@ -258,8 +257,7 @@ def _memory_hit(memory: Memory, score: float) -> Hit:
 
 
 def _merged(rankings: Sequence[Rankings]) -> dict[str, list[tuple[str, float]]]:
-    """The hits of each lane over all searches, best first. Scores of one question are comparable between its
-    searches."""
+    """The hits of each lane over all searches, best first. Scores of one question are comparable."""
     lanes: dict[str, list[tuple[str, float]]] = {}
     for name in LANES:
         scores = {hit.id: hit.score for found in reversed(rankings) for hit in getattr(found, name)}

@@ -126,8 +126,7 @@ def _named_day(m: re.Match[str], now: datetime) -> Span:
 
 
 def _figures(m: re.Match[str], now: datetime) -> Span:
-    """The day of ``2023-05-08`` or ``8/5/2023``. The day comes before the month, unless that is
-    impossible."""
+    """The day of ``2023-05-08`` or ``8/5/2023``. The day precedes the month, unless that is impossible."""
     if m["iso"]:
         return _day(int(m["iso"]), int(m["m"]), int(m["d"]), now)
     day, month = int(m["first"]), int(m["second"])
@@ -155,8 +154,7 @@ def _count(text: str) -> int:
 
 
 def _ago(m: re.Match[str], now: datetime) -> Span:
-    """The time around "three weeks ago". Weeks and months are approximate: half a unit on either side. Years
-    are calendar years."""
+    """The time around "three weeks ago". Half a unit on either side; years are calendar years."""
     groups = m.groupdict()
     pair = groups.get("pair")
     unit = _PAIRS.index(pair) if pair else _UNIT[m["unit"]]

@@ -22,8 +22,7 @@ class Deliveries:
         self._purged_at: datetime | None = None
 
     async def first(self, source: str, id: str, now: datetime) -> bool:
-        """True for the first call with this event, False for all others. `id` is the event's id on the
-        platform `source`."""
+        """True for the first call with this event, False for all others. `id` is unique within `source`."""
         take = self._insert(deliveries).values(source=source, id=id, seen_at=now).on_conflict_do_nothing()
         async with self._database.write() as connection:
             taken = (await connection.execute(take)).rowcount

@@ -24,14 +24,12 @@ ADVICE = (
 
 
 class Overtaken(StoreUnavailable):
-    """A concurrent transaction wrote the same rows first. This one was rolled back; a retry sees the other's
-    result."""
+    """A concurrent transaction wrote the same rows first. This one was rolled back; a retry sees both."""
 
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Raise database errors inside the block as StoreUnavailable. `where` names the database in the
-    messages."""
+    """Raise database errors in the block as StoreUnavailable. `where` names the database in messages."""
     try:
         yield
     except IntegrityError as error:

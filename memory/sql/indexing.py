@@ -17,8 +17,7 @@ INDEXED = (memories, messages, active_conversations)
 
 
 def is_due(table: Table, generation: Any) -> ColumnElement[bool]:
-    """True for rows that are due. Uses ranges, since the column's index cannot answer ``!=`` without reading
-    every row."""
+    """True for rows that are due. Uses ranges, since ``!=`` would read every row."""
     under = table.c.indexed_under
     return or_(under.is_(None), under < generation, under > generation)
 

@@ -24,7 +24,7 @@ MAX_ATTEMPTS = 8
 REMIND = "remind"
 """The kind of job that announces a due task: see `memory.people.due_tasks`."""
 CLAIMED_BY_ID = frozenset({REMIND})
-"""Kinds that only some processes can handle."""
+"""Kinds that only some processes can handle. Workers claim them by id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,7 @@ class JobQueue:
         return next(iter(await self.claim_all(now, ids)), None)
 
     async def claim_all(self, now: datetime, ids: Collection[str]) -> list[Job]:
-        """Claim those of these jobs that are still due, for `CLAIM`. Returns the claimed jobs, oldest
-        first."""
+        """Claim those of these jobs that are still due, for `CLAIM`. Returns them, oldest first."""
         if not ids:
             return []
         free = select(work.c.seq).where(work.c.id.in_(ids), *_claimable(now))
@@ -148,7 +147,7 @@ class JobQueue:
 
     async def finish(self, connection: AsyncConnection, job: Job, newest: int) -> None:
         """Delete a job in the caller's transaction, and the jobs of its kind with the same `about` up to the
-        `seq` `newest`, including failed ones: the job has covered them."""
+        `seq` `newest`, including those out of attempts: the job has covered them."""
         same = and_(work.c.kind == job.kind, work.c.about == job.about, work.c.seq <= newest)
         await connection.execute(delete(work).where(or_(work.c.id == job.id, same)))
 
@@ -179,7 +178,7 @@ class JobQueue:
             )
 
     async def counts(self) -> tuple[int, int]:
-        """The numbers of waiting jobs and of failed jobs."""
+        """The number of waiting jobs, and of those that used up `MAX_ATTEMPTS`."""
         query = select(
             func.count().filter(work.c.attempts < MAX_ATTEMPTS),
             func.count().filter(work.c.attempts >= MAX_ATTEMPTS),

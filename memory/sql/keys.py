@@ -89,8 +89,7 @@ class Keys:
         return await self._read(query)
 
     async def exist(self) -> bool:
-        """Whether a key was ever created. Revoked keys count: revoking the last key must not open the server
-        to everybody."""
+        """Whether a key was ever created. Revoked keys count: they must not open the server."""
         if not self._any:  # rows are never deleted
             self._any = bool(await self._read(select(api_keys).limit(1)))
         return self._any
@@ -110,8 +109,7 @@ class Keys:
         return key
 
     async def revoke(self, id: str, now: datetime) -> Key:
-        """Revoke the key with this id, or with an id that begins with these eight or more characters. Returns
-        it. Raises NotFound."""
+        """Revoke and return the key with this id, or prefix of eight or more characters. Raises NotFound."""
         begun = 8 <= len(id) < 36
         matches = api_keys.c.id.startswith(id.lower(), autoescape=True) if begun else api_keys.c.id == id
         active = api_keys.c.revoked_at.is_(None)

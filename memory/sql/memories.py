@@ -55,8 +55,7 @@ class _CachedAliases:
 
 
 def tellers(owners: Iterable[str], user: str) -> set[str]:
-    """The owner keys of the people who stated a memory: `user`, who stated it first, and its active
-    owners."""
+    """The owner keys of the people who stated a memory: `user`, who did so first, and its active owners."""
     return {owner for owner in owners if owner.startswith("user:")} | {user_key(user)}
 
 
@@ -68,8 +67,7 @@ class MemoryStore:
     # Reading. Every method takes an audience.
 
     async def get(self, id: str, audience: Audience, now: datetime) -> Memory:
-        """The memory with this id, or with an id that begins with these eight or more characters. Raises
-        NotFound."""
+        """The memory with this id, or with this prefix of eight or more characters. Raises NotFound."""
         is_prefix = 8 <= len(id) < WHOLE_ID  # matching a prefix reads every row
         matches = memories.c.id.startswith(id, autoescape=True) if is_prefix else memories.c.id == id
         async with self.database.read() as connection:
@@ -237,8 +235,7 @@ class MemoryStore:
             raise Overtaken(f"memory {memory.id} has just been deleted")
 
     async def made_private(self, connection: AsyncConnection, user: str) -> list[tuple[Memory, datetime]]:
-        """The memories that a person removed from places, and when they last did so. Includes superseded
-        ones."""
+        """The memories that a person removed from places, superseded ones too, and when they last did so."""
         steps = select(memory_updates.c.old_id, func.max(memory_updates.c.created_at).label("at"))
         theirs = (memory_updates.c.user_id == user, memory_updates.c.reason == MADE_PRIVATE)
         rows = await connection.execute(steps.where(*theirs).group_by(memory_updates.c.old_id))
@@ -286,8 +283,7 @@ class MemoryStore:
 
 
 async def link(connection: AsyncConnection, id: str, owners: Iterable[str], content_key: str) -> None:
-    """Add owners to a memory, with its aliases. The memory becomes active again for owners for whom it was
-    superseded."""
+    """Add owners to a memory, with its aliases. If an owner had superseded it, it becomes active again."""
     for owner in owners:
         here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
         back = await connection.execute(update(memory_owners).where(here).values(superseded=0))

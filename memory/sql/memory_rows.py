@@ -105,8 +105,7 @@ async def fetch_revisions(
 
 
 def with_owners(rows: Iterable[Any]) -> list[tuple[Memory, int]]:
-    """Combine rows of one memory and one owner each into memories with their active owners. Returns each with
-    its revision."""
+    """Memories with their active owners, and their revisions, from rows of one memory and one owner each."""
     found: dict[str, tuple[Any, set[str]]] = {}
     for row in rows:
         _, owners = found.setdefault(row.id, (row, set()))

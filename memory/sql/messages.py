@@ -58,8 +58,7 @@ class Transcript:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: set[tuple[str, ...]] = set()
-        """Keys of users, conversations and speakers that are in the database, and need not be written
-        again."""
+        """Keys of users, conversations and speakers that the database already has."""
         self._authors: dict[frozenset[str], frozenset[str]] = {}
 
     async def append(
@@ -182,8 +181,7 @@ class Transcript:
             return (await connection.execute(query)).scalar_one()
 
     async def unindexed(self, generation: str, limit: int) -> list[Line]:
-        """Messages that are due for the index, oldest first. Those that no index has held come before those
-        of another generation."""
+        """Messages that are due for the index, oldest first; never indexed ones before the others."""
         under = messages.c.indexed_under
         conditions = (
             under.is_(None),

@@ -142,8 +142,7 @@ class ConversationSummaries:
     # For searches.
 
     async def by_ids(self, ids: Collection[str], audience: Audience) -> dict[str, ActiveConversation]:
-        """The conversations with these ids that have a summary and that the audience may read. Runs no query
-        if `ids` is empty."""
+        """The conversations with these ids that have a summary and that the audience may read, by id."""
         if not ids:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys)}
@@ -159,8 +158,7 @@ class ConversationSummaries:
         until: datetime | None = None,
         exclude: Collection[str] = (),
     ) -> list[ActiveConversation]:
-        """The conversations whose summary changed last, newest first; within the time from `since` to
-        `until`, if given."""
+        """Summarised conversations, last changed first; changed at `since` or later, and before `until`."""
         query = select(table).where(table.c.owner.in_(audience.keys), table.c.summary != "")
         query = query.where(table.c.updated_at >= since) if since else query
         query = query.where(table.c.updated_at < until) if until else query

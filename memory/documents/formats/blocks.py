@@ -5,8 +5,7 @@ from typing import Literal
 
 
 class UnreadableDocument(Exception):
-    """A file that cannot be read. The text is one line that says what to do; callers prefix the file's
-    name."""
+    """A file cannot be read. The text is one line that says what to do; callers prefix the file's name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _ANCHOR = re.compile(r"\s*\{[#:.][^{}]*\}\s*$")
 
 
 def parse(text: str) -> Parsed:
-    """The title is the one in the front matter, or the first heading of level 1."""
+    """The blocks. The title is that of the front matter, or the first heading of level 1."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     title = ""
     if front_matter := _FRONT_MATTER.match(text):

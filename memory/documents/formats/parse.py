@@ -14,8 +14,7 @@ HTML = frozenset({".html", ".htm", ".xhtml"})
 PDF = frozenset({".pdf"})
 TEXT = frozenset({".txt", ".text", ".rst", ".adoc", ".asciidoc", ".org", ".log", ".tex", ""})
 EXTENSIONS = MARKDOWN | HTML | PDF | TEXT
-"""Extensions of the files that are read inside a folder. A file that is named directly is read whatever its
-extension."""
+"""Extensions that are read inside a folder. A file that is named directly may have any extension."""
 
 _BYTE_ORDER_MARKS = (  # UTF-32 first: its byte order mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),

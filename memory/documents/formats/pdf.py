@@ -17,8 +17,7 @@ _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u00ad]\n(?=[^\W\d_A-Z])")
 
 
 def parse(data: bytes) -> Parsed:
-    """A heading and a text block for each page. Raises UnreadableDocument if the file is broken, encrypted or
-    without text."""
+    """The headings and text of all pages. Raises UnreadableDocument if broken, encrypted or without text."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 

@@ -63,8 +63,7 @@ con desde llamado llamada com em chamado chamada da dal chiamato chiamata
 mit seit namens im
 ב עם בשם מאז ליד
 """
-"""Words that may begin an addition of a place, a time, a companion or a name, with accents: "à" is not
-"a"."""
+"""Words that may begin an addition of a place, time, companion or name, with accents: "à" is not "a"."""
 
 CONNECTORS = frozenset(_CONNECTORS.split())
 EXPLAINING = frozenset("who which whose because qui parce quien porque che perché weil כי".split())

@@ -69,8 +69,7 @@ class Verdict:
 
 
 def compare(old: Statement, new: Statement, similarity: float, thresholds: Thresholds) -> Verdict:
-    """The verdict on a pair. `similarity` is the cosine of their embeddings, from the embedder of
-    `thresholds`."""
+    """The verdict on a pair. `similarity` is the cosine of their embeddings, calibrated by `thresholds`."""
     key, other_key = normalise(old.text), normalise(new.text)
     if key == other_key:
         return Verdict("same", "the same words")

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BYTES = 16_000_000
-"""Bytes of vectors kept in memory: 15,000 of 256 dimensions, 2,600 of 1,536. The least recently used are
-dropped first."""
+"""Bytes of vectors in memory: 15,000 of 256 dimensions, 2,600 of 1,536. Drops the least recently used."""
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
 

@@ -19,8 +19,7 @@ THRESHOLDS = {"text-embedding-3-small": Thresholds(dedupe=0.85, recall=0.5)}
 MAX_TEXTS = 2048
 """The most texts in one request: OpenAI's limit."""
 MAX_TEXT_BYTES = 12_000
-"""The most bytes of one text: below OpenAI's 8,192 tokens in every script, at up to two tokens in three
-bytes."""
+"""The most bytes of one text: below OpenAI's 8,192 tokens in any script, at up to 2 tokens in 3 bytes."""
 MAX_REQUEST_BYTES = 400_000
 """The most bytes of one request: below OpenAI's 300,000 tokens, at the same rate."""
 TIMEOUT = 20.0

@@ -37,8 +37,7 @@ async def embed_texts(
     max_bytes: int,
     model: Callable[[list[str]], Awaitable[Sequence[Any]]],
 ) -> "list[NDArray[np.float32]]":
-    """A normalised vector for each text. The model gets only the non-blank ones, made readable; blank texts
-    become zeros."""
+    """A normalised vector for each text. Blank texts become zeros, without the model."""
     asked = {at: readable(text, max_bytes) for at, text in enumerate(texts) if text.strip()}
     answers = normalised(await model(list(asked.values()))) if asked else []
     vectors = dict(zip(asked, answers, strict=True))
