@@ -96,9 +96,9 @@ def unrecorded() -> Iterator[None]:
 
 @contextmanager
 def span(kind: str, name: str = "", *, nesting: bool = True, **data: Any) -> Iterator[Span | None]:
-    """Record one span around the block; yields None outside a recording. Exceptions are recorded. Without
-    `nesting`, spans inside the block are siblings: a generator needs that, as its caller runs while it
-    waits."""
+    """Record one span around the block; yields None outside a recording. Exceptions are recorded and raised.
+    Without `nesting`, spans inside the block become siblings, as a generator needs: its caller runs
+    meanwhile."""
     around = _open_here()
     if around is None:
         yield None

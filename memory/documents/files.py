@@ -55,7 +55,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def find(paths: Sequence[Path]) -> FoundFiles:
-    """The documents under these paths, sorted and unique. Raises NotFound if a path does not exist."""
+    """The documents under these paths, without duplicates. Raises NotFound if a path is missing."""
     found = FoundFiles()
     starts = [Path(os.path.abspath(path)) for path in paths]
     for start in starts:
@@ -105,7 +105,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _why_skipped(path: Path, start: Path) -> str | None:
-    """Why a file in a folder is skipped: None if it is read, empty if no report is needed."""
+    """Why a file in a folder is skipped; None if it is read, empty if the reason is not reported."""
     try:
         if path.is_symlink() and path.is_dir():
             inside = is_below(os.path.realpath(path), os.path.realpath(start))

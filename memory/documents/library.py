@@ -71,8 +71,8 @@ class DocumentLibrary:
 
     async def remove(self, target: str, owner: str) -> list[Document]:
         """Remove the owner's file at this path, all files below this folder, or the document with this id or
-        prefix of an id (at least 8 characters). Returns what was removed, by path. Raises NotFound if nothing
-        matches, or several ids do."""
+        prefix of an id (at least 8 characters). Returns the removed documents, by path. Raises NotFound if
+        none or several ids match."""
         removed = _matching(target, await self._store.owned_by(owner))
         if not removed:
             raise NotFound(

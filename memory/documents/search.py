@@ -30,7 +30,7 @@ MIN_COSINE = 0.3
 """From this cosine on, meaning alone makes a chunk relevant; the embedder's threshold may be higher. On
 Django's documentation this loses no answer, and twelve off-topic questions return 5 chunks instead of 54."""
 SHARED_WORDS = 2
-"""Otherwise a chunk is relevant if it shares this many words with the query, or all of them."""
+"""Below `MIN_COSINE`, a chunk is relevant if it shares this many words with the query, or all."""
 
 
 class DocumentSearch:

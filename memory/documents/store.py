@@ -106,7 +106,7 @@ class DocumentStore:
         """The chunks with these ids that this audience may read, by id."""
         if not ids or not audience.keys:
             return {}
-        # The owner is checked here: as an SQL condition it makes SQLite scan all that the owner has.
+        # The owner is checked here: an SQL condition would make SQLite scan all rows of the owner.
         async with self._database.read() as connection:
             rows = await connection.execute(_CHUNK_ROWS.where(chunks.c.id.in_(ids)))
             return {row.id: StoredChunk(**row._mapping) for row in rows if audience.may_read([row.owner])}

@@ -1,7 +1,7 @@
 """Declares which columns can hold personal data. An erasure verifies itself with this declaration.
 
-A test requires each column of each table to be declared here or there as free of personal data, so nobody
-adds a column without deciding. Bodies of traces are compressed; they are deleted with their traces.
+A test requires each column of each table to be declared here, or in the test as free of personal data. So
+nobody adds a column without deciding. Bodies of traces are compressed; they are deleted with their traces.
 """
 
 import json

@@ -76,7 +76,7 @@ _NO_NAME = frozenset(
 
 
 def linked(text: str, speaker: str | None = None) -> tuple[tuple[str, str], ...]:
-    """Pairs of names that the text plainly gives to one person; with a speaker also from "call me Mick"."""
+    """Pairs of names that the text gives to one person. `speaker` is the "me" of "call me Mick"."""
     pairs = [
         (match["a"], match["b"]) for pattern in _ABOUT_OTHERS for match in pattern.finditer(_one_line(text))
     ]

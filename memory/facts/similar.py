@@ -184,7 +184,7 @@ class SimilarFacts:
         if verdict.relation == "unclear":
             verdict = candidate.rulings.get(old.id, verdict)
         # A temporary fact does not end a permanent one. It replaces a fact that it refines only if the people
-        # present may see how long that one holds, and it holds as long itself.
+        # present may see when that one expires, and it inherits the expiry.
         ends = verdict.relation == "contradiction" and old.expires_at is None
         refines = verdict.relation == "subsumes" and not candidate.sees(old)
         until = candidate.expires_at

@@ -37,7 +37,7 @@ log = logging.getLogger("hachi.memory")
 MAX_CONTENT = 2_000
 """The most characters of one memory. A fact is a sentence; anything longer is a document."""
 TRIES = 3
-"""How often a decision is retried while other writers change the same memories."""
+"""How often a decision is tried while other writers change the same memories."""
 
 
 class FactWriter:

@@ -1,4 +1,4 @@
-"""The texts that stand for a message in the index: its own, and its window.
+"""The texts that the index stores for a message: its own, and its window.
 
 An answer is often found only through its question, and "yes, last spring!" through what it answers. So each
 message has two entries: itself, and a window of the two messages before and after it. On LoCoMo evidence

@@ -1,8 +1,8 @@
 """Parses due dates as people write them: ISO 8601 and plain English, in their own time zone.
 
 All callers parse due dates with `read_due`: the CLI, HTTP, MCP, the `update_task` tool and the offline
-stand-in. It parses the whole text or refuses it; it never picks a date out of unknown words. If the zone is
-None, the clock of this machine counts.
+stand-in. It parses the whole text or refuses it; it never picks a date out of unknown words. A zone of None
+means the zone of this machine.
 """
 
 import re
@@ -206,7 +206,7 @@ def _day(found: dict[str, str], here: datetime) -> date | None:
         month, number = _number(_MONTHS, found["month"]) + 1, int(found["day"])
         if "year" in found:
             return date(int(found["year"]), month, number)
-        years = (today.year + n for n in range(8))  # 29 February comes within eight years
+        years = (today.year + n for n in range(8))  # the next 29 February is at most eight years away
         days = (date(year, month, number) for year in years if number <= _length(year, month))
         return next((day for day in days if day >= today), date.min)
     return today if "this" in found else None

@@ -156,7 +156,7 @@ class Tasks:
                 return True, -shared, timedelta()
             return False, -shared, abs(task.due - now)
 
-        return sorted(found, key=rank)[:limit]  # of equals, in the order of the query
+        return sorted(found, key=rank)[:limit]  # equal tasks keep the order of the query
 
     async def list(self, user: str, place: Place, *, done: bool = False) -> list[Task]:
         """The user's open tasks, newest first; with `done` the finished ones too."""

@@ -47,7 +47,7 @@ async def core_facts(store: MemoryStore, user: str, audience: Audience, now: dat
 
 
 def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
-    """At most `limit` of these facts: those that share most words with it, then the most important."""
+    """At most `limit` facts: those that share most words with the question, then the most important."""
     asked = _words(question[-LONGEST_QUESTION:])
     shared = {memory.id: _share(asked, _said(memory.content, memory.subjects)) for memory in facts}
     bearing = [memory for memory in facts if shared[memory.id] > 0]

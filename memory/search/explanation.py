@@ -1,4 +1,4 @@
-"""Explains a search: its candidates, and why it left out each of the others."""
+"""Explains a search: its candidates, and why each was left out, for "why was this not found?"."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Explanation:
     ranked: Sequence[tuple[str, float]]
     limit: int
     shown: frozenset[str]
-    """The ids that the prompt contains already."""
+    """The ids that the prompt already contains."""
 
     def to_trace(self) -> dict[str, dict[str, list[Any]]]:
         """The candidates, best first; for those that may not be read only the id. They are stored as columns,

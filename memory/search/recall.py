@@ -97,7 +97,7 @@ class Recall:
             return hits
 
     async def aliases(self, audience: Audience) -> Aliases:
-        """The names that, as far as this audience may know, belong to one person."""
+        """The groups of names that belong to one person, as far as this audience may know."""
         return await self._store.known_aliases(audience, self._clock())
 
     async def recent(self, audience: Audience, limit: int) -> list[Hit]:

@@ -197,7 +197,7 @@ def _readers() -> tuple[tuple[re.Pattern[str], Reader], ...]:
     day, year = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er)?", r"(?P<year>(?:19|20)\d\d)\b"
     number, unit = rf"(?P<count>\d{{1,3}}|{_any(_NUMBER)})", rf"(?P<unit>{_any(_UNIT)})\b"
     wide = rf"(?P<unit>{_any(word for word in _UNIT if _UNIT[word])})\b"
-    prefix = "[בלמהוש]?-?"  # in, to, from, the, and, that: one word with what follows
+    prefix = "[בלמהוש]?-?"  # in, to, from, the, and, that: prefixes of the next word
     forms: tuple[tuple[str, Reader], ...] = (
         (
             r"\b(?P<iso>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)\b|\b(?P<first>\d\d?)[/.](?P<second>\d\d?)[/.]" + year,

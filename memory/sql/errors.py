@@ -24,7 +24,7 @@ ADVICE = (
 
 
 class Overtaken(StoreUnavailable):
-    """A concurrent transaction wrote the same rows first. This one was rolled back; a retry sees both."""
+    """A concurrent transaction wrote the same rows first. This one was rolled back; a retry sees its rows."""
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def translated(where: str) -> Iterator[None]:
         raise StoreUnavailable(explain(cause, where)) from error
     except StatementError as error:
         if isinstance(error.orig, ValueError):
-            raise error.orig from None  # a value that no column takes, such as a time without a zone
+            raise error.orig from None  # a value that no column accepts, such as a time without a zone
         raise
     except PoolTimeoutError as error:
         raise StoreUnavailable(f"{where}: too much is asked at once; try again") from error

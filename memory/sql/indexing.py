@@ -45,8 +45,7 @@ async def count_due(database: Database, generation: str, *tables: Table) -> int:
 async def mark_indexed(
     connection: AsyncConnection, table: Table, revisions: Mapping[str, int], generation: str
 ) -> set[str]:
-    """Mark that the index shows these rows, by id, at these revisions. Returns the ids whose row no longer
-    exists.
+    """Mark these rows as indexed at these revisions, by id. Returns the ids whose row no longer exists.
 
     A row that has changed since is due again, even if another process has indexed its newer state, because
     our older state may have reached the index after it. A row that is locked for a change stays due.

@@ -40,7 +40,7 @@ CORRECTED = "corrected on purpose"
 MADE_PRIVATE = "made private"
 """The reason of a step from a memory to itself that removed it from its places."""
 WHOLE_ID = 36
-"""Characters of a uuid."""
+"""Characters of a UUID."""
 ALIASES_FRESH = timedelta(seconds=2)
 """How long a search may miss an alias that another process has stored."""
 CACHED_READERS = 10_000
@@ -107,7 +107,7 @@ class MemoryStore:
             return await fetch(connection, condition, limit)
 
     async def known_aliases(self, audience: Audience, now: datetime) -> Aliases:
-        """The names that belong to one person, according to the memories this audience may read. Cached until
+        """The groups of names that belong to one person, by the memories this audience may read. Cached until
         this process writes, and for `ALIASES_FRESH` at most."""
         if cached := self._cached_aliases(audience.keys, now):
             return cached

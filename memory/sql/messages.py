@@ -223,9 +223,9 @@ class Transcript:
     async def mark_indexed(
         self, ids: Collection[str], generation: str, drawn_from: Collection[str] = ()
     ) -> set[str]:
-        """Mark that the index shows these messages, with windows built from the messages `drawn_from`.
-        Returns those of `drawn_from` that have been deleted. If there are any, no message is marked, because
-        the windows contain deleted words."""
+        """Mark these messages as indexed, with windows built from the messages `drawn_from`. Returns those of
+        `drawn_from` that have been deleted. If there are any, no message is marked, because the windows
+        contain deleted words."""
         free = select(messages.c.id).where(messages.c.id.in_(ids)).with_for_update(skip_locked=True)
         marked = update(messages).where(messages.c.id.in_(free)).values(indexed_under=generation)
         async with self._database.write() as connection:

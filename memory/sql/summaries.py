@@ -100,8 +100,8 @@ class ConversationSummaries:
         now: datetime,
     ) -> bool:
         """In the caller's transaction, store a summary up to the message `covered`, based on the summary up
-        to `after` (0: none). Returns False, and changes nothing, if another worker has covered more messages
-        meanwhile. An unchanged text only advances `covered`."""
+        to `after` (0: none). Returns False, and changes nothing, if the stored summary no longer ends at
+        `after`. An unchanged text only advances `covered`."""
         if covered <= after:
             return False
         if after == 0:

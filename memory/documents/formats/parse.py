@@ -30,8 +30,8 @@ _SAMPLE = 65_536
 
 
 def parse(name: str, data: bytes) -> Parsed:
-    """Parse by the file's extension and its first bytes. A document without a title gets the file's name.
-    Raises UnreadableDocument."""
+    """Parse a file by its extension and first bytes. A document without a title gets the file's name. Raises
+    UnreadableDocument."""
     if not data.strip():
         raise UnreadableDocument("it is empty")
     parsed = _parse(PurePath(name).suffix.lower(), data)

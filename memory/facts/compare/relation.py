@@ -83,7 +83,7 @@ def compare(old: Statement, new: Statement, similarity: float, thresholds: Thres
 
 
 def _same_words(old: str, new: str) -> Verdict | None:
-    """A verdict where the words are the same and only punctuation, emoji or the order of clauses differ."""
+    """The verdict if only punctuation, emoji or the order of clauses differ; None if words do."""
     one, other = words_of(old), words_of(new)
     moved = _moved(one, other) or _moved(other, one)
     if not one or not (moved or _keys(one) == _keys(other)):
@@ -98,7 +98,7 @@ def _same_words(old: str, new: str) -> Verdict | None:
 
 def _moved(one: Sequence[Word], other: Sequence[Word]) -> bool:
     """Whether `one` opens with a clause before its only comma that `other` has at its end. The clause's first
-    word may lose its capital, unless it is a name that addresses or explains somebody."""
+    word must lose its capital there: a name that addresses or explains somebody keeps it."""
     marks = [at for at, word in enumerate(one) if at and word.after_mark]
     if len(marks) != 1 or not 2 <= marks[0] <= len(one) - 2 or len(one) != len(other):
         return False

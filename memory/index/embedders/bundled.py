@@ -72,7 +72,7 @@ def _load() -> Any:
         import wordllama
     finally:
         logging.root.removeHandler(handler)
-    folder = Path(wordllama.__file__).parent  # wordllama does not look for the tokenizer in this folder
+    folder = Path(wordllama.__file__).parent  # by default wordllama looks for the tokenizer elsewhere
     try:
         return wordllama.WordLlama.load(
             cache_dir=folder, dim=BundledEmbedder.dimension, disable_download=True
