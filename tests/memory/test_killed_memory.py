@@ -27,7 +27,7 @@ from pathlib import Path
 from uuid import uuid4
 from memory.audience import PRIVATE
 from memory.facts.candidate import Provenance
-from memory.conversations.summaries import ConversationSummaries
+from memory.sql.summaries import ConversationSummaries
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index import fingerprint_of
