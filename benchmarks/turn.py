@@ -3,7 +3,7 @@
     python benchmarks/turn.py [--turns N] [--json]
 
 The same scripted model and the same tools are run one after the other: by the Agents SDK's loop alone, and by
-Hachi, with transcript, scene, reply and queue around it. The script searches, remembers and answers in three
+Hachi, with transcript, context, reply and queue around it. The script searches, remembers and answers in three
 calls; its answers are scripted, so the figure says nothing of a real model. The ratio that counts is to the
 bare loop with the same tools at work on the same kind of memory; beside it stands the ratio to a loop whose
 tools answer at once from nothing, which also holds what remembering and searching cost. Then what it costs to
@@ -152,7 +152,7 @@ async def recording_cost(turns: int) -> dict[str, float]:
             pets[on] = await closing.enter_async_context(opened)
             await _furnish(pets[on], "ana")
         costs = {on: Costs() for on in pets}
-        houses = {on: await pet.runtime() for on, pet in pets.items()}
+        workers = {on: (await pet.runtime()).worker for on, pet in pets.items()}
         for n in range(WARM_UP + turns):
             if n == WARM_UP:
                 costs = {on: Costs() for on in pets}
@@ -160,12 +160,12 @@ async def recording_cost(turns: int) -> dict[str, float]:
                 marks = [time.process_time()]
                 await pets[on].respond(f"turn {n}", user="ana")
                 marks.append(time.process_time())
-                await houses[on].aftercare.settle()
+                await workers[on].settle()
                 marks.append(time.process_time())
                 costs[on].replies.append(marks[1] - marks[0])
                 costs[on].afterwards.append(marks[2] - marks[1])
                 if n % LOT == LOT - 1:
-                    await houses[on].recorder.flush()
+                    await pets[on].components.recorder.flush()
                     costs[on].writing.append((time.process_time() - marks[2]) / LOT)
     return {
         "until_the_reply": costs[True].typical(whole=False) / costs[False].typical(whole=False),
