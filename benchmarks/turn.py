@@ -3,13 +3,13 @@
     python benchmarks/turn.py [--turns N] [--json]
 
 The same scripted model and the same tools are run one after the other: by the Agents SDK's loop alone, and by
-Hachi, with transcript, context, reply and queue around it. The script searches, remembers and answers in three
-calls; its answers are scripted, so the figure says nothing of a real model. The ratio that counts is to the
-bare loop with the same tools at work on the same kind of memory; beside it stands the ratio to a loop whose
-tools answer at once from nothing, which also holds what remembering and searching cost. Then what it costs to
-record traces: the same turns with recording on and off, one of each after the other, in processor time, which
-includes the threads that write and leaves out what else the machine does. Then how long a person waits:
-`hachi --help`, and the first prompt of `hachi chat`.
+Hachi, with transcript, context, reply and queue around it. The script searches, remembers and answers in
+three calls; its answers are scripted, so the figure says nothing of a real model. The ratio that counts is to
+the bare loop with the same tools at work on the same kind of memory; beside it stands the ratio to a loop
+whose tools answer at once from nothing, which also holds what remembering and searching cost. Then what it
+costs to record traces: the same turns with recording on and off, one of each after the other, in processor
+time, which includes the threads that write and leaves out what else the machine does. Then how long a person
+waits: `hachi --help`, and the first prompt of `hachi chat`.
 Bars: a turn at most 2 times the bare loop; recording, all of it, at most 5 % of a turn with what is done
 after it; --help at most 0.4 s; the prompt at most 1 s. Exit 1 where missed.
 """

@@ -42,6 +42,6 @@ async def test_killed_while_the_model_thinks(home: Path, server: ScriptedServer)
 
 
 async def _waits_again(pet: Companion) -> bool:
-    """Whether the record shows that the second call has begun."""
+    """Whether the stored trace shows that the second call has begun."""
     running = await pet.traces.list(TraceFilter(), pet.clock())
     return bool(running and running[0].status == "running" and running[0].calls == 2)

@@ -1,0 +1,33 @@
+"""The benchmarks of a turn run small."""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from agent.tracing import recorder
+
+
+async def test_a_few_turns_are_measured_with_and_without_recording(
+    script: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = script("turn")
+    for name, small in {"FACTS": 3, "WARM_UP": 1, "LOT": 1}.items():
+        monkeypatch.setattr(turn, name, small)
+    monkeypatch.setattr(recorder, "PAUSE", recorder.PAUSE)  # the benchmark changes it
+    times = await turn.compare(1)
+    assert times.keys() == {turn.SAME_TOOLS, turn.EMPTY_TOOLS, turn.WHOLE_TURN, turn.SETTLED}
+    assert all(seconds > 0 for seconds in times.values())
+    recording = await turn.recording_cost(1)
+    assert recording.keys() == {"until_the_reply", "in_all"}
+    assert all(ratio > 0 for ratio in recording.values())
+
+
+def test_the_statements_of_a_turn_are_counted_by_origin(run: Callable[..., tuple[int, Any]]) -> None:
+    _code, found = run("statements", "--turns", 2)
+    assert found.keys() == {"reply", "after"}
+    for part in found.values():
+        assert part["statements"] > 0
+        assert part["transactions"] > 0
+        assert part["by_origin"]
