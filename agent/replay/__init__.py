@@ -1,12 +1,12 @@
-"""Replays: a recorded turn runs again on today's code and a copy of what is remembered, with the clock, the
-ids and the model's outputs that it had. And tests made of traces.
+"""Replays a recorded turn on today's code and a copy of memory, with the recorded clock, ids and model
+outputs. Also generates tests from traces.
 
     replay.py       replay a trace and compare the two
     run.py          run one turn in a temporary companion
-    sandbox.py      copy what the turn could read into it
+    sandbox.py      copy the data that the turn could read
     model.py        a model that repeats recorded outputs
-    tools.py        tools as they are, with recorded results, or doing nothing
-    fixture.py      all that a turn needs to be replayed anywhere, as JSON
-    pytest_file.py  a pytest file made of a trace
-    testing.py      what those files import
+    tools.py        tools that run, return recorded results, or do nothing
+    fixture.py      everything to replay a turn anywhere, as JSON
+    pytest_file.py  generate a pytest file from a trace
+    testing.py      functions that those files import
 """

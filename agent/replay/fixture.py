@@ -1,4 +1,4 @@
-"""A turn with all that it needs to be replayed anywhere: its trace, what was remembered, the settings."""
+"""A turn with everything needed to replay it anywhere: its trace, the stored rows and the settings."""
 
 import json
 import re
@@ -27,21 +27,21 @@ TABLES: tuple[Table, ...] = (
     *(t.users, t.speakers, t.messages, t.active_conversations, t.memories, t.memory_owners),
     *(t.memory_aliases, t.memory_updates, t.tasks, t.knowledge_documents, t.knowledge_chunks),
 )
-"""In an order in which they can be filled."""
+"""Ordered so that they can be filled one after the other."""
 MAX_ROWS = 500
-"""With more rows, only those that the trace names are taken."""
+"""Above this many rows, the fixture includes only those that the trace names."""
 SETTINGS = (
     *("structured", "max_turns", "history_messages", "history_budget", "context_budget", "summary_budget"),
     *("knowledge_budget", "knowledge_first", "importance_floor", "half_life_days", "mode"),
 )
-"""Those that change how a turn goes, besides the persona."""
+"""The settings that change a turn, besides the persona."""
 NAMED_BY = {
     **dict.fromkeys(("messages", "memories", "tasks", "active_conversations", "knowledge_chunks"), "id"),
     "memory_owners": "memory_id",
     "memory_aliases": "memory_id",
     "memory_updates": "old_id",
 }
-"""By table, the column whose value a trace may name."""
+"""For each table, the column whose value a trace may name."""
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -51,7 +51,7 @@ Rows = dict[str, list[dict[str, Any]]]
 class Fixture:
     trace: Trace
     rows: Rows
-    """By table."""
+    """Rows by table."""
     settings: Mapping[str, Any]
     persona: str
 
@@ -69,7 +69,7 @@ class Fixture:
 
     @classmethod
     def from_json(cls, text: str) -> "Fixture":
-        """Raises ValueError if the text is no fixture."""
+        """Parse a fixture. Raises ValueError if the text is not one."""
         try:
             whole = json.loads(text)
             summary = TypeAdapter(Summary).validate_python(whole["summary"])
@@ -79,7 +79,7 @@ class Fixture:
             raise ValueError(f"this is no fixture of a trace, or one of another Hachi ({error!r})") from error
 
     def open_settings(self) -> Settings:
-        """Settings that work anywhere: the bundled embedder and no server."""
+        """Return settings that work anywhere: the bundled embedder and no server."""
         offline = {
             "embedder": "bundled",
             "openai_api_key": None,
@@ -89,7 +89,7 @@ class Fixture:
         return Settings.load(**{**self.settings, **offline})
 
     async def fill(self, sandbox: Companion) -> None:
-        """Put the rows into an empty companion."""
+        """Insert the rows into an empty companion."""
         async with sandbox.components.database.write() as connection:
             for table in TABLES:
                 for batch in batches([_typed(table, row) for row in self.rows.get(table.name, ())]):
@@ -98,7 +98,7 @@ class Fixture:
 
 
 async def fixture_of(pet: Companion, trace: Trace) -> Fixture:
-    """From a copy of what was remembered; redacted as traces are."""
+    """Build a fixture from a copy of the stored memory, redacted as traces are."""
     with tempfile.TemporaryDirectory(prefix="hachi-test-", ignore_cleanup_errors=True) as folder:
         settings = sandbox_settings(pet.settings, folder)
         async with Companion.open(settings, clock=pet.clock, upkeep=False) as sandbox:
@@ -124,7 +124,7 @@ async def _rows(sandbox: Companion, table: Table) -> list[dict[str, Any]]:
 
 
 def _named_rows(rows: Rows, trace: Trace) -> Rows:
-    """The rows whose ids the trace names."""
+    """Return the rows whose ids the trace names."""
     named = set(_ID.findall(json.dumps(span_json(trace.root), default=_plain)))
     kept = dict(rows)
     for table, column in NAMED_BY.items():
@@ -135,7 +135,7 @@ def _named_rows(rows: Rows, trace: Trace) -> Rows:
 
 
 def _typed(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
-    """With times as datetimes again."""
+    """Return the row with its times parsed to datetimes."""
     times = {name for name, value in row.items() if value is not None and isinstance(table.c[name].type, Utc)}
     return {**row, **{name: datetime.fromisoformat(row[name]) for name in times}}
 

@@ -1,4 +1,4 @@
-"""A model that repeats the recorded outputs, call by call; from a fork on it asks another model."""
+"""A model that repeats the recorded outputs call by call. From a fork on it asks another model."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ _ERRORS = {kind.__name__: kind for kind in (ModelUnavailable, ModelRejected)}
 
 
 class ReplayClock:
-    """Shows when the recorded turn began, then when each repeated call had ended."""
+    """Returns the time when the recorded turn began, then the time when each repeated call had ended."""
 
     def __init__(self, started_at: datetime) -> None:
         self._started_at = started_at
@@ -34,7 +34,7 @@ class ReplayClock:
 
 
 class RecordedModel(Model):
-    """`live` is asked from call `fork` on, counted from 1."""
+    """From call `fork` on, counted from 1, it asks `live`."""
 
     def __init__(
         self, trace: Trace, clock: ReplayClock, fork: int | None = None, live: Model | None = None
@@ -65,13 +65,13 @@ class RecordedModel(Model):
 
 
 def output_of(call: Span) -> list[Any]:
-    """The recorded output as items of the Agents SDK."""
+    """Return the recorded output as items of the Agents SDK."""
     items = [_completed(item, place) for place, item in enumerate(call.data.get("output", ()))]
     return _ITEMS.validate_python(items)
 
 
 def _completed(item: dict[str, Any], place: int) -> dict[str, Any]:
-    """With the fields that a server may have left out."""
+    """Return the item with the fields that a server may have left out."""
     if item.get("type") != "message":
         return item
     parts = [{"annotations": [], **part} for part in item.get("content", ())]
@@ -80,7 +80,7 @@ def _completed(item: dict[str, Any], place: int) -> dict[str, Any]:
 
 
 def _recorded_error(error: str, turn_error: str | None) -> KnownFailure:
-    """An exception with the recorded name and text, which means what the turn's error says."""
+    """Return an exception with the recorded name and text, and with the ModelError of the turn."""
     name, _, text = error.partition(": ")
     kind, _, meaning = (turn_error or "").partition(": ")
     raised: KnownFailure = type(name, (KnownFailure,), {})(text)

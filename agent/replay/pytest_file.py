@@ -1,8 +1,8 @@
-"""A fixture and a pytest file made of a trace: the test passes now and fails when behaviour changes.
+"""Generates a fixture and a pytest file from a trace. The test passes now and fails when behaviour changes.
 
-The model's outputs are the recorded ones. The test checks what Hachi did with them: which tools ran and what
-they answered, what was found and for whom, what was decided, where the reply went. Of the reply it checks the
-words that matter, not the wording.
+The test repeats the recorded model outputs and checks what Hachi did with them: the tools that ran and their
+answers, the search results and their audience, the decisions, and the place of the reply. It checks the
+telling words of the reply, not its wording.
 """
 
 import ast
@@ -23,7 +23,7 @@ from memory.index import bm25
 WIDTH = 100
 """Columns of the generated file."""
 REPLY_WORDS = 3
-"""Words of the reply that the test asks for."""
+"""How many words of the reply the test checks."""
 NAME_LENGTH = 60
 """Characters of the message in the test's name."""
 
@@ -47,7 +47,7 @@ def test_{name}() -> None:
 
 
 async def make_test(pet: Companion, trace: Trace) -> dict[str, str]:
-    """The two files, by name. Raises BadInput if the turn cannot be replayed."""
+    """Return the two files by name. Raises BadInput if the turn cannot be replayed."""
     check_replayable(trace)
     fixture = await fixture_of(pet, trace)
     turn = await taken_again(fixture)
@@ -69,7 +69,7 @@ def _source(trace: Trace, turn: TurnAgain, fixture: str) -> str:
         name=_identifier(said),
         body="\n".join(f"    {line}" for line in lines),
     )
-    ast.parse(source)  # raises now rather than when the test is run
+    ast.parse(source)  # raises now, not when the test runs
     return source
 
 
@@ -94,7 +94,7 @@ def _assertions(turn: TurnAgain) -> Iterator[str]:
 
 
 def _equals(name: str, value: object) -> list[str]:
-    """On one line if it fits."""
+    """Return an assertion, on one line if it fits."""
     literal = pformat(value, width=WIDTH, sort_dicts=False)
     if len(name) + len(literal) <= WIDTH and "\n" not in literal:
         return [f"assert {name} == {literal}"]
@@ -102,8 +102,8 @@ def _equals(name: str, value: object) -> list[str]:
 
 
 def telling_words(turn: TurnAgain) -> list[str]:
-    """Words of the reply that were not in the message: those that were also found, known or done come first,
-    then the longest."""
+    """Return words of the reply that were not in the message: first those that also occur in search results,
+    known facts or tool calls, then the longest."""
     asked = _stems(turn.trace.summary.said)
     results = (str(tool.result) for tool in turn.tools)
     known = (turn.prompt.get(section, "") for section in ("person", "summary", "documents"))
@@ -120,7 +120,7 @@ def _stems(text: str) -> frozenset[int]:
 
 
 def _identifier(said: str) -> str:
-    """The message as a Python name in ASCII letters and digits."""
+    """Return the message as a Python name of ASCII letters and digits."""
     plain = unicodedata.normalize("NFKD", said.lower()).encode("ascii", "ignore").decode()
     return "_".join(re.findall(r"[a-z0-9]+", plain))[:NAME_LENGTH].strip("_") or "the_turn"
 

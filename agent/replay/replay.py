@@ -1,4 +1,4 @@
-"""Replay a trace against today's code, prompts, tools and memory, and name what differs."""
+"""Replays a trace with today's code, prompts, tools and memory, and lists the differences."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ class Replayed:
     before: Trace
     after: Trace
     differences: tuple[Difference, ...]
-    """In the order in which things happened; the others may follow from the first."""
+    """In the order of events; later differences may follow from the first."""
     options: ReplayOptions
 
     @property
@@ -25,8 +25,8 @@ class Replayed:
 
 
 async def replay(pet: Companion, trace: Trace, options: ReplayOptions | None = None) -> Replayed:
-    """Run the turn again on a copy of what is remembered now, without what was said from then on. Writes
-    nothing to `pet` and asks no model except from a fork on. Raises BadInput if it cannot be replayed."""
+    """Run the turn again on a copy of today's memory, without anything said from that turn on. Writes nothing
+    to `pet` and asks no model before a fork. Raises BadInput if the turn cannot be replayed."""
     options = options or ReplayOptions()
     check_replayable(trace)
     calls = trace.summary.calls
@@ -41,7 +41,7 @@ async def replay(pet: Companion, trace: Trace, options: ReplayOptions | None = N
 
 
 def check_replayable(trace: Trace) -> None:
-    """Raises BadInput, which says why it cannot be replayed."""
+    """Raise BadInput with the reason if the trace cannot be replayed."""
     short = trace.summary.short
     if trace.summary.kind != TURN:
         raise BadInput(f"{short} is a background job; replay the turn that it belongs to")

@@ -1,4 +1,4 @@
-"""Run one recorded turn in a temporary companion."""
+"""Runs one recorded turn in a temporary companion."""
 
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -23,24 +23,24 @@ from agent.types import TurnRequest
 from memory.audience import Place
 
 Fill = Callable[[Companion], Awaitable[None]]
-"""Copies what is remembered into an empty companion."""
+"""Copies the stored memory into an empty companion."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
     tools: ToolMode = "live"
     fork: int | None = None
-    """The call, counted from 1, from which on `live` is asked; before it outputs are the recorded ones."""
+    """The call, counted from 1, from which on `live` is asked. Earlier calls repeat the recorded outputs."""
     live: Model | None = None
     persona: str | None = None
-    """None: the persona of the settings."""
+    """None selects the persona of the settings."""
 
 
 async def run_turn(
     trace: Trace, settings: Settings, chosen: ChosenModel, fill: Fill, options: ReplayOptions
 ) -> Trace:
-    """The trace of the turn as it runs now, even if it fails. `chosen` says how today's model is asked; it is
-    called only from a fork on."""
+    """Return the trace of the new run, even if it fails. `chosen` is the live model, which is called only
+    from a fork on."""
     clock = ReplayClock(trace.summary.started_at)
     model = RecordedModel(trace, clock, options.fork, options.live or chosen.model)
     with tempfile.TemporaryDirectory(prefix="hachi-replay-", ignore_cleanup_errors=True) as folder:
@@ -52,14 +52,14 @@ async def run_turn(
             sandbox.components.sync.begun = not _saw_own_message(trace)
             name = trace.summary.model if options.fork is None else chosen.name
             deps = replace(runtime.turn, model=replace(chosen, name=name, model=model))
-            with suppress(*FAULTS):  # they are in the trace
+            with suppress(*FAULTS):  # the trace already has them
                 await take_turn(_as_recorded(deps, trace, options), _request(trace), trace_id=trace.id)
             await deps.recorder.flush()
             return await sandbox.traces.get(trace.id, clock())
 
 
 def sandbox_settings(settings: Settings, folder: str) -> Settings:
-    """In this folder alone, with no model asked but the turn's own."""
+    """Return settings that use only this folder and no model besides the turn's own."""
     apart = {"home": Path(folder), "database_url": None, "qdrant_url": None, "traces_url": None}
     return settings.model_copy(update={**apart, "traces": True, "look_back": "off", "judge": False})
 
@@ -76,7 +76,7 @@ def _as_recorded(deps: TurnDependencies, trace: Trace, options: ReplayOptions) -
 
 
 def _saw_own_message(trace: Trace) -> bool:
-    """Whether searches met the turn's own message, as happens in a process that has just started."""
+    """Return whether searches found the turn's own message, as happens in a process that has just started."""
     candidates = (one for span in trace.spans("search") for one in span.data.get("candidates", ()))
     return any(one["id"] == trace.summary.message_id for one in candidates)
 

@@ -1,9 +1,8 @@
-"""A copy of what is remembered, in which a turn is replayed.
+"""Copies memory to replay a turn on it.
 
-It holds what the turn's audience may read today, without what was said from that turn on and what was learned
-from it: a memory that was corrected, added or deleted by hand since then counts, the rest of the conversation
-does not. What is overwritten when it changes (the person's context, tasks, the summary) is taken from the
-trace if it has changed since.
+The copy holds what the turn's audience may read today. It excludes what was said from that turn on and what
+was learned from it, but keeps memories that were corrected, added or deleted by hand since. Data that is
+overwritten in place (the person's context, tasks, the summary) comes from the trace if it has changed since.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -28,11 +27,11 @@ Row = dict[str, Any]
 
 BATCH = 500
 AFTER_ALL = 1 << 62
-"""A sequence number that no message reaches."""
+"""Larger than any sequence number."""
 
 
 class RecordedProfiles(ProfileStore):
-    """Shows the person's context as it was recorded."""
+    """Returns the person's context as it was recorded."""
 
     def __init__(self, known: Mapping[str, Any], database: Database) -> None:
         super().__init__(database)
@@ -48,7 +47,7 @@ class RecordedProfiles(ProfileStore):
 
 
 async def copy_memories(pet: Companion, trace: Trace, sandbox: Companion, *, index: bool = True) -> None:
-    """Fill an empty companion; its indexes too, unless `index` is off."""
+    """Fill an empty companion, and its indexes unless `index` is off."""
     context = recorded_context(trace)
     async with pet.components.database.read() as source, sandbox.components.database.write() as sink:
         copy = await _Copy.begin(source, sink, trace)
@@ -69,7 +68,7 @@ async def build_indexes(sandbox: Companion) -> None:
 
 
 def recorded_context(trace: Trace) -> Mapping[str, Any]:
-    """What was looked up before the model was asked; empty if that was not recorded."""
+    """Return what was looked up before the first model call; empty if it was not recorded."""
     return next((read_data(span, "scene") for span in trace.spans("scene")), None) or {}
 
 
@@ -82,15 +81,15 @@ class _Copy:
     summary: Summary
     audience: Audience
     keys: frozenset[str]
-    """Owners of what the turn could read or write."""
+    """Owners of the data that the turn could read or write."""
     seq: int
-    """Of the turn's message: that and every later one is left out."""
+    """The sequence number of the turn's message. It and all later messages are left out."""
 
     @classmethod
     async def begin(cls, source: AsyncConnection, sink: AsyncConnection, trace: Trace) -> "_Copy":
         summary, seq = trace.summary, t.messages.c.seq
         own = await source.scalar(select(seq).where(t.messages.c.id == summary.message_id))
-        if own is None:  # the message was not stored, or is gone
+        if own is None:  # the message was not stored, or was deleted
             own = await source.scalar(select(func.min(seq)).where(t.messages.c.sent_at >= summary.started_at))
         user, place = str(summary.user), Place.of_key(summary.place)
         audience = Audience.of(user, place)
@@ -102,7 +101,7 @@ class _Copy:
         await self._copy(t.messages, readable(Audience(self.keys)), t.messages.c.seq < self.seq)
 
     async def memories(self) -> None:
-        """Without those learned later; what these replaced is active again."""
+        """Copy the memories without those learned later; memories that these replaced become active again."""
         owners, aliases, updates = t.memory_owners, t.memory_aliases, t.memory_updates
         ids = select(owners.c.memory_id).where(owners.c.owner.in_(self.keys))
         said_later = t.memories.c.message_id.in_(select(t.messages.c.id).where(t.messages.c.seq >= self.seq))
@@ -125,7 +124,7 @@ class _Copy:
                 await self.sink.execute(update(owners).where(owned).values(superseded=0))
 
     async def _corrections_of(self, gone: Collection[str], ids: Select[Any]) -> set[str]:
-        """Memories that replaced nothing but memories in `gone`, or corrections of those."""
+        """Return memories that replaced only memories in `gone`, and corrections of those."""
         updates = t.memory_updates
         replaced: dict[str, set[str]] = {}
         query = select(updates.c.old_id, updates.c.new_id).where(updates.c.new_id.in_(ids))
@@ -138,7 +137,8 @@ class _Copy:
         return found
 
     async def tasks(self, context: Mapping[str, Any]) -> None:
-        """Those changed since are as they were recorded; open if the trace does not show them."""
+        """Copy the tasks. Tasks that changed since get their recorded state; they are open if the trace does
+        not show them."""
         began = self.summary.started_at
         recorded = {task["id"]: task for task in (context.get("known") or {}).get("open_tasks", ())}
         query = select(t.tasks).where(t.tasks.c.user_id == self.summary.user, t.tasks.c.created_at < began)
@@ -155,7 +155,8 @@ class _Copy:
         await self._insert(t.tasks, rows)
 
     async def summaries(self, context: Mapping[str, Any]) -> None:
-        """The recorded one of this conversation; of others those that have not changed since."""
+        """Copy the recorded summary of this conversation, and the summaries of others that have not changed
+        since."""
         active, began = t.active_conversations, self.summary.started_at
         owner = owner_of(str(self.summary.user), Place.of_key(self.summary.place))
         own = (active.c.conversation_id == self.summary.conversation) & (active.c.owner == owner)
@@ -180,7 +181,8 @@ class _Copy:
         *conditions: ColumnElement[bool],
         keep: Callable[[Row], bool] = lambda row: True,
     ) -> list[Row]:
-        """Copy the rows that fulfil the conditions and of which `keep` is true; returns the others too."""
+        """Copy the rows that match the conditions and for which `keep` is true. Returns the other matching
+        rows too."""
         query = select(table).where(*conditions)
         if "seq" in table.c:
             query = query.order_by(table.c.seq)

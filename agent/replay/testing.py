@@ -27,7 +27,7 @@ class Called:
     arguments: Mapping[str, Any]
     ok: bool
     result: Mapping[str, Any]
-    """What the model got back."""
+    """The result that the model received."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,24 +72,24 @@ class TurnAgain:
 
     @property
     def audience(self) -> set[str]:
-        """Whose memories were searched: ``user:U``, ``place:P``, ``global``."""
+        """The owners whose memories were searched: ``user:U``, ``place:P``, ``global``."""
         searches = self.trace.spans("search", "documents")
         return {key for span in searches for key in span.data.get("audience", ())}
 
     @property
     def place(self) -> str:
-        """Where the answer went: ``dm``, or the names of the place joined by ``/``."""
+        """The place of the answer: ``dm``, or the names of the place joined by ``/``."""
         return str(Place.of_key(self.trace.summary.place))
 
     @property
     def decided(self) -> list[tuple[str, str]]:
-        """What was decided about new memories: (action, content)."""
+        """The decisions about new memories: (action, content)."""
         decisions = [d for span in self.trace.spans("decision") for d in span.data.get("decisions", ())]
         return [(decision["action"], decision["content"]) for decision in decisions]
 
     @property
     def to_remember(self) -> list[str]:
-        """The memories that the answer itself asked for."""
+        """The memories that the answer itself asked to store."""
         answers = [span.data.get("answer") or {} for span in self.trace.spans("answer")]
         return [memory["content"] for answer in answers for memory in answer.get("memories", ())]
 
@@ -101,14 +101,14 @@ class TurnAgain:
 
 
 def take_again(fixture: Path | Fixture) -> TurnAgain:
-    """Replay a fixture on today's code and prompts, without network or key. Raises ValueError if the file is
-    no fixture."""
+    """Replay a fixture with today's code and prompts, without network or key. Raises ValueError if the file
+    is not a fixture."""
     whole = Fixture.from_json(fixture.read_text(encoding="utf-8")) if isinstance(fixture, Path) else fixture
     return asyncio.run(taken_again(whole))
 
 
 async def taken_again(fixture: Fixture) -> TurnAgain:
-    """The same, inside a running event loop."""
+    """Replay a fixture as `take_again` does, inside a running event loop."""
     settings = fixture.open_settings()
     chosen = replace(choose_model(settings), structured=fixture.settings.get("structured") or "none")
     options = ReplayOptions(persona=fixture.persona)

@@ -1,4 +1,4 @@
-"""Tools in a replay: working on the copy, with recorded results, or doing nothing."""
+"""Tools in a replay: they run on the copy, return recorded results, or do nothing."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +12,8 @@ from tools.context import TurnContext
 from tools.registry import Tool, ToolResult
 
 ToolMode = Literal["live", "recorded", "stub"]
-"""`live`: today's tools, on the copy of what is remembered. `recorded`: the recorded results, for the same
-arguments. `stub`: no tool does anything."""
+"""`live`: today's tools run on the copied memory. `recorded`: the same arguments give the recorded results.
+`stub`: no tool does anything."""
 
 STUB_RESULT = ToolResult({"note": "not done: this is a replay without tools"}, ok=True)
 
@@ -36,7 +36,7 @@ class StubTool(Tool):
 @dataclass(frozen=True)
 class RecordedTool(Tool):
     spans: Iterator[Span] = field(default_factory=lambda: iter(()))
-    """Its recorded calls, in order."""
+    """The tool's recorded calls, in order."""
 
     async def call(self, turn: TurnContext, written: str) -> ToolResult:
         data = span.data if (span := next(self.spans, None)) else {}

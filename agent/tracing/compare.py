@@ -1,4 +1,4 @@
-"""Two traces side by side, and what differs, in the order in which it happened."""
+"""Compares two traces and lists their differences in the order of events."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,8 +21,8 @@ class Difference:
 
 
 def differences(before: Trace, after: Trace) -> list[Difference]:
-    """Empty if the two are the same but for times and trace ids. A request comes before its output, and a
-    tool's result after its call."""
+    """Return the differences; empty if only times and trace ids differ. A request comes before its output,
+    and a tool's result after its call."""
     return list(_differences(before, after))
 
 
@@ -49,12 +49,12 @@ def _differences(before: Trace, after: Trace) -> Iterator[Difference]:
 
 
 def _data(where: str, before: Span, after: Span, *path: str) -> Iterator[Difference]:
-    """What differs in the data at this path."""
+    """Yield the differences between the data of two spans at this path."""
     yield from _texts(where, read_data(before, *path), read_data(after, *path))
 
 
 def steps(trace: Trace) -> list[Span]:
-    """Model calls, tool calls and the answer. A call that failed and was retried counts once."""
+    """Return the model calls, tool calls and the answer. A failed call and its retries count once."""
     found = [span for span in trace.root.spans if span.kind in ("call", "tool", "answer")]
     return [
         step
@@ -64,7 +64,7 @@ def steps(trace: Trace) -> list[Span]:
 
 
 def _step_key(step: Span) -> tuple[str, str]:
-    """What must be equal for two steps to be compared. Another model may have been asked the same."""
+    """Return the key by which steps are matched. It omits the model, which may differ between the traces."""
     return step.kind, "" if step.kind == "call" else step.name
 
 
@@ -102,12 +102,12 @@ def _items(request: Mapping[str, Any]) -> list[Any]:
 
 
 def sections(trace: Trace, system: str) -> dict[str, str]:
-    """The system message by section; under ``whole`` if the trace does not say where sections end."""
+    """Return the system message by section; under ``whole`` if the trace does not say where sections end."""
     found: dict[str, str] = {}
     at = 0
     for name, length in trace.root.data.get("sections", ()):
         found[name] = system[at : at + length]
-        at += length + 2  # the blank line between two
+        at += length + 2  # the blank line between two sections
     rest = system[at:]
     return found | ({"last call" if found else "whole": rest} if rest else {})
 
@@ -120,7 +120,7 @@ def _texts(where: str, old: Any, new: Any) -> Iterator[Difference]:
 
 
 def _without_id(item: Any) -> Any:
-    """Ids of items are the server's and mean nothing; `call_id`, which ties a result to its call, stays."""
+    """Drop the ids of items, which the server assigns. Keep `call_id`, which ties a result to its call."""
     if not isinstance(item, Mapping):
         return item
     return {name: value for name, value in item.items() if name != "id"}

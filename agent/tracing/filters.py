@@ -1,4 +1,5 @@
-"""Reads what people type to choose traces, at the command line and on the page. All raise BadInput."""
+"""Parses what people type to filter traces, at the command line and on the page. Every function raises
+BadInput."""
 
 import re
 from datetime import datetime, timedelta
@@ -18,13 +19,13 @@ _UNITS = {
 
 
 def read_duration(text: str) -> timedelta | None:
-    """``90s``, ``2h``, ``1.5d``; None if it is no duration."""
+    """Parse ``90s``, ``2h`` or ``1.5d``; None if the text is not a duration."""
     found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?) *(ms|s|m|min|h|d|w)", text.strip().lower())
     return float(found[1]) * _UNITS[found[2]] if found else None
 
 
 def read_seconds(text: str) -> float:
-    """``2s``, ``500ms``; a bare number is seconds."""
+    """Parse ``2s`` or ``500ms``; a bare number means seconds."""
     found = read_duration(text)
     if found is None:
         found = read_duration(f"{text.strip()}s")
@@ -34,7 +35,7 @@ def read_seconds(text: str) -> float:
 
 
 def read_since(text: str, now: datetime) -> datetime:
-    """So long ago, or an ISO 8601 time; one without a zone is local."""
+    """Parse a duration before `now` or an ISO 8601 time; a time without a zone is local."""
     ago = read_duration(text)
     try:
         return now - ago if ago is not None else datetime.fromisoformat(text.strip()).astimezone()
@@ -43,6 +44,6 @@ def read_since(text: str, now: datetime) -> datetime:
 
 
 def read_place(text: str) -> str:
-    """The key under which traces store the place: empty in private."""
+    """Return the key under which traces store the place: empty in private."""
     place = Place.parse(text)
     return "" if place.private else place.key

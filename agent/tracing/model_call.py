@@ -1,4 +1,4 @@
-"""One model call as a trace keeps it: the exact request and the exact output."""
+"""Records one model call in the trace: the exact request and the exact output."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -12,18 +12,18 @@ from memory.spans import Span, span
 
 
 class Call:
-    """Adds what comes back to the call's span; does nothing outside a recording."""
+    """Adds the response to the call's span; does nothing outside a recording."""
 
     def __init__(self, recorded: Span | None) -> None:
         self._data = {} if recorded is None else recorded.data
         self._began = time.perf_counter()
 
     def began(self) -> None:
-        """The first part of the output has come."""
+        """Note that the first part of the output arrived."""
         self._data.setdefault("first", time.perf_counter() - self._began)
 
     def answered(self, output: Sequence[Any], usage: Any) -> None:
-        """The output as the model gave it, before anything is repaired."""
+        """Record the model's output before any repair."""
         self._data["output"] = [copy(item) for item in output]
         details = getattr(usage, "input_tokens_details", None)
         self._data["usage"] = usage and {
@@ -37,9 +37,9 @@ class Call:
 def recorded_call(
     model: str, system: str | None, input: Any, tools: Sequence[Any], settings: ModelSettings
 ) -> Iterator[Call]:
-    """Record a call around the block. Exceptions are noted and raised."""
+    """Record a call around the block. Exceptions are recorded and re-raised."""
     given = {name: value for name, value in vars(settings).items() if value is not None}
-    given.pop("retry", None)  # retries are ours, not the model's
+    given.pop("retry", None)  # retries are the runner's, not the model's
     request = {
         "system": system,
         "input": list(input) if isinstance(input, list) else input,

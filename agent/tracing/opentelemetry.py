@@ -1,12 +1,12 @@
 """Traces as OpenTelemetry spans: sent to a collector by OTLP over HTTP, or written as OTLP/JSON.
 
 Needs the extra `otel`. Names and attributes follow the GenAI semantic conventions as of October 2026
-(repository open-telemetry/semantic-conventions-genai, status: development), which are published as no
-package. What the conventions have no word for is named ``hachi.…``.
+(repository open-telemetry/semantic-conventions-genai, status: development), which no package publishes.
+Attributes that the conventions do not define are named ``hachi.…``.
 
-Traces are read back from what was written, so that secrets and unwanted content are gone already. The
-exporter retries in its own thread and gives up after a while; no turn waits for it. Headers, time-outs and
-resource attributes come from the usual variables, such as `OTEL_EXPORTER_OTLP_HEADERS`.
+Traces are read back from the database, after secrets and unwanted content were removed. The exporter retries
+in its own thread and gives up after a while; no turn waits for it. Headers, time-outs and resource attributes
+come from the usual variables, such as `OTEL_EXPORTER_OTLP_HEADERS`.
 """
 
 import json
@@ -40,16 +40,16 @@ log = logging.getLogger("hachi.traces")
 
 PATH = "/v1/traces"
 SECONDS = 5.0
-"""How long the collector may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` says otherwise; also for what is left
-when the companion closes."""
+"""How long a request to the collector may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` is set, and how long
+closing waits for the remaining spans."""
 NANO = 1_000_000_000
 AGENT = "hachi"
 PROVIDER = "openai"
-"""Whose API is spoken; the model may be anybody's."""
+"""The provider whose API is used; the model may be anybody's."""
 
 
 class Sender:
-    """A listener of the recorder: sends every trace that has ended."""
+    """A listener of the recorder that sends every finished trace."""
 
     def __init__(self, endpoint: str) -> None:
         """`endpoint` is the collector's URL, with or without `/v1/traces`."""
@@ -64,7 +64,7 @@ class Sender:
             self._queue.on_end(span)
 
     def close(self) -> None:
-        """Send what waits, for `SECONDS` at most."""
+        """Send the waiting spans, for at most `SECONDS`."""
         closing = Thread(target=self._queue.shutdown, daemon=True)
         closing.start()
         closing.join(SECONDS)
@@ -73,7 +73,8 @@ class Sender:
 
 
 def otlp_json(traces: Sequence[Trace]) -> dict[str, Any]:
-    """An ExportTraceServiceRequest, as ``POST /v1/traces`` of a collector takes it in JSON."""
+    """Return an ExportTraceServiceRequest in the JSON form that a collector accepts at ``POST
+    /v1/traces``."""
     resource = _resource()
     spans = [span for trace in traces for span in _readable_spans(trace, resource)]
     request: dict[str, Any] = MessageToDict(encode_spans(spans), use_integers_for_enums=True)
@@ -91,7 +92,7 @@ def _resource() -> Resource:
 
 
 def _readable_spans(trace: Trace, resource: Resource) -> Iterator[ReadableSpan]:
-    """Every span of a trace. A background job is a trace of its own, with a link to its turn."""
+    """Yield every span of a trace. A background job is a trace of its own, with a link to its turn."""
     summary, root = trace.summary, trace.root
     began = int(summary.started_at.timestamp() * NANO)
     ended = began + _nano(root.took or 0.0)
@@ -116,14 +117,14 @@ def _readable_spans(trace: Trace, resource: Resource) -> Iterator[ReadableSpan]:
 
 
 def _descend(span: Span, path: str = "") -> Iterator[tuple[str, Span]]:
-    """Each span with its path: empty for the root, `.0.2` for the third span of the first."""
+    """Yield each span with its path: empty for the root, `.0.2` for the third child of the first child."""
     yield path, span
     for number, inner in enumerate(span.spans):
         yield from _descend(inner, f"{path}.{number}")
 
 
 def _context(trace_id: str, path: str) -> SpanContext:
-    """Always the same for the same span."""
+    """Return the span's ids, which are the same every time."""
     trace = int(trace_id.removeprefix("trace_"), 16)
     span = blake2b(f"{trace_id}{path}".encode(), digest_size=8).digest()
     return SpanContext(trace, int.from_bytes(span), is_remote=False, trace_flags=TraceFlags(1))
@@ -136,7 +137,8 @@ def _status(span: Span) -> Status:
 
 
 def _events(span: Span, at: int) -> list[Event]:
-    """The exception that a tool raised: the tool answers all the same, so it is not the span's error."""
+    """Return the exception that a tool raised as an event, not as the span's error: the tool still gave an
+    answer."""
     traceback = span.data.get("traceback")
     return [Event("exception", {"exception.stacktrace": storable(str(traceback))}, at)] if traceback else []
 
@@ -154,12 +156,12 @@ OPERATIONS = {
 }
 """``gen_ai.operation.name`` by kind of span."""
 SUBJECTS = {TURN: AGENT, "search": "memories", "decision": "memories", "documents": "documents"}
-"""What follows the operation in a span's name; elsewhere it is the name of the model or tool."""
+"""The rest of a span's name by kind; other kinds use the name of the model or tool."""
 _MEMORY_OPERATIONS = {"add": "create_memory", "merge": "update_memory", "replace": "update_memory"}
 
 
 def operation_of(span: Span) -> str:
-    """``gen_ai.operation.name``; the span's kind where the conventions have no word for it."""
+    """Return ``gen_ai.operation.name``, or the span's kind if the conventions define no operation for it."""
     if span.kind == "decision":
         made = {_MEMORY_OPERATIONS.get(one.get("action", "")) for one in mappings(span.data.get("decisions"))}
         return (made.pop() if len(made) == 1 else None) or "upsert_memory"
@@ -167,30 +169,30 @@ def operation_of(span: Span) -> str:
 
 
 def span_name(span: Span) -> str:
-    """``chat gpt-5-mini``, ``execute_tool search_memories`` …"""
+    """Return ``chat gpt-5-mini``, ``execute_tool search_memories`` …"""
     return f"{operation_of(span)} {SUBJECTS.get(span.kind, span.name)}".strip()
 
 
 def error_type(span: Span) -> str | None:
-    """``error.type``: the exception's name; ``tool_error`` where a tool reported that it failed."""
+    """Return ``error.type``: the exception's name, or ``tool_error`` if a tool reported that it failed."""
     if span.error:
         return span.error.partition(":")[0].strip()
     return "tool_error" if span.kind == "tool" and tool_failed(span) else None
 
 
 def attributes_of(span: Span, summary: Summary | None = None) -> dict[str, Any]:
-    """A span's attributes; those of the whole trace too, where its `summary` is given."""
+    """Return a span's attributes, with those of the whole trace if its `summary` is given."""
     found: dict[str, Any] = {"gen_ai.operation.name": operation_of(span), "hachi.span.kind": span.kind}
     if read := _ATTRIBUTES.get(span.kind):
         found |= read(span)
     found |= _of_trace(summary) if summary else {}
     found["error.type"] = error_type(span)
-    # without halves of surrogate pairs, which would keep back all that is sent with them
+    # without unpaired surrogates, which would block the whole export
     return {name: map_texts(value, storable) for name, value in found.items() if value not in (None, "", [])}
 
 
 def _of_trace(summary: Summary) -> dict[str, Any]:
-    """What the root span says of the whole trace. The person is a pseudonym."""
+    """Return the root span's attributes for the whole trace. The person is a pseudonym."""
     return {
         "gen_ai.agent.name": AGENT,
         "gen_ai.conversation.id": summary.conversation,
@@ -234,7 +236,7 @@ _SETTINGS = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presenc
 
 
 def _message(item: Mapping[str, Any]) -> dict[str, Any]:
-    """An item of the Responses API as a message of the conventions."""
+    """Convert an item of the Responses API to a message of the conventions."""
     kind, id = item.get("type", "message"), item.get("call_id")
     if kind == "function_call":
         call = {"type": "tool_call", "id": id, "name": item.get("name"), "arguments": item.get("arguments")}
@@ -284,7 +286,7 @@ def _documents(span: Span) -> dict[str, Any]:
 
 
 def _found(span: Span) -> str:
-    """What a search found, with the text where the candidates hold it."""
+    """Return a search's results as JSON, with the text if the candidates hold it."""
     candidates = mappings(span.data.get("candidates"))
     texts = {one.get("id"): {"content": one["content"]} for one in candidates if "content" in one}
     return _json([{"id": id, "score": score, **texts.get(id, {})} for id, score in scored_ids(span)])
@@ -307,7 +309,7 @@ def _decision(span: Span) -> dict[str, Any]:
 
 
 def _json(value: Any) -> str:
-    """Text as it is, empty for nothing."""
+    """Return a text unchanged, an empty string for nothing, and JSON for anything else."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str) if value else ""

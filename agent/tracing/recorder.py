@@ -1,7 +1,7 @@
-"""From the running turn to the database: in the background, bounded, and never in the turn's way.
+"""Records running turns to the database: in the background, with bounded memory, and without delaying a turn.
 
-A turn that takes longer than a moment is written while it runs, and again as it goes on, so that one that
-hangs or is killed can be seen. Most are written once, after they have ended, several in a transaction.
+A long turn is written while it runs, and again as it progresses, so that a turn that hangs or is killed can
+be seen. Most turns are written once, after they end, several in a transaction.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ from memory.sql.jobs import Job
 log = logging.getLogger("hachi.traces")
 
 PAUSE = 0.2
-"""Seconds during which traces that end are collected, to be written together."""
+"""Seconds during which finished traces are collected, to be written together."""
 REWRITE_AFTER = 2.0
-"""Seconds after which a running trace is written again if something has happened in it; doubles each time."""
+"""Seconds after which a running trace is written again if it has changed; doubles each time."""
 MAX_WAITING = 1_000
-"""Traces that wait to be written; beyond these the oldest are dropped."""
+"""How many traces may wait to be written. Beyond that the oldest are dropped."""
 BATCH = 50
-"""Traces in one transaction, so that a turn that wants to write does not wait long."""
+"""Traces in one transaction, kept small so that a turn does not wait long to write."""
 
 # In seconds: what one batch may take; the pause after a database could not be reached; what `flush` waits;
 # what a listener's `close` may take.
@@ -42,7 +42,7 @@ WRITE_TIMEOUT, RETRY_AFTER, FLUSH_TIMEOUT, CLOSE_TIMEOUT = 10.0, 5.0, 2.0, 10.0
 
 
 class Listener(Protocol):
-    """Is told of each trace that has ended, in a thread. What it raises is logged."""
+    """Receives each finished trace, in a thread. Its exceptions are logged."""
 
     def __call__(self, summary: Summary, body: bytes) -> None: ...
 
@@ -51,7 +51,7 @@ class Listener(Protocol):
 
 @dataclass(slots=True, eq=False)
 class TraceRecording:
-    """A turn or a job that is being recorded, and how much of it is written."""
+    """A turn or job that is being recorded, and the state of its writes."""
 
     id: str
     recording: Recording
@@ -59,9 +59,9 @@ class TraceRecording:
     due: float
     """When to write it next while it runs, by `time.monotonic`."""
     pause: float
-    """Seconds until it is written again after that."""
+    """Seconds until the write after that."""
     changes: int = -1
-    """`Recording.changes` when it was written last."""
+    """`Recording.changes` at the last write."""
     stored: bool = False
 
     def heard(self, message_id: str | None) -> None:
@@ -73,7 +73,7 @@ class TraceRecording:
         self.recording.root.data["reply"] = told
 
     def worth_keeping(self) -> bool:
-        """Every turn is; a background job only if something happened in it."""
+        """Whether to store it: always for a turn; for a background job only if something happened in it."""
         root = self.recording.root
         return self.about.kind == TURN or bool(root.spans or root.error)
 
@@ -92,7 +92,7 @@ class _Serialized:
 
 
 _Due = tuple[TraceRecording, Recording, Summary]
-"""A trace to write now, with a copy of what is recorded if it still runs."""
+"""A trace to write now; while it still runs, with a copy of the recording."""
 
 
 class Recorder:
@@ -124,7 +124,7 @@ class Recorder:
 
     @contextmanager
     def turn(self, incoming: TurnRequest, model: str, id: str | None = None) -> Iterator[TraceRecording]:
-        """Record a turn. Its exceptions are noted and raised; a ModelError gets the trace's id."""
+        """Record a turn. Its exceptions are recorded and re-raised; a ModelError gets the trace's id."""
         about = Summary(
             id=id or f"trace_{uuid4().hex}",
             kind=TURN,
@@ -146,7 +146,7 @@ class Recorder:
 
     @contextmanager
     def work(self, job: Job) -> Iterator[None]:
-        """Record a background job; nothing is kept of one in which nothing happened."""
+        """Record a background job. It is not stored if nothing happened in it."""
         about = Summary(
             id=f"trace_{uuid4().hex}",
             kind=job.kind,
@@ -189,8 +189,8 @@ class Recorder:
             await self._flush()
 
     async def flush(self) -> None:
-        """Write what there is, for `FLUSH_TIMEOUT` at most. What could not be written yet is tried again."""
-        task = asyncio.create_task(self._flush())  # of its own, as the caller may be cancelled
+        """Write the waiting traces, for at most `FLUSH_TIMEOUT`. A failed write is tried again later."""
+        task = asyncio.create_task(self._flush())  # a task of its own, because the caller may be cancelled
         self._flushes.add(task)
         task.add_done_callback(self._flushes.discard)
         await asyncio.wait([task], timeout=FLUSH_TIMEOUT)
@@ -209,7 +209,7 @@ class Recorder:
                 self._dropped = 0
 
     def _copies_of_running(self) -> Iterator[_Due]:
-        """The running traces that are due and have changed since they were written last."""
+        """Yield the running traces that are due and have changed since their last write."""
         now = time.monotonic()
         for one in self._running.values():
             if one.due > now:
@@ -221,7 +221,7 @@ class Recorder:
                 yield one, one.recording.as_it_is(), one.about
 
     def _serialize(self, due: Sequence[_Due]) -> list[_Serialized]:
-        """Runs in a thread."""
+        """Serialize the traces. Runs in a thread."""
         found = []
         for source, recorded, about in due:
             try:
@@ -242,8 +242,8 @@ class Recorder:
                 log.warning("a trace could not be sent on: %s", error)
 
     async def _write_waiting(self) -> None:
-        """Batch by batch; one by one if the database refuses a batch, as it may take the others. A trace that
-        has ended waits until it is written."""
+        """Write batch by batch. If the database refuses a batch, write its traces one by one, as it may
+        accept some. Finished traces wait until they are written."""
         size = BATCH
         while self._waiting:
             batch = list(self._waiting)[:size]
@@ -276,14 +276,14 @@ class Recorder:
             one.source.stored = True
 
     async def forget(self, user: str, places: Collection[str] = ()) -> None:
-        """Drop what is recorded of a person who is erased and of the places where they spoke."""
+        """Drop the recordings of a person who is erased, and those of the places where they spoke."""
         self._running = {id: one for id, one in self._running.items() if not one.belongs_to(user, places)}
-        async with self._lock:  # what was just being written is in the database then, and erased there
+        async with self._lock:  # a write in progress reaches the database first and is erased there
             self._ended = deque(one for one in self._ended if not one.belongs_to(user, places))
             self._waiting = deque(one for one in self._waiting if not one.source.belongs_to(user, places))
 
     async def close(self) -> None:
-        """Write everything that has ended, if possible, and close the listeners."""
+        """Write all finished traces, if possible, and close the listeners."""
         self._closing = True
         await asyncio.gather(*self._flushes, return_exceptions=True)
         await self._flush(last=True)

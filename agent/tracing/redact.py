@@ -1,5 +1,5 @@
-"""What is taken out of a trace before it is written: secrets that were pasted into a conversation, and what
-the operator names."""
+"""Redacts traces before they are written: secrets that people pasted into a conversation, and the operator's
+own patterns."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any
 REDACTED = "[redacted]"
 
 SECRETS = {
-    "sk-": r"[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and those who write keys like them
+    "sk-": r"[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and providers with similar keys
     **{f"{kind}k_live_": r"[A-Za-z0-9]{16,}" for kind in "srp"},
     "hachi_": r"[A-Za-z0-9_-]{16,}",
     **{f"gh{kind}_": r"[A-Za-z0-9]{16,}" for kind in "opusr"},
@@ -24,7 +24,7 @@ SECRETS = {
     "-----BEGIN ": r"[A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*KEY-----|\Z)",
     "://": r"[^\s/:@]*:[^\s/@]+@",  # name and password in a URL
 }
-"""The literal beginning of each kind of secret, and a pattern for the rest. Texts without the beginning are
+"""The literal prefix of each kind of secret, and a pattern for the rest. Texts without the prefix are
 skipped, which makes the search cheap."""
 
 
@@ -32,15 +32,15 @@ class Redaction:
     def __init__(
         self, patterns: Sequence[str] = (), *, secrets: bool = True, values: Sequence[str] = ()
     ) -> None:
-        """`patterns` are regular expressions; `secrets` turns on those of `SECRETS`; `values` are taken out
-        literally. Raises re.error for a pattern that is not valid."""
+        """`patterns` are regular expressions; `secrets` turns on those of `SECRETS`; `values` are removed
+        literally. Raises re.error for an invalid pattern."""
         self._known = [(spelling, re.compile(re.escape(spelling))) for spelling in _spellings(values)]
         if secrets:
             self._known += [(prefix, _pattern(prefix, rest)) for prefix, rest in SECRETS.items()]
         self._more = [re.compile(pattern) for pattern in patterns]
 
     def suspects(self, text: str) -> list[re.Pattern[str]]:
-        """The patterns that may match somewhere in a text, or in JSON of it."""
+        """Return the patterns that may match somewhere in a text, or in its JSON form."""
         found = [pattern for prefix, pattern in self._known if prefix in text and pattern.search(text)]
         return [*found, *self._more]
 
@@ -49,7 +49,7 @@ class Redaction:
 
 
 def redacted(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:
-    """The same plain value, with every match in any text replaced by `REDACTED`."""
+    """Return the plain value with every match in its texts replaced by `REDACTED`."""
 
     def change(text: str) -> str:
         for pattern in patterns:
@@ -60,7 +60,7 @@ def redacted(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """The same JSON value with every text changed, the names in objects too."""
+    """Return the JSON value with every text changed, including the names in objects."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -81,8 +81,8 @@ def _pattern(prefix: str, rest: str) -> re.Pattern[str]:
 
 
 def _spellings(values: Sequence[str]) -> list[str]:
-    """Each value as it is, and as JSON writes it once and twice; the longest first, as it may contain
-    another."""
+    """Return each value as it is, and as JSON escapes it once and twice. The longest come first, because they
+    may contain others."""
     found: set[str] = set()
     for value in values:
         for _ in range(3):

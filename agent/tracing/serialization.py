@@ -1,7 +1,7 @@
-"""A recorded tree of spans as it is stored: a summary row, and the whole as compressed JSON.
+"""The stored form of a recorded tree of spans: a summary row, and the whole tree as compressed JSON.
 
-What is recorded holds the turn's own objects; here, away from the turn, they become plain values. Each model
-call repeats the request before it and adds something: only the addition is stored, and `read_trace` restores
+A recording holds the turn's own objects; this module converts them to plain values outside the turn. Each
+model call repeats the previous request and adds to it: only the addition is stored, and `read_trace` restores
 the rest.
 """
 
@@ -38,19 +38,20 @@ Content = Literal["full", "redacted", "none"]
 EXCERPT = 200
 """Characters of the message and the reply that a summary holds."""
 MAX_TEXT = 100_000
-"""Characters of one text; of a longer one the beginning is kept."""
+"""Characters of one text; a longer text is cut at its end."""
 LARGE = 1_000_000
-"""Bytes of a whole trace from which on each text is checked against `MAX_TEXT`."""
+"""Bytes of a whole trace above which each text is cut to `MAX_TEXT`."""
 WITHOUT_CONTENT = frozenset({"usage", "ok", "well_formed", "tries", "limit", "found", "first", "sections"})
-"""The data of a span that is kept when no content is recorded."""
+"""The data of a span that is stored when content is not."""
 MADE_BY_KEY = "maker"
 AS_BEFORE = "as_before"
-"""In a stored request: how many characters of the system message, and how many items, repeat the last one."""
+"""In a stored request: how many characters of the system message, and how many items, repeat the previous
+request."""
 
 
 @dataclass(frozen=True)
 class Serializer:
-    """Writes traces as the settings ask for."""
+    """Serializes traces as the settings require."""
 
     content: Content
     redaction: Redaction
@@ -60,13 +61,13 @@ class Serializer:
 
     @cached_property
     def made_by_key(self) -> str:
-        """Names `made_by`, which is the same for many traces and stored once."""
+        """The key of `made_by`, which many traces share, so that it is stored once."""
         text = json.dumps(self.made_by, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def serialize(self, recorded: Recording, about: Summary) -> tuple[Summary, bytes]:
-        """The row, which is `about` with what was recorded, and the body. No content is kept of anonymous
-        users, and none of what cannot be written as JSON."""
+        """Return the summary row, which is `about` completed from the recording, and the body. Both omit
+        content for anonymous users, or if the recording cannot be written as JSON."""
         root, lost = recorded.root, None
         if about.user is not None and self.content != "none":
             try:
@@ -86,8 +87,8 @@ class Serializer:
         return zlib.compress(data, 1)
 
     def _without_content(self, span: Span) -> Span:
-        """What happened and how long it took, without anything that was said. A tool's name that a model
-        invented is content."""
+        """Return the span's events and times without anything that people or models wrote. A tool name that a
+        model invented counts as content."""
         invented = span.kind == "tool" and span.name not in self.made_by.get("tools", ())
         return replace(
             span,
@@ -120,13 +121,13 @@ class Serializer:
         )
 
     def _excerpt(self, text: str) -> str:
-        """Redacted before it is cut, as half a secret is not recognised."""
+        """Return the start of the text, redacted before it is cut: half a secret is not recognised."""
         return self.redaction.text(storable(text[:MAX_TEXT]))[:EXCERPT]
 
 
 def read_trace(summary: Summary, body: bytes) -> Trace:
-    """The trace; its `made_by` holds only the key (`MADE_BY_KEY`) under which the store has the whole. Raises
-    BadInput for a body that cannot be read."""
+    """Restore the trace. Its `made_by` holds only the key (`MADE_BY_KEY`) of the stored value. Raises
+    BadInput for an unreadable body."""
     try:
         value = json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
         root = span_from(value["root"])
@@ -145,7 +146,7 @@ def _status(root: Span, spans: list[Span]) -> Status:
 
 
 class _Tree:
-    """Plain values of a tree of spans, without what is empty."""
+    """The plain values of a tree of spans, without empty ones."""
 
     def __init__(self) -> None:
         self._last_request: dict[str, Any] = {}
@@ -158,7 +159,7 @@ class _Tree:
         return span_json(replace(span, data=data, spans=[])) | ({"spans": inner} if inner else {})
 
     def _addition(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A request without what it repeats of the one before."""
+        """Return a request without the part that repeats the previous one."""
         before, self._last_request = self._last_request, request
         system, old_system = request.get("system"), before.get("system")
         items, old_items = request.get("input"), before.get("input")
@@ -172,8 +173,8 @@ class _Tree:
 
 
 def _restore(root: Span) -> None:
-    """Make candidates rows again, and requests whole. The last system message is taken as it is, whatever
-    the number of characters: it may have been cut or redacted."""
+    """Convert candidates back to rows, and complete the requests. A repeated system message is
+    copied whole, whatever its stored length, because it may have been cut or redacted."""
     system, items = "", list[Any]()
     for span in descend(root):
         if "candidates" in span.data:
@@ -196,7 +197,8 @@ def _plain_data(value: Any) -> Any:
 
 
 def _json(value: Any) -> bytes:
-    """Pydantic's encoder is ten times as fast as Python's, which takes more: half surrogate pairs, bytes."""
+    """Encode as JSON. Pydantic's encoder is ten times as fast as Python's, which also accepts unpaired
+    surrogates and bytes."""
     try:
         return to_json(value, exclude_none=True, fallback=_plain, inf_nan_mode="constants")
     except (ValueError, TypeError):
@@ -218,7 +220,7 @@ def _cut(text: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A JSON value for what JSON does not know."""
+    """Return a JSON value for an object that JSON cannot represent."""
     if hasattr(value, "to_trace") or isinstance(value, frozenset | set):
         return _plain_data(value)
     if hasattr(value, "model_dump"):

@@ -1,4 +1,4 @@
-"""The recorder that the settings ask for."""
+"""Opens the recorder that the settings ask for."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,13 +23,13 @@ from prompts import read
 from tools.registry import TOOLS
 
 SHORTEST_SECRET = 8
-"""Characters; shorter values occur in too many words to be taken out everywhere."""
+"""In characters. Shorter values occur in too many words to be redacted everywhere."""
 
 
 def open_recorder(
     settings: Settings, traces: Traces, clock: Callable[[], datetime], surface: str
 ) -> Recorder:
-    """Raises SettingsError if a collector is named and its library is not installed."""
+    """Return the recorder. Raises SettingsError if a collector is set and its library is not installed."""
     serializer = Serializer(
         content=settings.trace_content,
         redaction=redaction_of(settings),
@@ -51,7 +51,8 @@ def _listeners(settings: Settings) -> list[Listener]:
 
 
 def redaction_of(settings: Settings) -> Redaction:
-    """The settings' own secrets are always taken out: a server may repeat a key in an error."""
+    """Return the redaction. It always includes the settings' own secrets: a server may repeat a key in an
+    error."""
     return Redaction(
         [line.strip() for line in (settings.trace_redact or "").splitlines() if line.strip()],
         secrets=settings.trace_content != "full",
@@ -60,7 +61,7 @@ def redaction_of(settings: Settings) -> Redaction:
 
 
 def _own_secrets(settings: Settings) -> Iterator[str]:
-    """Every secret setting; of a URL the password too, as written there and decoded."""
+    """Yield every secret setting; for a URL also its password, as written and decoded."""
     for value in vars(settings).values():
         if isinstance(value, SecretStr):
             secret = value.get_secret_value()
@@ -72,7 +73,7 @@ def _own_secrets(settings: Settings) -> Iterator[str]:
 
 @cache
 def made_by() -> dict[str, Any]:
-    """What could change how a turn ends: versions, prompts, tools."""
+    """Return everything that could change how a turn ends: versions, prompts, tools."""
     names = sorted(file.name[:-3] for file in files("prompts").iterdir() if file.name.endswith(".md"))
     return {
         "versions": {name: version(name) for name in ("hachi", "openai-agents", "openai", "qdrant-edge-py")},

@@ -1,4 +1,4 @@
-"""What turns and background jobs cost: calls, errors, times and tokens, by tool and by model."""
+"""Adds up the cost of turns and background jobs: calls, errors, times and tokens, by tool and by model."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Of a million tokens, in any currency."""
+    """The price of a million tokens, in any currency."""
 
     input: float
     output: float
     cached: float | None = None
-    """Of cached input; None means the price of other input."""
+    """The price of cached input; None means the price of other input."""
 
     def of(self, usage: Usage) -> float:
         cached = self.input if self.cached is None else self.cached
@@ -33,7 +33,7 @@ class Price:
 
 @dataclass(slots=True)
 class Tally:
-    """How often something was done, and how long each took."""
+    """How often an operation ran, and how long each run took."""
 
     calls: int = 0
     errors: int = 0
@@ -54,10 +54,10 @@ class Tally:
 
 @dataclass(slots=True)
 class Stats:
-    """Added up trace by trace."""
+    """Totals over many traces."""
 
     statuses: Counter[str] = field(default_factory=Counter)
-    """Of turns."""
+    """Statuses of turns."""
     turns: Tally = field(default_factory=Tally)
     work: dict[str, Tally] = field(default_factory=dict)
     """Background jobs by kind."""
@@ -95,13 +95,13 @@ def busiest(tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
 
 
 def percentile(seconds: Sequence[float], percent: int) -> float | None:
-    """The smallest value that `percent` of them do not exceed; None if there is none."""
+    """Return the smallest value that `percent` of them do not exceed; None if there are no values."""
     ordered = sorted(seconds)
     return ordered[-(-len(ordered) * percent // 100) - 1] if ordered else None
 
 
 async def stats_of(traces: Traces, wanted: TraceFilter, now: datetime) -> Stats:
-    """Reads every trace that fits, whole. Traces that are deleted meanwhile or cannot be read are skipped."""
+    """Read every matching trace as a whole. Skips traces that are deleted meanwhile or cannot be read."""
     found = Stats()
     async for summary in traces.each(wanted, now):
         try:

@@ -1,4 +1,5 @@
-"""Traces in SQL: listed newest first, found by the beginning of an id, pruned, erased with a person."""
+"""Stores traces in SQL: lists them newest first, finds them by the beginning of an id, prunes and erases
+them."""
 
 import json
 import os
@@ -26,41 +27,41 @@ from memory.sql.engine import Database
 from memory.sql.tables import messages, trace_bodies, traces, users
 
 BATCH = 500
-"""Rows that are deleted in one transaction, and read at a time."""
+"""Rows to read at a time, or to delete in one transaction."""
 LAST = "last"
 LONGEST_TURN = timedelta(minutes=15)
-"""A trace that has not ended, and was not written again for so long, counts as killed."""
+"""An unfinished trace that was not written again for this long counts as killed."""
 _MADE_BY = "made_by_"
-"""Prefix of the ids of those bodies that hold what made traces."""
+"""Prefix of the ids of the bodies that hold `made_by`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceFilter:
-    """Which traces: those that fulfil every condition that is given."""
+    """Selects the traces that match every given condition."""
 
     user: str | None = None
     place: str | None = None
-    """Its key; places inside it count too. Empty: in private."""
+    """The key of a place; places inside it match too. Empty means private."""
     tool: str | None = None
-    """A tool that was called."""
+    """The name of a called tool."""
     failed: bool = False
-    """Only where the turn or a tool failed, or the turn was killed."""
+    """Whether to select only turns that failed, were killed or had a failing tool."""
     text: str | None = None
-    """Part of the beginning of the message or the reply, in any case."""
+    """Part of the stored beginning of the message or the reply, in any letter case."""
     since: datetime | None = None
     slower: float | None = None
-    """Seconds it took at least."""
+    """The minimum duration in seconds."""
     kinds: frozenset[str] = frozenset({TURN})
-    """Empty: every kind."""
+    """Kinds of traces; empty selects every kind."""
 
 
 class Traces:
     def __init__(self, database: Database, people: Database | None = None) -> None:
-        """`people` holds people and messages, if that is another database."""
+        """`people` is the database of people and messages, if it is another one."""
         self._database = database
         self._people = people
         self._made_by: dict[str, Mapping[str, Any]] = {}
-        """By key, what is known to be stored."""
+        """The stored values of `made_by` that this process knows, by key."""
 
     @property
     def where(self) -> str:
@@ -74,9 +75,9 @@ class Traces:
         stored: Collection[str] = (),
         made_by: tuple[str, Mapping[str, Any]] | None = None,
     ) -> int:
-        """Insert or update traces; durable on return. Returns how many: traces of people who were erased
-        meanwhile are skipped, and those of the ids in `stored`, written before, that have been deleted.
-        `made_by` is the key under which traces name what made them, and that."""
+        """Insert or update traces; durable on return. Returns how many were written. Skips traces of people
+        who were erased meanwhile, and traces whose ids are in `stored` (written before) and that have been
+        deleted since. `made_by` is the key that these traces share, with its value."""
         async with self._database.write() as connection:
             if self._people is None:
                 kept = await _not_erased(connection, written)
@@ -108,7 +109,7 @@ class Traces:
     async def list(
         self, wanted: TraceFilter, now: datetime, limit: int = 20, *, before: str | None = None
     ) -> list[Summary]:
-        """Newest first; with `before`, those older than the trace of this id."""
+        """Return traces newest first; with `before`, those older than the trace with this id."""
         query = select(traces).where(*_conditions(wanted)).order_by(traces.c.seq.desc()).limit(limit)
         if before is not None:
             below = select(traces.c.seq).where(traces.c.id == before).scalar_subquery()
@@ -117,7 +118,7 @@ class Traces:
         return [one for one in found if not (wanted.failed and one.status == "running")]
 
     async def each(self, wanted: TraceFilter, now: datetime) -> AsyncIterator[Summary]:
-        """All of them, newest first, read in batches."""
+        """Yield all matching traces, newest first, read in batches."""
         before: str | None = None
         while batch := await self.list(wanted, now, BATCH, before=before):
             for summary in batch:
@@ -130,8 +131,8 @@ class Traces:
         return int(number)
 
     async def find(self, id: str, now: datetime) -> Summary:
-        """One by its id, the beginning of it, or `last` for the newest turn. Raises NotFound, and BadInput if
-        several ids begin so."""
+        """Return the trace with this id or beginning of an id; `last` is the newest turn. Raises NotFound,
+        and BadInput if several ids match."""
         given = id.strip().lower().removeprefix("trace_")
         query = select(traces).order_by(traces.c.seq.desc()).limit(2)
         if given == LAST:
@@ -148,7 +149,7 @@ class Traces:
         return _summary(rows[0], now)
 
     async def get(self, id: str, now: datetime) -> Trace:
-        """The whole trace. Raises NotFound and BadInput as `find` does."""
+        """Return the whole trace. Raises NotFound and BadInput as `find` does."""
         summary = await self.find(id, now)
         body = await self._body(summary.id)
         if body is None:
@@ -156,12 +157,12 @@ class Traces:
         return await self._read(summary, body)
 
     async def get_with_jobs(self, id: str, now: datetime) -> TraceWithJobs:
-        """The same, with the background jobs that followed the turn."""
+        """Return the whole trace with the background jobs that followed the turn."""
         trace = await self.get(id, now)
         return TraceWithJobs(trace, await self.after(trace.id, now))
 
     async def after(self, turn_id: str, now: datetime) -> Sequence[Trace]:
-        """The background jobs that followed a turn, in order."""
+        """Return the background jobs that followed a turn, in order."""
         query = (
             select(traces, trace_bodies.c.body)
             .join(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
@@ -171,7 +172,7 @@ class Traces:
         return [await self._read(_summary(row, now), row.body) for row in await self._rows(query)]
 
     async def _read(self, summary: Summary, body: bytes) -> Trace:
-        """Raises BadInput for a body that cannot be read."""
+        """Decode a trace. Raises BadInput if its body cannot be read."""
         trace = read_trace(summary, body)
         key = trace.made_by[MADE_BY_KEY]
         if key not in self._made_by:
@@ -191,17 +192,17 @@ class Traces:
         return rows
 
     async def prune(self, before: datetime) -> int:
-        """Delete what began earlier; returns how many."""
+        """Delete traces that began before that time. Returns how many were deleted."""
         return await self._delete(traces.c.started_at < before)
 
     async def places_of(self, user: str) -> set[str]:
-        """The keys of the places where somebody spoke."""
+        """Return the keys of the places where a person spoke."""
         query = select(traces.c.place).where(traces.c.user_id == user, traces.c.place != "").distinct()
         return {row.place for row in await self._rows(query)}
 
     async def erase(self, user: str, places: Collection[str] = ()) -> int:
-        """Delete a person's traces, and all from the places where they spoke, whose prompts show what they
-        said there. Returns how many."""
+        """Delete a person's traces, and all traces from the places where they spoke, whose prompts contain
+        what they said. Returns how many were deleted."""
         gone = await self._delete(or_(traces.c.user_id == user, *(_inside(place) for place in places)))
         if self._database.sqlite:  # the write-ahead log still holds the texts
             async with self._database.read() as connection:
@@ -225,7 +226,7 @@ class Traces:
 async def _not_erased(
     connection: AsyncConnection, written: Sequence[tuple[Summary, bytes]]
 ) -> list[tuple[Summary, bytes]]:
-    """Without turns whose message is gone, and background jobs whose person is."""
+    """Return the traces without turns whose message was deleted and background jobs whose person was."""
     here: set[str | None] = {None}
     said = {summary.message_id for summary, _ in written if summary.message_id}
     people = {summary.user for summary, _ in written if summary.user and summary.kind != TURN}
@@ -269,7 +270,7 @@ _STORED = (
     *("said", "reply", "error", "calls", "message_id"),
 )
 _COLUMNS = {name: name for name in _STORED} | {"user": "user_id", "conversation": "conversation_id"}
-"""Fields of a Summary that are stored as they are, and their columns."""
+"""Fields of a Summary that are stored unchanged, and their columns."""
 
 
 def _row(summary: Summary, now: datetime) -> dict[str, Any]:
@@ -293,7 +294,7 @@ def _summary(row: Any, now: datetime) -> Summary:
 
 
 def _true_status(summary: Summary, written_at: datetime, now: datetime) -> Status:
-    """`killed` instead of `running` if the process is gone: it could not write that itself."""
+    """Return `killed` instead of `running` if the process is gone: it could not write that itself."""
     host, _, process = summary.process.rpartition(":")
     gone = host == socket.gethostname() and not _runs(process)
     return (
@@ -304,8 +305,8 @@ def _true_status(summary: Summary, written_at: datetime, now: datetime) -> Statu
 
 
 def _runs(process: str) -> bool:
-    """Whether the process runs, and is not a newer one with the same number."""
-    if os.name == "nt":  # os.kill would end it there
+    """Return whether the process runs, and is not a newer one with the same number."""
+    if os.name == "nt":  # on such systems os.kill would end the process
         return True
     pid, _, began = process.partition("-")
     with suppress(ProcessLookupError, ValueError, OverflowError):
@@ -316,7 +317,7 @@ def _runs(process: str) -> bool:
 
 
 def _start_time(pid: str) -> str:
-    """When a process started, in the kernel's clock ticks; empty if the system does not say."""
+    """Return a process's start time in the kernel's clock ticks; empty if the system does not say."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -324,6 +325,6 @@ def _start_time(pid: str) -> str:
 
 
 def this_process() -> str:
-    """``HOST:PID-START``: identifies this process in traces."""
+    """Return ``HOST:PID-START``, which identifies this process in traces."""
     pid = str(os.getpid())
     return f"{socket.gethostname()}:{pid}-{_start_time(pid)}"

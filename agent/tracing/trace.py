@@ -1,4 +1,4 @@
-"""A trace as it is stored and read: a summary, and a tree of spans."""
+"""A stored trace: a summary and a tree of spans."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,18 +10,18 @@ from memory.audience import Place
 from memory.spans import Span
 
 Status = Literal["ok", "tool_error", "malformed", "error", "running", "killed"]
-"""`error`: the turn failed. `tool_error`: a tool failed, and the turn was answered all the same. `malformed`:
-the answer was not the JSON that was asked for. `running`: not ended yet. `killed`: its process died."""
+"""`error`: the turn failed. `tool_error`: a tool failed, but the turn was answered. `malformed`: the answer
+was not the requested JSON. `running`: the turn has not ended. `killed`: its process died."""
 
 TURN = "turn"
 """The kind of a turn's trace; other traces are named after the background job they belong to."""
 
 SHORT = 8
-"""Characters of an id that people are shown."""
+"""Characters of an id that are shown."""
 
 
 MAX_COUNT = 2**31 - 1
-"""What an integer column holds."""
+"""The maximum of an integer column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,19 +32,19 @@ class Summary:
     """``trace_`` and 32 hexadecimal digits."""
     kind: str
     turn_id: str | None = None
-    """Of a background job: the trace of its turn."""
+    """The trace of the turn that a background job followed."""
     status: Status = "running"
     started_at: datetime
     took: float | None = None
     """Seconds; None if it did not end."""
     user: str | None
     place: str = ""
-    """Its key; empty in private."""
+    """The place's key; empty in private."""
     conversation: str = ""
     surface: str = ""
     model: str = ""
     said: str = ""
-    """The beginning of the message; empty if no content is recorded."""
+    """The beginning of the message; empty if content is not recorded."""
     reply: str = ""
     error: str | None = None
     calls: int = 0
@@ -61,7 +61,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """All that was recorded."""
+    """A whole recorded trace."""
 
     summary: Summary
     root: Span
@@ -69,27 +69,28 @@ class Trace:
     """`versions`; the hash of every prompt by name (`prompts`); every tool's description and parameters by
     name (`tools`)."""
     redacted: bool
-    """Whether something was taken out before the trace was written."""
+    """Whether something was redacted before the trace was written."""
 
     @property
     def id(self) -> str:
         return self.summary.id
 
     def spans(self, *kinds: str) -> Iterator[Span]:
-        """All spans of these kinds, at any depth, in the order in which they began; no kind means all."""
+        """Yield all spans of these kinds (of every kind by default), at any depth, in the order in which they
+        began."""
         return (span for span in descend(self.root) if not kinds or span.kind in kinds)
 
 
 @dataclass(frozen=True, slots=True)
 class TraceWithJobs:
-    """A trace, and those of the background jobs that followed it."""
+    """A trace with the traces of the background jobs that followed it."""
 
     trace: Trace
     jobs: Sequence[Trace] = ()
 
 
 def place_key(place: Place) -> str:
-    """As a summary has it."""
+    """Return the key of a place in a summary."""
     return "" if place.private else place.key
 
 
@@ -100,7 +101,7 @@ def descend(span: Span) -> Iterator[Span]:
 
 
 def span_json(span: Span) -> dict[str, Any]:
-    """Plain values, without what is empty."""
+    """Return the span as plain values, without empty ones."""
     whole = {
         "kind": span.kind,
         "name": span.name,
@@ -114,12 +115,12 @@ def span_json(span: Span) -> dict[str, Any]:
 
 
 def span_from(value: Mapping[str, Any]) -> Span:
-    """What `span_json` wrote. Raises TypeError for anything else."""
+    """Parse the output of `span_json`. Raises TypeError for anything else."""
     return Span(**{**value, "spans": [span_from(inner) for inner in value.get("spans", ())]})
 
 
 def read_data(span: Span, *path: str) -> Any:
-    """The value at this path in a span's data; None if there is none."""
+    """Return the value at this path in a span's data; None if it does not exist."""
     value: Any = span.data
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -127,18 +128,19 @@ def read_data(span: Span, *path: str) -> Any:
 
 
 def mappings(value: Any) -> list[Mapping[str, Any]]:
-    """The mappings in a list; none if it is no list."""
+    """Return the mappings in a list; none if the value is not a list."""
     items = value if isinstance(value, list | tuple) else ()
     return [item for item in items if isinstance(item, Mapping)]
 
 
 def scored_ids(search: Span) -> list[tuple[str, float]]:
-    """What a search found: (id, score), best first."""
+    """Return a search's results as (id, score), best first."""
     return [(str(id), float(score)) for id, score in search.data.get("found") or ()]
 
 
 def usage_of(calls: Iterable[Span]) -> Usage:
-    """The tokens of these model calls. What is no number counts as 0: a server may send anything."""
+    """Return the tokens of these model calls. Counts that are not numbers are 0: a server may send
+    anything."""
     counted = [call.data.get("usage") or {} for call in calls]
 
     def total(name: str) -> int:

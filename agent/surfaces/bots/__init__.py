@@ -1,1 +1,1 @@
-"""The chat bots: what Discord and Slack share, and a folder for each."""
+"""The chat bots: the code that Discord and Slack share, and a folder for each."""

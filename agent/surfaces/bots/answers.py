@@ -1,4 +1,4 @@
-"""What a command answers, as data. Each platform turns it into text and buttons."""
+"""The answer of a command, as data. Each platform turns it into text and buttons."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -32,7 +32,7 @@ class Item:
     """One line of a list: label, text, note."""
 
     text: str
-    """Often what people wrote. A platform escapes its markup."""
+    """Often written by people, so a platform escapes its markup."""
     note: str = ""
     """A remark about the text, such as until when it is kept."""
     buttons: tuple[Button, ...] = ()
@@ -41,7 +41,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptUpdate:
-    """A receipt that no longer holds: the platform replaces its `text` with the `outcome`."""
+    """A change to a receipt that no longer holds: the platform replaces its `text` with the `outcome`."""
 
     text: str
     outcome: str
@@ -49,11 +49,11 @@ class ReceiptUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Shown only to the person who asked."""
+    """The answer to a command. Only the person who asked sees it."""
 
     text: str
     items: tuple[Item, ...] = ()
     note: str = ""
-    """Follows the items."""
+    """Shown after the items."""
     buttons: tuple[Button, ...] = ()
     update: ReceiptUpdate | None = None

@@ -1,4 +1,4 @@
-"""Files attached to a message: text files are read, the others are named with the reason."""
+"""Files attached to a message. Text files are read; other files are named with the reason why not."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,9 +8,9 @@ log = logging.getLogger("hachi.bots")
 
 MAX_FILES = 5
 MAX_BYTES = 64_000
-"""Of one file."""
+"""The limit for one file."""
 MAX_CHARACTERS = 60_000
-"""Of all files of a message together."""
+"""The limit for all files of a message together."""
 TOO_LARGE = f"more than {MAX_BYTES // 1000} kB"
 MAX_NAME = 60
 
@@ -25,7 +25,7 @@ _ENDINGS = tuple(
 
 
 class Unreadable(Exception):
-    """The message tells whoever sent the file why it was not read."""
+    """A file that cannot be read. The sender sees the message, which says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,14 @@ class Attachment:
     size: int
     """In bytes, as the platform reports it."""
     fetch: Callable[[], Awaitable[bytes]]
-    """Returns the content. May raise anything; the text of Unreadable is shown."""
+    """Returns the content. It may raise anything; the text of Unreadable is shown to the sender."""
     is_text: bool = False
     """Whether the platform itself calls it text."""
 
 
 async def read_attachments(attachments: Sequence[Attachment]) -> str:
-    """The text files word for word, each between its name, and why the others were not read."""
+    """Return the text files verbatim, each between lines with its name, and the reasons why others were not
+    read."""
     parts: list[str] = []
     skipped: list[str] = []
     left = MAX_CHARACTERS
@@ -84,7 +85,7 @@ async def _read(attachment: Attachment, left: int) -> str:
 
 
 def display_name(name: str | None, fallback: str) -> str:
-    """The name of a person or a file on one printable line of at most `MAX_NAME` characters, without colons,
-    since people choose it and it precedes what they say. `fallback` if nothing is left."""
+    """Return the name of a person or a file on one printable line of at most `MAX_NAME` characters, without
+    colons, because people choose it and it precedes their text. Returns `fallback` if nothing is left."""
     plain = "".join(letter if letter.isprintable() else " " for letter in name or "")
     return " ".join(plain.replace(":", " ").split())[:MAX_NAME].strip() or fallback

@@ -1,6 +1,6 @@
-"""The commands and buttons with which people see, correct and delete what is remembered of them.
+"""The commands and buttons with which people see, correct and delete their memories.
 
-An answer is shown only to the person who asked, and has only what may be read in the place they asked in.
+Only the person who asked sees an answer, and it contains only what may be read in the place they asked in.
 """
 
 from collections.abc import Awaitable, Callable
@@ -61,7 +61,7 @@ COMMANDS = (
     Command("context", "What I know of you here."),
     Command("trace", "What I did about your last message here."),
 )
-"""`Commands` has a method for each."""
+"""The commands; `Commands` has a method for each."""
 LISTEN = Command("listen", "What I listen to in this channel.", Argument("to", "Unset: say how it stands"))
 
 
@@ -69,7 +69,7 @@ Handler = Callable[[Asker, str], Awaitable[Answer]]
 
 
 class Commands:
-    """Every method returns an answer, for errors too. None raises."""
+    """Runs commands and buttons. Every method returns an answer, also for errors, and none raises."""
 
     def __init__(self, pet: Companion) -> None:
         self._pet = pet
@@ -91,16 +91,17 @@ class Commands:
         return await _answered(self._handlers[name](asker, text.strip()))
 
     async def listen(self, asker: Asker, choice: str, may_set: Callable[[], Awaitable[bool]]) -> Answer:
-        """Tell what is listened to in the place, or set it. `may_set` asks the platform whether they may."""
+        """Show which messages the bot answers in the place, or set it. `may_set` asks the platform whether
+        the asker may."""
         return await _answered(self._listen(asker, choice.strip().lower(), may_set))
 
     async def press(self, asker: Asker, action: str, value: str = "") -> Answer:
-        """Do what a button is for."""
+        """Perform a button's action."""
         act = self._actions.get(action)
         return await _answered(act(asker, value)) if act else Answer("All right, nothing was changed.")
 
     async def text_to_edit(self, asker: Asker, id: str) -> str | Answer:
-        """The text of a memory that the asker may edit; an answer if they may not."""
+        """Return the text of a memory that the asker may edit; an answer if they may not."""
         try:
             memory = await self._pet.memory(id, **_scope(asker))
             return memory.content if asker.user == memory.user_id else Answer(NOT_THEIRS)
@@ -112,7 +113,8 @@ class Commands:
         return await _answered(self._edit(asker, id, content))
 
     async def receipt_items(self, receipts: tuple[Receipt, ...], asker: Asker) -> tuple[Item, ...]:
-        """``X until Friday``, each with buttons to undo, to edit and, in a channel, to make it private."""
+        """Return items such as ``X until Friday``, each with buttons to undo, to edit and, in a channel, to
+        make it private."""
         try:
             zone: tzinfo | None = await self._zone(asker)
         except Exception as error:
@@ -147,7 +149,7 @@ class Commands:
         return Answer(f"Remembered, {here}:", await self.receipt_items(receipts, asker))
 
     async def _forget(self, asker: Asker, what: str) -> Answer:
-        """Forget a memory by its id. Anything else lists the memories it can mean, to choose from."""
+        """Forget a memory by its id. For any other text, list the matching memories to choose from."""
         if len(what) >= 8 and " " not in what:
             try:
                 memory = await self._pet.memory(what, **_scope(asker))
@@ -180,7 +182,7 @@ class Commands:
         return Answer("What I know of you here:" if items else "I know nothing of you here yet.", items)
 
     async def _trace(self, asker: Asker, _: str) -> Answer:
-        """The asker's own last turn in this place."""
+        """Show the asker's own last turn in this place."""
         place = _key(asker.place)
         found = await self._pet.traces.list(
             TraceFilter(user=asker.user, place=place), self._pet.clock(), limit=10
@@ -218,7 +220,7 @@ class Commands:
         return Answer(f"Forgotten as yours; somebody else said it here too: {update.text}", update=update)
 
     async def _undo(self, asker: Asker, id: str) -> Answer:
-        memory = await self._pet.memory(id, **_scope(asker))  # NotFound if it was replaced since
+        memory = await self._pet.memory(id, **_scope(asker))  # NotFound if it has been replaced since
         step = await self._pet.undo(memory.id, **_scope(asker))
         update = ReceiptUpdate(shorten(step.old_content), "taken back")
         return Answer(f"Taken back. I hold on to: {shorten(step.new_content or '')}", update=update)

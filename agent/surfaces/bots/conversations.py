@@ -1,7 +1,7 @@
-"""From messages in a chat to replies: a queue for each conversation, on any platform.
+"""Turns chat messages into replies, with a queue for each conversation, on any platform.
 
-The turns of a conversation run one after the other, in order. Messages that one person writes in a burst
-make one turn.
+The turns of a conversation run one after the other, in order. Messages that one person writes in a burst make
+one turn.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from memory.people.places import Listening
 log = logging.getLogger("hachi.bots")
 
 BURST_SECONDS = 0.7
-"""How long a turn waits for more of the same person."""
+"""How long a turn waits for further messages of the same person."""
 TURNS_PER_MINUTE = 20
-"""In one conversation. More is hardly people."""
+"""The limit in one conversation. People hardly write more."""
 MAX_WAITING = 50
-"""Messages that wait in one conversation. Further ones are dropped."""
+"""How many messages may wait in one conversation. Further ones are dropped."""
 STOP_SECONDS = 5.0
-"""That turns in progress get when the bot stops."""
+"""How long turns in progress may take when the bot stops."""
 BUSY_TIMEOUT = 5.0
 """Seconds that showing a typing indicator or a status may take."""
 TOO_MANY = "That is more than I can keep up with here. Please give me a minute."
@@ -39,15 +39,15 @@ TOO_MANY = "That is more than I can keep up with here. Please give me a minute."
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """A message that is to be answered. It is read when its turn comes."""
+    """A message to answer. Its content is read when its turn starts."""
 
     user: str
     """The author's id across platforms: ``discord:1234``."""
     place: Place
     conversation: str | None = None
-    """Unset: the user's private conversation, or that of the place."""
+    """None selects the user's private conversation, or that of the place."""
     source: Any = None
-    """What the platform needs to read and answer the message."""
+    """The platform's own message, needed to read and answer it."""
 
     @property
     def queue(self) -> str:
@@ -71,11 +71,11 @@ class ReplyView(Protocol):
         """Show the whole text so far. May raise."""
 
     async def finish(self, text: str, receipts: Sequence[Receipt]) -> None:
-        """Show the final text and what was remembered. May raise, and is called again then."""
+        """Show the final text and its receipts. May raise; it is then called again."""
 
 
 class Platform(Protocol):
-    """What a chat platform does for a turn."""
+    """The operations of a chat platform that a turn needs."""
 
     busy_seconds: float
     """How long `show_busy` lasts before it has to be repeated."""
@@ -86,18 +86,20 @@ class Platform(Protocol):
         """Show a typing indicator or a status. May raise."""
 
     async def hide_busy(self, message: IncomingMessage) -> None:
-        """May raise."""
+        """Hide the indicator or status. May raise."""
 
     def reply_to(self, message: IncomingMessage) -> ReplyView: ...
 
 
 def without_call(text: str, bot: str) -> str:
-    """The text without a mention of the bot at its start or end. `bot` is a pattern of its mentions."""
+    """Return the text without a mention of the bot at its start or end. `bot` is a pattern that matches its
+    mentions."""
     return re.sub(rf"^(?:\s*(?:{bot})[\s,:]*)+|(?:\s*(?:{bot}))+\s*$", "", text)
 
 
 def should_answer(listening: Listening, *, addressed: bool, to_others: bool) -> bool:
-    """`addressed`: it mentions the bot, replies to it or is private. `to_others`: it names somebody else."""
+    """Return whether to answer. `addressed`: the message mentions the bot, replies to it or is private.
+    `to_others`: it names somebody else."""
     return listening != "nothing" and (addressed or (listening == "everything" and not to_others))
 
 
@@ -106,7 +108,7 @@ class _Conversation:
     waiting: deque[IncomingMessage] = field(default_factory=deque)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     turns: deque[float] = field(default_factory=deque)
-    """When turns of the last minute began."""
+    """The start times of the turns in the last minute."""
     warned: bool = False
     worker: "asyncio.Task[None] | None" = None
 
@@ -132,7 +134,8 @@ class Conversations:
         self._stopped = False
 
     def add(self, message: IncomingMessage) -> bool:
-        """Queue a message. False if it will not be answered: too many wait, or the bot is stopping."""
+        """Queue a message. Returns False if it will not be answered, because too many wait or the bot is
+        stopping."""
         conversation = self._conversations.setdefault(message.queue, _Conversation())
         if self._stopped or len(conversation.waiting) >= MAX_WAITING:
             return False
@@ -149,7 +152,7 @@ class Conversations:
             await asyncio.wait(workers)
 
     async def stop(self, grace: float = STOP_SECONDS) -> None:
-        """Take no more messages, and cancel what is not answered after `grace` seconds."""
+        """Accept no more messages, and cancel turns that take longer than `grace` seconds."""
         self._stopped = True
         if workers := self._workers():
             _, late = await asyncio.wait(workers, timeout=grace)
@@ -186,7 +189,8 @@ class Conversations:
         return len(conversation.turns) >= self.turns_per_minute
 
     async def _burst(self, conversation: _Conversation, first: IncomingMessage) -> list[IncomingMessage]:
-        """The message and what the same person adds before they pause or somebody else writes."""
+        """Return the message and those that the same person adds before they pause or somebody else
+        writes."""
         burst, waiting = [first], conversation.waiting
         while True:
             while waiting and waiting[0].user == first.user:
@@ -231,7 +235,7 @@ class Conversations:
     async def _run_turn(
         self, burst: list[IncomingMessage], live: LiveText
     ) -> tuple[str, tuple[Receipt, ...]]:
-        """The reply and its receipts. If the turn fails, the reply says so."""
+        """Return the reply and its receipts. If the turn fails, the reply says so."""
         message = burst[-1]
         try:
             contents = [await self._platform.read(part) for part in burst]

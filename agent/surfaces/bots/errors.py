@@ -1,4 +1,4 @@
-"""What a person in a chat reads when something fails: what to do, and the id that the log has it under.
+"""Error messages for people in a chat: what to do, and the id under which the log has the details.
 
 The message has no details: errors name machines and files, and other people may read along.
 """
@@ -20,8 +20,8 @@ UNEXPECTED = "Something broke on my side. Please try again."
 
 
 def describe_error(error: Exception) -> str:
-    """Log the error and return a short message for the person, with its trace id. Errors about what they
-    wrote are returned as they are and not logged."""
+    """Log the error and return a short message for the person, with its trace id. Errors about the person's
+    own input are returned unchanged and not logged."""
     if isinstance(error, BadInput | NotFound):
         return str(error)
     trace_id = getattr(error, "trace_id", None) or f"trace_{uuid4().hex}"

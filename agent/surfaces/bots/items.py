@@ -1,4 +1,4 @@
-"""Turns records into the lines of an answer: memories, receipts, tasks, a profile, an erasure, a trace."""
+"""Turns memories, receipts, tasks, a profile, an erasure or a trace into the lines of an answer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,17 +25,17 @@ MAX_TRACE_DEPTH = 3
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Tells a person what a turn remembered, with a way to take it back."""
+    """Tells a person what a turn remembered, with a button to undo it."""
 
     content: str
     id: str
     expires_at: datetime | None
     undo: Literal["delete", "undo"]
-    """The action that takes it back: delete a new memory, or restore what it replaced."""
+    """The action that undoes it: delete a new memory, or restore the replaced one."""
 
 
 def receipts_of(decisions: Sequence[Decision]) -> tuple[Receipt, ...]:
-    """One receipt for each memory that was added or replaced another, from its last decision."""
+    """Return one receipt for each memory that was added or replaced another, from its last decision."""
     found = {
         decision.id: Receipt(
             decision.content,
@@ -50,13 +50,13 @@ def receipts_of(decisions: Sequence[Decision]) -> tuple[Receipt, ...]:
 
 
 def shorten(text: str) -> str:
-    """On one line of at most `MAX_LINE` characters."""
+    """Return the text on one line of at most `MAX_LINE` characters."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 2]} …"
 
 
 def expiry(expires_at: datetime | None, now: datetime, zone: tzinfo | None) -> str:
-    """``until Friday``, by the clock of the zone; empty for what does not expire."""
+    """Return ``until Friday``, in the zone's time; empty if nothing expires."""
     if expires_at is None:
         return ""
     then, today = expires_at.astimezone(zone), now.astimezone(zone)
@@ -72,7 +72,7 @@ def expiry(expires_at: datetime | None, now: datetime, zone: tzinfo | None) -> s
 
 
 def memory_item(memory: Memory, user: str, now: datetime, zone: tzinfo) -> Item:
-    """With a button to forget it if the user is one of those who said it."""
+    """Return the item of a memory, with a button to forget it if the user is one of those who said it."""
     own = user_key(user) in tellers(memory.owners, memory.user_id)
     buttons = (Button("Forget", "delete", memory.id),) if own else ()
     created = f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
@@ -94,7 +94,7 @@ def task_item(task: Task, zone: tzinfo) -> Item:
 
 
 def context_items(known: UserContext) -> Iterator[Item]:
-    """What is known of a person, a line each. Fields without a value are left out."""
+    """Yield one line per known field of a person. Fields without a value are left out."""
     for part in (known.profile, known.preferences):
         for name, value in part:
             if text := _text(value):
@@ -116,7 +116,7 @@ def _text(value: Any) -> str:
 
 
 def privacy_items(settings: Settings) -> tuple[Item, ...]:
-    """What is kept, who may read it, where it is sent."""
+    """Return which data is stored, who may read it, and where it is sent."""
     if settings.offline:
         where = "Nothing of it leaves the machine I run on."
     else:
@@ -143,7 +143,7 @@ def privacy_items(settings: Settings) -> tuple[Item, ...]:
 
 
 def erasure_answer(erased: Erased) -> Answer:
-    """What was removed, and what is left with the reason."""
+    """Return what was removed, and what is left with the reason."""
     removed = tuple(Item(str(count), label=kind) for kind, count in erased.removed.items())
     left = tuple(Item(f"{part.count}, {part.why}", label=f"left: {part.kind}") for part in erased.left)
     if not erased.verified:
@@ -153,7 +153,7 @@ def erasure_answer(erased: Erased) -> Answer:
 
 
 def trace_answer(trace: Trace, short_id: str) -> Answer:
-    """The upper levels of the trace's tree, and its warnings."""
+    """Return the upper levels of the trace's tree, and its warnings."""
     lines = [*_lines(overview(trace, hits=0)), *warnings(trace)]
     more = f"{len(lines) - MAX_TRACE_LINES} more lines; " if len(lines) > MAX_TRACE_LINES else ""
     items = tuple(Item(line) for line in lines[:MAX_TRACE_LINES])

@@ -1,4 +1,4 @@
-"""Showing a reply while it is generated: edits at a steady pace, in as many messages as it takes."""
+"""Shows a reply while it is generated: edits at a steady rate, in as many messages as needed."""
 
 import asyncio
 import logging
@@ -14,12 +14,12 @@ from agent.surfaces.bots.splitting import split, utf16_length
 log = logging.getLogger("hachi.bots")
 
 EDIT_SECONDS = 1.0
-"""From one edit to the next."""
+"""Seconds between two edits."""
 ATTEMPTS = 4
-"""To show the final text. The wait doubles after each."""
+"""How often to try to show the final text. The wait doubles after each attempt."""
 
 Handle = TypeVar("Handle")
-"""What the platform calls a message."""
+"""The platform's handle of a message."""
 
 
 class LiveText:
@@ -68,7 +68,7 @@ class LiveText:
             self._changed.set()
 
     async def finish(self, show: Callable[[], Awaitable[None]]) -> bool:
-        """Call `show` as the last thing shown, up to `ATTEMPTS` times. False if every attempt failed."""
+        """Call `show` for the final text, up to `ATTEMPTS` times. Returns False if every attempt failed."""
         assert self._task is not None, "use it in an `async with` block"
         self._final = show
         self._changed.set()
@@ -136,8 +136,8 @@ class PostedText(Generic[Handle]):
         return [part.handle for part in self._parts]
 
     async def show(self, text: str, footer: str = "") -> None:
-        """Make the messages say this. The footer is not split if one message can hold it. Errors of the
-        platform pass through; the next call continues from what was done."""
+        """Update the messages to show this text. The footer is not split if one message can hold it. Errors
+        of the platform pass through; the next call continues from there."""
         texts = self._split(text, footer)
         for number, wanted in enumerate(texts):
             if number == len(self._parts):

@@ -1,4 +1,4 @@
-"""Delivering a reminder. Each is a new message, because edits notify nobody."""
+"""Delivers a reminder. Each is a new message, because edits notify nobody."""
 
 from collections.abc import Awaitable, Callable
 
@@ -6,7 +6,7 @@ from memory.audience import Place
 from memory.people.places import Places
 
 CLOSED = "I have a reminder for you, but I may not write to you: your direct messages are closed to me."
-"""Does not say what the reminder is about: that was said in private."""
+"""Does not say what the reminder is about, because that was said in private."""
 
 
 class ReminderSender:
@@ -27,8 +27,9 @@ class ReminderSender:
         self._post_privately = post_privately
 
     async def send(self, user: str, place: Place | None, text: str) -> bool:
-        """Whether the person was reached. If their direct messages are closed, the place where they spoke
-        last is told that there is a reminder. Raises what the platform raises."""
+        """Send a reminder. Returns whether it reached the person. If their direct messages are closed, the
+        place where they last spoke gets a message that they have a reminder. Raises what the platform
+        raises."""
         if place is not None and await self._post(user, place, text):
             return True
         if await self._post_privately(user, text):

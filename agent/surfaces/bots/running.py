@@ -10,10 +10,10 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def stop_on_signals() -> Iterator[asyncio.Event]:
-    """Inside the block SIGTERM and Ctrl-C set the event, so that replies in progress can be finished."""
+    """Set the event on SIGTERM and Ctrl-C inside the block, so that replies in progress can finish."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in SIGNALS:
-        with suppress(NotImplementedError, RuntimeError):  # Windows; not the main thread
+        with suppress(NotImplementedError, RuntimeError):  # on Windows, or outside the main thread
             loop.add_signal_handler(number, stop.set)
     try:
         yield stop

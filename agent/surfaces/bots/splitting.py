@@ -1,4 +1,4 @@
-"""Splits a long text into parts that a platform takes, where a reader would pause, in any script.
+"""Splits a long text into parts that a platform accepts, where a reader would pause, in any script.
 
 A code block that does not fit into a part is closed at its end and opened again in the next one. When the
 text grows, all parts but the last two stay the same, so it can be shown in parts while it is generated.
@@ -25,13 +25,13 @@ _ZWJ = "\u200d"
 
 
 def utf16_length(text: str) -> int:
-    """The length in UTF-16 code units. No platform counts more than that."""
+    """Return the length in UTF-16 code units, the largest count that any platform uses."""
     return len(text) + sum(letter > "\uffff" for letter in text)
 
 
 def split(text: str, limit: int) -> list[str]:
-    """Parts of at most `limit` UTF-16 code units, none of them blank. Joined they are the text, apart from
-    the fences that close and reopen code blocks. Raises ValueError if the limit is below `MIN_LIMIT`."""
+    """Return parts of at most `limit` UTF-16 code units, none of them blank. Joined they are the text, apart
+    from the fences that close and reopen code blocks. Raises ValueError if the limit is below `MIN_LIMIT`."""
     if limit < MIN_LIMIT:
         raise ValueError(f"a part has {MIN_LIMIT} characters or more, not {limit}")
     parts: list[str] = []
@@ -50,21 +50,21 @@ def split(text: str, limit: int) -> list[str]:
 
 
 def close_code_block(text: str) -> str:
-    """The text with its last code block closed, such as one that is still being generated."""
+    """Close the text's last code block, for example one that is still being generated."""
     fence = _fence_after(text, None)
     return text + _closing(text, fence) if fence else text
 
 
 @dataclass(frozen=True, slots=True)
 class _Fence:
-    """Opens a code block."""
+    """The fence that opens a code block."""
 
     marks: str
     language: str
 
 
 def _fence_after(piece: str, fence: _Fence | None) -> _Fence | None:
-    """The code block that is open at the end of the piece, if `fence` is open at its start."""
+    """Return the code block that is open at the end of the piece, if `fence` is open at its start."""
     for found in _FENCE.finditer(piece):
         if fence is None:
             fence = _Fence(found[1], found[2] or "")
@@ -78,7 +78,8 @@ def _closing(piece: str, fence: _Fence) -> str:
 
 
 def _end(text: str, start: int, room: int, fence: _Fence | None) -> int:
-    """Where the part that begins at `start` ends, with room to close a code block that is open there."""
+    """Return the end of the part that begins at `start`, with room to close a code block that is open
+    there."""
     whole = _fitting(text, start, room)
     if whole == len(text):
         return whole
@@ -97,7 +98,7 @@ def _end(text: str, start: int, room: int, fence: _Fence | None) -> int:
 
 
 def _before_empty_block(text: str, start: int, end: int) -> int:
-    """Moves the cut before a line that opens a block, if that is the last line."""
+    """Move the cut before a line that opens a block, if that is the last line."""
     opened = list(_FENCE.finditer(text, start, end))
     last = opened[-1] if opened else None
     if last and not text[last.end() : end].strip() and text[start : last.start()].strip():
@@ -106,7 +107,7 @@ def _before_empty_block(text: str, start: int, end: int) -> int:
 
 
 def _fitting(text: str, start: int, room: int) -> int:
-    """The furthest end with at most `room` UTF-16 code units in between."""
+    """Return the furthest end with at most `room` UTF-16 code units from `start`."""
     end, left = start, room
     while end < len(text):
         left -= 2 if text[end] > "\uffff" else 1
@@ -117,7 +118,7 @@ def _fitting(text: str, start: int, room: int) -> int:
 
 
 def _cut(text: str, start: int, end: int, fence: _Fence | None) -> int:
-    """The best place to cut between `start` and `end`."""
+    """Return the best place to cut between `start` and `end`."""
     least = start + int((end - start) * MIN_FULL)
     in_code = _fence_after(text[start:end], fence) is not None
     for kind in (_LINE,) if in_code else _BREAKS:
@@ -128,7 +129,7 @@ def _cut(text: str, start: int, end: int, fence: _Fence | None) -> int:
 
 
 def _last(kind: re.Pattern[str], text: str, start: int, end: int) -> int:
-    """The end of the last match; `start` if there is none."""
+    """Return the end of the last match; `start` if nothing matches."""
     found = start
     for match in kind.finditer(text, start, end):
         if match.end() > start and not _inside_marks(text, match.end()):
@@ -137,7 +138,8 @@ def _last(kind: re.Pattern[str], text: str, start: int, end: int) -> int:
 
 
 def _between_letters(text: str, start: int, end: int) -> int:
-    """Not inside what a reader sees as one: a letter with accents, an emoji, a flag, a fence."""
+    """Move the cut out of what a reader sees as one character or mark: a letter with accents, an emoji, a
+    flag, a fence."""
     for place in range(end, max(start, end - 64), -1):
         if not (_joined(text, start, place) or _inside_marks(text, place)):
             return place
@@ -149,7 +151,7 @@ def _joined(text: str, start: int, place: int) -> bool:
     if _ZWJ in (before, after) or unicodedata.category(after).startswith("M"):
         return True
     if "\U0001f3fb" <= after <= "\U0001f3ff" or "\U000e0020" <= after <= "\U000e007f":
-        return True  # skin tones; tags of a flag such as Scotland's
+        return True  # skin tones; tags of flags such as Scotland's
     halves = re.search("[\U0001f1e6-\U0001f1ff]*$", text[start:place])
     return "\U0001f1e6" <= after <= "\U0001f1ff" and halves is not None and len(halves[0]) % 2 == 1
 

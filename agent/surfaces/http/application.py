@@ -23,9 +23,10 @@ ERROR = errors.error_body("no such key", "authentication_error", "invalid_api_ke
 
 
 def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAPI:
-    """An ASGI application over a companion that is open, and stays open while it is served.
+    """Return an ASGI application over an open companion, which must stay open while it is served.
 
-    `loopback` is for a server that only this machine can reach: no key is needed until the first one is made.
+    `loopback` is for a server that only this machine can reach: it needs no key until the first one is
+    created.
     """
     metrics = Metrics()
 
@@ -38,7 +39,7 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
         title="Hachi",
         version=version("hachi"),
         description=DESCRIPTION,
-        docs_url=None,  # its scripts would come from other servers
+        docs_url=None,  # its scripts would load from other servers
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
@@ -58,7 +59,7 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
 
 
 def secure(app: Starlette, pet: Companion, settings: Settings, *, loopback: bool) -> None:
-    """Give an application authentication, error responses and limits. MCP over HTTP has the same."""
+    """Add authentication, error responses and limits to an application. MCP over HTTP uses the same."""
     app.state.pet = pet
     app.state.authenticator = Authenticator(pet, per_minute=settings.http_rate, loopback=loopback)
     errors.add_handlers(app)

@@ -1,7 +1,7 @@
-"""Who asks, and for whom: the key proves who asks and limits for whom.
+"""Authenticates callers: the key proves who calls and limits which users they may act for.
 
 A user's key acts for its user, whatever a header says. A service's key is trusted to name the user. Until the
-first key is made, a server that only this machine can reach treats every request as a trusted service's.
+first key is created, a server that only this machine can reach treats every request as a trusted service's.
 """
 
 import math
@@ -32,12 +32,12 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as far as it is proved."""
+    """The authenticated caller."""
 
     key: Key | None
     """None if no key is needed."""
     user: str | None
-    """For whom; None is anonymous."""
+    """The user that the caller acts for; None is anonymous."""
     author: str | None = None
     """The name to show for the user."""
     chat: str | None = None
@@ -48,7 +48,8 @@ class Caller:
         return self.key is None or self.key.admin
 
     def acting_for(self, named: str | None) -> str | None:
-        """The user, if the path or the body names one too. Raises ApiError if that is not allowed."""
+        """Return the user, also if the path or the body names one. Raises ApiError if the caller may not act
+        for that user."""
         named = named.strip() if named else None
         if not named or named == self.user:
             return self.user
@@ -58,7 +59,7 @@ class Caller:
 
 
 class Authenticator:
-    """Checks keys and limits the requests of each."""
+    """Checks keys and limits the request rate of each."""
 
     def __init__(self, pet: Companion, *, per_minute: int, loopback: bool) -> None:
         self._pet = pet
@@ -66,7 +67,7 @@ class Authenticator:
         self._limiter = RateLimiter(per_minute)
 
     async def authenticate(self, secret: str | None, host: str) -> Key | None:
-        """The key; None if none is needed. Raises ApiError."""
+        """Return the key; None if none is needed. Raises ApiError."""
         key = await self._key(secret, host)
         if wait := self._limiter.acquire(key.id if key else "", time.monotonic()):
             seconds = str(math.ceil(wait))
@@ -78,7 +79,9 @@ class Authenticator:
     async def _key(self, secret: str | None, host: str) -> Key | None:
         keys: Keys = self._pet.services.keys
         if self._loopback and not await keys.exist():
-            if bare_host(host) not in LOOPBACK_NAMES:  # DNS rebinding: a page's own name points to us
+            if (
+                bare_host(host) not in LOOPBACK_NAMES
+            ):  # prevents DNS rebinding: another page's host name can point to this server
                 raise forbidden("there is no key yet, so only localhost may be asked; `hachi keys create`")
             return None
         key = await keys.check(secret, self._pet.clock()) if secret else None
@@ -95,7 +98,7 @@ bearer = HTTPBearer(auto_error=False, description="A key that `hachi keys create
 async def authenticate(
     request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
 ) -> Caller:
-    """The caller of any request but a health check. Raises ApiError."""
+    """Return the caller of a request; health checks need none. Raises ApiError."""
     authenticator: Authenticator = request.app.state.authenticator
     host = request.headers.get("host", "")
     key = await authenticator.authenticate(given.credentials if given else None, host)
@@ -105,10 +108,11 @@ async def authenticate(
 
 
 def caller_of(key: Key | None, headers: Headers) -> Caller:
-    """Acts for the user of a user's key, otherwise for the user that the headers name. Raises ApiError."""
+    """Return the caller: a user's key acts for its user, other keys for the user that the headers name.
+    Raises ApiError."""
     user = _header(headers, USER_HEADER, MAX_NAME)
     author = _header(headers, NAME_HEADER, 4 * MAX_NAME)
-    if author is not None:  # Open WebUI percent-encodes what is not ASCII
+    if author is not None:  # Open WebUI percent-encodes non-ASCII characters
         author = unquote(author).strip()[:MAX_NAME] or None
     if key is not None and key.kind == "user":
         if user not in (None, key.user):
@@ -118,7 +122,8 @@ def caller_of(key: Key | None, headers: Headers) -> Caller:
 
 
 def _header(headers: Headers, name: str, most: int) -> str | None:
-    """The one value of a header. Servers decode headers as Latin-1; people's names are UTF-8."""
+    """Return the single value of a header. Servers decode headers as Latin-1, but people's names are
+    UTF-8."""
     values = {value.strip() for value in headers.getlist(name)} - {""}
     if not values:
         return None
@@ -133,7 +138,7 @@ def _header(headers: Headers, name: str, most: int) -> str | None:
 
 
 def bare_host(host: str) -> str:
-    """The value of a `Host` header in lower case, without the port and brackets."""
+    """Return the value of a `Host` header in lower case, without the port and brackets."""
     return (host[1:].partition("]") if host.startswith("[") else host.partition(":"))[0].lower()
 
 

@@ -22,9 +22,10 @@ from agent.turn.streaming import ReplyStream
 from memory.records import Memory
 
 FIRST_PIECE_TIMEOUT = 20.0
-"""Seconds that a stream's status waits for the first words; until then an error has a status of its own."""
+"""Seconds that a stream waits for its first words before it sends its status. Until then an error sets the
+status."""
 PING = 15
-"""Seconds between two signs of life in a silent stream."""
+"""Seconds between pings in a silent stream."""
 
 router = APIRouter(tags=["chat"])
 
@@ -101,8 +102,8 @@ async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics:
 
 
 async def _answer_client_task(pet: Companion, task: str) -> str:
-    """Asks the model for a title, tags or follow-up questions, without persona, tools or memory; nothing is
-    stored. Raises ModelError."""
+    """Ask the model for a title, tags or follow-up questions, without persona, tools or memory. Stores
+    nothing. Raises ModelError."""
     from agent.models.ask import ask
     from agent.models.failures import model_error
 
@@ -124,8 +125,8 @@ async def _stream(
     *,
     operator: bool,
 ) -> Response:
-    """Starts with the first words, or after FIRST_PIECE_TIMEOUT. An error before that raises, and becomes the
-    status of the response; a later one is told in the stream."""
+    """Start the response with the first words, or after FIRST_PIECE_TIMEOUT. An earlier error raises and sets
+    the status of the response; a later one is sent in the stream."""
     pieces, started = aiter(stream), time.monotonic()
     first = asyncio.ensure_future(anext(pieces, None))
     done, _ = await asyncio.wait({first}, timeout=FIRST_PIECE_TIMEOUT)

@@ -1,5 +1,5 @@
-"""Documents of a person, of a place, and of everybody. They are sent whole: a path in a request would be read
-from the server's own disk."""
+"""Routes for the documents of a person, of a place, and of everybody. Clients send the content itself: a path
+in a request would read the server's own disk."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -53,14 +53,14 @@ class NewDocument(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A person or a place; everybody if neither is given."""
+    """The owner of documents: a person or a place; everybody if neither is given."""
 
     user: str | None = None
     place: Place | None = None
 
     @property
     def audience(self) -> Audience:
-        """Who may read there; everybody's documents are always included."""
+        """Who may read there. Everybody's documents are always included."""
         if self.user is None and self.place is None:
             return Audience(frozenset({GLOBAL}))
         return Audience.of(self.user or "", self.place)
@@ -77,8 +77,8 @@ async def _shared(
         Query(max_length=MAX_PLACE, description="unset is everybody's", examples=["acme/general"]),
     ] = None,
 ) -> Owner:
-    """A place's documents need a service's key: no other caller proves who may be there. Raises ApiError, and
-    BadInput for an unreadable or private place."""
+    """Return a place as owner. This needs a service's key: no other caller proves who may be there. Raises
+    ApiError, and BadInput for an unreadable or private place."""
     if place is None:
         return Owner()
     if caller.user is not None or (caller.key is not None and caller.key.kind == "user"):
@@ -88,14 +88,14 @@ async def _shared(
 
 
 async def _shared_for_writing(owner: Annotated[Owner, Depends(_shared)], caller: Authenticated) -> Owner:
-    """Everybody's documents are changed by admins. Raises ApiError."""
+    """Return the owner; only admins may change everybody's documents. Raises ApiError."""
     if owner.place is None:
         await require_admin(caller)
     return owner
 
 
 def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any]) -> APIRouter:
-    """The same routes for each kind of owner."""
+    """Return the routes of one kind of owner."""
     router = APIRouter(prefix=prefix, tags=["documents"])
     Read = Annotated[Owner, Depends(reader)]
     Write = Annotated[Owner, Depends(writer)]

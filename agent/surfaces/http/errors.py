@@ -1,7 +1,7 @@
-"""Errors as responses, always `{"error": {"message", "type", "param", "code"}}`, which OpenAI's clients read.
+"""Error responses: always `{"error": {"message", "type", "param", "code"}}`, which OpenAI's clients read.
 
 The text of a server fault may name files and servers. Only an operator (an admin's key, or a server without
-keys) sees it; others get a general message, and the log has the rest.
+keys) sees it; others get a general message, and the log has the details.
 """
 
 import logging
@@ -47,7 +47,7 @@ STATUS: Mapping[type[Exception], tuple[int, str, str]] = {
     HachiError: (500, "server_error", "internal_error"),
     MemoryFault: (500, "server_error", "internal_error"),
 }
-"""Status, type and code of each fault. A fault that is not listed has those of its nearest parent."""
+"""Status, type and code of each fault. An unlisted fault uses those of its nearest parent class."""
 
 PUBLIC_MESSAGES = {
     "overtaken": "somebody else changed the same just now; try again",
@@ -57,15 +57,15 @@ PUBLIC_MESSAGES = {
     "model_unavailable": "the language model does not answer just now; try again later",
     "model_rejected": "the language model refused the request; the server's log says why",
 }
-"""What others than operators are told of a server fault, by code."""
+"""The messages of server faults for callers who are not operators, by code."""
 
 DO_NOT_RETRY = {"x-should-retry": "false"}
-"""OpenAI's clients then do not repeat a turn: its message is in the transcript already, and the model was
-tried several times."""
+"""Stops OpenAI's clients from repeating a turn: its message is already in the transcript, and the model was
+retried several times."""
 
 
 class ApiError(Exception):
-    """A request that a surface itself refuses."""
+    """An error in a request that a surface itself rejects."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ def error_body(message: str, type: str, code: str | None, param: str | None = No
 
 
 def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, Any]]:
-    """Status and body for an error of `FAULTS`. A server fault is logged."""
+    """Return status and body for an error of `FAULTS`, and log a server fault."""
     status, kind, code = next(STATUS[parent] for parent in type(error).__mro__ if parent in STATUS)
     trace = getattr(error, "trace_id", None)
     message = " ".join(str(error).split())
@@ -107,7 +107,7 @@ def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, 
 
 
 def unexpected_response(error: Exception) -> tuple[int, dict[str, Any]]:
-    """Status and body for any other error, which only the log describes."""
+    """Return status and body for any other error. Only the log describes it."""
     id = f"err_{uuid4().hex[:12]}"
     log.error("%s: something broke inside", id, exc_info=error)
     message = f"something broke inside; the log has it as {id}"
@@ -115,7 +115,7 @@ def unexpected_response(error: Exception) -> tuple[int, dict[str, Any]]:
 
 
 def add_handlers(app: Starlette) -> None:
-    """Answer every fault, invalid request and unknown path in the one shape."""
+    """Answer every fault, invalid request and unknown path with the same JSON shape."""
     for kind in (ApiError, RequestValidationError, HTTPException, *FAULTS):
         app.add_exception_handler(kind, _respond)
 
@@ -139,7 +139,7 @@ def _http_error(error: HTTPException) -> dict[str, Any]:
 
 
 def _invalid_request(error: RequestValidationError) -> dict[str, Any]:
-    """The first thing that is wrong, without the value that was given."""
+    """Return the body for the first invalid field, without its value."""
     first = error.errors()[0]
     kind, path = first["type"], [str(part) for part in first["loc"]]
     where = ".".join(path[1:] if path[0] in ("body", "query", "path") else path)

@@ -43,7 +43,7 @@ async def readyz(pet: Pet) -> JSONResponse:
 
 
 async def _check(check: Callable[[], Awaitable[object]]) -> str:
-    """Returns ok or away. Anybody may ask here, so the reason is for `hachi doctor`."""
+    """Return "ok" or "away". Anybody may call this, so only `hachi doctor` shows the reason."""
     try:
         async with asyncio.timeout(CHECK_TIMEOUT):
             await check()

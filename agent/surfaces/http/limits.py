@@ -1,4 +1,4 @@
-"""Limits on what a client may use: requests a minute, the size of a body, and time."""
+"""Limits the use of the server: requests per minute, the size of a body, and time."""
 
 import asyncio
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from agent.surfaces.http.errors import ApiError, unexpected_response
 
 CLOSE = {"cache-control": "no-store", "connection": "close"}
 READ_BEFORE_CLOSING = 10
-"""Up to so many times the longest body are read before the connection is closed."""
+"""A body up to this many times the maximum is read to its end before the connection closes."""
 
 
 @dataclass(slots=True)
@@ -22,16 +22,16 @@ class _Bucket:
 
 
 class RateLimiter:
-    """A token bucket for each key, which holds a minute's worth; 0 a minute means no limit. Each process
-    counts for itself."""
+    """A token bucket for each key, with the size of one minute's requests; 0 per minute means no limit. Each
+    process counts separately."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = float(per_minute)
         self._buckets: dict[str, _Bucket] = {}
 
     def acquire(self, key: str, now: float) -> float:
-        """Takes a token and returns 0.0, or returns the seconds until there is one. `now` is a monotonic
-        time in seconds."""
+        """Take a token and return 0.0, or return the seconds until the next one. `now` is a monotonic time in
+        seconds."""
         if not self._per_minute:
             return 0.0
         bucket = self._buckets.setdefault(key, _Bucket(self._per_minute, now))
@@ -74,10 +74,11 @@ class RequestLimits:
         return await self._run(scope, replay, send)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
-        """The body. Raises ApiError, ClientDisconnect.
+        """Return the body. Raises ApiError, ClientDisconnect.
 
-        A body that is a little too long is read to its end, because a client that is still sending might
-        never see the answer."""
+        A body that is slightly too long is read to its end, because a client that is still sending might
+        never see the response.
+        """
         too_long = ApiError(413, "too_large", f"the body is longer than {self._max_body:,} bytes")
         most = self._max_body * READ_BEFORE_CLOSING
         if _content_length(scope) > most:

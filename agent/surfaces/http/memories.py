@@ -1,6 +1,7 @@
-"""The memories of a session: list, read, add, delete.
+"""Routes for the memories of a session: list, read, add, delete.
 
-A session is a conversation of one person or that person; its memories are what they may read in private.
+A session is a person or one of their conversations. Its memories are those that the person may read in
+private.
 """
 
 import re
@@ -68,8 +69,8 @@ class SessionMemory(BaseModel):
 
 
 async def _session_user(sessionId: str, caller: Authenticated, pet: Pet) -> str:
-    """The person whose session it is; a service that names nobody gets the one person it can be. Raises
-    ApiError, the same for somebody else's session as for one that does not exist."""
+    """Return the session's owner; a service that names no user gets the only possible one. Raises ApiError,
+    the same for somebody else's session as for one that does not exist."""
     sessions = pet.services.transcripts
     if len(sessionId) <= MAX_SESSION and sessionId.isprintable():
         if caller.user is None:
@@ -113,14 +114,14 @@ async def delete_memory(memoryId: str, user: User, pet: Pet) -> None:
 
 
 async def stored_memory(pet: Companion, decision: Decision, user: str) -> Memory:
-    """The memory that holds the statement now. Raises ApiError if it was dropped."""
+    """Return the memory that now holds the statement. Raises ApiError if the statement was not stored."""
     if decision.id is None:
         raise ApiError(422, "not_kept", f"it is not kept: {decision.reason}")
     return await find_memory(pet, decision.id, user)
 
 
 async def find_memory(pet: Companion, id: str, user: str) -> Memory:
-    """By its id or the first eight characters of it. Raises ApiError."""
+    """Find a memory by its id or the first eight characters of it. Raises ApiError."""
     try:
         if _ID.fullmatch(id):
             return await pet.memory(id, user=user)

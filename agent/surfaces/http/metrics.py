@@ -45,7 +45,7 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
     "work_waiting_count": ("Jobs in the queue.", itemgetter("work waiting")),
     "work_given_up_count": ("Jobs that failed too often.", itemgetter("work given up")),
 }
-"""Name → help and value, from the counts of this process and the totals of the database."""
+"""Name → help text and value, computed from this process's counts and the database totals."""
 SECONDS = (0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 LOGGERS = ("hachi.memory", "hachi.upkeep")
 
@@ -69,7 +69,7 @@ class Metrics:
         self.counts.update(searches=1, hits=min(found, 1), retrieved=found)
 
     def count_event(self, line: str) -> None:
-        """Counts a log line if it is an event."""
+        """Count a log line if it is an event."""
         if not line.startswith('{"event"'):
             return
         event = json.loads(line)
@@ -81,8 +81,8 @@ class Metrics:
             self.counts.update(extractions=1, applied=int(bool(event.get("ok"))))
 
     def exposition(self, totals: Mapping[str, int]) -> bytes:
-        """Prometheus' text format; `totals` are those of the statistics service. All are gauges: the library
-        would append `_total` to the fixed names of counters."""
+        """Return Prometheus' text format; `totals` are those of the statistics service. All metrics are
+        gauges, because the library would append `_total` to the fixed names of counters."""
         registry, counts = CollectorRegistry(), self.counts + Counter(totals)
         for name, (description, value) in GAUGES.items():
             Gauge(name, description, registry=registry).set(value(counts))
@@ -90,8 +90,8 @@ class Metrics:
 
     @contextmanager
     def counting_events(self) -> Iterator[None]:
-        """Counts the log's events while the block runs, at any log level; what the level excludes is still
-        not written."""
+        """Count the log's events while the block runs, at any log level. Lines below the log's own level are
+        still not written."""
         level = logging.getLogger("hachi").getEffectiveLevel()
 
         def count(record: logging.LogRecord) -> bool:

@@ -1,4 +1,5 @@
-"""OpenAI's chat completions: the request, the answer whole and in chunks, and the memories beside it."""
+"""OpenAI's chat completions: the request, the response (whole or in chunks), and the memories that are added
+to it."""
 
 import json
 import re
@@ -16,9 +17,9 @@ from memory.records import Decision, Memory
 Json = dict[str, Any]
 
 MODEL = "hachi"
-"""The one model of this API; which language model answers is the operator's choice."""
+"""The only model name of this API. The operator chooses the language model behind it."""
 MAX_EARLIER = 100
-"""Messages before the last one that are read."""
+"""How many messages before the last one are read."""
 CHARACTERS_PER_TOKEN = 4
 SEARCH_TOOLS = frozenset({"search_memories", "get_recent_memories"})
 
@@ -34,7 +35,7 @@ EXAMPLE: Json = {
 
 
 def example(fields: Json) -> ConfigDict:
-    """A model's example in `/openapi.json`."""
+    """Return the config that shows an example of a model in `/openapi.json`."""
     return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
@@ -55,7 +56,7 @@ class ChatMessage(_Open):
 
     @property
     def text(self) -> str:
-        """Its parts that are text."""
+        """The text parts of the content."""
         if isinstance(self.content, list):
             return "\n".join(part.text for part in self.content if part.text).strip()
         return (self.content or "").strip()
@@ -78,24 +79,24 @@ class ChatRequest(_Open):
 
 @dataclass(frozen=True, slots=True)
 class ChatInput:
-    """What the messages of a request say."""
+    """The content of a request's messages."""
 
     text: str
     """The last message of the user, which this turn answers."""
     earlier: tuple[tuple[Literal["user", "assistant"], str], ...] = ()
-    """The messages before it, as the client has them, oldest first."""
+    """The client's copy of the earlier messages, oldest first."""
     instructions: str = ""
-    """The client's own, for this conversation."""
+    """The client's own instructions for this conversation."""
 
     @property
     def is_client_task(self) -> bool:
-        """Whether Open WebUI asks for a title, tags or follow-up questions, which is no message of a person.
-        Such a request begins with a task and holds the whole conversation."""
+        """Whether Open WebUI asks for a title, tags or follow-up questions, so that it is no person's
+        message. Such a request begins with a task and contains the whole conversation."""
         return bool(_CLIENT_TASK.match(self.text)) and "<chat_history>" in self.text and not self.earlier
 
 
 def parse_messages(messages: Sequence[ChatMessage]) -> ChatInput:
-    """Raises BadInput if there is no message of a user, or it holds more than text."""
+    """Parse the messages. Raises BadInput if no user message exists, or if it contains more than text."""
     last = max((at for at, message in enumerate(messages) if message.role == "user"), default=None)
     if last is None:
         raise BadInput("messages: there is no message of the user")
@@ -117,7 +118,7 @@ def parse_messages(messages: Sequence[ChatMessage]) -> ChatInput:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Writes one answer, whole or as the data of a stream's chunks."""
+    """Writes one response, whole or as the data of a stream's chunks."""
 
     id: str
     created: int
@@ -138,7 +139,8 @@ class Completion:
         return self._chunk({"content": text})
 
     def end(self, text: str, reply: Reply | None = None, shown: Sequence[Memory] = ()) -> Iterator[str]:
-        """The chunk with the memories, the one with the usage if the client wants it, and the end mark."""
+        """Yield the chunk with the memories, the one with the usage if the client requested it, and the end
+        mark."""
         yield self._chunk({}, "stop", extra_fields(reply, shown))
         if self.include_usage:
             usage = {"usage": usage_of(self.prompt, text, reply)}
@@ -157,7 +159,8 @@ class Completion:
 
 
 def extra_fields(reply: Reply | None, shown: Sequence[Memory] = ()) -> Json:
-    """What OpenAI's API does not have: the memories of the turn, and the id of its trace."""
+    """Return the fields that OpenAI's API does not have: the memories of the turn, and the id of its
+    trace."""
     if reply is None:
         return {"memories": []}
     learned = [_learned(decision) for decision in reply.memories]
@@ -165,7 +168,7 @@ def extra_fields(reply: Reply | None, shown: Sequence[Memory] = ()) -> Json:
 
 
 def used_memories(reply: Reply, shown: Sequence[Memory]) -> list[Json]:
-    """What the prompt showed the model and what its tools found, each once."""
+    """Return the memories from the prompt and from the tools' results, each once."""
     in_prompt: dict[str, Json] = {m.id: {"content": m.content, "kind": "memory"} for m in shown}
     found = {hit["id"]: hit for call in reply.tools for hit in search_hits(call)}
     return [
@@ -176,7 +179,7 @@ def used_memories(reply: Reply, shown: Sequence[Memory]) -> list[Json]:
 
 
 def search_hits(call: ToolCall) -> list[Json]:
-    """What a call of a search tool found in memory; empty for any other call."""
+    """Return the memories that a search tool found; empty for any other tool."""
     if call.name not in SEARCH_TOOLS or not call.ok:
         return []
     try:
@@ -193,8 +196,8 @@ def _learned(decision: Decision) -> Json:
 
 
 def usage_of(prompt: str, answer: str, reply: Reply | None = None) -> Json:
-    """Tokens, as the model's server counted them in all calls of the turn; otherwise an estimate for what the
-    client sent and received."""
+    """Return the tokens that the model's server counted in all calls of the turn, or an estimate for the text
+    that the client sent and received."""
     counted = reply.usage if reply else Usage()
     sent, received = counted.input, counted.output
     details = {"prompt_tokens_details": {"cached_tokens": counted.cached}}

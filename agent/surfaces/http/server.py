@@ -1,4 +1,4 @@
-"""uvicorn on a socket of our own, with time limits on slow clients and a graceful stop."""
+"""Runs uvicorn on a socket that Hachi opens, with time limits on slow clients and a graceful stop."""
 
 import asyncio
 import errno
@@ -17,19 +17,20 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from agent.errors import BadInput
 
 STOP_TIMEOUT = 30
-"""Seconds for the answers in progress when the server stops."""
+"""Seconds that responses in progress get when the server stops."""
 HEAD_TIMEOUT = 10.0
 """Seconds for the head of a request to arrive."""
 WRITE_TIMEOUT = 30.0
-"""Seconds that a client may read nothing of a waiting answer."""
+"""Seconds for which a client may leave a waiting response unread."""
 BACKLOG = 2_048
 """Connections that wait to be accepted."""
 MAX_CONCURRENT = 1_000
-"""Connections and tasks at a time; more are answered with 503."""
+"""Concurrent connections and tasks; more get status 503."""
 
 
 class Connection(H11Protocol):
-    """Aborts a connection whose request head stays incomplete, or whose answer nobody reads."""
+    """Aborts a connection if its request head stays incomplete, or if its client does not read the
+    response."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -68,7 +69,7 @@ class Connection(H11Protocol):
             self._head_timer = None
 
     def _watch_write(self) -> None:
-        """Also while the connection closes, which waits until everything is read."""
+        """Watch also while the connection closes, because closing waits until everything is read."""
         waiting = self.transport.get_write_buffer_size()
 
         def check() -> None:
@@ -96,13 +97,13 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     def stop(self) -> None:
-        """After the answers in progress; at once when called again."""
+        """Stop after the responses in progress; at once on a second call."""
         self.force_exit = self.should_exit
         self.should_exit = True
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Return whether only this machine can reach the address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -110,13 +111,13 @@ def is_loopback(host: str) -> bool:
 
 
 def listening(host: str, port: int, option: str = "--port") -> socket.socket:
-    """A listening socket. Raises BadInput, which names the option that gave the port."""
+    """Return a listening socket. Raises BadInput, which names the option that set the port."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
         listener = socket.socket(
             family, kind, protocol
-        )  # with the protocol: else asyncio keeps Nagle's delay
+        )  # the protocol is given, because asyncio otherwise keeps Nagle's delay
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
@@ -145,7 +146,7 @@ def server_of(app: Any) -> Server:
         ws="none",
         lifespan="on",
         log_config=None,
-        access_log=False,  # addresses name people
+        access_log=False,  # no access log: addresses name people
         server_header=False,
         proxy_headers=False,
         limit_concurrency=MAX_CONCURRENT,

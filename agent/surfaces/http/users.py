@@ -1,5 +1,5 @@
-"""A person's memories, tasks and profile, their export and erasure, read as in private. Answers have the
-shapes of the command line's `--json`."""
+"""Routes for a person's memories, tasks and profile, their export and erasure, with the view of a private
+conversation. Responses have the shapes of the command line's `--json`."""
 
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ router = APIRouter(prefix="/api/users/{user}", tags=["a person"])
 
 
 def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenticated) -> str:
-    """The user in the path, if the caller may act for them. Raises ApiError."""
+    """Return the user in the path. Raises ApiError if the caller may not act for them."""
     named = user.strip()
     if not named or not named.isprintable():
         raise not_found("user")

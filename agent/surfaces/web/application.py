@@ -24,26 +24,26 @@ log = logging.getLogger("hachi.traces.page")
 MAX_BODY = 10_000
 """Bytes. The longest form holds a key."""
 TIMEOUT = 60.0
-"""Seconds in which a browser may read nothing of an answer."""
+"""Seconds for which a browser may leave a response unread."""
 MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",  # with none at all, forms would not name their origin either
+    "referrer-policy": "same-origin",  # "no-referrer" would also remove the origin from forms
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-"""Of every answer."""
+"""Headers of every response."""
 
 
 def app(pet: Companion, *, loopback: bool = False, stopping: Callable[[], bool] = lambda: False) -> FastAPI:
-    """Over a companion that is open, and stays open while it is served.
+    """Return the pages over an open companion, which must stay open while it is served.
 
-    `loopback` is for a server that only this machine can reach: no key is needed until the first one is made.
-    `stopping` tells live lists that the server stops.
+    `loopback` is for a server that only this machine can reach: it needs no key until the first one is
+    created. `stopping` tells live lists that the server is stopping.
     """
     made = FastAPI(
         openapi_url=None,
@@ -97,7 +97,7 @@ async def _add_headers(request: Request, answer: Callable[[Request], Awaitable[R
 
 
 def _add_static(app: FastAPI) -> None:
-    """Anybody may have these."""
+    """Serve the static files without a key."""
     folder = files("agent.surfaces.web") / "static"
     kept = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
@@ -109,7 +109,7 @@ def _add_static(app: FastAPI) -> None:
 
 
 def _add_errors(app: FastAPI) -> None:
-    """Every error is a page."""
+    """Show every error as a page."""
 
     @app.exception_handler(NotAdmitted)
     async def not_admitted(request: Request, error: NotAdmitted) -> HTMLResponse:

@@ -1,4 +1,4 @@
-"""Two traces side by side."""
+"""The page that compares two traces side by side."""
 
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse

@@ -20,7 +20,7 @@ PAGE = 50
 PAUSE = 0.7
 """Seconds between two reads of a live list, at least."""
 PAUSE_RATIO = 10
-"""A read that took long is followed by a pause so many times as long."""
+"""The pause after a slow read, as a multiple of the read's duration."""
 
 router = APIRouter()
 
@@ -40,8 +40,8 @@ async def newest(request: Request) -> HTMLResponse:
 
 
 async def _page_of(traces: Traces, query: Query, now: datetime) -> tuple[list[Summary], str | None]:
-    """The page, and the id below which the next one begins. The store drops failures that only look so after
-    it has counted them, so twice as many are asked for."""
+    """Return the page's traces and the id below which the next page begins. The store filters apparent
+    failures after it has counted rows, so this requests twice as many."""
     most = 2 * PAGE if query.filter.failed else PAGE + 1
     found = await traces.list(query.filter, now, most, before=query.before)
     return found[:PAGE], found[PAGE - 1].id if len(found) > PAGE else None

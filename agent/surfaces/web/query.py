@@ -1,4 +1,4 @@
-"""The filters of the list, as the address of the page carries them."""
+"""The filters of the list, as stored in the page's address."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ MAX_FIELD = 300
 @dataclass(frozen=True, slots=True)
 class Query:
     fields: Mapping[str, str]
-    """As they were typed; empty ones are left out."""
+    """The fields as typed, without empty ones."""
     filter: TraceFilter
 
     @property
     def before(self) -> str | None:
-        """The id of the trace below which the list goes on."""
+        """The id of the trace below which the page begins."""
         return self.fields.get("before")
 
     @property
@@ -31,7 +31,7 @@ class Query:
         return any(name != "before" for name in self.fields)
 
     def address(self, path: str = "/", **changes: str | None) -> str:
-        """The address with changed fields. It begins at the newest trace again."""
+        """Return the address with changed fields. It begins at the newest trace again."""
         fields = {name: value for name, value in self.fields.items() if name != "before"}
         return address(path, **(fields | changes))
 
@@ -42,7 +42,7 @@ def address(path: str, **fields: str | None) -> str:
 
 
 def read_query(parameters: Mapping[str, str], now: datetime) -> Query:
-    """Raises BadInput."""
+    """Parse the parameters. Raises BadInput."""
     fields = {name: value for name in FIELDS if (value := parameters.get(name, "").strip())}
     for name, value in fields.items():
         if len(value) > MAX_FIELD:

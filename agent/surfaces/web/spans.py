@@ -1,4 +1,4 @@
-"""A trace as rows in time: each span of its tree with a bar."""
+"""Lays out a trace as rows on a time scale: each span of its tree has a bar."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
 
 WIDTH = 1_000.0
-"""Units of the whole width of a bar's drawing."""
+"""The full width of a bar's drawing, in its own units."""
 MIN_BAR = 4.0
-"""The least width of a bar, so that it is seen."""
+"""The minimum width of a bar, so that it stays visible."""
 MAX_ROWS = 400
 """Rows of one trace on a page."""
 
@@ -18,27 +18,27 @@ MAX_ROWS = 400
 @dataclass(frozen=True, slots=True)
 class Row:
     address: str
-    """``trace.span``: the number of the trace on the page, and of the span in the order of beginning."""
+    """``trace.span``: the number of the trace on the page, and of the span in the order of their start."""
     node: Node
     branch: str
-    """The lines of the tree before its text."""
+    """The tree's lines before the text."""
     left: float
     width: float
-    """Of its bar, in units of `WIDTH`."""
+    """The width of its bar, in units of `WIDTH`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpanTree:
     trace: Trace
     number: int
-    """0 is the trace itself, others are its background jobs."""
+    """0 is the trace itself; other numbers are its background jobs."""
     length: float
-    """Seconds that the whole width stands for."""
+    """Seconds that the whole width represents."""
     rows: Sequence[Row]
 
     @property
     def ticks(self) -> list[tuple[float, float]]:
-        """Position and seconds of the marks of the scale."""
+        """The position and seconds of each mark on the scale."""
         return [(WIDTH * part, self.length * part) for part in (0.0, 0.25, 0.5, 0.75)]
 
 
@@ -59,7 +59,7 @@ def _row(address: str, node: Node, branch: str, length: float) -> Row:
 
 
 def _spans(node: Node, branch: str = "", below: str = "") -> Iterator[tuple[Node, str]]:
-    """The nodes that stand for spans, each with its branch."""
+    """Yield the nodes of spans, each with its branch."""
     yield node, branch
     inner = [one for one in node.nodes if one.span]
     for one in inner:
@@ -68,5 +68,5 @@ def _spans(node: Node, branch: str = "", below: str = "") -> Iterator[tuple[Node
 
 
 def find_row(trees: Sequence[SpanTree], address: str) -> Row:
-    """Raises LookupError."""
+    """Return the row at an address. Raises LookupError."""
     return {row.address: row for tree in trees for row in tree.rows}[address]

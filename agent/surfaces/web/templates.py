@@ -1,4 +1,4 @@
-"""Renders templates. Every value is made harmless, then escaped."""
+"""Renders templates. Every value is sanitised, then escaped."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -60,7 +60,7 @@ def _iso(time: datetime) -> str:
 
 
 def cut(lines: Sequence[str]) -> tuple[str, int]:
-    """The beginning of a text, and the length of all of it."""
+    """Return the beginning of a text, and the length of the whole text."""
     text = "\n".join(lines)
     return text[:MAX_TEXT], len(text)
 

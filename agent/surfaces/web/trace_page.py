@@ -1,4 +1,4 @@
-"""One trace: its page, the pane of a span, and the same in other formats."""
+"""One trace: its page, the pane of a span, and downloads in other formats."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -124,7 +124,7 @@ async def _with_jobs(request: Request, id: str) -> TraceWithJobs:
 
 
 async def _trees(request: Request, id: str) -> Sequence[SpanTree]:
-    """The trace, and its background jobs."""
+    """Return the span trees of a trace and of its background jobs."""
     found = await _with_jobs(request, id)
     try:
         return [span_tree(trace, number) for number, trace in enumerate((found.trace, *found.jobs))]

@@ -1,7 +1,6 @@
-"""Who may look. Traces show what everybody said, so it takes an admin's key: in a browser by a form, which
-leaves a cookie, elsewhere as a bearer token. Keys are checked as by the HTTP API: until the first key is
-made, a server that only this machine can reach needs none.
-"""
+"""Controls access to the pages. Traces show what everybody said, so they need an admin's key: browsers enter
+it in a form, which sets a cookie; other clients send it as a bearer token. Keys are checked as in the HTTP
+API: until the first key is created, a server that only this machine can reach needs none."""
 
 import hashlib
 import secrets
@@ -20,7 +19,7 @@ COOKIE = "hachi_traces"
 VISIT = timedelta(hours=12)
 """How long a cookie is valid."""
 MAX_VISITS = 1_000
-"""Beyond them the oldest ends."""
+"""How many visits may be open. Beyond that the oldest ends."""
 
 
 class NotAdmitted(Exception):
@@ -46,7 +45,7 @@ class Visits:
         """By the digest of the cookie."""
 
     async def admit(self, request: Request) -> None:
-        """Raises NotAdmitted."""
+        """Admit the request's visitor. Raises NotAdmitted."""
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         visit = self._visit(request)
         if scheme.lower() == "bearer":
@@ -55,7 +54,7 @@ class Visits:
             await self._check(request, visit.key if visit else None)
 
     async def begin(self, key: str, request: Request, response: Response) -> None:
-        """Set a cookie for whoever shows an admin's key. Raises NotAdmitted."""
+        """Set a cookie for a visitor with an admin's key. Raises NotAdmitted."""
         await self._check(request, key.strip())
         cookie = secrets.token_urlsafe(32)
         self._visits[_digest(cookie)] = _Visit(key.strip(), self._clock() + VISIT)
@@ -101,7 +100,8 @@ async def require_visit(request: Request) -> None:
 
 
 def require_own_page(request: Request) -> None:
-    """For what changes something: browsers say which site sent a form. Raises NotAdmitted."""
+    """Protect a route that changes something: the browser must say that our own page sent the form. Raises
+    NotAdmitted."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     own = site in (None, "", "same-origin", "none")
     if origin is not None:

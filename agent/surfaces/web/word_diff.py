@@ -1,4 +1,4 @@
-"""What differs between two texts, word by word, with a little of the text around it."""
+"""Shows the differences between two texts word by word, with a little of the text around them."""
 
 import re
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Literal
 CONTEXT = 120
 """Characters of equal text shown before and after a change."""
 MAX_WORDS = 600
-"""Words between the first change and the last. With more, all of them count as changed: comparing takes the
-square of their number."""
+"""How many words from the first change to the last are compared. Beyond that, all of them count as changed,
+because a comparison takes the square of their number."""
 MAX_WORD = 40
 """Characters. A longer word may be split."""
 MAX_PIECE = 3_000
@@ -23,7 +23,7 @@ Kind = Literal["same", "changed", "omitted"]
 class Piece:
     kind: Kind
     text: str
-    """Of `omitted`: what is left out, in words."""
+    """The text; for `omitted`, a description of what is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def word_diff(before: str, after: str) -> WordDiff:
 
 
 def _common_prefix(one: str, other: str) -> int:
-    """Its length, by bisection: texts may have megabytes."""
+    """Return the length of the common prefix. It bisects, because texts may have megabytes."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -54,7 +54,7 @@ def _common_prefix(one: str, other: str) -> int:
 
 
 def _whole_words(text: str, length: int) -> int:
-    """The length, shortened so that no word is split."""
+    """Return the length, shortened so that it does not split a word."""
     for end in range(length, max(0, length - MAX_WORD), -1):
         if not text[end - 1].isalnum():
             return end

@@ -1,4 +1,4 @@
-"""Traces as files: JSON, Markdown, a single HTML page, and OTLP/JSON."""
+"""Exports traces as files: JSON, Markdown, a single HTML page, and OTLP/JSON."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ Format = Literal["json", "md", "html", "otlp"]
 
 
 def exported(traces: Sequence[TraceWithJobs], format: Format) -> str:
-    """All of them as one file. Raises BadInput if the format needs an extra that is not installed."""
+    """Return all traces as one file. Raises BadInput if the format needs an extra that is not installed."""
     writers: dict[Format, Callable[[Sequence[TraceWithJobs]], str]] = {
         "json": lambda all: json_text([trace_json(one) for one in all], indent=2) + "\n",
         "md": lambda all: "\n".join(markdown(one) for one in all),
@@ -29,13 +29,14 @@ def exported(traces: Sequence[TraceWithJobs], format: Format) -> str:
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:
-    """A row of the list."""
+    """Return the JSON form of a row of the list."""
     tools = [{"name": name.removesuffix("!"), "ok": not name.endswith("!")} for name in summary.tools]
     return asdict(summary) | {"place": str(Place.of_key(summary.place)), "tools": tools}
 
 
 def trace_json(whole: TraceWithJobs) -> dict[str, Any]:
-    """A row of the list with `redacted`, `made_by`, the spans below `root`, and the jobs in `afterwards`."""
+    """Return the summary's fields with `redacted`, `made_by`, the spans below `root`, and the jobs in
+    `afterwards`."""
     return _trace_json(whole.trace) | {"afterwards": [_trace_json(trace) for trace in whole.jobs]}
 
 
@@ -45,14 +46,14 @@ def _trace_json(trace: Trace) -> dict[str, Any]:
 
 
 def markdown(whole: TraceWithJobs) -> str:
-    """The overview, then everything: to paste where people and models read."""
+    """Return the overview, then all details, to paste where people and models read."""
     short, full = (_fenced(lines(whole.trace, whole.jobs)) for lines in (overview_lines, full_lines))
     summary = whole.trace.summary
     return f"# Trace {summary.short}\n\n`{summary.id}`\n\n{short}\n\n## Everything\n\n{full}\n"
 
 
 def _fenced(lines: Sequence[Line]) -> str:
-    """In a fence longer than any in the text, which so cannot end it."""
+    """Return the lines in a fence longer than any fence in the text, so that the text cannot close it."""
     text = "\n".join(map(str, lines))
     ticks = max((len(list(run)) for tick, run in groupby(text) if tick == "`"), default=0)
     fence = "`" * max(3, ticks + 1)

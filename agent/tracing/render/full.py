@@ -1,5 +1,5 @@
-"""Everything that a trace holds, as a tree: requests by section, outputs, what was found and left out,
-tracebacks. `overview.py` shows the same in short."""
+"""Renders a whole trace as a tree: requests by section, outputs, search results and dropped candidates,
+tracebacks. `overview.py` renders a short version."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ def full_lines(trace: Trace, jobs: Sequence[Trace] = ()) -> list[Line]:
 def full(trace: Trace) -> Node:
     root, data = Node(title(trace), span=trace.root), trace.root.data
     names = ("id", "turn_id", "conversation", "surface", "model", "message_id", "process")
-    about = {name: getattr(trace.summary, name) for name in names}  # what the heading does not show
+    about = {name: getattr(trace.summary, name) for name in names}  # data that the heading does not show
     root.add("trace", "faint", _facts(about | {"redacted": "yes" if trace.redacted else None}))
     if incoming := data.get("incoming"):
         root.add("incoming", block=as_lines(incoming))
@@ -47,7 +47,7 @@ def full(trace: Trace) -> Node:
 
 
 def _node(trace: Trace, span: Span) -> Node:
-    """A span's line, its data, and the spans inside it."""
+    """Return a span's line, its data, and its child spans."""
     if span.kind == "call":
         return _call(trace, span, 0)
     node = span_node(span)
@@ -64,7 +64,8 @@ def _node(trace: Trace, span: Span) -> Node:
 
 
 def _call(trace: Trace, span: Span, number: int, before: Sequence[Any] = ()) -> Node:
-    """`before` holds the messages of the call before; where this one begins with them, they are a group."""
+    """Return the node of a model call. `before` holds the messages of the previous call; if this call begins
+    with them, they form a group."""
     node = call_node(span, number)
     asked = span.data.get("request")
     if isinstance(asked, Mapping):
@@ -92,7 +93,7 @@ def _messages(call: Span) -> list[Any]:
 
 
 def _message(name: str, item: Any) -> Node:
-    """The text of a plain message; anything else whole."""
+    """Return the text of a plain message; any other item whole."""
     is_plain = isinstance(item, Mapping) and set(item) <= {"role", "content"}
     if is_plain and isinstance(item.get("content"), str):
         return Node(f"{name}, {one_line(item.get('role', ''), 40)}", block=text_lines(item["content"]))
@@ -112,7 +113,7 @@ def _search(span: Span) -> Iterator[Node]:
 
 
 def _candidate_table(candidates: Sequence[Mapping[str, Any]], found: Mapping[str, float]) -> list[str]:
-    """A row each; the first column marks what the search returned."""
+    """Return one row per candidate; the first column marks those that the search returned."""
     rows = [["", "score", "lanes", "id", "content", "left out"]]
     for one in candidates:
         score = one.get("score")

@@ -1,4 +1,4 @@
-"""Traces as one HTML page without scripts that loads nothing."""
+"""Renders traces as one HTML page without scripts that loads nothing from elsewhere."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -15,7 +15,7 @@ TEMPLATE = "page.html"
 
 
 def page(traces: Sequence[TraceWithJobs]) -> str:
-    """All nodes are in lists that unfold; how long a span took is a bar beside it."""
+    """Return the page. Nodes are collapsible lists; a bar shows how long each span took."""
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["duration"] = duration
     source = files("agent.tracing.render").joinpath(TEMPLATE).read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
-"""A trace as a tree that fits on a screen: the message, model calls, tools, searches, decisions, the reply,
-and what went wrong. `full.py` shows everything."""
+"""Renders a trace as a tree that fits on a screen: the message, model calls, tools, searches, decisions, the
+reply and errors. `full.py` shows everything."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from agent.tracing.trace import TURN, Summary, Trace, descend, read_data, tool_f
 from memory.spans import Span
 
 SCREEN = 40
-"""Lines that `overview_lines` aims at; it shows fewer search results to get there."""
+"""The number of lines that `overview_lines` aims at by showing fewer search results."""
 HITS = (3, 1, 0)
-"""Results shown of each search, from the best case to the least."""
+"""How many results of each search to show, from the most to the fewest."""
 
 
 def overview_lines(trace: Trace, jobs: Sequence[Trace] = ()) -> list[Line]:
-    """The heading, the tree, the warnings and the background jobs; on one screen if possible."""
+    """Return the heading, the tree, the warnings and the background jobs; on one screen if possible."""
     lines: list[Line] = []
     for hits in HITS:
         lines = framed(trace, overview(trace, hits=hits), jobs_node([job(one) for one in jobs]))
@@ -26,14 +26,14 @@ def overview_lines(trace: Trace, jobs: Sequence[Trace] = ()) -> list[Line]:
 
 
 def framed(trace: Trace, tree: Node, jobs: Node) -> list[Line]:
-    """A tree with the heading above and the warnings and background jobs below."""
+    """Return a tree with the heading above it, and the warnings and background jobs below."""
     lines = [Line("", heading(trace.summary), "strong"), *drawn(tree)]
     lines += [Line("", text, "bad" if text.startswith("✗") else "warning") for text in warnings(trace)]
     return [*lines, *drawn(jobs)] if jobs.nodes else lines
 
 
 def heading(summary: Summary) -> str:
-    """``8f3a11aa  tool_error  2026-11-21 14:02:11  acme/general  1.9 s  2 calls  240→18 tokens``"""
+    """Return ``8f3a11aa tool_error 2026-11-21 14:02:11 acme/general 1.9 s 2 calls 240→18 tokens``."""
     usage = tokens(summary.usage)
     return joined(
         summary.short,
@@ -47,7 +47,7 @@ def heading(summary: Summary) -> str:
 
 
 def title(trace: Trace) -> str:
-    """Who said what; of a background job, its kind."""
+    """Return the speaker and the message; for a background job, its kind."""
     if trace.summary.kind != TURN:
         return one_line(trace.summary.kind, 40)
     who = one_line(trace.summary.user or "somebody", 40)
@@ -56,7 +56,7 @@ def title(trace: Trace) -> str:
 
 
 def overview(trace: Trace, *, hits: int = HITS[0]) -> Node:
-    """A turn's tree, with tools below the model call that asked for them."""
+    """Return a turn's tree. Tools are below the model call that called them."""
     if trace.summary.kind != TURN:
         return job(trace)
     root = Node(title(trace), span=trace.root)
@@ -83,7 +83,7 @@ def _nested(span: Span, hits: int) -> Node:
 
 
 def job(trace: Trace) -> Node:
-    """A background job: its model calls, decisions and what it extracted."""
+    """Return a background job's tree: its model calls, decisions and extracted data."""
     summary, root = trace.summary, trace.root
     failed = summary.status in ("error", "killed")
     text = joined(f"{'✗ ' if failed else ''}{title(trace)}", summary.status, took(root))
@@ -102,7 +102,7 @@ def jobs_node(jobs: Sequence[Node]) -> Node:
 
 
 def warnings(trace: Trace) -> list[str]:
-    """What a reader must not miss, a line each; what ended the turn begins with ✗."""
+    """Return the warnings, one line each. An error that ended the turn begins with ✗."""
     summary, root = trace.summary, trace.root
     retried = sum(bool(span.error) for span in [span for span in root.spans if span.kind == "call"][:-1])
     failed = dict.fromkeys(one_line(span.name, 40) for span in trace.spans("tool") if tool_failed(span))
@@ -123,7 +123,7 @@ def warnings(trace: Trace) -> list[str]:
 
 
 def _doing(trace: Trace) -> str:
-    """What was going on when the trace was last written."""
+    """Return the operation that was running when the trace was last written."""
     unfinished = [span for span in descend(trace.root) if span.took is None and span is not trace.root]
     if not unfinished:
         return "between two steps"

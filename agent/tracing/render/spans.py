@@ -1,4 +1,5 @@
-"""Each kind of span as a node: what happened, how it ended and how long it took, in a line or a few."""
+"""Renders each kind of span as a node: what happened, how it ended and how long it took, in a line or a
+few."""
 
 import re
 from collections import Counter
@@ -11,18 +12,18 @@ from agent.tracing.trace import mappings, read_data, scored_ids, tool_failed, us
 from memory.spans import Span
 
 TEXT = 90
-"""Columns of a text within a line."""
+"""Columns for a text within a line."""
 
 
 def span_node(span: Span, hits: int = 0) -> Node:
-    """A span without those inside it. `hits` limits how many results of a search are shown."""
+    """Return the node of a span without its children. `hits` limits how many search results are shown."""
     node = _NODES.get(span.kind, _other_node)(span, hits)
     node.span = span
     return node if span.kind == "tool" else _failed(node)
 
 
 def _failed(node: Node) -> Node:
-    """Marks a span that ended with an error."""
+    """Mark the node of a span that failed."""
     if node.span and node.span.error:
         node.text, node.tone = f"✗ {node.text}  {one_line(node.span.error, TEXT)}", "bad"
     return node
@@ -50,7 +51,7 @@ def _other_node(span: Span, _hits: int) -> Node:
 
 
 def _context_node(span: Span, _hits: int) -> Node:
-    """What was looked up before the model was asked."""
+    """Return the node of the lookups before the first model call."""
     listed = {
         "fact": ("known", "long_term_facts"),
         "open task": ("known", "open_tasks"),
@@ -64,7 +65,7 @@ def _context_node(span: Span, _hits: int) -> Node:
 
 
 def _tool_node(span: Span, _hits: int) -> Node:
-    """The call as the model wrote it, and what it was answered."""
+    """Return the call as the model wrote it, and the tool's answer."""
     failed, result = tool_failed(span), span.data.get("result")
     called = f"{one_line(span.name, 40)}({_fields(span.data.get('arguments'), '=', json_text)})"
     node = Node(joined(f"✗ {called}" if failed else called, took(span)), "bad" if failed else "plain")
@@ -80,7 +81,7 @@ def _tool_node(span: Span, _hits: int) -> Node:
 
 
 def _fields(written: Any, joint: str, show: Callable[[Any], str]) -> str:
-    """``query="cats", limit=3``, without what is empty; the text itself if it is no JSON object."""
+    """Return ``query="cats", limit=3``, without empty fields; the text itself if it is not a JSON object."""
     value = parsed_json(written)
     if not isinstance(value, Mapping):
         return one_line(written or "", TEXT)
@@ -97,7 +98,7 @@ def _short(value: Any) -> str:
 
 
 def _raised(traceback: str) -> str:
-    """``StoreUnavailable, raised in memory/index/embedded.py:120``"""
+    """Return ``StoreUnavailable, raised in memory/index/embedded.py:120``."""
     name = traceback.strip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2]
     for path, line in re.findall(r'File "([^"\n]*)", line (\d+)', traceback[-20_000:])[-1:]:
         short = "/".join(path.replace("\\", "/").split("/")[-3:])
@@ -106,7 +107,7 @@ def _raised(traceback: str) -> str:
 
 
 def _search_node(span: Span, hits: int) -> Node:
-    """How much was found, how much was left out and why, and the best results."""
+    """Return how many results were found, how many were dropped and why, and the best ones."""
     found, candidates = scored_ids(span), mappings(span.data.get("candidates"))
     query, audience = span.data.get("query"), span.data.get("audience") or ()
     reasons = Counter(str(one["left_out"]) for one in candidates if one.get("left_out"))
@@ -140,14 +141,14 @@ def _decision_node(span: Span, _hits: int) -> Node:
 
 
 def _decision(one: Mapping[str, Any]) -> str:
-    """``replace 1f2e3d4c "Ana lives in Lyon" (says that it changed)``"""
+    """Return ``replace 1f2e3d4c "Ana lives in Lyon" (says that it changed)``."""
     parts = [str(one.get("action", "?")), str(one.get("id") or "")[:8], quoted(one.get("content", ""), TEXT)]
     text = " ".join(one_line(part) for part in parts if part)
     return f"{text} ({one_line(one['reason'], TEXT)})" if one.get("reason") else text
 
 
 def _exchange_node(span: Span, _hits: int) -> Node:
-    """What was extracted from a part of the conversation."""
+    """Return the node of what was extracted from a part of the conversation."""
     text = f"looked back at {count(len(span.data.get('messages') or ()), 'message')}"
     if span.data.get("well_formed") is False:
         return Node(f"{text}; what the model found could not be read", "warning")

@@ -1,4 +1,4 @@
-"""Recorded text, made safe for terminals and pages: people may have written anything."""
+"""Makes recorded text safe for terminals and pages. People may have written anything."""
 
 import json
 import re
@@ -11,16 +11,16 @@ from memory.audience import Place
 
 _HARMFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters
-    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # change the direction, or hide
-    "\ud800-\udfff"  # halves of surrogate pairs, which cannot be encoded
-    "\U000e0000-\U000e007f]"  # tags, which nobody sees
+    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # change direction, or hide text
+    "\ud800-\udfff"  # unpaired surrogates, which cannot be encoded
+    "\U000e0000-\U000e007f]"  # tag characters, which are invisible
 )
 MAX_LINE = 400
-"""Columns of a text on one line."""
+"""Columns of a text that is shown on one line."""
 
 
 def harmless(text: str) -> str:
-    """The text with harmful characters written out: ``\\x1b``, ``\\u202e``. Line breaks stay."""
+    """Return the text with harmful characters escaped: ``\\x1b``, ``\\u202e``. Line breaks stay."""
     return _HARMFUL.sub(_written_out, text.replace("\r\n", "\n"))
 
 
@@ -32,13 +32,13 @@ def _written_out(found: re.Match[str]) -> str:
 
 
 def one_line(text: Any, longest: int = MAX_LINE) -> str:
-    """A text of any length as one harmless line of at most so many columns."""
+    """Return the text as one harmless line of at most `longest` columns."""
     beginning = str(text)[: 4 * longest]
     return clipped(harmless(" ".join(beginning.split())), longest)
 
 
 def clipped(text: str, columns: int) -> str:
-    """What fits; Chinese characters and emoji take two columns."""
+    """Cut the text to `columns`. Chinese characters and emoji take two columns."""
     if width(text) <= columns:
         return text
     text = text[:columns]
@@ -48,7 +48,7 @@ def clipped(text: str, columns: int) -> str:
 
 
 def width(text: str) -> int:
-    """Columns of a terminal that the text takes."""
+    """Return how many terminal columns the text takes."""
     if text.isascii():
         return len(text)
     return sum((2 if east_asian_width(one) in "WF" else 1) for one in text if not combining(one))
@@ -59,7 +59,7 @@ def quoted(text: Any, longest: int = MAX_LINE) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """``41 ms``, ``1.9 s``, ``3 min 20 s``; empty for None."""
+    """Return ``41 ms``, ``1.9 s``, ``3 min 20 s``; empty for None."""
     if seconds is None:
         return ""
     if seconds < 0.9995:
@@ -70,12 +70,12 @@ def duration(seconds: float | None) -> str:
 
 
 def tokens(usage: Usage) -> str:
-    """``240→18``; empty if the server did not count."""
+    """Return ``240→18``; empty if the server did not count tokens."""
     return f"{usage.input}→{usage.output}" if usage.input or usage.output else ""
 
 
 def when(moment: datetime) -> str:
-    """In local time."""
+    """Return the time in the local time zone."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -88,13 +88,13 @@ def count(number: int, one: str, several: str | None = None) -> str:
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """JSON that can be printed anywhere: harmful characters are escaped."""
+    """Return JSON that can be printed anywhere: harmful characters are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=datetime.isoformat)
     return _HARMFUL.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def as_lines(value: Any) -> list[str]:
-    """A text line by line; anything else, and text that is JSON, as indented JSON."""
+    """Return a text as lines; anything else, and text that is JSON, as indented JSON."""
     parsed = parsed_json(value)
     if isinstance(parsed, dict | list) or not isinstance(value, str):
         value = json.dumps(parsed, ensure_ascii=False, indent=2)
@@ -106,7 +106,7 @@ def text_lines(text: str) -> list[str]:
 
 
 def parsed_json(value: Any) -> Any:
-    """What a text of JSON holds; None if it is not JSON. A value that is no text is returned as it is."""
+    """Parse a JSON text; None if it is not JSON. Other values are returned unchanged."""
     if not isinstance(value, str):
         return value
     try:

@@ -1,4 +1,4 @@
-"""A tree of text lines: what every rendering of a trace is made from."""
+"""A tree of text lines, the common form of all trace renderings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,15 +13,15 @@ Tone = Literal["plain", "strong", "good", "bad", "warning", "faint"]
 
 @dataclass(slots=True)
 class Node:
-    """One line, and what belongs below it. All texts are harmless."""
+    """One line and its children. All texts are harmless."""
 
     text: str
     tone: Tone = "plain"
     nodes: list["Node"] = field(default_factory=list)
     block: Sequence[str] = ()
-    """Lines below it that are shown as they are."""
+    """Lines below it that are shown verbatim."""
     span: Span | None = None
-    """The span it stands for, for renderings that show times."""
+    """The span that it shows, for renderings with times."""
     folded: bool = False
     """Whether pages show it closed at first."""
 
@@ -43,12 +43,12 @@ class Line:
         return f"{self.branch}{self.text}".rstrip()
 
     def fitting(self, columns: int) -> "Line":
-        """Cut to the width of a terminal."""
+        """Cut the line to the width of a terminal."""
         return Line(self.branch, clipped(self.text, max(10, columns - width(self.branch))), self.tone)
 
 
 def drawn(node: Node) -> Iterator[Line]:
-    """The node and everything below it."""
+    """Yield the lines of the node and its descendants."""
     yield Line("", node.text, node.tone)
     yield from _below(node, "")
 
@@ -63,7 +63,7 @@ def _below(node: Node, before: str) -> Iterator[Line]:
 
 
 def aligned(rows: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
-    """Rows of cells as lines, column under column."""
+    """Return rows of cells as lines with aligned columns."""
     widths = [max(width(row[at]) for row in rows) for at in range(len(rows[0]))]
     return [
         gap.join(cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()

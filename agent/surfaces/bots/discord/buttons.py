@@ -11,7 +11,7 @@ from memory.facts.writer import MAX_CONTENT
 
 MAX_BUTTONS = 25
 MODAL_SECONDS = 900.0
-"""How long Discord takes answers to a modal."""
+"""How long Discord accepts answers to a modal."""
 _STYLES = {"plain": discord.ButtonStyle.secondary, "danger": discord.ButtonStyle.danger}
 
 
@@ -19,7 +19,8 @@ class HachiButton(
     discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]],
     template=r"hachi:(?P<action>[a-z-]{1,12}):(?P<user>\d{1,20}):(?P<value>.{0,60})",
 ):
-    """Its id holds what it does and for whom, so it works after a restart. `client.pressed` handles it."""
+    """A button whose id holds its action and its user, so that it works after a restart. `client.pressed`
+    handles it."""
 
     def __init__(self, user: int, button: Button, label: str | None = None, row: int | None = None) -> None:
         self.user = user
@@ -61,7 +62,8 @@ class EditModal(discord.ui.Modal, title="Say it differently"):
 
 
 def answer_view(answer: Answer, user: int) -> discord.ui.View | None:
-    """The buttons of the items, with the items' numbers, and of the answer. None if there are none."""
+    """Return the buttons of the items, with the items' numbers, and of the answer. None if it has no
+    buttons."""
     buttons = [
         HachiButton(user, button, f"{button.label} {number}")
         for number, item in enumerate(answer.items, start=1)
@@ -71,7 +73,7 @@ def answer_view(answer: Answer, user: int) -> discord.ui.View | None:
 
 
 def receipt_view(items: Sequence[Item], user: int) -> discord.ui.View | None:
-    """A row of buttons for each receipt."""
+    """Return a row of buttons for each receipt."""
     return _view(
         [
             HachiButton(user, button, f"{button.label} {row + 1}" if len(items) > 1 else None, row)
@@ -82,7 +84,7 @@ def receipt_view(items: Sequence[Item], user: int) -> discord.ui.View | None:
 
 
 def view_without(message: discord.Message, value: str) -> discord.ui.View | None:
-    """The buttons of a message except those of one memory or task."""
+    """Return the buttons of a message except those of one memory or task."""
     template = HachiButton.__discord_ui_compiled_template__
     left = []
     for row, parts in enumerate(message.components):

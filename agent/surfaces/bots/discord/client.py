@@ -39,7 +39,8 @@ PERMISSIONS = discord.Permissions(
 
 
 def intents() -> discord.Intents:
-    """The events that Discord sends. Message content is privileged: the developer portal switches it on."""
+    """Return the events that Discord sends. Message content is privileged: the developer portal enables
+    it."""
     return discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
 
 
@@ -48,7 +49,7 @@ class HachiClient(discord.Client):
         """`options` are those of `discord.Client`."""
         super().__init__(
             intents=intents(),
-            allowed_mentions=discord.AllowedMentions.none(),  # no text of a model or a memory pings anybody
+            allowed_mentions=discord.AllowedMentions.none(),  # no text of a model or a memory may ping people
             member_cache_flags=discord.MemberCacheFlags.none(),
             max_messages=None,
             **options,
@@ -79,7 +80,7 @@ class HachiClient(discord.Client):
         log.info("on Discord as %s, in %d servers", self.user, len(self.guilds))
 
     async def on_message(self, message: discord.Message) -> None:
-        """discord.py runs a task for each message. The lock keeps them in order."""
+        """Keep messages in order with a lock, since discord.py runs a task for each message."""
         async with self._order:
             try:
                 await self._receive(message)
@@ -90,7 +91,7 @@ class HachiClient(discord.Client):
         log.exception("cannot handle Discord's event %s", event_method)
 
     async def leave(self) -> None:
-        """Take no more messages, finish the replies in progress, and close."""
+        """Accept no more messages, finish the replies in progress, and close."""
         self._unregister()
         await self.conversations.stop()
         await self.close()
@@ -107,7 +108,8 @@ class HachiClient(discord.Client):
             self.conversations.add(IncomingMessage(user_name(message.author.id), place, source=message))
 
     async def _place(self, message: discord.Message) -> Place | None:
-        """Fetches a thread that Discord has not sent, since its channel decides who may read it."""
+        """Return the message's place. It fetches a thread that Discord has not sent, since the thread's
+        channel decides who may read it."""
         channel: Any = message.channel
         if isinstance(channel, discord.PartialMessageable) and channel.guild_id is not None:
             try:
@@ -117,7 +119,7 @@ class HachiClient(discord.Client):
         return place_of(channel)
 
     async def _apologize(self, message: discord.Message, error: Exception) -> None:
-        """Somebody who waits for an answer learns that there will be none."""
+        """Tell a person who waits for an answer that none will come."""
         text = describe_error(error)
         if is_addressed(message, self.user):
             try:

@@ -37,7 +37,7 @@ class Tree(app_commands.CommandTree):
 
 
 def build_tree(client: discord.Client, commands: Commands) -> app_commands.CommandTree:
-    """All commands, in servers and direct messages."""
+    """Return all commands, for servers and direct messages."""
     tree = Tree(
         client,
         allowed_contexts=app_commands.AppCommandContext(guild=True, dm_channel=True, private_channel=False),
@@ -60,7 +60,7 @@ def build_tree(client: discord.Client, commands: Commands) -> app_commands.Comma
 
 
 def _callback(command: Command, run: Callable[..., Awaitable[Answer]]) -> Any:
-    """discord.py reads the options of a command from the signature of its callback."""
+    """Build the callback of a command. discord.py reads the command's options from its signature."""
 
     async def without(interaction: discord.Interaction) -> None:
         await _respond(interaction, run)
@@ -79,14 +79,14 @@ def _callback(command: Command, run: Callable[..., Awaitable[Answer]]) -> Any:
 
 
 async def _respond(interaction: discord.Interaction, run: Callable[[Asker], Awaitable[Answer]]) -> None:
-    """Discord waits 3 s for an answer, and 15 minutes once it is deferred."""
+    """Defer and then send the answer. Discord waits 3 s for an answer, and 15 minutes once it is deferred."""
     await interaction.response.defer(ephemeral=True, thinking=True)
     asker = _asker(interaction)
     await _send(interaction, await run(asker) if asker else NOWHERE)
 
 
 def _asker(interaction: discord.Interaction) -> Asker | None:
-    """None outside of servers and direct messages with the bot."""
+    """Return the person and place; None outside of servers and direct messages with the bot."""
     place = place_of(interaction.channel)
     if place is None or (place.private and interaction.guild_id is not None):
         return None
@@ -104,7 +104,8 @@ async def _send(interaction: discord.Interaction, answer: Answer) -> None:
 
 
 async def press(commands: Commands, button: HachiButton, interaction: discord.Interaction) -> None:
-    """Everybody in a channel sees the buttons below a reply; they work for one person."""
+    """Handle a button. Everybody in a channel sees the buttons below a reply, but they work for one
+    person."""
     asker = _asker(interaction)
     if asker is None or button.user != interaction.user.id:
         await interaction.response.defer(ephemeral=True, thinking=True)
@@ -123,7 +124,7 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
 
 
 async def _ask_for_text(commands: Commands, asker: Asker, id: str, interaction: discord.Interaction) -> None:
-    """Discord takes a modal only as the first answer, within 3 s."""
+    """Open the edit modal. Discord accepts a modal only as the first answer, within 3 s."""
     text = await commands.text_to_edit(asker, id)
     if isinstance(text, Answer):
         await interaction.response.defer(ephemeral=True, thinking=True)

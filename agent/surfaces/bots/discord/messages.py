@@ -1,4 +1,4 @@
-"""Discord's messages, people and channels as Hachi's."""
+"""Converts Discord's messages, people and channels to Hachi's."""
 
 import re
 from typing import Any
@@ -21,14 +21,14 @@ def user_name(id: int) -> str:
 
 
 def user_id(name: str) -> int | None:
-    """The Discord id of one of Hachi's users; None for users of other platforms."""
+    """Return the Discord id of one of Hachi's users; None for users of other platforms."""
     platform, _, id = name.partition(":")
     return int(id) if platform == "discord" and id.isdecimal() else None
 
 
 def place_of(channel: Any) -> Place | None:
-    """A direct message is private; a thread is a place within its channel. None if the place is unknown: a
-    message of an unknown server must not count as private."""
+    """Return the place of a channel. A direct message is private; a thread is a place within its channel.
+    None if the place is unknown: a message of an unknown server must not count as private."""
     if isinstance(channel, discord.DMChannel):
         return PRIVATE
     guild = getattr(channel, "guild", None)
@@ -40,7 +40,7 @@ def place_of(channel: Any) -> Place | None:
 
 
 def channel_id(place: Place) -> int | None:
-    """The id of the channel or thread; None if the place is none."""
+    """Return the id of the channel or thread; None if the place is not on Discord."""
     ours = len(place.path) in (3, 4) and place.path[0] == "discord" and place.path[-1].isdecimal()
     return int(place.path[-1]) if ours else None
 
@@ -50,7 +50,8 @@ def is_from_person(message: discord.Message) -> bool:
 
 
 def is_addressed(message: discord.Message, me: Any) -> bool:
-    """Whether it is private, mentions the bot or the bot's own role, or replies to the bot."""
+    """Return whether the message is private, mentions the bot or the bot's own role, or replies to the
+    bot."""
     role = message.guild.self_role if message.guild else None
     return (
         isinstance(message.channel, discord.DMChannel)
@@ -61,7 +62,7 @@ def is_addressed(message: discord.Message, me: Any) -> bool:
 
 
 def is_to_others(message: discord.Message) -> bool:
-    """Whether it mentions or replies to somebody."""
+    """Return whether the message mentions or replies to somebody."""
     return bool(message.raw_mentions) or _replied_to(message) is not None
 
 
@@ -80,8 +81,8 @@ def content_of(message: discord.Message, me: Any) -> Content:
 
 
 def readable_text(message: discord.Message, me: Any) -> str:
-    """The text with names instead of ids, and without a mention of the bot at its start or end. If nothing
-    else is left, that mention."""
+    """Return the text with names instead of ids, and without a mention of the bot at its start or end. If
+    the message is only a mention, return the bot's name, as in ``@Hachi``."""
     role = message.guild.self_role if message.guild else None
     own = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
     text = without_call(message.content, own)

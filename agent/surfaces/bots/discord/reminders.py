@@ -1,4 +1,4 @@
-"""Reminders on Discord: the only messages that ping, and only the person they are for."""
+"""Reminders on Discord. They are the bot's only messages that ping, and ping only their recipient."""
 
 import logging
 from typing import Any

@@ -1,4 +1,4 @@
-"""Answers and receipts as Discord's Markdown."""
+"""Renders answers and receipts in Discord's Markdown."""
 
 import re
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from agent.surfaces.bots.splitting import utf16_length
 LIMIT = 2_000
 """UTF-16 code units of a message."""
 MAX_RECEIPTS = 5
-"""Of one reply. Further ones are counted."""
+"""Receipts of one reply. Further ones are only counted."""
 _REMEMBERED = "-# Remembered"
 _WIDTHS = (300, 180, 120, 60)
-"""Characters of an item. The widest that fits into a message is taken."""
+"""Maximum characters of an item. The largest that fits into a message is used."""
 _MARKUP = re.compile(r"[\\`*~|<>\[\]]|(?<!\w)_|_(?!\w)|^[#-]", re.MULTILINE)
-"""Discord's Markdown. The `_` in a name or an address is none."""
+"""Discord's Markdown characters. A `_` inside a name or an address is not markup."""
 
 
 def answer_text(answer: Answer) -> str:
-    """At most `LIMIT` long, with numbers for items that have buttons."""
+    """Return at most `LIMIT` characters, with numbers for items that have buttons."""
     numbered = any(item.buttons for item in answer.items)
     text = ""
     for width in _WIDTHS:
@@ -33,13 +33,13 @@ def answer_text(answer: Answer) -> str:
 
 
 def receipt_lines(items: Sequence[Item], more: int) -> str:
-    """The small print below a reply."""
+    """Return the receipts below a reply, in small print."""
     lines = [f"{' '.join(filter(None, (_REMEMBERED, item.note)))}: {escape(item.text)}" for item in items]
     return "\n".join([*lines, *([f"-# … and {more} more: /memories"] if more else [])])
 
 
 def update_receipt(content: str, update: ReceiptUpdate) -> str:
-    """The content of a message with the outcome in place of what was remembered."""
+    """Return a message's content with a receipt's text replaced by the outcome."""
     text = escape(update.text)
     lines = [
         f"-# ({update.outcome})" if line.startswith(_REMEMBERED) and line.endswith(f": {text}") else line
@@ -49,7 +49,7 @@ def update_receipt(content: str, update: ReceiptUpdate) -> str:
 
 
 def escape(text: str) -> str:
-    """What somebody wrote, with its markup as text."""
+    """Escape the markup in people's text."""
     return _MARKUP.sub(r"\\\g<0>", text)
 
 

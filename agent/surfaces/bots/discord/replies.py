@@ -19,11 +19,11 @@ from agent.surfaces.bots.splitting import close_code_block
 log = logging.getLogger("hachi.discord")
 
 API_ERRORS = (discord.DiscordException, OSError)
-"""What a call of Discord's API may raise."""
+"""The exceptions that calls of Discord's API raise."""
 
 
 class DiscordPlatform:
-    busy_seconds = 8.0  # Discord shows typing for ten
+    busy_seconds = 8.0  # Discord shows typing for ten seconds
 
     def __init__(self, client: discord.Client, commands: Commands) -> None:
         self._client = client
@@ -36,14 +36,15 @@ class DiscordPlatform:
         await message.source.channel.typing()
 
     async def hide_busy(self, message: IncomingMessage) -> None:
-        """The reply ends it."""
+        """Do nothing: the reply ends the typing indicator."""
 
     def reply_to(self, message: IncomingMessage) -> "DiscordReply":
         return DiscordReply(message, self._commands)
 
 
 class DiscordReply:
-    """In a channel the first message is a reply on Discord too. Receipts follow the text."""
+    """A reply in Discord messages. In a channel the first one is a Discord reply too. Receipts follow the
+    text."""
 
     def __init__(self, message: IncomingMessage, commands: Commands) -> None:
         self._message: discord.Message = message.source
@@ -66,7 +67,8 @@ class DiscordReply:
             log.warning("not allowed to answer in channel %s: %s", self._message.channel.id, error)
 
     async def _post(self, text: str) -> discord.Message:
-        """Discord answers a nonce that it knows with the first message, which may have an older text."""
+        """Post a message. If Discord already knows its nonce, it returns the first message, which may have an
+        older text."""
         reference: dict[str, Any] = {}
         if self._count == 0 and not self._asker.place.private:
             reference["reference"] = self._message.to_reference(fail_if_not_exists=False)
@@ -80,7 +82,7 @@ class DiscordReply:
 
 async def _edit(message: discord.Message, text: str) -> None:
     try:
-        await message.edit(content=text, suppress=True)  # without `suppress` an edit adds previews of links
+        await message.edit(content=text, suppress=True)  # without `suppress` an edit adds link previews
     except discord.NotFound as error:
         raise MessageGone from error
 

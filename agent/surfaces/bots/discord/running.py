@@ -21,9 +21,10 @@ NO_CONTENT = (
 
 
 async def run(pet: Companion, token: str, say: Callable[[str], None] = print, **options: Any) -> None:
-    """Until SIGTERM or Ctrl-C. `say` receives the link that invites the bot; `options` are those of
-    discord.Client. Raises SettingsError if Discord refuses the bot, HachiError if it cannot be reached."""
-    await pet.runtime()  # loads what a turn needs, and raises wrong settings before anybody writes
+    """Run until SIGTERM or Ctrl-C. `say` receives the link that invites the bot; `options` are those of
+    discord.Client. Raises SettingsError if Discord rejects the bot, HachiError if Discord cannot be
+    reached."""
+    await pet.runtime()  # loads everything for a turn, so that wrong settings raise before anybody writes
     client = HachiClient(pet, **options)
     with stop_on_signals() as stop:
         online = asyncio.create_task(_online(client, token))

@@ -35,7 +35,7 @@ class SlackBot:
         secret = settings.slack_signing_secret
         self.app = AsyncApp(
             name="hachi",
-            token=self.client.token,  # given a client, Bolt warns of SLACK_BOT_TOKEN in the environment
+            token=self.client.token,  # given a client instead, Bolt warns of SLACK_BOT_TOKEN
             logger=sdk_logger(),
             signing_secret=secret.get_secret_value() if secret else "",
         )
@@ -48,7 +48,9 @@ class SlackBot:
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
         self.app.event("message", middleware=[self._receive])(_acknowledge)
         Interactions(commands, self.client).register(self.app)
-        self.app.event(_ANY)(_acknowledge)  # without a listener Bolt acknowledges nothing, and Slack repeats
+        self.app.event(_ANY)(
+            _acknowledge
+        )  # without a listener Bolt acknowledges nothing, and Slack repeats the event
 
     async def _receive(self, event: dict[str, Any], context: Any, next: Callable[[], Awaitable[Any]]) -> None:
         message = parse_event(event, context.team_id or context.enterprise_id, context.bot_user_id)
@@ -72,11 +74,13 @@ class SlackBot:
         )
 
     async def _is_first(self, message: SlackMessage) -> bool:
-        """Both events of a mention, and repeated ones, have the same id."""
+        """Return whether the message is new. Both events of a mention, and repeated ones, have the same
+        id."""
         return await self._deliveries.first(SOURCE, message.id, self.pet.clock())
 
     def _queue(self, message: SlackMessage, listening: Listening) -> None:
-        """The answer to a mention starts a thread, unless everything in the channel is answered."""
+        """Queue a message. The answer to a mention starts a thread, unless the bot answers everything in the
+        channel."""
         if not (message.private or message.thread or listening == "everything"):
             message = replace(message, thread=message.ts)
         self.conversations.add(
@@ -85,4 +89,4 @@ class SlackBot:
 
 
 async def _acknowledge() -> None:
-    """Bolt acknowledges the event before it calls this."""
+    """Do nothing: Bolt acknowledges the event before it calls this."""

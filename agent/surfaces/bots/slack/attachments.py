@@ -1,4 +1,4 @@
-"""Files attached to a message on Slack. Slack wants the bot's token for them."""
+"""Files attached to a message on Slack. Slack requires the bot's token to download them."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -12,7 +12,7 @@ from agent.surfaces.bots.attachments import MAX_BYTES, TOO_LARGE, Attachment, Un
 
 TIMEOUT = aiohttp.ClientTimeout(total=20)
 _HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
-"""May see the bot's token, by https. Files elsewhere can be anybody's."""
+"""Hosts that receive the bot's token, by https. Files elsewhere can be anybody's."""
 
 
 def attachment_of(client: AsyncWebClient, file: Mapping[str, Any]) -> Attachment:
@@ -32,7 +32,9 @@ async def _fetch(client: AsyncWebClient, file: Mapping[str, Any]) -> bytes:
         aiohttp.ClientSession(timeout=TIMEOUT) as session,
         session.get(address, headers=headers, allow_redirects=False) as answer,
     ):
-        if answer.status != 200 or answer.content_type == "text/html":  # without files:read, a sign-in page
+        if (
+            answer.status != 200 or answer.content_type == "text/html"
+        ):  # without the scope files:read, Slack returns a sign-in page
             raise Unreadable("it could not be fetched")
         content = b""
         async for piece in answer.content.iter_chunked(16_384):

@@ -1,4 +1,4 @@
-"""Answers and the edit modal as Slack's blocks, within its limits. All text is escaped."""
+"""Renders answers and the edit modal as Slack's blocks, within Slack's limits. All text is escaped."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,13 +11,14 @@ Block = dict[str, Any]
 
 MAX_SECTION = 3_000
 MAX_TEXT = 600
-"""Characters of what somebody wrote in one block, so that Slack takes a message of 50 blocks."""
+"""Characters of people's text in one block, so that Slack accepts a message of 50 blocks."""
 MAX_BLOCKS = 50
 MAX_ELEMENTS = 25
 ACTION = "hachi"
 """The first part of our buttons' ids."""
 ALONE = "alone"
-"""The last part if the message is about nothing else: the answer replaces it."""
+"""The last part of a button's id if its message has no other subject: the answer then replaces the
+message."""
 MODAL = "hachi.edited"
 """The callback id of the modal that asks for the new text of a memory."""
 _BLOCK, _INPUT = "memory", "words"
@@ -34,7 +35,7 @@ def answer_blocks(answer: Answer, limit: int = MAX_BLOCKS) -> list[Block]:
 
 
 def item_blocks(items: Iterable[Item], *, alone: bool = False) -> list[Block]:
-    """A single button stands beside its item, several stand below it."""
+    """Return the items' blocks. A single button is beside its item; several are below it."""
     blocks: list[Block] = []
     for item in items:
         block = section(_line(item))
@@ -47,14 +48,14 @@ def item_blocks(items: Iterable[Item], *, alone: bool = False) -> list[Block]:
 
 
 def receipt_blocks(items: Sequence[Item]) -> tuple[str, list[Block]]:
-    """What a turn remembered: the plain text, and the blocks."""
+    """Return what a turn remembered, as plain text and as blocks."""
     labelled = [Item(item.text, item.note, item.buttons, "Remembered") for item in items]
     text = "; ".join(_line(item) for item in labelled)
     return shorten(text, MAX_SECTION), item_blocks(labelled, alone=len(labelled) == 1)[:MAX_BLOCKS]
 
 
 def answer_text(answer: Answer) -> str:
-    """For notifications, and for clients that do not show blocks."""
+    """Return the text for notifications and for clients that do not show blocks."""
     lines = [escape(answer.text), *(_line(item) for item in answer.items), escape(answer.note)]
     return shorten("\n".join(filter(None, lines)), MAX_SECTION)
 
@@ -76,7 +77,7 @@ def plain(text: str) -> Block:
 
 
 def confirmed(button: Button, question: str) -> Block:
-    """A button that Slack itself asks about."""
+    """Return a button that asks for confirmation in Slack."""
     confirm = {
         "title": plain(button.label[:100]),
         "text": plain(question[:300]),
@@ -88,7 +89,7 @@ def confirmed(button: Button, question: str) -> Block:
 
 
 def edit_modal(text: str, metadata: str) -> Block:
-    """`metadata` comes back with the submitted text."""
+    """Return the edit modal. Slack returns `metadata` with the submitted text."""
     entry = {
         "type": "plain_text_input",
         "action_id": _INPUT,
@@ -117,7 +118,7 @@ def empty_error() -> dict[str, str]:
 
 
 def shorten(escaped: str, limit: int) -> str:
-    """At most `limit` characters. No `&amp;` is cut in two."""
+    """Cut to at most `limit` characters, without cutting an `&amp;` in two."""
     if len(escaped) <= limit:
         return escaped
     start = escaped[: limit - 2]

@@ -15,13 +15,13 @@ from agent.settings import Settings
 log = logging.getLogger("hachi.slack")
 
 API_ERRORS = (SlackClientError, ClientError, OSError)
-"""What a call of Slack's API may raise. A time-out is an OSError."""
+"""The exceptions that calls of Slack's API raise. A time-out is an OSError."""
 RATE_LIMIT_RETRIES = 3
-"""Each after as long as Slack asks."""
+"""Retries, each after the delay that Slack requests."""
 
 
 def build_client(settings: Settings) -> AsyncWebClient:
-    """With the bot's token."""
+    """Return a client with the bot's token."""
     token = settings.slack_bot_token.get_secret_value() if settings.slack_bot_token else None
     base_url = settings.slack_api_url or AsyncWebClient.BASE_URL
     client = AsyncWebClient(token=token, base_url=f"{base_url.rstrip('/')}/", logger=sdk_logger())
@@ -33,7 +33,8 @@ def build_client(settings: Settings) -> AsyncWebClient:
 
 
 def sdk_logger() -> logging.Logger:
-    """For the SDK and Bolt, which build debug lines from all traffic unless their own logger has a level."""
+    """Return the logger for the SDK and Bolt, which format debug lines from all traffic unless their own
+    logger has a level."""
     logger = logging.getLogger("hachi.slack.sdk")
     logger.setLevel(max(log.getEffectiveLevel(), logging.INFO))
     return logger

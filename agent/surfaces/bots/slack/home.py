@@ -1,4 +1,4 @@
-"""The App Home: what is remembered of a person, with buttons to take it away. Only they see it."""
+"""The App Home: a person's memories, with buttons to delete them. Only that person sees it."""
 
 import logging
 
@@ -14,7 +14,7 @@ log = logging.getLogger("hachi.slack")
 
 MAX_BLOCKS = 100
 MAX_PART = 30
-"""Blocks of each part."""
+"""Maximum blocks of each part."""
 
 
 async def publish_home(

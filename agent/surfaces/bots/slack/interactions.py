@@ -60,7 +60,7 @@ class Interactions:
         await _send(respond, answer, replace=False)
 
     async def _may_set_listening(self, command: Mapping[str, Any]) -> bool:
-        """Admins of the workspace, and whoever made the channel."""
+        """Return whether the person is an admin of the workspace or created the channel."""
         try:
             person = (await self._client.users_info(user=command["user_id"]))["user"]
             if person.get("is_admin") or person.get("is_owner"):
@@ -91,7 +91,8 @@ class Interactions:
     async def _ask_for_text(
         self, respond: Respond, asker: Asker, trigger: str, kept: Mapping[str, Any]
     ) -> None:
-        """Slack takes a modal within 3 s, and keeps `kept` in it, so it works after a restart."""
+        """Open the edit modal. Slack accepts it within 3 s and stores `kept` in it, so it works after a
+        restart."""
         text = await self._commands.text_to_edit(asker, kept["id"])
         if isinstance(text, Answer):
             await _send(respond, text, replace=False)
@@ -126,14 +127,14 @@ class Interactions:
 
 
 def _asker(context: Any, channel: str | None) -> Asker:
-    """Direct messages and the App Home are private."""
+    """Return the person and place. Direct messages and the App Home are private."""
     team = context.team_id or context.enterprise_id
     place = PRIVATE if not channel or channel.startswith("D") else place_of(team, channel)
     return Asker(user_name(team, context.user_id), place)
 
 
 async def _send(respond: Respond, answer: Answer, *, replace: bool) -> None:
-    """`replace` puts the answer in place of the message with the button."""
+    """Send an answer. With `replace` it replaces the message with the button."""
     try:
         sent = await respond(
             text=answer_text(answer),

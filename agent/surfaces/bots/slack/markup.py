@@ -1,7 +1,7 @@
-"""Slack's markup: messages of people as plain text, and escaped text of ours.
+"""Slack's markup: converts people's messages to plain text, and escapes our texts.
 
-Slack acts on `<…>` in what is posted: `<!channel>` notifies everybody, `<https://…|…>` hides where a link
-goes. A memory or a model's reply may contain any of it, so all that is posted is escaped.
+Slack interprets `<…>` in posted text: `<!channel>` notifies everybody, `<https://…|…>` hides a link's target.
+A memory or a model's reply may contain any of it, so every posted text is escaped.
 """
 
 import re
@@ -14,7 +14,7 @@ _SPECIAL = re.compile(r"https?://[^\s<>]*|^ {0,3}>|([&<>])", re.MULTILINE)
 
 
 def escape(text: str) -> str:
-    """For `mrkdwn` and plain text."""
+    """Escape for `mrkdwn` and plain text."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -25,12 +25,12 @@ def escape_markdown(text: str) -> str:
 
 
 def mentioned_users(text: str) -> list[str]:
-    """The ids of the people it mentions, in order."""
+    """Return the ids of the people that the text mentions, in order."""
     return _USER.findall(text)
 
 
 def plain_text(text: str, names: Mapping[str, str]) -> str:
-    """A message as its author saw it. `names` are those of the people it mentions, by id."""
+    """Return the message as its author saw it. `names` maps the ids of mentioned people to names."""
     shown = _TOKEN.sub(lambda found: _readable(found[1], names), text)
     return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
 

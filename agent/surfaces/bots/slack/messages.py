@@ -9,7 +9,7 @@ from agent.surfaces.bots.slack.markup import mentioned_users
 from memory.audience import PRIVATE, Place
 
 _SUBTYPES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
-"""Written by people. Others are edits, deletions and notices."""
+"""Subtypes of messages that people write. Others are edits, deletions and notices."""
 _NOBODY = frozenset({"USLACKBOT", ""})
 
 
@@ -46,12 +46,13 @@ class SlackMessage:
 
     @property
     def place(self) -> Place:
-        """A thread is not a place: whoever may read a channel may read its threads."""
+        """The message's place. A thread is not a place: anybody who may read a channel may read its
+        threads."""
         return PRIVATE if self.private else place_of(self.team, self.channel)
 
     @property
     def conversation(self) -> str | None:
-        """The thread in a channel. None elsewhere: private messages are one conversation."""
+        """The thread in a channel. None elsewhere: a person's private messages are one conversation."""
         return None if self.private or not self.thread else Place((*self.place.path, self.thread)).key
 
     @property
@@ -68,7 +69,7 @@ def place_of(team: str, channel: str) -> Place:
 
 
 def parse_event(event: Mapping[str, Any], team: str, bot: str) -> SlackMessage | None:
-    """The message of a `message` or `app_mention` event; None for edits, notices and messages of bots."""
+    """Parse a `message` or `app_mention` event. Returns None for edits, notices and messages of bots."""
     user = str(event.get("user") or "")
     if event.get("subtype") not in _SUBTYPES or "edited" in event or event.get("hidden"):
         return None

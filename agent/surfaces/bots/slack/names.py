@@ -12,18 +12,18 @@ from agent.surfaces.bots.slack.client import API_ERRORS
 log = logging.getLogger("hachi.slack")
 
 MAX_CACHED = 10_000
-"""Names. The oldest go first; a changed name is seen after a restart at the latest."""
+"""Names in the cache. The oldest are dropped first; a restart makes a changed name visible."""
 
 
 class Names:
-    """Asks Slack once for each person. Whoever Slack does not know goes by their id."""
+    """Asks Slack once for each person. A person whom Slack does not know is shown by their id."""
 
     def __init__(self, client: AsyncWebClient) -> None:
         self._client = client
         self._names: dict[str, str] = {}
 
     async def of(self, users: Iterable[str]) -> dict[str, str]:
-        """Id → name."""
+        """Return names by user id."""
         return {user: await self._name(user) for user in dict.fromkeys(users)}
 
     async def _name(self, user: str) -> str:

@@ -1,6 +1,7 @@
-"""Replies on Slack: a stream in a thread, elsewhere a message that is edited.
+"""Replies on Slack: a stream in a thread, and an edited message elsewhere.
 
-Slack ends a stream that is idle for a while, and some workspaces have no streams. Then the message is edited.
+Slack ends a stream that is idle for a while, and some workspaces have no streams. The reply then edits its
+message.
 """
 
 import logging
@@ -69,7 +70,7 @@ class SlackPlatform:
 
 @dataclass(slots=True)
 class _Posted:
-    """A message of the bot as it stands on Slack."""
+    """A message of the bot as Slack shows it now."""
 
     ts: str
     text: str
@@ -77,7 +78,7 @@ class _Posted:
 
 
 class SlackReply:
-    """Receipts are shown in an ephemeral message, to the author alone."""
+    """A reply in Slack messages. Only the author sees its receipts, in an ephemeral message."""
 
     def __init__(self, platform: SlackPlatform, message: IncomingMessage) -> None:
         self._platform = platform
@@ -117,7 +118,7 @@ class SlackReply:
             channel=self._source.channel,
             thread_ts=self._source.thread,
             markdown_text=text,
-            unfurl_links=False,  # Slack fetches no address that a model wrote
+            unfurl_links=False,  # Slack must not fetch addresses that a model wrote
             unfurl_media=False,
         )
         return _Posted(str(answer["ts"]), text, streaming=False)
@@ -145,7 +146,8 @@ class SlackReply:
         posted.text = text
 
     async def _append(self, posted: _Posted, text: str) -> bool:
-        """Append what is new to the stream. False if there is no stream, or the text begins otherwise."""
+        """Append the new text to the stream. Returns False if no stream is open, or the text begins
+        differently."""
         if not (posted.streaming and text.startswith(posted.text)):
             return False
         try:
@@ -159,7 +161,7 @@ class SlackReply:
 
     async def _end_stream(self, posted: _Posted) -> None:
         if posted.streaming:
-            with suppress(SlackApiError):  # it ended already, or the message is gone
+            with suppress(SlackApiError):  # the stream ended already, or the message was deleted
                 await self._client.chat_stopStream(channel=self._source.channel, ts=posted.ts)
             posted.streaming = False
 

@@ -17,9 +17,9 @@ from agent.surfaces.bots.slack.messages import user_name
 from agent.surfaces.bots.slack.reminders import reminder_sender
 
 PATH = "/slack/events"
-"""Takes events, commands and buttons by HTTP."""
+"""The HTTP path for events, commands and buttons."""
 PING_SECONDS = 5.0
-"""A lost connection is noticed and opened again after as long."""
+"""Seconds after which a lost connection is detected and reopened."""
 APPS = "https://api.slack.com/apps"
 NO_BOT_TOKEN = "set SLACK_BOT_TOKEN to the bot's token (xoxb-…); docs/slack.md shows where it comes from"
 NO_APP_TOKEN = (
@@ -45,8 +45,8 @@ def check(settings: Settings, *, http: bool) -> None:
 async def run(
     pet: Companion, settings: Settings, say: Callable[[str], None], http: tuple[str, int] | None = None
 ) -> None:
-    """Until SIGTERM or Ctrl-C; by HTTP at this address and port, or else in Socket Mode. Raises SettingsError
-    if Slack refuses a token, HachiError if it cannot be reached."""
+    """Run until SIGTERM or Ctrl-C: by HTTP at this address and port, or else in Socket Mode. Raises
+    SettingsError if Slack rejects a token, HachiError if Slack cannot be reached."""
     check(settings, http=http is not None)
     bot = SlackBot(pet, settings)
     with stop_on_signals() as stop:
@@ -60,7 +60,7 @@ async def run(
 
 @asynccontextmanager
 async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> AsyncIterator[str]:
-    """Events come in inside the block. Yields a line that says how."""
+    """Receive events inside the block. Yields a line that says how."""
     try:
         me = await bot.client.auth_test()
     except API_ERRORS as error:
