@@ -95,7 +95,10 @@ def _assertions(turn: TurnAgain) -> Iterator[str]:
 
 def _equals(name: str, value: object) -> list[str]:
     """Return an assertion, on one line if it fits."""
-    literal = pformat(value, width=WIDTH, sort_dicts=False)
+    if isinstance(value, set) and value:  # a short set is printed in the order of its hashes
+        literal = f"{{{', '.join(sorted(map(repr, value)))}}}"
+    else:
+        literal = pformat(value, width=WIDTH, sort_dicts=False)
     if len(name) + len(literal) <= WIDTH and "\n" not in literal:
         return [f"assert {name} == {literal}"]
     return [f"assert {name} == (", *(f"    {line}" for line in literal.splitlines()), ")"]

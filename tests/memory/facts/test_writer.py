@@ -645,7 +645,7 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from memory.facts.candidate import Provenance
-from memory.conversations.summaries import ConversationSummaries
+from memory.sql.summaries import ConversationSummaries
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.errors import IndexUnavailable

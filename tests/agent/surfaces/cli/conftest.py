@@ -79,7 +79,7 @@ def use_home(patch: pytest.MonkeyPatch, home: Path) -> None:
     for name, value in {
         "HACHI_HOME": str(home),
         "LOGNAME": "mickael",
-        "COLUMNS": os.environ.get("COLUMNS", "200"),
+        "COLUMNS": "200",
         "TZ": "UTC",
     }.items():
         patch.setenv(name, value)
