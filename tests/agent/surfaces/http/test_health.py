@@ -102,6 +102,7 @@ def test_counting_leaves_the_log_as_it_is(caplog: pytest.LogCaptureFixture) -> N
     """Where the log is not to hold what is remembered, it is counted and not written."""
     line = '{"event": "memory_decision", "decisions": [{"fact": "a secret", "action": "add"}]}'
     ours, memory = logging.getLogger("hachi"), logging.getLogger("hachi.memory")
+    before = ours.level, memory.level
     counted = Metrics()
     for level, written in (("WARNING", 0), ("INFO", 1), ("DEBUG", 1)):
         caplog.clear()
@@ -110,6 +111,5 @@ def test_counting_leaves_the_log_as_it_is(caplog: pytest.LogCaptureFixture) -> N
             memory.info("something else")
         assert caplog.text.count("a secret") == written
     assert counted.counts["add"] == 3
-    assert memory.level == logging.NOTSET
     assert not memory.filters
-    assert ours.level == logging.NOTSET
+    assert (ours.level, memory.level) == before
