@@ -14,7 +14,6 @@ from memory.errors import EmbedderUnavailable
 from memory.index import Index, Kind, Question, Rankings
 from memory.index.embedders import Embedder
 from memory.records import Chunk
-from memory.search.explanation import EXCERPT
 from memory.spans import note, span
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("hachi.knowledge")
 
 CHUNKS: frozenset[Kind] = frozenset({"chunk"})
+EXCERPT = 200
+"""The most characters of a candidate in a trace."""
 CANDIDATES = 50
 """How many chunks are reranked."""
 MIN_COSINE = 0.3

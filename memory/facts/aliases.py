@@ -6,11 +6,8 @@ Spanish and German; models are told to write "A is also called B" for anything e
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 
-from memory.search.names import fold, named, renamed
+from memory.text.names import fold
 
 _NAME = r"(?P<{0}>[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){{0,2}}?)"
 _A, _B = _NAME.format("a"), _NAME.format("b")
@@ -105,43 +102,3 @@ def _is_name(name: str) -> bool:
     if not words or any(word.casefold() in _NO_NAME or word.endswith(("'s", "’s")) for word in words):
         return False
     return len(words) == 1 or all(not word[0].islower() for word in words)
-
-
-@dataclass(frozen=True)
-class Aliases:
-    """The links between names that one audience may know."""
-
-    pairs: tuple[tuple[str, str], ...] = ()
-
-    @cached_property
-    def _groups(self) -> tuple[tuple[str, ...], ...]:
-        """The names of each person, in the order in which they were learned."""
-        groups: list[dict[str, str]] = []
-        for pair in self.pairs:
-            mine = {fold(name): name for name in pair}
-            touching = [group for group in groups if group.keys() & mine.keys()]
-            merged = {key: name for group in touching for key, name in group.items()}
-            groups = [group for group in groups if group not in touching] + [mine | merged]
-        return tuple(tuple(group.values()) for group in groups)
-
-    @cached_property
-    def _first(self) -> Mapping[str, str]:
-        return {name: group[0] for group in self._groups for name in group[1:]}
-
-    def others(self, text: str) -> tuple[str, ...]:
-        """The other names of each person whom the text names."""
-        said = [(group, named(text, group)) for group in self._groups]
-        return tuple(name for group, found in said if found for name in group if name not in found)
-
-    def widened(self, question: str) -> str:
-        """The question, extended by the other names of the people it names."""
-        return " ".join([question, *self.others(question)])
-
-    def of(self, tags: Iterable[str]) -> frozenset[str]:
-        """The tags, extended by the other names of the people they name."""
-        given = frozenset(tags)
-        return given | {fold(name) for tag in given for name in self.others(tag)}
-
-    def canonical(self, text: str) -> str:
-        """The text with each person under their first name in the group, to compare statements."""
-        return renamed(text, self._first) if self._first else text

@@ -10,7 +10,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
 from memory.errors import EmbedderUnavailable, IndexUnavailable
-from memory.facts.aliases import Aliases
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Statement, Verdict, compare
 from memory.index import Index, Question
@@ -18,6 +17,7 @@ from memory.index.embedders import Embedder
 from memory.records import Draft, Memory, Source
 from memory.sql.engine import Database
 from memory.sql.memories import CORRECTED, MemoryStore
+from memory.text.names import Aliases
 
 log = logging.getLogger("hachi.memory")
 

@@ -24,13 +24,13 @@ from memory.facts.decide import Resolution, decision_of, resolve
 from memory.facts.similar import SimilarFacts
 from memory.index.sync import IndexSync
 from memory.records import Decision, Draft, Memory
-from memory.search.names import fold
 from memory.spans import note, span
 from memory.sql.engine import Database
 from memory.sql.errors import Overtaken
 from memory.sql.memories import MemoryStore, link
 from memory.sql.messages import missing
 from memory.text import storable
+from memory.text.names import fold
 
 log = logging.getLogger("hachi.memory")
 

@@ -5,7 +5,7 @@ They resemble no memory. The newest statements answer them, or those from the ti
 
 import re
 
-from memory.search.names import fold
+from memory.text.names import fold
 
 _EMPTY = frozenset(
     fold(word)

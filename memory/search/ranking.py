@@ -5,7 +5,7 @@ A lane is a list of ids with raw scores, best first:
     dense, words                  the vector's and the BM25 score of a message, fact or summary
     window_dense, window_words    the same for the exchange around a message (`memory.index.windows`)
 
-Vectors are searched with `memory.search.names.without_names`, words with the whole question. Every weight is
+Vectors are searched with `memory.text.names.without_names`, words with the whole question. Every weight is
 the middle of a wide plateau on LoCoMo, where halving or doubling it moves evidence recall@10 by 0.016 at
 most. Scores compare within one search only.
 """
@@ -20,8 +20,8 @@ from typing import Literal
 from rapidfuzz import fuzz
 
 from memory.records import DEFAULT_IMPORTANCE
-from memory.search.names import fold, named
 from memory.search.time_ranges import Span, time_span
+from memory.text.names import fold, named
 
 Lanes = Mapping[str, Sequence[tuple[str, float]]]
 

@@ -19,7 +19,6 @@ from typing import Any
 
 from memory.audience import GLOBAL, Audience
 from memory.errors import EmbedderUnavailable, StoreUnavailable
-from memory.facts.aliases import Aliases
 from memory.index import KINDS, Index, Kind, Question, Rankings
 from memory.index.embedders import Embedder
 from memory.index.schema import LANES
@@ -27,13 +26,13 @@ from memory.index.sync import IndexSync
 from memory.records import Hit, Memory, Message
 from memory.search.explanation import Explanation
 from memory.search.general_questions import is_general
-from memory.search.names import without_names
 from memory.search.ranking import DEPTH, Candidate, rank
 from memory.search.time_ranges import time_span
 from memory.spans import note, span
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
 from memory.sql.summaries import ActiveConversation, ConversationSummaries
+from memory.text.names import Aliases, without_names
 
 log = logging.getLogger("hachi.memory")
 

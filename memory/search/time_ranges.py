@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from memory.search.names import fold
+from memory.text.names import fold
 
 Span = tuple[datetime, datetime]
 """The first moment, and the first one after the span; both aware."""

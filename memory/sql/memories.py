@@ -15,7 +15,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory import spans
 from memory.audience import Audience, user_key
 from memory.errors import NotFound
-from memory.facts.aliases import Aliases
 from memory.records import Memory
 from memory.sql import indexing
 from memory.sql.engine import Database
@@ -34,6 +33,7 @@ from memory.sql.memory_rows import (
     with_owners,
 )
 from memory.sql.tables import memories, memory_aliases, memory_owners, memory_updates
+from memory.text.names import Aliases
 
 CORRECTED = "corrected on purpose"
 """The reason of a step in which a person or the model named the memory to correct."""

@@ -6,7 +6,7 @@ spell a word alike, one entry covers them all.
 
 from functools import cache
 
-from memory.search.names import fold
+from memory.text.names import fold
 
 _NEGATES = """
 no not never n nor neither none nobody nothing nowhere without cannot cant ne pas non ni jamais sans nao

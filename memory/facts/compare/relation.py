@@ -18,7 +18,7 @@ from rapidfuzz.distance import Levenshtein
 from memory.facts.compare.cues import AND, CONNECTORS, DATED, EXPLAINING, turning_words
 from memory.facts.compare.normalise import normalise
 from memory.facts.compare.words import Word, emoji_of, words_of
-from memory.search.names import fold
+from memory.text.names import fold
 
 Relation = Literal["same", "subsumes", "subsumed", "contradiction", "outdated", "different", "unclear"]
 

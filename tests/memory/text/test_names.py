@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.search.names import named, without_names
+from memory.text.names import named, without_names
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""People's names in a question.
+"""People's names in a text, and the names that belong to one person.
 
 Every message carries its author's name, so a name in a question selects an author and not a topic. Names come
 from the data, in any script; they are compared without case and accents.
@@ -7,7 +7,8 @@ from the data, in any script; they are compared without case and accents.
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 MIN_LETTERS = 2
 """Shorter parts of a name ("J." in "J. Doe") are ignored."""
@@ -88,3 +89,43 @@ _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
 
 def _script(name: str) -> str:
     return unicodedata.name(name[0], "")
+
+
+@dataclass(frozen=True)
+class Aliases:
+    """The links between names that one audience may know."""
+
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[str, ...], ...]:
+        """The names of each person, in the order in which they were learned."""
+        groups: list[dict[str, str]] = []
+        for pair in self.pairs:
+            mine = {fold(name): name for name in pair}
+            touching = [group for group in groups if group.keys() & mine.keys()]
+            merged = {key: name for group in touching for key, name in group.items()}
+            groups = [group for group in groups if group not in touching] + [mine | merged]
+        return tuple(tuple(group.values()) for group in groups)
+
+    @cached_property
+    def _first(self) -> Mapping[str, str]:
+        return {name: group[0] for group in self._groups for name in group[1:]}
+
+    def others(self, text: str) -> tuple[str, ...]:
+        """The other names of each person whom the text names."""
+        said = [(group, named(text, group)) for group in self._groups]
+        return tuple(name for group, found in said if found for name in group if name not in found)
+
+    def widened(self, question: str) -> str:
+        """The question, extended by the other names of the people it names."""
+        return " ".join([question, *self.others(question)])
+
+    def of(self, tags: Iterable[str]) -> frozenset[str]:
+        """The tags, extended by the other names of the people they name."""
+        given = frozenset(tags)
+        return given | {fold(name) for tag in given for name in self.others(tag)}
+
+    def canonical(self, text: str) -> str:
+        """The text with each person under their first name in the group, to compare statements."""
+        return renamed(text, self._first) if self._first else text
