@@ -22,7 +22,6 @@ from agent.background.updates import ExtractionResult, context_entries, read_fac
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Budget
-from agent.turn.jobs import LOOK_BACK
 from memory.audience import Place
 from memory.errors import NotFound
 from memory.facts.writer import FactWriter
@@ -35,7 +34,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import missing
-from memory.sql.summaries import ConversationSummaries
+from memory.sql.summaries import LOOK_BACK, ConversationSummaries
 
 log = logging.getLogger("hachi.upkeep")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from agent.background.consolidation import APPLY_UPDATES, Consolidation
 from agent.tracing.recorder import Recorder
-from agent.turn.jobs import LOOK_BACK, STORE_MEMORIES, read_store_memories
+from agent.turn.jobs import STORE_MEMORIES, read_store_memories
 from memory.erasure.forgetting import UNINDEX
 from memory.errors import MemoryFault
 from memory.facts.writer import FactWriter
@@ -23,6 +23,7 @@ from memory.records import Decision
 from memory.search.recall import Recall
 from memory.spans import unrecorded
 from memory.sql.jobs import Job, JobQueue
+from memory.sql.summaries import LOOK_BACK
 
 log = logging.getLogger("hachi.worker")
 

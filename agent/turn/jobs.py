@@ -10,12 +10,10 @@ from memory.audience import Place
 from memory.facts.candidate import Provenance
 from memory.records import Draft, Hit
 from memory.sql.jobs import Job
-from memory.sql.summaries import owner_of
+from memory.sql.summaries import consolidation_subject, owner_of
 
 STORE_MEMORIES = "store_memories"
 """The kind of job that stores the memories[] of an answer."""
-LOOK_BACK = "look_back"
-"""The kind of job that consolidates a conversation: it updates its summary and the speaker's context."""
 
 
 def store_memories_payload(
@@ -59,10 +57,4 @@ def look_back_payload(incoming: TurnRequest) -> dict[str, Any]:
 
 
 def look_back_subject(incoming: TurnRequest) -> str:
-    """Return the subject of a consolidation: the conversation within its audience. The queue runs jobs with
-    the same subject as one."""
-    return consolidation_subject(incoming.conversation_id, str(incoming.user), incoming.place)
-
-
-def consolidation_subject(conversation: str, user: str, place: Place) -> str:
-    return f"{owner_of(user, place)} {conversation}"
+    return consolidation_subject(incoming.conversation_id, owner_of(str(incoming.user), incoming.place))

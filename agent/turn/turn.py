@@ -19,7 +19,6 @@ from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.turn.context import BuiltContext, ContextSources, build_context
 from agent.turn.jobs import (
-    LOOK_BACK,
     STORE_MEMORIES,
     look_back_payload,
     look_back_subject,
@@ -36,6 +35,7 @@ from memory.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.messages import Transcript, missing
+from memory.sql.summaries import LOOK_BACK
 from memory.text import storable
 from tools.context import TurnContext
 from tools.registry import Tool

@@ -28,9 +28,6 @@ MOST: Mapping[str, int] = MappingProxyType(
 )
 """The fields that are lists, and how many of the newest items each keeps."""
 
-MEMORY_SUMMARY = "memory_summary"
-"""A model's summary of the memories in one place. No other place reads it."""
-
 MOST_UPDATES = 50
 """The most updates of each kind in one answer. An extractor that returns more is wrong."""
 

@@ -50,8 +50,8 @@ class JobQueue:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @staticmethod
     async def add(
-        self,
         connection: AsyncConnection,
         kind: str,
         user: str,

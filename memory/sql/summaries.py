@@ -26,6 +26,8 @@ from memory.sql.indexing import is_due
 from memory.sql.messages import Line, Transcript
 from memory.sql.tables import active_conversations as table
 
+LOOK_BACK = "look_back"
+"""The kind of job that consolidates a conversation: it updates its summary and the speaker's context."""
 MOST_BEHIND = 100
 """If a summary is more messages behind than this, it continues with the newest ones, so that an imported
 transcript is not summarised whole. The skipped messages stay in the transcript, and searches find them."""
@@ -53,6 +55,12 @@ class ActiveConversation:
 def owner_of(user: str, place: Place) -> str:
     """The owner key of a conversation of `user` in `place`."""
     return user_key(user) if place.private else place.key
+
+
+def consolidation_subject(conversation: str, owner: str) -> str:
+    """The subject of a consolidation: a conversation within its audience. The queue runs jobs with the same
+    subject as one."""
+    return f"{owner} {conversation}"
 
 
 class ConversationSummaries:
