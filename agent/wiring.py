@@ -20,6 +20,7 @@ from agent.services.erasure import ErasureService
 from agent.services.erasure_outside_sql import ErasureOutsideSql
 from agent.services.export import ExportService
 from agent.services.health import HealthService
+from agent.services.home import make_private
 from agent.services.imports import ImportService
 from agent.services.maintenance import MaintenanceService
 from agent.services.memories import MemoryService
@@ -138,6 +139,8 @@ async def open_components(
 ) -> AsyncIterator[Components]:
     async with AsyncExitStack() as closing:
         url = settings.database_url.get_secret_value() if settings.database_url else None
+        make_private(settings.home)
+        closing.callback(make_private, settings.home)  # last, for the files that were made meanwhile
         database = await Database.open(url, settings.home)
         closing.push_async_callback(database.close)
         traces_database = await open_traces_database(settings)

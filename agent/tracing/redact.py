@@ -1,17 +1,26 @@
-"""Redacts traces before they are written: secrets that people pasted into a conversation, and the operator's
-own patterns."""
+"""Redacts traces and log lines before they are written: secrets that people pasted into a conversation, keys
+of Hachi itself, secret settings, and the operator's own patterns."""
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from pydantic import SecretStr
+
+if TYPE_CHECKING:
+    from agent.settings import Settings
 
 REDACTED = "[redacted]"
+SHORTEST_SECRET = 8
+"""In characters. Shorter values occur in too many words to be redacted everywhere."""
 
 SECRETS = {
     "sk-": r"[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and providers with similar keys
     **{f"{kind}k_live_": r"[A-Za-z0-9]{16,}" for kind in "srp"},
     "hachi_": r"[A-Za-z0-9_-]{16,}",
+    "hachi-": r"[A-Za-z0-9_-]{32,}",  # a key of `memory.sql.keys`
     **{f"gh{kind}_": r"[A-Za-z0-9]{16,}" for kind in "opusr"},
     "github_pat_": r"[A-Za-z0-9_]{16,}",
     "glpat-": r"[A-Za-z0-9_-]{16,}",
@@ -46,6 +55,22 @@ class Redaction:
 
     def text(self, text: str) -> str:
         return str(redacted(text, self.suspects(text)))
+
+
+def own_secrets(settings: "Settings") -> list[str]:
+    """Return every secret setting of at least `SHORTEST_SECRET` characters; for a URL also its password, as
+    written and decoded."""
+    return [secret for secret in _secret_settings(settings) if len(secret) >= SHORTEST_SECRET]
+
+
+def _secret_settings(settings: "Settings") -> Iterator[str]:
+    for value in vars(settings).values():
+        if isinstance(value, SecretStr):
+            secret = value.get_secret_value()
+            yield secret
+            if found := re.match(r"[^/]+://[^/@:]*:([^@/]+)@", secret):
+                yield found[1]
+                yield unquote(found[1])
 
 
 def redacted(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:

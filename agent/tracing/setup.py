@@ -1,29 +1,22 @@
 """Opens the recorder that the settings ask for."""
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
-from urllib.parse import unquote
-
-from pydantic import SecretStr
 
 from agent.errors import SettingsError
 from agent.settings import Settings
 from agent.tracing.recorder import Listener, Recorder
-from agent.tracing.redact import Redaction
+from agent.tracing.redact import Redaction, own_secrets
 from agent.tracing.serialization import Serializer
 from agent.tracing.store import Traces, this_process
 from memory.text import storable
 from prompts import read
 from tools.registry import TOOLS
-
-SHORTEST_SECRET = 8
-"""In characters. Shorter values occur in too many words to be redacted everywhere."""
 
 
 def open_recorder(
@@ -56,19 +49,8 @@ def redaction_of(settings: Settings) -> Redaction:
     return Redaction(
         [line.strip() for line in (settings.trace_redact or "").splitlines() if line.strip()],
         secrets=settings.trace_content != "full",
-        values=[value for value in _own_secrets(settings) if len(value) >= SHORTEST_SECRET],
+        values=own_secrets(settings),
     )
-
-
-def _own_secrets(settings: Settings) -> Iterator[str]:
-    """Yield every secret setting; for a URL also its password, as written and decoded."""
-    for value in vars(settings).values():
-        if isinstance(value, SecretStr):
-            secret = value.get_secret_value()
-            yield secret
-            if found := re.match(r"[^/]+://[^/@:]*:([^@/]+)@", secret):
-                yield found[1]
-                yield unquote(found[1])
 
 
 @cache

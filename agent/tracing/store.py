@@ -213,8 +213,6 @@ class Traces:
         gone = 0
         while True:
             async with self._database.write() as connection:
-                if self._database.sqlite:
-                    await connection.exec_driver_sql("PRAGMA secure_delete=ON")
                 ids = list(await connection.scalars(select(traces.c.id).where(condition).limit(BATCH)))
                 await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
                 await connection.execute(delete(traces).where(traces.c.id.in_(ids)))

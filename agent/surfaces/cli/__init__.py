@@ -81,6 +81,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     _make_streams_safe()
     with Session() as session:
+        session.callback(os.umask, os.umask(0o077))  # what is written is for this user alone
         try:
             code: Any = _command().main(args, prog_name="hachi", standalone_mode=False, obj=session)
             sys.stdout.flush()

@@ -9,6 +9,8 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.tracing.redact import Redaction, own_secrets
+
 if TYPE_CHECKING:
     from agent.settings import Settings
 
@@ -23,10 +25,10 @@ def logging_to(settings: "Settings", verbose: bool) -> Iterator[None]:
     """Log to the file, and with `verbose` to stderr. Commands also run when the file cannot be written."""
     handlers = [_file_handler(settings.home / NAME), *([logging.StreamHandler()] if verbose else [])]
     logger = logging.getLogger("hachi")
-    level = logger.level
+    level, formatter = logger.level, _Formatter(Redaction(values=own_secrets(settings)))
     logger.setLevel(settings.log_level)
     for handler in handlers:
-        handler.setFormatter(_Formatter())
+        handler.setFormatter(formatter)
         logging.root.addHandler(handler)
     logging.captureWarnings(True)
     try:
@@ -65,15 +67,16 @@ class _Formatter(logging.Formatter):
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 
-    def __init__(self) -> None:
+    def __init__(self, redaction: Redaction) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
         self.converter = time.gmtime
+        self._redaction = redaction
 
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
         if not message.startswith('{"event"'):
-            return super().format(record)
-        return f'{{"time": "{self.formatTime(record)}", {message[1:]}'
+            return self._redaction.text(super().format(record))
+        return self._redaction.text(f'{{"time": "{self.formatTime(record)}", {message[1:]}')
 
 
 class _FileHandler(RotatingFileHandler):

@@ -61,6 +61,12 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
 def secure(app: Starlette, pet: Companion, settings: Settings, *, loopback: bool) -> None:
     """Add authentication, error responses and limits to an application. MCP over HTTP uses the same."""
     app.state.pet = pet
-    app.state.authenticator = Authenticator(pet, per_minute=settings.http_rate, loopback=loopback)
+    authenticator = Authenticator(pet, per_minute=settings.http_rate, loopback=loopback)
+    app.state.authenticator = authenticator
     errors.add_handlers(app)
-    app.add_middleware(RequestLimits, max_body=settings.http_max_body, timeout=settings.http_timeout)
+    app.add_middleware(
+        RequestLimits,
+        authorize=authenticator.authorize,
+        max_body=settings.http_max_body,
+        timeout=settings.http_timeout,
+    )

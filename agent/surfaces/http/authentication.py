@@ -4,6 +4,7 @@ A user's key acts for its user, whatever a header says. A service's key is trust
 first key is created, a server that only this machine can reach treats every request as a trusted service's.
 """
 
+import logging
 import math
 import time
 from contextlib import suppress
@@ -13,12 +14,16 @@ from urllib.parse import unquote
 
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security.utils import get_authorization_scheme_param
 from starlette.datastructures import Headers
+from starlette.types import Scope
 
 from agent.companion import Companion
 from agent.surfaces.http.errors import ApiError, forbidden
 from agent.surfaces.http.limits import RateLimiter
 from memory.sql.keys import Key, Keys
+
+log = logging.getLogger("hachi.http")
 
 USER_HEADER = "x-openwebui-user-id"
 NAME_HEADER = "x-openwebui-user-name"
@@ -27,6 +32,8 @@ MAX_NAME = 200
 """Characters of a user's name."""
 MAX_CHAT = 128
 """Characters of the client's name for a conversation."""
+FAILED_PER_MINUTE = 20
+"""Wrong keys that one address may show in a minute; more are refused with 429 and not logged."""
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -59,24 +66,32 @@ class Caller:
 
 
 class Authenticator:
-    """Checks keys and limits the request rate of each."""
+    """Checks keys, limits the request rate of each, and limits the wrong keys that an address may show."""
 
     def __init__(self, pet: Companion, *, per_minute: int, loopback: bool) -> None:
         self._pet = pet
         self._loopback = loopback
         self._limiter = RateLimiter(per_minute)
+        self._failures = RateLimiter(FAILED_PER_MINUTE)
 
-    async def authenticate(self, secret: str | None, host: str) -> Key | None:
-        """Return the key; None if none is needed. Raises ApiError."""
-        key = await self._key(secret, host)
-        if wait := self._limiter.acquire(key.id if key else "", time.monotonic()):
-            seconds = str(math.ceil(wait))
-            message = f"too many requests with this key; try again in {seconds} s"
-            headers = {"retry-after": seconds}
-            raise ApiError(429, "rate_limit_exceeded", message, type="rate_limit_error", headers=headers)
+    async def authorize(self, scope: Scope) -> Key | None:
+        """Return the key of a request; None if none is needed. Raises ApiError. A second call for the same
+        request returns the same key."""
+        if _KEY not in scope:
+            headers = Headers(scope=scope)
+            scheme, secret = get_authorization_scheme_param(headers.get("authorization"))
+            given = secret if scheme.lower() == "bearer" else ""
+            scope[_KEY] = await self.authenticate(given, headers.get("host", ""), address_of(scope))
+        key: Key | None = scope[_KEY]
         return key
 
-    async def _key(self, secret: str | None, host: str) -> Key | None:
+    async def authenticate(self, secret: str, host: str, address: str) -> Key | None:
+        """Return the key; None if none is needed. `address` is the client's. Raises ApiError."""
+        key = await self._key(secret, host, address)
+        _take(self._limiter, key.id if key else "", "too many requests with this key")
+        return key
+
+    async def _key(self, secret: str, host: str, address: str) -> Key | None:
         keys: Keys = self._pet.services.keys
         if self._loopback and not await keys.exist():
             if (
@@ -86,22 +101,44 @@ class Authenticator:
             return None
         key = await keys.check(secret, self._pet.clock()) if secret else None
         if key is None:
+            if secret:  # a right key is always accepted: one address may be that of a proxy for everybody
+                _take(self._failures, address, "too many wrong keys from this address")
+                log.warning("a request from %s showed a wrong key", address or "an unknown address")
             message = "no such key" if secret else "a key is missing: Authorization: Bearer KEY"
             headers = {"www-authenticate": "Bearer"}
             raise ApiError(401, "invalid_api_key", message, type="authentication_error", headers=headers)
         return key
 
 
+def address_of(scope: Scope) -> str:
+    """Return the client's address; of a proxy if there is one, since a header could name any other."""
+    client: tuple[str, int] | None = scope.get("client")
+    return client[0] if client else ""
+
+
+_KEY = "hachi.key"
+"""Where the scope of a request keeps the key that was checked."""
+
+
+def _take(limiter: RateLimiter, name: str, refusal: str) -> None:
+    """Count one request. Raises ApiError if there were too many."""
+    if wait := limiter.acquire(name, time.monotonic()):
+        seconds = str(math.ceil(wait))
+        message = f"{refusal}; try again in {seconds} s"
+        headers = {"retry-after": seconds}
+        raise ApiError(429, "rate_limit_exceeded", message, type="rate_limit_error", headers=headers)
+
+
 bearer = HTTPBearer(auto_error=False, description="A key that `hachi keys create` made.")
 
 
 async def authenticate(
-    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)]
+    request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)] = None
 ) -> Caller:
-    """Return the caller of a request; health checks need none. Raises ApiError."""
+    """Return the caller of a request; health checks need none. Raises ApiError. `bearer` only names the
+    scheme in the API's description."""
     authenticator: Authenticator = request.app.state.authenticator
-    host = request.headers.get("host", "")
-    key = await authenticator.authenticate(given.credentials if given else None, host)
+    key = await authenticator.authorize(request.scope)
     caller = caller_of(key, request.headers)
     request.state.operator = caller.admin
     return caller

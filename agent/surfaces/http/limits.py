@@ -1,18 +1,22 @@
-"""Limits the use of the server: requests per minute, the size of a body, and time."""
+"""Limits the use of the server: requests per minute, the size of a body, and time. A body is read only after
+the request has been authenticated."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent.surfaces.http.errors import ApiError, unexpected_response
+from agent.errors import FAULTS
+from agent.surfaces.http.errors import ApiError, fault_response, unexpected_response
 
 CLOSE = {"cache-control": "no-store", "connection": "close"}
 READ_BEFORE_CLOSING = 10
 """A body up to this many times the maximum is read to its end before the connection closes."""
+MOST_BUCKETS = 10_000
+"""Keys or addresses that a limiter counts; the ones unused for longest are dropped."""
 
 
 @dataclass(slots=True)
@@ -34,7 +38,10 @@ class RateLimiter:
         seconds."""
         if not self._per_minute:
             return 0.0
-        bucket = self._buckets.setdefault(key, _Bucket(self._per_minute, now))
+        bucket = self._buckets.pop(key, None) or _Bucket(self._per_minute, now)
+        self._buckets[key] = bucket
+        if len(self._buckets) > MOST_BUCKETS:
+            del self._buckets[next(iter(self._buckets))]
         refilled = bucket.tokens + (now - bucket.at) * self._per_minute / 60
         bucket.tokens, bucket.at = min(self._per_minute, refilled), now
         if bucket.tokens < 1.0:
@@ -45,11 +52,20 @@ class RateLimiter:
 
 class RequestLimits:
     """ASGI middleware that reads the whole body before the application runs, and answers an unexpected error
-    with one line. `max_body` is in bytes; `timeout` in seconds, for the whole body.
+    with one line. `authorize` is called before a body is read, and raises ApiError to refuse it; without it
+    the body itself holds the key. `max_body` is in bytes; `timeout` in seconds, for the whole body.
     """
 
-    def __init__(self, app: ASGIApp, *, max_body: int, timeout: float) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        max_body: int,
+        timeout: float,
+        authorize: Callable[[Scope], Awaitable[object]] | None = None,
+    ) -> None:
         self._app = app
+        self._authorize = authorize
         self._max_body = max_body
         self._timeout = timeout
 
@@ -57,6 +73,8 @@ class RequestLimits:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         try:
+            if self._authorize is not None and _has_body(scope):
+                await self._authorize(scope)
             async with asyncio.timeout(self._timeout):
                 body = await self._read(scope, receive)
         except ClientDisconnect:
@@ -65,7 +83,10 @@ class RequestLimits:
             refused = ApiError(408, "request_timeout", "the request took too long to arrive")
             return await JSONResponse(refused.body, refused.status, CLOSE)(scope, receive, send)
         except ApiError as error:
-            return await JSONResponse(error.body, error.status, CLOSE)(scope, receive, send)
+            return await JSONResponse(error.body, error.status, CLOSE | error.headers)(scope, receive, send)
+        except FAULTS as error:
+            status, refusal = fault_response(error, operator=False)
+            return await JSONResponse(refusal, status, CLOSE)(scope, receive, send)
         messages: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay() -> Message:
@@ -111,6 +132,11 @@ class RequestLimits:
             status, body = unexpected_response(error)
             if not started:
                 await JSONResponse(body, status, CLOSE)(scope, receive, send)
+
+
+def _has_body(scope: Scope) -> bool:
+    chunked = any(name == b"transfer-encoding" for name, _ in scope["headers"])
+    return chunked or _content_length(scope) > 0
 
 
 def _content_length(scope: Scope) -> int:

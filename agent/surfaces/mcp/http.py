@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.http.application import secure
-from agent.surfaces.http.authentication import LOOPBACK_NAMES, Caller, authenticate, bearer
+from agent.surfaces.http.authentication import LOOPBACK_NAMES, Caller, authenticate
 from agent.surfaces.mcp.server import MemoryServer
 from agent.surfaces.mcp.tools import Identity
 
@@ -59,7 +59,7 @@ class Authenticated:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
-        request.state.caller = await authenticate(request, await bearer(request))
+        request.state.caller = await authenticate(request)
         await self._sessions.handle_request(scope, receive, send)
 
 

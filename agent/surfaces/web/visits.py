@@ -12,7 +12,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from agent.companion import Companion
-from agent.surfaces.http.authentication import Authenticator
+from agent.surfaces.http.authentication import Authenticator, address_of
 from agent.surfaces.http.errors import ApiError
 
 COOKIE = "hachi_traces"
@@ -83,7 +83,8 @@ class Visits:
 
     async def _check(self, request: Request, secret: str | None) -> None:
         try:
-            key = await self._authenticator.authenticate(secret, request.headers.get("host", ""))
+            host, address = request.headers.get("host", ""), address_of(request.scope)
+            key = await self._authenticator.authenticate(secret or "", host, address)
         except ApiError as error:
             message = "Traces show what everybody said: an admin's key opens them."
             if secret or error.status != 401:

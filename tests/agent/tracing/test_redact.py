@@ -28,6 +28,7 @@ EXAMPLES = {
     "rk_live_": (f"rk_live_{LONG}", f"park_live_{LONG}"),
     "pk_live_": (f"pk_live_{LONG}", "pk_live_short"),
     "hachi_": (f"hachi_{LONG}", "hachi_model"),
+    "hachi-": (f"hachi-{LONG}{LONG}", "hachi-knowledge-0123456789ab"),
     **{f"gh{kind}_": (f"gh{kind}_{LONG}", f"high{kind}_{LONG}") for kind in "opusr"},
     "github_pat_": (f"github_pat_{LONG}", "github_pat_"),
     "glpat-": (f"glpat-{LONG}", "glpat-short"),

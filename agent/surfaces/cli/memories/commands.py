@@ -32,7 +32,7 @@ from agent.surfaces.cli.output import (
     short,
     when,
 )
-from agent.surfaces.cli.session import with_companion
+from agent.surfaces.cli.session import require, with_companion
 from agent.surfaces.records_json import decision_json, hit_json, update_json
 from memory.errors import NotFound
 from memory.records import DEFAULT_IMPORTANCE, Decision, Hit, Memory, MemoryType, MemoryUpdate, memory_json
@@ -154,7 +154,8 @@ async def erase(
     json: Json = False,
 ) -> None:
     """Forget a person: everything of theirs, everywhere, for good. Exit 1 where something is left."""
-    if not yes and interactive():
+    if not yes:
+        require(interactive(), "without a terminal, erasing needs --yes; nothing was erased")
         found = await pet.preview_erase(user=user)
         print_table(("what", "how much"), [(kind, str(count)) for kind, count in found.items()])
         confirm(f"Erase all of this of {plain(user)} for good?", "erased")

@@ -17,6 +17,15 @@ def test_decisions_are_lines_of_json_and_the_rest_is_text(tmp_path):
     assert [entry["user_id"] for entry in events(tmp_path, "memory_decision")] == ["lea"]
 
 
+def test_secrets_are_left_out(tmp_path):
+    key = f"hachi-{'Ab3d' * 11}"
+    with logging_to(Settings(home=tmp_path, openai_api_key="not-a-usual-key"), verbose=False):
+        logging.getLogger("hachi.turn").error("%s was refused, and not-a-usual-key", key)
+    log = (tmp_path / "hachi.log").read_text()
+    assert log.count("[redacted]") == 2
+    assert "usual" not in log
+
+
 def test_the_level_is_the_settings(tmp_path):
     with logging_to(Settings(home=tmp_path, log_level="ERROR"), verbose=False):
         logging.getLogger("hachi.turn").info("a detail")

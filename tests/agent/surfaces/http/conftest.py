@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 import pytest_asyncio
 from scripted_server import ScriptedServer
 from sites import companion_in, new_key, serving
 
 from agent import Companion
+from agent.surfaces.http import authentication
 from agent.surfaces.http.application import app
 from agent.surfaces.http.server import Server
 from memory.sql.keys import Key
@@ -79,8 +81,13 @@ async def serve(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def site(shared_home: Path) -> AsyncIterator[Site]:
-    """One server for the tests of a module."""
-    async with opened(shared_home, http_rate=0, http_max_body=400_000) as running:
+    """One server for the tests of a module, which may show it any number of wrong keys."""
+    async with AsyncExitStack() as leaving:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(authentication, "FAILED_PER_MINUTE", 0)
+            running = await leaving.enter_async_context(
+                opened(shared_home, http_rate=0, http_max_body=400_000)
+            )
         yield running
 
 

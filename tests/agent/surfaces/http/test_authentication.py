@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from agent.surfaces.http.application import app
+from agent.surfaces.http.authentication import FAILED_PER_MINUTE
 
 Serve = Callable[..., Awaitable[Any]]
 
@@ -175,6 +178,35 @@ async def test_each_key_has_its_own_requests_per_minute(serve: Serve) -> None:
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 20
     assert answers[-1].json()["error"]["type"] == "rate_limit_error"
     assert (await site.client.get("/v1/models", headers=ben)).status_code == 200
+
+
+async def test_wrong_keys_are_logged_without_the_key_and_throttled_by_address(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = await serve()
+    ana = await site.headers("ana")
+    tries = FAILED_PER_MINUTE + 5
+    answers = [await site.client.get("/v1/models", headers=WRONG_KEY) for _ in range(tries)]
+    assert [one.status_code for one in answers] == [401] * FAILED_PER_MINUTE + [429] * 5
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    told = [one.getMessage() for one in caplog.records if one.name == "hachi.http"]
+    assert told == ["a request from 127.0.0.1 showed a wrong key"] * FAILED_PER_MINUTE
+    assert "hachi-nothing" not in caplog.text
+    assert (await site.client.get("/v1/models", headers=ana)).status_code == 200
+    assert (await site.client.get("/v1/models")).status_code == 401, "a missing key is not a wrong one"
+
+
+@pytest.mark.parametrize("head", ["content-length: 900", "transfer-encoding: chunked"])
+@pytest.mark.parametrize("proof", ["", "authorization: Bearer hachi-nothing\r\n"])
+async def test_a_body_is_not_awaited_without_a_right_key(site: Any, head: str, proof: str) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    request = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n{proof}{head}\r\n\r\n"
+    writer.write(request.encode())
+    async with asyncio.timeout(10):
+        answer = await reader.read()  # until the server closes the connection
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 401")
+    assert b"invalid_api_key" in answer
 
 
 ODD_PATHS = [

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.surfaces.http import limits
 from agent.surfaces.http.limits import RateLimiter, RequestLimits
 
 
@@ -18,6 +19,14 @@ def test_a_minutes_worth_may_be_spent_at_once_and_refills() -> None:
     assert limiter.acquire("ben", 1.0) == 0.0
     assert limiter.acquire("ana", 1.0 + limiter.acquire("ana", 1.0) + 1e-6) == 0.0
     assert not any(RateLimiter(0).acquire("ana", 0.0) for _ in range(1000))
+
+
+def test_a_limiter_forgets_who_has_asked_for_nothing_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_BUCKETS", 2)
+    limiter = RateLimiter(1)
+    for name in ("ana", "ben", "ana", "cleo"):
+        limiter.acquire(name, 0.0)
+    assert [limiter.acquire(name, 0.0) > 0 for name in ("ana", "ben")] == [True, False]
 
 
 @given(st.integers(1, 100), st.lists(st.integers(0, 20), max_size=40))
@@ -53,9 +62,9 @@ async def run(
         sent.append(message)
 
     headers = [(b"content-length", content_length)] if content_length else []
-    limits = RequestLimits(app, max_body=10, timeout=seconds)
+    limited = RequestLimits(app, max_body=10, timeout=seconds)
     async with asyncio.timeout(10):
-        await limits({"type": "http", "headers": headers}, receive, keep)
+        await limited({"type": "http", "headers": headers}, receive, keep)
     return sent
 
 

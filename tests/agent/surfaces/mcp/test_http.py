@@ -84,7 +84,7 @@ async def test_what_is_no_message_is_refused_and_breaks_nothing(site: Any) -> No
 
 
 async def test_the_limits_of_the_http_api_hold(serve: Serve) -> None:
-    site = await serve(http_rate=2, http_max_body=10_000)
+    site = await serve(http_rate=3, http_max_body=10_000)
     _, headers = await site.key("ana")
     long = await site.post({"jsonrpc": "2.0", "id": 1, "method": "x" * 20_000}, headers)
     assert (long.status_code, long.json()["error"]["code"]) == (413, "too_large")

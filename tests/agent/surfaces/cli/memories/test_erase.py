@@ -28,6 +28,15 @@ def test_at_a_terminal_it_shows_what_goes_asks_and_prints_a_receipt(filled, home
     assert "ana" not in (home / "hachi.log").read_text()
 
 
+def test_without_a_terminal_it_needs_yes(filled):
+    ran = filled("memories", "erase", "--user", "ana")
+    assert ran.code == 2
+    assert ran.err.startswith("hachi: ")
+    assert ran.err.count("\n") == 1
+    assert "--yes" in ran.err
+    assert filled("memories", "list", "--user", "ana", "--json").json != []
+
+
 def test_the_receipt_as_json_and_the_words_that_others_said_too(filled):
     filled("chat", "--user", "lea", stdin=b"I broke my shoulder\n")
     receipt = filled("memories", "erase", "--user", "ana", "--yes", "--json").json
@@ -44,7 +53,7 @@ def test_an_erasure_that_is_not_verified_exits_with_1(filled, home):
             "CREATE TRIGGER back AFTER DELETE ON users "
             "BEGIN INSERT INTO users VALUES ('ana', OLD.created_at); END"
         )
-    ran = filled("memories", "erase", "--user", "ana")
+    ran = filled("memories", "erase", "--user", "ana", "--yes")
     assert ran.code == 1
     assert "STILL THERE: 1 in users" in ran.out
     assert "not verified" in ran.out

@@ -1,0 +1,41 @@
+"""The data folder: only its owner may read what Hachi writes there."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+FILES = ("hachi.db*", "traces.db*", "embeddings.sqlite3*", "hachi.log*", "decisions.jsonl*", "chat_history")
+FOLDERS = ("index", "knowledge")
+"""What Hachi writes in its data folder. Other files there are somebody else's."""
+
+
+def make_private(home: Path) -> None:
+    """Take the rights of others from the data folder (mode 0700) and from Hachi's files in it (0600), also if
+    an earlier version or another program made them. Skips what belongs to another user of the system."""
+    if not any(True for _ in hachis_files(home)):
+        return  # nothing of Hachi's is here yet, and the folder may be anybody's
+    for path in (home, *hachis_files(home)):
+        with suppress(OSError):
+            _tighten(path)
+
+
+def hachis_files(home: Path) -> Iterator[Path]:
+    """Yield Hachi's files in the data folder, and the folders of its indexes with all that is in them."""
+    for pattern in FILES:
+        yield from home.glob(pattern)
+    for name in FOLDERS:
+        folder = home / name
+        if folder.is_dir():
+            yield folder
+            yield from folder.rglob("*")
+
+
+def _tighten(path: Path) -> None:
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode) or found.st_mode & stat.S_ISVTX:
+        return  # a link leads elsewhere; a sticky folder such as /tmp is everybody's
+    wanted = 0o700 if stat.S_ISDIR(found.st_mode) else 0o600
+    if stat.S_IMODE(found.st_mode) & ~wanted and found.st_uid == os.geteuid():
+        path.chmod(stat.S_IMODE(found.st_mode) & wanted)
