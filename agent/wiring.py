@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 from agent.background.reminders import Reminders
@@ -40,9 +39,10 @@ from memory.errors import MemoryFault, StoreUnavailable
 from memory.facts.history import History
 from memory.facts.similar import SimilarFacts
 from memory.facts.writer import FactWriter
+from memory.index import Index
+from memory.index.embedded import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
-from memory.index.lazy import LazyIndex
-from memory.index.opening import QdrantServer, open_index
+from memory.index.server import ServerIndex
 from memory.index.sync import IndexSync
 from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
@@ -81,8 +81,8 @@ class Components:
     models: Models
     database: Database
     embedder: Embedder
-    index: LazyIndex
-    documents_index: LazyIndex
+    index: Index
+    documents_index: Index
     store: MemoryStore
     transcript: Transcript
     summaries: ConversationSummaries
@@ -170,6 +170,14 @@ async def open_traces_database(settings: Settings) -> Database | None:
     return await Database.open(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
 
 
+def _index(settings: Settings, folder: str, collection: str, embedder: Embedder) -> Index:
+    """The index in a folder of the home, or on the Qdrant server of the settings. The first call opens it."""
+    if not settings.qdrant_url:
+        return EmbeddedIndex(settings.home / folder, embedder)
+    key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
+    return ServerIndex.at(settings.qdrant_url, key, embedder, collection)
+
+
 def _components(
     settings: Settings,
     clock: Clock,
@@ -179,14 +187,8 @@ def _components(
     embedder: Embedder,
     surface: str,
 ) -> Components:
-    server = None
-    if settings.qdrant_url:
-        key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
-        server = QdrantServer(settings.qdrant_url, key)
-    index = LazyIndex(partial(open_index, settings.home / "index", server, "hachi", embedder))
-    documents_index = LazyIndex(
-        partial(open_index, settings.home / "knowledge", server, "hachi-knowledge", embedder)
-    )
+    index = _index(settings, "index", "hachi", embedder)
+    documents_index = _index(settings, "knowledge", "hachi-knowledge", embedder)
     store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database)
     summaries = ConversationSummaries(database)
     sync = IndexSync(store, transcript, index, embedder, clock, summaries)
@@ -358,7 +360,7 @@ def _context_sources(c: Components) -> "ContextSources":
 
 async def _take_up_jobs(c: Components) -> None:
     try:
-        await c.index.opened()
+        await c.index.refresh()
         if c.database.sqlite and not c.settings.qdrant_url:
             # The process that holds the embedded index works alone here: a crash left the claims behind.
             await c.queue.release(c.clock())

@@ -32,7 +32,7 @@ from rich.table import Table
 from memory.audience import GLOBAL, Audience
 from memory.documents import DocumentLibrary, FusedReranker, IngestProgress, IngestResult
 from memory.documents.store import DocumentStore
-from memory.index import Question, fingerprint_of
+from memory.index import Question
 from memory.index.embedded import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
 from memory.sql.engine import Database
@@ -79,9 +79,7 @@ async def measure(folder: Path, asked: Sequence[Mapping[str, str]], embedder_nam
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
         database = await Database.open(None, home)
-        index = await EmbeddedIndex.open(
-            home / "knowledge", embedder.dimension, fingerprint_of(embedder.name, embedder.dimension)
-        )
+        index = EmbeddedIndex(home / "knowledge", embedder)
         knowledge = DocumentLibrary(database, index, embedder, now, FusedReranker())
         start = time.perf_counter()
         done = await ingest(knowledge, folder)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agent.background.reminders import Reminders
 from agent.errors import FAULTS
 from agent.services.maintenance import MaintenanceService
-from memory.index.lazy import LazyIndex
+from memory.index import Index
 
 log = logging.getLogger("hachi.schedule")
 
@@ -30,7 +30,7 @@ process for about 0.15 s at 20,000 points."""
 class Schedule:
     maintenance: MaintenanceService
     reminders: Reminders
-    index: LazyIndex
+    index: Index
     wake_worker: Callable[[], Awaitable[None]]
     purge_minutes: float
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from agent.tracing.store import Traces
+from memory.index import Index
 from memory.index.embedders import Embedder
-from memory.index.lazy import LazyIndex
 from memory.index.sync import IndexSync
 from memory.sql.engine import Database
 
@@ -14,7 +14,7 @@ class HealthService:
     database: Database
     traces: Traces
     embedder: Embedder
-    index: LazyIndex
+    index: Index
     sync: IndexSync
 
     @property

@@ -8,7 +8,7 @@ from agent.tracing.store import Traces
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, CleanupItem
 from memory.erasure.forgetting import Forgetting
-from memory.index.lazy import LazyIndex
+from memory.index import Index
 from memory.index.sync import IndexSync, Progress
 from memory.records import Memory
 
@@ -17,10 +17,10 @@ from memory.records import Memory
 class MaintenanceService:
     forgetting: Forgetting
     cleanup: CleanUp
-    index: LazyIndex
+    index: Index
     sync: IndexSync
     documents: DocumentLibrary
-    documents_index: LazyIndex
+    documents_index: Index
     traces: Traces
     trace_days: float | None
     clock: Callable[[], datetime]

@@ -26,9 +26,19 @@ LAYOUT = 1
 """Raise it when the payload of a point or the tokens of a text change: every index is then rebuilt."""
 
 
-def fingerprint_of(embedder: str, dimension: int) -> str:
+class VectorSpace(Protocol):
+    """The part of an embedder that an index depends on."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+
+def fingerprint_of(space: VectorSpace) -> str:
     """The embedder and layout of an index. Vectors of different fingerprints cannot be compared."""
-    return f"{embedder}/{dimension}/layout-{LAYOUT}"
+    return f"{space.name}/{space.dimension}/layout-{LAYOUT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +100,11 @@ class Rankings:
 
 
 class Index(Protocol):
-    """The interface of an index. Every method raises IndexUnavailable if the index cannot be reached."""
+    """The interface of an index. Every method raises IndexUnavailable if the index cannot be reached.
+
+    The first call opens it, and creates it if it is missing or was made for another embedder or layout. What
+    never calls it, such as listing and exporting, works while another process holds it.
+    """
 
     async def put(self, points: Sequence[Point]) -> None:
         """Add points, or replace those with the same ids. On return they survive the end of the process."""
@@ -119,7 +133,9 @@ class Index(Protocol):
         ...
 
     async def wipe(self) -> None:
-        """Empty the index and start a new generation."""
+        """Empty the index, even if it is damaged, and start a new generation."""
         ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Release the index. May be called twice. A later call opens it again."""
+        ...

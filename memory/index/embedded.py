@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from memory.errors import IndexUnavailable
-from memory.index import Point, Question, Ranked, Rankings, schema
+from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, schema
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, Filter, QueryRequest
@@ -33,43 +33,28 @@ _PARTS = ("edge_config.json", "segments", "temp_segments", "wal")
 
 
 class EmbeddedIndex:
-    """An index in a folder, which one process can open at a time. Create it with `EmbeddedIndex.open`."""
+    """An index in a folder, which one process can open at a time."""
 
-    def __init__(self, folder: Path, dimension: int, fingerprint: str) -> None:
+    def __init__(self, folder: Path, space: VectorSpace) -> None:
         self.folder = folder
-        self.fingerprint = fingerprint
-        self.generation = ""
-        self._dimension = dimension
+        self._space = space
+        self._generation = ""
         self._shard: EdgeShard | None = None
-
-    @classmethod
-    async def open(
-        cls, folder: Path, dimension: int, fingerprint: str, *, rebuild: bool = False
-    ) -> "EmbeddedIndex":
-        """Open the index, or create it if it is missing or has another fingerprint. `rebuild` always creates
-        it, and deletes even unreadable files.
-
-        Raises IndexUnavailable if another process holds the folder, or if the index is damaged.
-        """
-        index = cls(folder, dimension, fingerprint)
-        with index._translated():
-            index._load(rebuild)
-        return index
 
     async def put(self, points: Sequence[Point]) -> None:
         from qdrant_edge import UpdateOperation
 
         for part in schema.slices(points, SLICE):
-            with self._translated():
-                self._open_shard.update(UpdateOperation.upsert_points([_engine_point(p) for p in part]))
+            with self._opened() as shard:
+                shard.update(UpdateOperation.upsert_points([_engine_point(point) for point in part]))
             await asyncio.sleep(0)
 
     async def remove(self, ids: Sequence[str]) -> None:
         from qdrant_edge import UpdateOperation
 
         for part in schema.slices(ids, SLICE):
-            with self._translated():
-                self._open_shard.update(UpdateOperation.delete_points(list(part)))
+            with self._opened() as shard:
+                shard.update(UpdateOperation.delete_points(list(part)))
             await asyncio.sleep(0)
 
     async def search(self, question: Question) -> Rankings:
@@ -78,87 +63,95 @@ class EmbeddedIndex:
         lanes = schema.lanes(question)
         if not lanes:
             return Rankings()
-        requests = _requests(question, lanes)
-        with self._translated():
-            answers = self._open_shard.query_batch(QueryBatchRequest(requests))
-        return Rankings(**{lane: _ranked(found) for lane, found in zip(lanes, answers, strict=True)})
+        with self._opened() as shard:
+            answers = shard.query_batch(QueryBatchRequest(_requests(question, lanes)))
+        return Rankings(**{lane: schema.ranked(found) for lane, found in zip(lanes, answers, strict=True)})
 
     async def count(self) -> int:
         from qdrant_edge import CountRequest
 
-        with self._translated():
-            return self._open_shard.count(CountRequest(exact=True)) - 1  # the marker
+        with self._opened() as shard:
+            return shard.count(CountRequest(exact=True)) - 1  # the marker
 
     async def present(self, ids: Sequence[str]) -> set[str]:
         found: set[str] = set()
         for part in schema.slices(ids, SLICE):
-            with self._translated():
-                records = self._open_shard.retrieve(list(part), False, False)
-            found.update(str(record.id) for record in records)
+            with self._opened() as shard:
+                found.update(str(record.id) for record in shard.retrieve(list(part), False, False))
             await asyncio.sleep(0)
         return found
 
     async def refresh(self) -> str:
-        return self.generation
+        with self._opened():
+            return self._generation
 
     async def optimise(self) -> None:
         """Flush, which shortens the log that the next start reads, and free the space of removed points once
         they are a fifth of all. Blocks the process for some 0.2 s, plus 0.1 ms a point."""
-        with self._translated():
-            self._open_shard.flush()
-            self._open_shard.optimize()
+        with self._opened() as shard:
+            shard.flush()
+            shard.optimize()
 
     async def wipe(self) -> None:
         with self._translated():
+            try:
+                if self._shard is None:
+                    self._load()  # fails if another process holds the folder
+                self._release()
+            except BaseException as error:
+                if _held(error) or not _from_engine(error):
+                    raise
             self._create()
 
     async def close(self) -> None:
-        """Flush and release the folder. May be called twice."""
-        if self._shard is not None:
-            shard, self._shard = self._shard, None
-            with self._translated():
-                shard.close()
+        with self._translated():
+            self._release()
 
-    def _load(self, rebuild: bool) -> None:
+    @contextmanager
+    def _opened(self) -> "Iterator[EdgeShard]":
+        with self._translated():
+            if self._shard is None and not self._load():
+                self._create()
+            assert self._shard is not None
+            yield self._shard
+
+    def _load(self) -> bool:
+        """Open the folder's shard. False if there is none, or if it is incomplete or made for vectors of
+        another kind."""
         from qdrant_edge import EdgeShard
 
-        if any((self.folder / part).exists() for part in _PARTS):
-            try:
-                self._shard = EdgeShard.load(str(self.folder))
-            except BaseException as error:
-                if not (rebuild and _from_engine(error) and not _held(error)):
-                    raise
-        records = self._shard.retrieve([_MARKER], True, False) if self._shard else []
-        marker = records[0].payload if records else None
-        if rebuild or marker is None or marker["fingerprint"] != self.fingerprint:
-            self._create()
-        else:
-            self.generation = marker["generation"]
+        if not any((self.folder / part).exists() for part in _PARTS):
+            return False
+        shard = EdgeShard.load(str(self.folder))
+        records = shard.retrieve([_MARKER], True, False)
+        self._shard = shard
+        marker = (records[0].payload if records else None) or {}
+        self._generation = marker.get("generation", "")
+        return bool(marker.get("fingerprint") == fingerprint_of(self._space))
 
     def _create(self) -> None:
         from qdrant_edge import EdgeShard, UpdateOperation
         from qdrant_edge import Point as EnginePoint
 
-        if self._shard is not None:
-            self._shard.close()
+        self._release()
         for part in _PARTS:
             place = self.folder / part
             place.unlink() if place.is_file() else shutil.rmtree(place, ignore_errors=True)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._shard = EdgeShard.create(str(self.folder), _config(self._dimension))
+        shard = EdgeShard.create(str(self.folder), _config(self._space.dimension))
         for field, use in schema.FIELDS.items():
-            self._shard.update(UpdateOperation.create_field_index(field, _field_index(use)))
+            shard.update(UpdateOperation.create_field_index(field, _field_index(use)))
         generation = str(uuid4())
-        payload = {"generation": generation, "fingerprint": self.fingerprint}
+        payload = {"generation": generation, "fingerprint": fingerprint_of(self._space)}
         # Last, so that an index whose creation was interrupted has no marker and is created again.
-        self._shard.update(UpdateOperation.upsert_points([EnginePoint(_MARKER, {}, payload)]))
-        self.generation = generation
+        shard.update(UpdateOperation.upsert_points([EnginePoint(_MARKER, {}, payload)]))
+        self._shard, self._generation = shard, generation
 
-    @property
-    def _open_shard(self) -> "EdgeShard":
-        if self._shard is None:
-            raise IndexUnavailable(f"the memory index in {self.folder} is closed")
-        return self._shard
+    def _release(self) -> None:
+        """Flush and release the folder."""
+        shard, self._shard = self._shard, None
+        if shard is not None:
+            shard.close()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -229,10 +222,6 @@ def _filter(conditions: Sequence[schema.Condition]) -> "Filter":
             for c in conditions
         ]
     )
-
-
-def _ranked(found: Sequence[Any]) -> tuple[Ranked, ...]:
-    return tuple(Ranked(str(point.id), point.score, point.payload["kind"]) for point in found)
 
 
 def _config(dimension: int) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from memory.index import KINDS, Point, Question, bm25
+from memory.index import KINDS, Point, Question, Ranked, bm25
 
 if TYPE_CHECKING:
     from qdrant_edge import SparseVector
@@ -99,6 +99,11 @@ def lanes(question: Question) -> "dict[str, list[float] | SparseVector]":
     if sparse is not None:
         vectors |= dict.fromkeys(SPARSE, sparse)
     return vectors
+
+
+def ranked(found: Iterable[Any]) -> tuple[Ranked, ...]:
+    """The hits of one lane, from the engine's points."""
+    return tuple(Ranked(str(point.id), point.score, point.payload["kind"]) for point in found)
 
 
 def as_list(vector: Any) -> list[float]:

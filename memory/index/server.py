@@ -5,15 +5,17 @@ collection only once, so replicas that start together agree on one generation. O
 of other fingerprints, because they may still hold erased data.
 """
 
+import asyncio
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from memory.errors import IndexUnavailable
-from memory.index import Point, Question, Ranked, Rankings, schema
+from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, schema
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, models
@@ -23,103 +25,85 @@ SLICE = 100
 """Points in one request: some 2 MB at 1,536 dimensions, well under gRPC's limit."""
 TIMEOUT = 10
 """Seconds that one request may take."""
+RETRY_AFTER = 5.0
+"""Seconds after a failed attempt in which connecting is not retried."""
 
 
 class ServerIndex:
-    """An index in one collection. Create it with `ServerIndex.open`, or `ServerIndex.over` a client."""
+    """An index in a collection. `connect` makes the client, and `where` names the server in errors."""
 
-    def __init__(self, client: "AsyncQdrantClient", where: str, collection: str, fingerprint: str) -> None:
-        self.fingerprint = fingerprint
-        self.collection = f"{collection}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
-        self._family = re.compile(re.escape(collection) + "-[0-9a-f]{12}")
-        self._client = client
-        self._where = where
-        self._dimension = 0
-        self.generation = ""
-
-    @classmethod
-    async def open(
-        cls,
-        url: str,
-        api_key: str | None,
-        dimension: int,
-        fingerprint: str,
-        *,
-        collection: str = "hachi",
-        prefer_grpc: bool = True,
-    ) -> "ServerIndex":
-        """Connect to `url` (``http://host:6333``). Uses gRPC on its usual port 6334, unless `prefer_grpc` is
-        False.
-
-        Raises IndexUnavailable if the server does not answer within 10 seconds, or refuses the key.
-        """
-        from qdrant_client import AsyncQdrantClient
-
-        try:
-            client = AsyncQdrantClient(
-                url=url,
-                api_key=api_key,
-                prefer_grpc=prefer_grpc,
-                timeout=TIMEOUT,
-                check_compatibility=False,  # the check would block until the server answers
-            )
-        except ValueError as error:
-            raise IndexUnavailable(f"QDRANT_URL {url!r} cannot be read as an address: {error}") from error
-        try:
-            return await cls.over(client, url, dimension, fingerprint, collection=collection)
-        except BaseException:
-            await client.close()
-            raise
-
-    @classmethod
-    async def over(
-        cls,
-        client: "AsyncQdrantClient",
+    def __init__(
+        self,
+        connect: "Callable[[], AsyncQdrantClient]",
         where: str,
-        dimension: int,
-        fingerprint: str,
-        *,
-        collection: str = "hachi",
+        space: VectorSpace,
+        family: str = "hachi",
+    ) -> None:
+        fingerprint = fingerprint_of(space)
+        self.collection = f"{family}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
+        self._family = re.compile(re.escape(family) + "-[0-9a-f]{12}")
+        self._space = space
+        self._connect = connect
+        self._where = where
+        self._client: AsyncQdrantClient | None = None
+        self._opening = asyncio.Lock()
+        self._failure: IndexUnavailable | None = None
+        self._failed_at = 0.0
+
+    @classmethod
+    def at(
+        cls, url: str, api_key: str | None, space: VectorSpace, family: str = "hachi", *, grpc: bool = True
     ) -> "ServerIndex":
-        """Open the index on an open client, which `close` closes. `where` names the server in errors."""
-        index = cls(client, where, collection, fingerprint)
-        index._dimension = dimension
-        await index.refresh()
-        with index._translated():
-            await index._drop_others()
-        return index
+        """The index on the server at `url` (``http://host:6333``): by gRPC on its usual port 6334, or by HTTP
+        if `grpc` is False."""
+
+        def connect() -> "AsyncQdrantClient":
+            from qdrant_client import AsyncQdrantClient
+
+            try:
+                return AsyncQdrantClient(
+                    url=url,
+                    api_key=api_key,
+                    prefer_grpc=grpc,
+                    timeout=TIMEOUT,
+                    check_compatibility=False,  # the check would block until the server answers
+                )
+            except ValueError as error:
+                raise IndexUnavailable(f"QDRANT_URL {url!r} cannot be read as an address: {error}") from error
+
+        return cls(connect, url, space, family)
 
     async def put(self, points: Sequence[Point]) -> None:
         for part in schema.slices(points, SLICE):
-            with self._translated():
-                await self._client.upsert(self.collection, [_engine_point(p) for p in part], wait=True)
+            async with self._opened() as client:
+                await client.upsert(self.collection, [_engine_point(p) for p in part], wait=True)
 
     async def remove(self, ids: Sequence[str]) -> None:
         from qdrant_client import models
 
         for part in schema.slices(ids, SLICE):
-            with self._translated():
-                chosen = models.PointIdsList(points=list(part))
-                await self._client.delete(self.collection, chosen, wait=True)
+            async with self._opened() as client:
+                await client.delete(self.collection, models.PointIdsList(points=list(part)), wait=True)
 
     async def search(self, question: Question) -> Rankings:
         lanes = schema.lanes(question)
         if not lanes:
             return Rankings()
-        requests = _requests(question, lanes)
-        with self._translated():
-            answers = await self._client.query_batch_points(self.collection, requests)
-        return Rankings(**{lane: _ranked(found.points) for lane, found in zip(lanes, answers, strict=True)})
+        async with self._opened() as client:
+            answers = await client.query_batch_points(self.collection, _requests(question, lanes))
+        return Rankings(
+            **{lane: schema.ranked(found.points) for lane, found in zip(lanes, answers, strict=True)}
+        )
 
     async def count(self) -> int:
-        with self._translated():
-            return (await self._client.count(self.collection, exact=True)).count
+        async with self._opened() as client:
+            return (await client.count(self.collection, exact=True)).count
 
     async def present(self, ids: Sequence[str]) -> set[str]:
         found: set[str] = set()
         for part in schema.slices(ids, SLICE):
-            with self._translated():
-                records = await self._client.retrieve(
+            async with self._opened() as client:
+                records = await client.retrieve(
                     self.collection, list(part), with_payload=False, with_vectors=False
                 )
             found.update(str(record.id) for record in records)
@@ -127,53 +111,78 @@ class ServerIndex:
 
     async def refresh(self) -> str:
         """Create the collection again if a replica or the server deleted it. Returns its generation."""
-        with self._translated():
-            if not await self._client.collection_exists(self.collection):
-                await self._create()
-            info = await self._client.get_collection(self.collection)
-            await self._index_fields(set(info.payload_schema))
-        self.generation = str((info.config.metadata or {}).get("generation", ""))
-        return self.generation
+        async with self._opened() as client:
+            return await self._ensure_collection(client)
 
     async def optimise(self) -> None:
         """Does nothing: the server optimises by itself."""
 
     async def wipe(self) -> None:
-        with self._translated():
-            await self._client.delete_collection(self.collection)
-        await self.refresh()
+        async with self._opened() as client:
+            await client.delete_collection(self.collection)
+            await self._ensure_collection(client)
 
     async def close(self) -> None:
-        await self._client.close()
+        client, self._client, self._failure = self._client, None, None
+        if client is not None:
+            await client.close()
 
-    async def _create(self) -> None:
+    @asynccontextmanager
+    async def _opened(self) -> "AsyncIterator[AsyncQdrantClient]":
+        """The client, connected and with its collection on the first call."""
+        async with self._opening:
+            if self._client is None:
+                self._client = await self._open()
+        with self._translated():
+            yield self._client
+
+    async def _open(self) -> "AsyncQdrantClient":
+        if self._failure is not None and time.monotonic() - self._failed_at < RETRY_AFTER:
+            raise self._failure.with_traceback(None)
+        client = self._connect()
+        try:
+            with self._translated():
+                await self._ensure_collection(client)
+                await self._drop_others(client)
+        except BaseException as error:
+            await client.close()
+            if isinstance(error, IndexUnavailable):
+                self._failure, self._failed_at = error, time.monotonic()
+            raise
+        return client
+
+    async def _ensure_collection(self, client: "AsyncQdrantClient") -> str:
+        """Create the collection if it is missing. Returns its generation."""
+        if not await client.collection_exists(self.collection):
+            await self._create(client)
+        info = await client.get_collection(self.collection)
+        for field, use in schema.FIELDS.items():
+            if field not in info.payload_schema:  # as after an interrupted creation
+                await client.create_payload_index(self.collection, field, _field_index(use), wait=True)
+        return str((info.config.metadata or {}).get("generation", ""))
+
+    async def _create(self, client: "AsyncQdrantClient") -> None:
         from qdrant_client import models
 
-        dense = models.VectorParams(size=self._dimension, distance=models.Distance.COSINE)
+        dense = models.VectorParams(size=self._space.dimension, distance=models.Distance.COSINE)
         sparse = models.SparseVectorParams(modifier=models.Modifier.IDF)
         try:
-            await self._client.create_collection(
+            await client.create_collection(
                 self.collection,
                 vectors_config=dict.fromkeys(schema.DENSE, dense),
                 sparse_vectors_config=dict.fromkeys(schema.SPARSE, sparse),
                 # A graph for each owner and none over all: nobody searches everyone's points.
                 hnsw_config=models.HnswConfigDiff(m=0, payload_m=16),
-                metadata={"generation": str(uuid4()), "fingerprint": self.fingerprint},
+                metadata={"generation": str(uuid4()), "fingerprint": fingerprint_of(self._space)},
             )
         except Exception:
-            if not await self._client.collection_exists(self.collection):
+            if not await client.collection_exists(self.collection):
                 raise  # else another replica created it first
 
-    async def _index_fields(self, indexed: set[str]) -> None:
-        """Index the payload fields that are not indexed yet, as after an interrupted creation."""
-        for field, use in schema.FIELDS.items():
-            if field not in indexed:
-                await self._client.create_payload_index(self.collection, field, _field_index(use), wait=True)
-
-    async def _drop_others(self) -> None:
-        for found in (await self._client.get_collections()).collections:
+    async def _drop_others(self, client: "AsyncQdrantClient") -> None:
+        for found in (await client.get_collections()).collections:
             if found.name != self.collection and self._family.fullmatch(found.name):
-                await self._client.delete_collection(found.name)
+                await client.delete_collection(found.name)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -262,10 +271,6 @@ def _filter(conditions: Sequence[schema.Condition]) -> "models.Filter":
             for c in conditions
         ]
     )
-
-
-def _ranked(found: Sequence[Any]) -> tuple[Ranked, ...]:
-    return tuple(Ranked(str(point.id), point.score, point.payload["kind"]) for point in found)
 
 
 def _field_index(use: str) -> Any:

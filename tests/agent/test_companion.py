@@ -350,25 +350,19 @@ async def test_an_index_server_that_is_down_is_named(open_pet: OpenPet, rows: Ro
 
 
 @pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
-@pytest.mark.parametrize("damaged", [False, True])
-async def test_an_index_on_a_server_is_built_anew(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, damaged: bool
-) -> None:
+async def test_an_index_on_a_server_is_built_anew(open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch) -> None:
     from qdrant_client import AsyncQdrantClient
 
+    from memory.index import VectorSpace
     from memory.index.server import ServerIndex
 
     opened: list[tuple[str, str | None]] = []
 
-    async def opening(
-        url: str, key: str | None, dimension: int, fingerprint: str, **named: str
-    ) -> ServerIndex:
+    def opening(url: str, key: str | None, space: VectorSpace, family: str) -> ServerIndex:
         opened.append((url, key))
-        if damaged and len(opened) == 1:
-            raise IndexUnavailable("there is something wrong with it")
-        return await ServerIndex.over(AsyncQdrantClient(":memory:"), url, dimension, fingerprint, **named)
+        return ServerIndex(lambda: AsyncQdrantClient(":memory:"), url, space, family)
 
-    monkeypatch.setattr(ServerIndex, "open", opening)
+    monkeypatch.setattr(ServerIndex, "at", opening)
     pet = await open_pet(qdrant_url="http://127.0.0.1:6333", qdrant_api_key="q-key")
     await pet.remember("Ana likes tea", user="ana")
 

@@ -27,11 +27,10 @@ from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.facts.writer import FactWriter
-from memory.index import Point, fingerprint_of
+from memory.index import Point
 from memory.index.embedded import EmbeddedIndex
 from memory.index.embedders import Thresholds
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.index.lazy import LazyIndex
 from memory.index.sync import IndexSync
 from memory.people.tasks import Tasks
 from memory.records import Decision, Draft, Hit, Memory, Message
@@ -349,15 +348,11 @@ async def build_stack(tmp_path: Path, clock: Clock) -> AsyncIterator[StackBuilde
     """Further stacks: `build_stack(database, embedder, index)`; without one, on the index in a folder of
     their own, which is opened when it is needed."""
     folder = tmp_path / "index"
-    made: list[LazyIndex] = []
+    made: list[EmbeddedIndex] = []
 
     async def build(database: Database, embedder: Any, index: Any = None) -> Stack:
-        async def opener(rebuild: bool) -> EmbeddedIndex:
-            fingerprint = fingerprint_of(embedder.name, embedder.dimension)
-            return await EmbeddedIndex.open(folder, embedder.dimension, fingerprint, rebuild=rebuild)
-
         if index is None:
-            index = LazyIndex(opener)
+            index = EmbeddedIndex(folder, embedder)
             made.append(index)
         if not isinstance(index, Reachable):
             index = Reachable(index, IndexUnavailable("the index is away"))
@@ -381,15 +376,10 @@ class Lent:
     """The real index, to be given back empty."""
 
     def __init__(self, folder: Path, embedder: Any) -> None:
-        self._folder = folder
-        self._embedder = embedder
-        self._index: EmbeddedIndex | None = None
+        self._index = EmbeddedIndex(folder, embedder)
         self._put: set[str] = set()
 
     async def lend(self) -> Lent:
-        if self._index is None:
-            fingerprint = fingerprint_of(self._embedder.name, self._embedder.dimension)
-            self._index = await EmbeddedIndex.open(self._folder, self._embedder.dimension, fingerprint)
         assert await self._index.count() == 0
         return self
 
@@ -402,8 +392,7 @@ class Lent:
         await self._index.put(points)
 
     async def close(self) -> None:
-        if self._index:
-            await self._index.close()
+        await self._index.close()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._index, name)

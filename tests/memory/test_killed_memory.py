@@ -30,9 +30,7 @@ from memory.facts.candidate import Provenance
 from memory.sql.summaries import ConversationSummaries
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.index import fingerprint_of
 from memory.index.embedded import EmbeddedIndex
-from memory.index.lazy import LazyIndex
 from memory.index.sync import IndexSync
 from memory.facts.similar import SimilarFacts
 from memory.records import Draft, Message
@@ -46,12 +44,7 @@ def now():
 async def main():
     url, folder, begin = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     embedder = BundledEmbedder()
-
-    async def opener(anew):
-        fingerprint = fingerprint_of("bundled", embedder.dimension)
-        return await EmbeddedIndex.open(folder, embedder.dimension, fingerprint)
-
-    database, index = await Database.open(url, Path()), LazyIndex(opener)
+    database, index = await Database.open(url, Path()), EmbeddedIndex(folder, embedder)
     store, transcript = MemoryStore(database), Transcript(database)
     indexing = IndexSync(store, transcript, index, embedder, now, ConversationSummaries(database))
     similar = SimilarFacts(database, store, index, embedder, None)

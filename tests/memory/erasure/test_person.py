@@ -23,9 +23,8 @@ from memory.erasure.person_memories import NOBODY
 from memory.erasure.receipt import Erased, ErasureProgress
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
-from memory.index import Question, fingerprint_of
+from memory.index import Question
 from memory.index.embedded import EmbeddedIndex
-from memory.index.lazy import LazyIndex
 from memory.people.profile import Entry
 from memory.people.profile_store import ProfileStore
 from memory.records import Draft
@@ -548,13 +547,8 @@ async def test_nothing_is_kept_of_a_message_that_was_erased(stack: Stack) -> Non
 async def test_documents_are_deleted_and_an_embedded_index_is_rebuilt(
     stack: Stack, tmp_path: Path, build_stack: StackBuilder, words_embedder: Any
 ) -> None:
-    async def opener(rebuild: bool) -> EmbeddedIndex:
-        fingerprint = fingerprint_of(words_embedder.name, words_embedder.dimension)
-        folder = tmp_path / "knowledge"
-        return await EmbeddedIndex.open(folder, words_embedder.dimension, fingerprint, rebuild=rebuild)
-
     own = await build_stack(stack.database, words_embedder)
-    papers = LazyIndex(opener)
+    papers = EmbeddedIndex(tmp_path / "knowledge", words_embedder)
     knowledge = DocumentLibrary(own.database, papers, own.embedder, own.clock, FusedReranker())
     for owner in ("anna", "ben"):
         paper = tmp_path / owner / "paper.md"

@@ -648,8 +648,7 @@ from memory.facts.candidate import Provenance
 from memory.sql.summaries import ConversationSummaries
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.errors import IndexUnavailable
-from memory.index.lazy import LazyIndex
+from memory.index.embedded import EmbeddedIndex
 from memory.index.sync import IndexSync
 from memory.facts.similar import SimilarFacts
 from memory.records import Draft
@@ -660,13 +659,11 @@ from memory.sql.messages import Transcript
 def now():
     return datetime.now(UTC)
 
-async def no_index(anew):
-    raise IndexUnavailable("none here")
-
 async def main():
     url, importance = sys.argv[1], float(sys.argv[2])
     database = await Database.open(url, Path())
-    store, index, embedder = MemoryStore(database), LazyIndex(no_index), BundledEmbedder()
+    store, embedder = MemoryStore(database), BundledEmbedder()
+    index = EmbeddedIndex(Path("/dev/null/index"), embedder)  # cannot be opened
     indexing = IndexSync(store, Transcript(database), index, embedder, now, ConversationSummaries(database))
     similar = SimilarFacts(database, store, index, embedder, None)
     remembering = FactWriter(database, store, similar, indexing, now, 0.3)

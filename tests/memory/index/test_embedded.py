@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
@@ -22,13 +23,14 @@ WRITER = """
 import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import UUID
 from memory.index import Point
 from memory.index.embedded import EmbeddedIndex
 
 async def main():
-    index = await EmbeddedIndex.open(Path(sys.argv[1]), 4, "one")
-    print("open", index.generation, flush=True)
+    index = EmbeddedIndex(Path(sys.argv[1]), SimpleNamespace(name="one", dimension=4))
+    print("open", await index.refresh(), flush=True)
     number = 1
     while True:
         now = datetime(2026, 11, 20, tzinfo=UTC)
@@ -39,6 +41,10 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+def index_in(folder: Path, name: str = "one", dimension: int = 4) -> EmbeddedIndex:
+    return EmbeddedIndex(folder, SimpleNamespace(name=name, dimension=dimension))
 
 
 def a_point(number: int) -> Point:
@@ -60,62 +66,68 @@ async def test_everything_acknowledged_survives_a_kill(tmp_path: Path) -> None:
         writer.send_signal(signal.SIGKILL)
         rest = writer.stdout.read().split()
     acknowledged = max([300, *map(int, rest)])
-    index = await EmbeddedIndex.open(tmp_path / "index", 4, "one")
+    index = index_in(tmp_path / "index")
     wanted = [str(UUID(int=number)) for number in range(1, acknowledged + 1)]
-    assert index.generation == generation
+    assert await index.refresh() == generation
     assert await index.present(wanted) == set(wanted)
     found = await index.search(Question(ANNA, NOW, text="dog", limit=acknowledged + 10))
     assert len(found.words) in {acknowledged, acknowledged + 1}
     await index.close()
 
 
-@pytest.mark.parametrize(("fingerprint", "rebuild"), [("one", False), ("two", False), ("one", True)])
-async def test_a_folder_in_use_is_left_alone(tmp_path: Path, fingerprint: str, rebuild: bool) -> None:
+async def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     with writing_to(folder) as writer:
         assert writer.stdout
         writer.stdout.readline()
-        with pytest.raises(IndexUnavailable) as refused:
-            await EmbeddedIndex.open(folder, 4, fingerprint, rebuild=rebuild)
+        for call in (index_in(folder).count, index_in(folder, "two").count, index_in(folder).wipe):
+            with pytest.raises(IndexUnavailable) as refused:
+                await call()
+            assert str(refused.value) == (
+                f"the memory index in {folder} is in use by another hachi process; "
+                "stop it, or set QDRANT_URL so that several can share one"
+            )
         assert "1\n" in (writer.stdout.readline(), writer.stdout.readline())
         writer.kill()
         writer.stdout.read()
-    assert str(refused.value) == (
-        f"the memory index in {folder} is in use by another hachi process; "
-        "stop it, or set QDRANT_URL so that several can share one"
-    )
+
+
+async def test_nothing_is_opened_before_it_is_needed(tmp_path: Path) -> None:
+    await index_in(tmp_path / "index").close()
+    assert not (tmp_path / "index").exists()
 
 
 async def test_a_deleted_folder_is_made_again_as_another_generation(tmp_path: Path) -> None:
-    folder = tmp_path / "deep" / "index"
-    index = await EmbeddedIndex.open(folder, 4, "one")
+    index = index_in(tmp_path / "deep" / "index")
     await index.put([a_point(1)])
+    before = await index.refresh()
     await index.close()
-    shutil.rmtree(folder)
-    again = await EmbeddedIndex.open(folder, 4, "one")
-    assert again.generation != index.generation
-    assert await again.count() == 0
-    await again.close()
+    shutil.rmtree(tmp_path / "deep")
+    assert await index.refresh() != before
+    assert await index.count() == 0
+    await index.close()
 
 
 @pytest.mark.parametrize("part", ["segments", "wal", "edge_config.json"])
 async def test_a_lost_part_never_passes_for_the_same_index_without_its_points(
     tmp_path: Path, part: str
 ) -> None:
-    index = await EmbeddedIndex.open(tmp_path, 4, "one")
+    index = index_in(tmp_path)
     await index.put([a_point(1)])
+    before = await index.refresh()
     await index.close()
     place = tmp_path / part
     place.unlink() if place.is_file() else shutil.rmtree(place)
-    again = await EmbeddedIndex.open(tmp_path, 4, "one")
-    assert again.generation != index.generation or await again.count() == 1
-    await again.close()
+    assert await index.refresh() != before or await index.count() == 1
+    await index.close()
 
 
 async def test_another_dimension_rebuilds_beside_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "diary.txt").write_text("not ours")
-    await (await EmbeddedIndex.open(tmp_path, 4, "one")).close()
-    index = await EmbeddedIndex.open(tmp_path, 2, "two")
+    first = index_in(tmp_path)
+    await first.refresh()
+    await first.close()
+    index = index_in(tmp_path, "two", 2)
     await index.put([Point(str(UUID(int=1)), "memory", ANNA, "dogs", [1, 0], NOW)])
     assert await index.count() == 1
     await index.close()
@@ -124,14 +136,16 @@ async def test_another_dimension_rebuilds_beside_files_of_others(tmp_path: Path)
 
 @pytest.mark.parametrize("damage", ["edge_config.json", "wal", "segments"])
 async def test_a_damaged_folder_is_told_and_can_be_rebuilt(tmp_path: Path, damage: str) -> None:
-    await (await EmbeddedIndex.open(tmp_path, 4, "one")).close()
+    index = index_in(tmp_path)
+    await index.refresh()
+    await index.close()
     place = tmp_path / damage
     for file in [place] if place.is_file() else [f for f in place.rglob("*") if f.is_file()]:
         file.write_bytes(b"\xff" * 64)
     with pytest.raises(IndexUnavailable, match="`hachi reindex` rebuilds it") as told:
-        await EmbeddedIndex.open(tmp_path, 4, "one")
+        await index.count()
     assert "\n" not in str(told.value)
-    index = await EmbeddedIndex.open(tmp_path, 4, "one", rebuild=True)
+    await index.wipe()
     await index.put([a_point(1)])
     assert await index.count() == 1
     await index.close()
@@ -144,36 +158,32 @@ async def test_a_creation_cut_short_is_begun_again(tmp_path: Path, monkeypatch: 
     with monkeypatch.context() as patched:
         patched.setattr(qdrant_edge.UpdateOperation, "upsert_points", cut_short, raising=False)
         with pytest.raises(KeyboardInterrupt):
-            await EmbeddedIndex.open(tmp_path, 4, "one")
-    index = await EmbeddedIndex.open(tmp_path, 4, "one")
+            await index_in(tmp_path).refresh()
+    index = index_in(tmp_path)
     await index.put([a_point(1)])
     assert await index.count() == 1
     await index.close()
 
 
-async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
+    index: Index = index_in(tmp_path / "file" / "index")
     with pytest.raises(IndexUnavailable, match="cannot be kept in"):
-        await EmbeddedIndex.open(tmp_path / "file" / "index", 4, "one")
-
-
-async def test_a_closed_index_says_so_and_closes_twice(tmp_path: Path) -> None:
-    index: Index = await EmbeddedIndex.open(tmp_path, 4, "one")
-    await index.close()
-    await index.close()
-    with pytest.raises(IndexUnavailable, match="is closed"):
         await index.count()
+    (tmp_path / "file").unlink()
+    assert await index.count() == 0
+    await index.close()
 
 
 async def test_a_vector_of_another_length_is_refused_in_one_line(tmp_path: Path) -> None:
-    index = await EmbeddedIndex.open(tmp_path, 4, "one")
+    index = index_in(tmp_path)
     with pytest.raises(IndexUnavailable, match="expected dim: 4, got 2"):
         await index.put([Point(str(UUID(int=1)), "memory", ANNA, "dogs", [1, 0], NOW)])
     await index.close()
 
 
 async def test_a_programming_error_is_not_taken_for_a_broken_index(tmp_path: Path) -> None:
-    index = await EmbeddedIndex.open(tmp_path, 4, "one")
+    index = index_in(tmp_path)
     with pytest.raises(ValueError, match="as UUID"):
         await index.remove(["no uuid"])
     await index.close()
@@ -187,10 +197,13 @@ async def test_a_panic_of_the_engine_does_not_end_the_process(tmp_path: Path) ->
         def count(self, _: object) -> int:
             raise PanicException
 
-        def close(self) -> None: ...
+        def close(self) -> None:
+            raise PanicException
 
-    index = await EmbeddedIndex.open(tmp_path, 4, "one")
-    await index.close()
+    index = index_in(tmp_path)
     index._shard = Panicking()  # type: ignore[assignment]
     with pytest.raises(IndexUnavailable, match="PanicException"):
         await index.count()
+    await index.wipe()
+    assert await index.count() == 0
+    await index.close()

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 from uuid import uuid4
 
 import numpy as np
@@ -43,63 +45,45 @@ def ids(ranking: tuple[Any, ...]) -> list[str]:
     return [ranked.id for ranked in ranking]
 
 
-@dataclass
-class Backend:
-    """A place for an index, which can be opened again."""
-
-    open: Callable[..., Awaitable[Index]]
-    index: Index
+Opener = Callable[..., Index]
+"""Opens the index in one place as another process would, by default for the same embedder."""
 
 
-async def _edge(tmp_path: Path) -> AsyncIterator[Backend]:
-    held: list[EmbeddedIndex] = []
-
-    async def open_(fingerprint: str = "one") -> Index:
-        for index in held:  # one process at a time, and one index in it
-            await index.close()
-        held.append(await EmbeddedIndex.open(tmp_path / "index", 4, fingerprint))
-        return held[-1]
-
-    yield Backend(open_, await open_())
-    await held[-1].close()
-
-
-async def _server(make_client: Callable[[], Any], keep: Any = None) -> AsyncIterator[Backend]:
-    collection, clients = f"test-{uuid4().hex}", []
-
-    async def open_(fingerprint: str = "one") -> Index:
-        clients.append(make_client())
-        return await ServerIndex.over(clients[-1], "the server", 4, fingerprint, collection=collection)
-
-    yield Backend(open_, await open_())
-    for found in (await clients[-1].get_collections()).collections:
-        if found.name.startswith(collection):
-            await clients[-1].delete_collection(found.name)
-    for client in clients:
-        await client.close()
+def space(name: str = "one", dimension: int = 4) -> Any:
+    return SimpleNamespace(name=name, dimension=dimension)
 
 
 @pytest.fixture(params=["edge", "memory", "server"])
-async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Backend]:
+async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opener]:
     from qdrant_client import AsyncQdrantClient
 
-    if request.param == "edge":
-        made = _edge(tmp_path)
-    elif request.param == "memory":
-        shared = AsyncQdrantClient(":memory:")
-        made = _server(lambda: shared)
-    elif url := os.environ.get("QDRANT_URL"):
-        key = os.environ.get("QDRANT_API_KEY")
-        made = _server(lambda: AsyncQdrantClient(url=url, api_key=key, check_compatibility=False))
-    else:
+    opened: list[Index] = []
+    family, url = f"test-{uuid4().hex}", os.environ.get("QDRANT_URL")
+    if request.param == "server" and not url:
         pytest.skip("QDRANT_URL is not set: no real server to try")
-    async for ready in made:
-        yield ready
+    shared = AsyncQdrantClient(":memory:")
+    really_close, shared.close = shared.close, AsyncMock()  # its collections live as long as it does
+
+    def open_(name: str = "one") -> Index:
+        if request.param == "edge":
+            opened.append(EmbeddedIndex(tmp_path / "index", space(name)))
+        elif request.param == "memory":
+            opened.append(ServerIndex(lambda: shared, "the server", space(name), family))
+        else:
+            opened.append(ServerIndex.at(url, os.environ.get("QDRANT_API_KEY"), space(name), family))
+        return opened[-1]
+
+    yield open_
+    if request.param == "server":
+        await opened[-1]._client.delete_collection(opened[-1].collection)
+    for index in opened:
+        await index.close()
+    await really_close()
 
 
 @pytest.fixture
-def index(backend: Backend) -> Index:
-    return backend.index
+def index(backend: Opener) -> Index:
+    return backend()
 
 
 async def test_finds_by_meaning_and_by_words_with_raw_scores(index: Index) -> None:
@@ -275,28 +259,38 @@ async def test_a_vector_of_nothing_is_kept(index: Index) -> None:
     assert [r.score for r in (await index.search(a_question())).dense] == pytest.approx([0.0])
 
 
-async def test_a_generation_lasts_until_the_index_is_wiped(backend: Backend) -> None:
-    first = backend.index.generation
-    await backend.index.put([a_point()])
-    again = await backend.open()
-    assert first
-    assert again.generation == first == await again.refresh()
+async def test_a_generation_lasts_until_the_index_is_wiped(backend: Opener) -> None:
+    index = backend()
+    first = await index.refresh()
+    await index.put([a_point()])
+    await index.close()
+    again = backend()
+    assert await again.refresh() == first != ""
     assert await again.count() == 1
     await again.wipe()
-    assert again.generation not in {"", first}
+    assert (second := await again.refresh()) not in {"", first}
     assert await again.count() == 0
-    assert (await backend.open()).generation == again.generation
+    await again.close()
+    assert await backend().refresh() == second
 
 
-async def test_another_fingerprint_rebuilds_the_index(backend: Backend) -> None:
-    await backend.index.put([a_point()])
-    other = await backend.open("two")
-    assert other.fingerprint == "two"
-    assert other.generation != backend.index.generation
-    assert await other.count() == 0
-    back = await backend.open("one")
-    assert await back.count() == 0
-    assert back.generation != backend.index.generation
+async def test_another_embedder_empties_the_index(backend: Opener) -> None:
+    generations = []
+    for name in ("one", "two", "one"):
+        index = backend(name)
+        generations.append(await index.refresh())
+        assert await index.count() == 0
+        await index.put([a_point()])
+        await index.close()
+    assert len(set(generations)) == 3
+
+
+async def test_a_closed_index_closes_again_and_opens_again(index: Index) -> None:
+    await index.close()
+    await index.put([a_point()])
+    await index.close()
+    await index.close()
+    assert await index.count() == 1
 
 
 async def test_optimising_loses_nothing(index: Index) -> None:
@@ -317,4 +311,4 @@ async def test_searches_and_changes_may_overlap(index: Index) -> None:
 
 
 def test_a_fingerprint_tells_embedders_and_dimensions_apart() -> None:
-    assert len({fingerprint_of("a", 4), fingerprint_of("a", 5), fingerprint_of("b", 4)}) == 3
+    assert len({fingerprint_of(space(*of)) for of in (("a", 4), ("a", 5), ("b", 4))}) == 3

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +14,8 @@ import respx
 from qdrant_client import AsyncQdrantClient
 
 from memory.errors import IndexUnavailable
-from memory.index import Point, Question
+from memory.index import Point, Question, fingerprint_of
+from memory.index import server as server_module
 from memory.index.server import ServerIndex
 
 pytestmark = [
@@ -32,6 +34,17 @@ async def client() -> AsyncIterator[AsyncQdrantClient]:
     await client.close()
 
 
+SPACE: Any = SimpleNamespace(name="one", dimension=4)
+
+
+def index_on(client: AsyncQdrantClient, space: Any = SPACE, family: str = "hachi") -> ServerIndex:
+    return ServerIndex(lambda: client, "here", space, family)
+
+
+def index_at(url: str, key: str | None = None, *, grpc: bool = False) -> ServerIndex:
+    return ServerIndex.at(url, key, SPACE, grpc=grpc)
+
+
 def closed_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -40,14 +53,26 @@ def closed_port() -> int:
 
 
 async def test_replicas_that_start_together_agree_on_one_generation(client: AsyncQdrantClient) -> None:
-    opened = [ServerIndex.over(client, "here", 4, "one") for _ in range(5)]
-    assert len({index.generation for index in await asyncio.gather(*opened)}) == 1
+    assert len(set(await asyncio.gather(*(index_on(client).refresh() for _ in range(5))))) == 1
+
+
+async def test_many_that_need_it_at_once_open_it_once(client: AsyncQdrantClient) -> None:
+    connected = []
+
+    def connect() -> AsyncQdrantClient:
+        connected.append(client)
+        return client
+
+    index = ServerIndex(connect, "here", SPACE)
+    assert connected == []
+    await asyncio.gather(*(index.count() for _ in range(10)))
+    assert connected == [client]
 
 
 async def test_a_replica_that_loses_the_race_takes_what_the_other_made(
     client: AsyncQdrantClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = await ServerIndex.over(client, "here", 4, "one")
+    first = await index_on(client).refresh()
     really, asked = client.collection_exists, []
 
     async def not_yet(name: str, **options: Any) -> bool:
@@ -55,33 +80,34 @@ async def test_a_replica_that_loses_the_race_takes_what_the_other_made(
         return len(asked) > 1 and await really(name, **options)
 
     monkeypatch.setattr(client, "collection_exists", not_yet)
-    second = await ServerIndex.over(client, "here", 4, "one")
+    second = index_on(client)
+    await second.count()
     assert len(asked) == 2
-    assert second.generation == first.generation
+    assert await second.refresh() == first
 
 
 async def test_a_wipe_by_another_replica_is_seen_at_the_next_look(client: AsyncQdrantClient) -> None:
-    one = await ServerIndex.over(client, "here", 4, "one")
-    other = await ServerIndex.over(client, "here", 4, "one")
+    one, other = index_on(client), index_on(client)
+    before = await other.refresh()
     await one.wipe()
-    assert other.generation != one.generation
-    assert await other.refresh() == other.generation == one.generation
+    assert await other.refresh() == await one.refresh() != before
 
 
 async def test_a_lost_collection_is_made_again_at_the_next_look(client: AsyncQdrantClient) -> None:
-    index = await ServerIndex.over(client, "here", 4, "one")
-    before = index.generation
+    index = index_on(client)
+    before = await index.refresh()
     await client.delete_collection(index.collection)
     assert await index.refresh() not in {"", before}
     assert await index.count() == 0
 
 
 async def test_only_collections_of_the_same_family_are_dropped(client: AsyncQdrantClient) -> None:
-    await ServerIndex.over(client, "here", 4, "one")
+    await index_on(client).refresh()
     for name in ("hachi", "hachi-notes", "other"):
         await client.create_collection(name, {})
-    await ServerIndex.over(client, "here", 4, "one", collection="dog")
-    kept = await ServerIndex.over(client, "here", 4, "two")
+    await index_on(client, family="dog").refresh()
+    kept = index_on(client, SimpleNamespace(name="two", dimension=4))
+    await kept.refresh()
     names = {found.name for found in (await client.get_collections()).collections}
     assert {name for name in names if not name.startswith("dog-")} == {
         "hachi",
@@ -92,14 +118,14 @@ async def test_only_collections_of_the_same_family_are_dropped(client: AsyncQdra
     assert len(names) == 5
 
 
-@pytest.mark.parametrize("prefer_grpc", [True, False])
+@pytest.mark.parametrize("grpc", [True, False])
 async def test_a_server_that_is_down_is_told_with_its_address(
-    prefer_grpc: bool, monkeypatch: pytest.MonkeyPatch
+    grpc: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = closed_port()
     url = f"http://127.0.0.1:{port}"
     with pytest.raises(IndexUnavailable) as told:
-        await ServerIndex.open(url, None, 4, "one", prefer_grpc=prefer_grpc)
+        await index_at(url, grpc=grpc).refresh()
     assert f"the memory index at {url} does not answer" in str(told.value)
     assert "start Qdrant there, or unset QDRANT_URL" in str(told.value)
     assert "\n" not in str(told.value)
@@ -107,7 +133,7 @@ async def test_a_server_that_is_down_is_told_with_its_address(
 
 async def test_an_address_that_is_none_is_told() -> None:
     with pytest.raises(IndexUnavailable, match="QDRANT_URL '::::' cannot be read as an address"):
-        await ServerIndex.open("::::", None, 4, "one")
+        await index_at("::::").refresh()
 
 
 @respx.mock
@@ -118,14 +144,15 @@ async def test_an_address_that_is_none_is_told() -> None:
 async def test_a_refusal_is_told_without_the_key(status: int, words: str) -> None:
     respx.route(host="127.0.0.1").mock(httpx.Response(status, text="secret-key is wrong"))
     with pytest.raises(IndexUnavailable, match=words) as told:
-        await ServerIndex.open(URL, "secret-key", 4, "one", prefer_grpc=False)
+        await index_at(URL, "secret-key").refresh()
     assert "secret-key" not in str(told.value)
 
 
 @respx.mock
 async def test_a_collection_that_vanished_in_the_middle_is_told() -> None:
     respx.route(host="127.0.0.1").mock(httpx.Response(404, text="no collection"))
-    index = ServerIndex(AsyncQdrantClient(url=URL, check_compatibility=False), URL, "hachi", "one")
+    index = index_at(URL)
+    index._client = AsyncQdrantClient(url=URL, check_compatibility=False)
     question = Question(frozenset({"global"}), NOW, [1, 0, 0, 0])
     point = Point(str(uuid4()), "memory", frozenset({"global"}), "x", [1, 0, 0, 0], NOW)
     for attempt in (index.search(question), index.put([point]), index.remove([point.id]), index.count()):
@@ -135,10 +162,19 @@ async def test_a_collection_that_vanished_in_the_middle_is_told() -> None:
 
 
 @respx.mock
-async def test_a_server_that_takes_too_long_is_told() -> None:
-    respx.route(host="127.0.0.1").mock(side_effect=httpx.ReadTimeout("too long"))
-    with pytest.raises(IndexUnavailable, match="too long"):
-        await ServerIndex.open(URL, None, 4, "one", prefer_grpc=False)
+async def test_a_server_that_did_not_answer_is_left_alone_for_a_moment_and_then_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = respx.route(host="127.0.0.1").mock(side_effect=httpx.ReadTimeout("too long"))
+    index = index_at(URL)
+    for _ in range(3):
+        with pytest.raises(IndexUnavailable, match="too long"):
+            await index.count()
+    assert asked.call_count == 1
+    monkeypatch.setattr(server_module, "RETRY_AFTER", 0.0)
+    with pytest.raises(IndexUnavailable):
+        await index.count()
+    assert asked.call_count == 2
 
 
 @respx.mock
@@ -148,7 +184,7 @@ async def test_a_creation_that_fails_is_not_taken_for_a_lost_race() -> None:
     )
     respx.put(host="127.0.0.1").mock(httpx.Response(507, text="disk full"))
     with pytest.raises(IndexUnavailable, match="507"):
-        await ServerIndex.open(URL, None, 4, "one", prefer_grpc=False)
+        await index_at(URL).refresh()
 
 
 @respx.mock
@@ -165,12 +201,12 @@ async def test_the_collection_separates_owners_and_is_indexed_by_what_is_filtere
     respx.get(path="/collections").mock(
         httpx.Response(200, json={"result": {"collections": []}, "status": "ok", "time": 0.1})
     )
-    index = await ServerIndex.open(URL, None, 4, "one", prefer_grpc=False)
+    index = index_at(URL)
+    assert await index.refresh() == "a-generation"
     await index.close()
-    assert index.generation == "a-generation"
     sent = httpx.Response(200, content=made.calls[0].request.content).json()
     assert sent["hnsw_config"] == {"m": 0, "payload_m": 16}
-    assert sent["metadata"]["fingerprint"] == "one"
+    assert sent["metadata"]["fingerprint"] == fingerprint_of(SPACE)
     assert sent["sparse_vectors"]["words"] == {"modifier": "idf"}
     asked = [httpx.Response(200, content=call.request.content).json() for call in fields.calls]
     assert {a["field_name"] for a in asked} == {"owners", "subjects", "group", "created_at", "expires_at"}

@@ -336,13 +336,11 @@ HOLDER = """
 import asyncio, sys
 from pathlib import Path
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.index import fingerprint_of
 from memory.index.embedded import EmbeddedIndex
 
 async def main():
-    embedder = BundledEmbedder()
-    fingerprint = fingerprint_of(embedder.name, embedder.dimension)
-    index = await EmbeddedIndex.open(Path(sys.argv[1]), embedder.dimension, fingerprint)
+    index = EmbeddedIndex(Path(sys.argv[1]), BundledEmbedder())
+    await index.refresh()
     print("open", flush=True)
     sys.stdin.read()
     await index.close()

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent.companion import Companion
-from memory.index import fingerprint_of
 from memory.index.embedded import EmbeddedIndex
 from memory.index.embedders.bundled import BundledEmbedder
 
@@ -114,8 +113,8 @@ def test_deleting_asks_at_a_terminal(hachi):
 def index_in_use(home):
     """Another process holds the embedded index."""
     (home / "index").mkdir(parents=True, exist_ok=True)
-    dimension = BundledEmbedder.dimension
-    index = asyncio.run(EmbeddedIndex.open(home / "index", dimension, fingerprint_of("bundled", dimension)))
+    index = EmbeddedIndex(home / "index", BundledEmbedder())
+    asyncio.run(index.refresh())
     yield
     asyncio.run(index.close())
 
