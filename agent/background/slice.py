@@ -9,13 +9,13 @@ from agent.settings import Budget
 from agent.turn.jobs import STORE_MEMORIES
 from agent.turn.user_snippet import fitting
 from memory.audience import Audience, Place
+from memory.facts.derived import MEMORY_SUMMARY
 from memory.facts.similar import SimilarFacts
 from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
-from memory.sql.derived import MEMORY_SUMMARY
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Line

@@ -14,9 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import user_key
 from memory.erasure import memory_removal
 from memory.errors import IndexUnavailable
+from memory.facts.derived import MEMORY_SUMMARY
 from memory.index import Index
 from memory.records import Memory
-from memory.sql.derived import MEMORY_SUMMARY
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.tables import context_entries

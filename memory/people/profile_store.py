@@ -13,8 +13,8 @@ from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
+from memory.facts.derived import MEMORY_SUMMARY
 from memory.people.profile import Entry, UserContext, context_of, merged
-from memory.sql.derived import MEMORY_SUMMARY
 from memory.sql.engine import Database
 from memory.sql.tables import context_entries
 

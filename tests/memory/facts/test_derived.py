@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.sql.derived import withhold
+from memory.facts.derived import withhold
 from memory.sql.summaries import LOOK_BACK
 
 if TYPE_CHECKING:
