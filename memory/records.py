@@ -92,7 +92,41 @@ class Message:
     author: str
     """The author's name, as others in the place see it."""
     text: str
+    """Empty once the message is forgotten."""
     sent_at: datetime
+    forgotten_at: datetime | None = None
+    """When its author had it forgotten. It keeps its position, its author and its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The receipt of a forgetting: what was taken, and until when it can be undone."""
+
+    memory: Memory | None
+    """The memory that was named; None if a message was."""
+    memories: tuple[Memory, ...] = ()
+    """All memories that were taken: the named one, those that state the same, and what they had replaced."""
+    messages: int = 0
+    """The person's messages that lost their text."""
+    replies: int = 0
+    """Hachi's replies that lost their text."""
+    summaries: int = 0
+    """Summaries and profile entries that are withheld until they are rebuilt."""
+    traces: int = 0
+    """Traces that lost their content."""
+    undo_id: str | None = None
+    """For `Companion.undo_forget`; None if forgetting cannot be undone."""
+    undo_until: datetime | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of the memory that was named; empty if a message was."""
+        return self.memory.id if self.memory else ""
+
+    @property
+    def content(self) -> str:
+        """The text of the memory that was named; empty if a message was."""
+        return self.memory.content if self.memory else ""
 
 
 @dataclass(frozen=True, slots=True)

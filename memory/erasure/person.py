@@ -279,6 +279,7 @@ def _own_rows(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
         "work": (t.work, t.work.c.user_id == user),
         "tasks": (t.tasks, t.tasks.c.user_id == user),
         "context": (t.context_entries, t.context_entries.c.user_id == user),
+        "forgotten": (t.forgotten, t.forgotten.c.user_id == user),
         "keys": (t.api_keys, t.api_keys.c.user_id == user),
         "names": (t.speakers, t.speakers.c.owner == user_key(user)),
         "person": (t.users, t.users.c.id == user),

@@ -131,8 +131,12 @@ class FactWriter:
         resolution = resolve(candidate, held, near)
         await self._write(connection, candidate, resolution)
         said_again = [*held.values(), *(step.memory for step in resolution.covered)]
-        for memory in {memory.id: memory for memory in said_again}.values():
+        known = {memory.id: memory for memory in said_again}
+        for memory in known.values():
             await self._refresh(connection, candidate, memory)
+        if candidate.origin.message_id:
+            stated = {resolution.memory.id, *known}
+            await self._store.add_source(connection, stated, candidate.origin.message_id)
         decision = decision_of(candidate, resolution, near)
         now = candidate.changed.get(decision.id or "")
         return replace(decision, expires_at=now.expires_at) if now else decision
@@ -204,7 +208,7 @@ class FactWriter:
 
 
 async def _erased(connection: AsyncConnection, origin: Provenance) -> bool:
-    """Whether the message was erased during its turn."""
+    """Whether the message was erased or forgotten since."""
     if not origin.live or origin.message_id is None:
         return False
     return bool(await missing(connection, [origin.message_id]))

@@ -123,19 +123,22 @@ class IndexSync:
 
     async def _messages(self, generation: str) -> int:
         due = await self._transcript.unindexed(generation, BATCH)
-        ids = {line.message.id for line in due}
+        removed = {line.message.id for line in due if line.message.forgotten_at}
+        ids = {line.message.id for line in due} - removed
         entries: dict[str, tuple[Line, str]] = {}
         drawn_from: set[str] = set()
         for lines in await self._transcript.around(due):
-            drawn_from.update(line.message.id for line in lines)
+            drawn_from.update(line.message.id for line in lines if not line.message.forgotten_at)
             conversation = [line.message for line in lines]
             for at, line in enumerate(lines):
-                if line.message.id in ids:
-                    # A new message is part of its neighbours' windows too, which are indexed again.
+                if line.message.id in ids | removed:
+                    # It is part of its neighbours' windows too, which are indexed again.
                     for near in touched_windows(conversation, at):
                         entries[conversation[near].id] = (lines[near], window_text(conversation, near))
-        await self._index.put(await self._message_points(list(entries.values())))
-        if deleted := await self._transcript.mark_indexed(ids, generation, drawn_from):
+        shown = [entry for entry in entries.values() if not entry[0].message.forgotten_at]
+        await self._index.put(await self._message_points(shown))
+        await self._index.remove(sorted(removed))
+        if deleted := await self._transcript.mark_indexed(ids, generation, drawn_from, removed):
             await self._index.remove(sorted(deleted))
             return BATCH  # none was marked: the next round indexes the rest without the deleted ones
         return len(due)

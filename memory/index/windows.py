@@ -31,10 +31,12 @@ def words_text(author: str, text: str) -> str:
 
 
 def window_text(messages: Sequence[Message], i: int) -> str:
-    """The window of ``messages[i]``: one line for each message, with its author. `messages` are in order."""
+    """The window of ``messages[i]``: one line for each message that is not forgotten, with its author.
+    `messages` are in order."""
     return "\n".join(
         words_text(messages[at].author, messages[at].text if at == i else messages[at].text[:NEIGHBOUR_LIMIT])
         for at in touched_windows(messages, i)
+        if messages[at].forgotten_at is None
     )
 
 

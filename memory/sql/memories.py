@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, case, exists, func, insert, literal, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory import spans
@@ -32,7 +34,7 @@ from memory.sql.memory_rows import (
     unexpired,
     with_owners,
 )
-from memory.sql.tables import memories, memory_aliases, memory_owners, memory_updates
+from memory.sql.tables import memories, memory_aliases, memory_owners, memory_sources, memory_updates
 from memory.text.names import Aliases
 
 CORRECTED = "corrected on purpose"
@@ -186,6 +188,12 @@ class MemoryStore:
                 for name, other in aliases
             ]
             await connection.execute(insert(memory_aliases), pairs)
+
+    async def add_source(self, connection: AsyncConnection, ids: Collection[str], message_id: str) -> None:
+        """Store that the message states these memories."""
+        insert = insert_sqlite if self.database.sqlite else insert_postgresql
+        rows = [{"memory_id": id, "message_id": message_id} for id in sorted(ids)]
+        await connection.execute(insert(memory_sources).on_conflict_do_nothing(), rows)
 
     async def supersede(
         self,

@@ -1,4 +1,8 @@
-"""The transcript: every message, in order of arrival. The audience of a message's place may read it."""
+"""The transcript: every message, in order of arrival. The audience of a message's place may read it.
+
+A forgotten message keeps its row without a text. Only `page`, which lists a transcript, and the index, which
+must remove it, read such rows.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -114,13 +118,25 @@ class Transcript:
         """The newest messages of a conversation, oldest first."""
         query = (
             select(*_MESSAGE)
-            .where(messages.c.conversation_id == conversation, readable(audience))
+            .where(messages.c.conversation_id == conversation, readable(audience), kept())
             .order_by(messages.c.seq.desc())
             .limit(limit)
         )
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
         return [_message(row) for row in reversed(rows)]
+
+    async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
+        """The messages this audience may read, newest first, including forgotten ones, which have no text.
+        With `before`, those older than the message with this id."""
+        query = select(*_MESSAGE).where(readable(audience))
+        if before is not None:
+            query = query.where(
+                messages.c.seq < select(messages.c.seq).where(messages.c.id == before).scalar_subquery()
+            )
+        async with self._database.read() as connection:
+            rows = await connection.execute(query.order_by(messages.c.seq.desc()).limit(limit))
+            return [_message(row) for row in rows]
 
     async def following(
         self, conversation: str, owner: str, seq: int, limit: int, *, most: int
@@ -130,6 +146,7 @@ class Transcript:
         query = (
             select(messages)
             .where(messages.c.conversation_id == conversation, _heard_by(owner), messages.c.seq > seq)
+            .where(kept())
             .order_by(messages.c.seq.desc())
             .limit(most + 1)
         )
@@ -154,7 +171,7 @@ class Transcript:
         exclude: Collection[str] = (),
     ) -> list[Message]:
         """People's messages, without replies, newest first; sent at `since` or later, and before `until`."""
-        query = select(*_MESSAGE).where(readable(audience), messages.c.role == "user")
+        query = select(*_MESSAGE).where(readable(audience), messages.c.role == "user", kept())
         query = query.where(messages.c.sent_at >= since) if since else query
         query = query.where(messages.c.sent_at < until) if until else query
         query = query.where(messages.c.id.not_in(exclude)) if exclude else query
@@ -176,7 +193,7 @@ class Transcript:
         self._authors.clear()
 
     async def count(self, audience: Audience) -> int:
-        query = select(func.count()).select_from(messages).where(readable(audience))
+        query = select(func.count()).select_from(messages).where(readable(audience), kept())
         async with self._database.read() as connection:
             return (await connection.execute(query)).scalar_one()
 
@@ -221,12 +238,20 @@ class Transcript:
         return found
 
     async def mark_indexed(
-        self, ids: Collection[str], generation: str, drawn_from: Collection[str] = ()
+        self,
+        ids: Collection[str],
+        generation: str,
+        drawn_from: Collection[str] = (),
+        removed: Collection[str] = (),
     ) -> set[str]:
-        """Mark these messages as indexed, with windows built from the messages `drawn_from`. Returns those of
-        `drawn_from` that have been deleted. If there are any, no message is marked, because the windows
-        contain deleted words."""
-        free = select(messages.c.id).where(messages.c.id.in_(ids)).with_for_update(skip_locked=True)
+        """Mark these messages as indexed, with windows built from the messages `drawn_from`, and the
+        forgotten ones in `removed` as removed. Returns those of `drawn_from` that have been deleted or
+        forgotten. If there are any, no message is marked, because the windows contain their words."""
+        same = or_(
+            and_(messages.c.id.in_(ids), kept()),
+            and_(messages.c.id.in_(removed), messages.c.forgotten_at.is_not(None)),
+        )
+        free = select(messages.c.id).where(same).with_for_update(skip_locked=True)
         marked = update(messages).where(messages.c.id.in_(free)).values(indexed_under=generation)
         async with self._database.write() as connection:
             if drawn_from and (gone := await missing(connection, drawn_from)):
@@ -241,6 +266,11 @@ def _part(query: Select[Any], limit: int) -> Select[Any]:
 
 
 _MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__)
+
+
+def kept() -> ColumnElement[bool]:
+    """True for messages that are not forgotten."""
+    return messages.c.forgotten_at.is_(None)
 
 
 def readable(audience: Audience) -> ColumnElement[bool]:
@@ -260,6 +290,7 @@ def _parts(audience: Audience) -> tuple[list[str], list[str]]:
 # Built once: building it takes longer than running it.
 _BY_IDS = select(*_MESSAGE).where(
     messages.c.id.in_(bindparam("ids", expanding=True)),
+    kept(),
     or_(
         messages.c.user_id.in_(bindparam("people", expanding=True)),
         and_(messages.c.place != "", messages.c.place.in_(bindparam("places", expanding=True))),
@@ -268,9 +299,10 @@ _BY_IDS = select(*_MESSAGE).where(
 
 
 async def missing(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
-    """Which of these messages have been deleted; the others cannot be until the caller's transaction ends. A
-    job about a message asks this before it writes, so that no data of an erased person is written again."""
-    there = select(messages.c.id).where(messages.c.id.in_(ids))
+    """Which of these messages have been deleted or forgotten; the others cannot be until the caller's
+    transaction ends. A job about a message asks this before it writes, so that nothing of an erased person
+    and nothing that was forgotten is written again."""
+    there = select(messages.c.id).where(messages.c.id.in_(ids), kept())
     rows = await connection.execute(there.with_for_update(read=True, key_share=True))
     return set(ids) - set(rows.scalars())
 
@@ -282,7 +314,7 @@ def _heard_by(owner: str) -> ColumnElement[bool]:
 
 
 def _message(row: Any) -> Message:
-    return Message(row.id, row.conversation_id, row.role, row.author, row.text, row.sent_at)
+    return Message(row.id, row.conversation_id, row.role, row.author, row.text, row.sent_at, row.forgotten_at)
 
 
 def _line(row: Any) -> Line:

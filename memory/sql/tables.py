@@ -90,6 +90,7 @@ messages = Table(
     Column("text", Text, nullable=False),
     Column("sent_at", Utc, nullable=False),
     Column("indexed_under", Text),
+    Column("forgotten_at", Utc, comment="its text was emptied then"),
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_unindexed", "indexed_under", "seq"),
@@ -186,6 +187,23 @@ memory_aliases = Table(
     ForeignKeyConstraint(
         ["memory_id", "owner"], ["memory_owners.memory_id", "memory_owners.owner"], ondelete="CASCADE"
     ),
+)
+
+memory_sources = Table(
+    "memory_sources",
+    metadata,
+    Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column("message_id", _id, primary_key=True, index=True, comment="a message that stated it"),
+)
+
+forgotten = Table(
+    "forgotten",
+    metadata,
+    Column("id", _id, primary_key=True),
+    Column("user_id", Text, nullable=False, index=True, comment="who had it forgotten"),
+    Column("forgotten_at", Utc, nullable=False),
+    Column("until", Utc, nullable=False, index=True, comment="when the undo ends and this row is deleted"),
+    Column("payload", JSON, nullable=False, comment="the rows that were taken, for the undo alone"),
 )
 
 memory_updates = Table(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 FREE_OF_PERSONAL_DATA = {
     "users": "created_at",
     "conversations": "created_at place",
-    "messages": "id indexed_under place role sent_at seq",
+    "messages": "forgotten_at id indexed_under place role sent_at seq",
     "active_conversations": "covered id indexed_under mode revision updated_at",
     "context_entries": "field place said_at",
     "memories": (
@@ -22,6 +22,8 @@ FREE_OF_PERSONAL_DATA = {
     ),
     "memory_owners": "content_key memory_id superseded",
     "memory_aliases": "memory_id",
+    "memory_sources": "memory_id message_id",
+    "forgotten": "forgotten_at id until",
     "memory_updates": "created_at id new_id old_id",
     "tasks": "created_at due id last_updated place reminded status",
     "knowledge_documents": "added_at digest id",
