@@ -16,16 +16,13 @@ MAX_NAME = 60
 
 _TYPES = ("text/", "application/json", "application/xml", "application/x-yaml", "application/toml")
 _ENDINGS = tuple(
-    f".{ending}"
-    for ending in (
-        "txt md csv tsv json jsonl yaml yml toml xml html log ini cfg "
-        "py js ts java c h cpp cs go rs rb php sh sql css diff"
-    ).split()
+    ".txt .md .csv .tsv .json .jsonl .yaml .yml .toml .xml .html .log .ini .cfg .py .js .ts .java .c .h .cpp "
+    ".cs .go .rs .rb .php .sh .sql .css .diff".split()
 )
 
 
 class Unreadable(Exception):
-    """A file that cannot be read. The sender sees the message, which says why."""
+    """A file that cannot be read. The sender sees the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +33,13 @@ class Attachment:
     size: int
     """In bytes, as the platform reports it."""
     fetch: Callable[[], Awaitable[bytes]]
-    """Returns the content. It may raise anything; the text of Unreadable is shown to the sender."""
+    """Returns the content. May raise anything."""
     is_text: bool = False
     """Whether the platform itself calls it text."""
 
 
 async def read_attachments(attachments: Sequence[Attachment]) -> str:
-    """Return the text files verbatim, each between lines with its name, and the reasons why others were not
-    read."""
+    """Return the text files, each between lines with its name, and why others were not read."""
     parts: list[str] = []
     skipped: list[str] = []
     left = MAX_CHARACTERS
@@ -85,7 +81,7 @@ async def _read(attachment: Attachment, left: int) -> str:
 
 
 def display_name(name: str | None, fallback: str) -> str:
-    """Return the name of a person or a file on one printable line of at most `MAX_NAME` characters, without
-    colons, because people choose it and it precedes their text. Returns `fallback` if nothing is left."""
+    """Return the name of a person or a file on one printable line of at most `MAX_NAME` characters. Colons
+    are removed, because a name and a colon precede what a person says."""
     plain = "".join(letter if letter.isprintable() else " " for letter in name or "")
     return " ".join(plain.replace(":", " ").split())[:MAX_NAME].strip() or fallback

@@ -3,29 +3,33 @@
 Only the person who asked sees an answer, and it contains only what may be read in the place they asked in.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import tzinfo
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from agent.companion import Companion
-from agent.surfaces.bots.answers import Answer, Asker, Button, Item, ReceiptUpdate
-from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.items import (
-    Receipt,
+from agent.surfaces.bots.answers import (
+    Answer,
+    Asker,
+    Button,
+    Item,
+    ReceiptUpdate,
     context_items,
     erasure_answer,
     memory_item,
-    privacy_items,
+    new_memories,
+    privacy_answer,
     receipt_item,
-    receipts_of,
     shorten,
     task_item,
     trace_answer,
 )
+from agent.surfaces.bots.errors import describe_error
 from agent.tracing.store import TraceFilter
-from memory.audience import Place
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
+from memory.records import Decision
 
 PAGE = 8
 """Memories in one list."""
@@ -64,16 +68,29 @@ COMMANDS = (
 """The commands; `Commands` has a method for each."""
 LISTEN = Command("listen", "What I listen to in this channel.", Argument("to", "Unset: say how it stands"))
 
-
 Handler = Callable[[Asker, str], Awaitable[Answer]]
+P = ParamSpec("P")
+Result = TypeVar("Result")
+
+
+def _answering(method: Callable[P, Awaitable[Result]]) -> Callable[P, Awaitable[Result | Answer]]:
+    """Return an answer where the method raises."""
+
+    @wraps(method)
+    async def answering(*given: P.args, **options: P.kwargs) -> Result | Answer:
+        try:
+            return await method(*given, **options)
+        except Exception as error:
+            return Answer(NOT_THEIRS if isinstance(error, NotFound) else describe_error(error))
+
+    return answering
 
 
 class Commands:
-    """Runs commands and buttons. Every method returns an answer, also for errors, and none raises."""
+    """Runs commands and buttons. No method raises: an error becomes an answer."""
 
     def __init__(self, pet: Companion) -> None:
         self._pet = pet
-        self._places = pet.services.places
         self._handlers: dict[str, Handler] = {
             command.name: getattr(self, f"_{command.name.replace('-', '_')}") for command in COMMANDS
         }
@@ -86,41 +103,55 @@ class Commands:
             "erase": self._erase,
         }
 
+    @_answering
     async def run(self, name: str, asker: Asker, text: str = "") -> Answer:
         """Run one of `COMMANDS`. `text` is its argument."""
-        return await _answered(self._handlers[name](asker, text.strip()))
+        return await self._handlers[name](asker, text.strip())
 
-    async def listen(self, asker: Asker, choice: str, may_set: Callable[[], Awaitable[bool]]) -> Answer:
-        """Show which messages the bot answers in the place, or set it. `may_set` asks the platform whether
-        the asker may."""
-        return await _answered(self._listen(asker, choice.strip().lower(), may_set))
-
+    @_answering
     async def press(self, asker: Asker, action: str, value: str = "") -> Answer:
-        """Perform a button's action."""
         act = self._actions.get(action)
-        return await _answered(act(asker, value)) if act else Answer("All right, nothing was changed.")
+        return await act(asker, value) if act else Answer("All right, nothing was changed.")
 
+    @_answering
     async def text_to_edit(self, asker: Asker, id: str) -> str | Answer:
-        """Return the text of a memory that the asker may edit; an answer if they may not."""
-        try:
-            memory = await self._pet.memory(id, **_scope(asker))
-            return memory.content if asker.user == memory.user_id else Answer(NOT_THEIRS)
-        except Exception as error:
-            return _failed(error)
+        """Return the text of a memory; an answer if the asker may not edit it."""
+        memory = await self._pet.memory(id, **_scope(asker))
+        return memory.content if asker.user == memory.user_id else Answer(NOT_THEIRS)
 
+    @_answering
     async def edit(self, asker: Asker, id: str, content: str) -> Answer:
-        """Replace the text of a memory."""
-        return await _answered(self._edit(asker, id, content))
+        old = await self._pet.memory(id, **_scope(asker))
+        decision = await self._pet.update_memory(old.id, content, **_scope(asker))
+        await self._pet.services.maintenance.try_to_catch_up()
+        if not (new := new_memories([decision])):
+            return Answer(f"Nothing was changed: {decision.reason}.")
+        items = await self.receipts(new, asker)
+        return Answer("Changed to:", items, update=ReceiptUpdate(shorten(old.content), "changed"))
 
-    async def receipt_items(self, receipts: tuple[Receipt, ...], asker: Asker) -> tuple[Item, ...]:
-        """Return items such as ``X until Friday``, each with buttons to undo, to edit and, in a channel, to
-        make it private."""
+    @_answering
+    async def listen(self, asker: Asker, text: str, may_set: Callable[[], Awaitable[bool]]) -> Answer:
+        """Show which messages the bot answers in the place, or set it if `may_set()` allows it."""
+        places, choice = self._pet.services.places, text.strip().lower()
+        listening = next((known for known in LISTENING if known == choice), None)
+        if choice and listening is None:
+            return Answer(LISTEN_USAGE)
+        if asker.place.private:
+            return Answer("In direct messages I answer everything.")
+        if listening:
+            if not await may_set():
+                return Answer(NOT_ALLOWED)
+            await places.set(asker.place, listening, asker.user, self._pet.clock())
+        return Answer(_LISTENING[await places.listening(asker.place)])
+
+    async def receipts(self, new: Sequence[Decision], asker: Asker) -> tuple[Item, ...]:
+        """Return the items that tell a person what is remembered now."""
+        zone: tzinfo | None = None
         try:
-            zone: tzinfo | None = await self._zone(asker)
+            zone = await self._zone(asker)
         except Exception as error:
             describe_error(error)
-            zone = None
-        return tuple(receipt_item(receipt, asker.place, self._pet.clock(), zone) for receipt in receipts)
+        return tuple(receipt_item(decision, asker.place, self._pet.clock(), zone) for decision in new)
 
     async def _memories(self, asker: Asker, query: str, skip: int = 0) -> Answer:
         more = False
@@ -143,10 +174,10 @@ class Commands:
     async def _remember(self, asker: Asker, content: str) -> Answer:
         decision = await self._pet.remember(content, **_scope(asker))
         await self._pet.services.maintenance.try_to_catch_up()
-        if not (receipts := receipts_of([decision])):
+        if not (new := new_memories([decision])):
             return Answer(f"Nothing new to remember: {decision.reason}.")
         here = "between us" if asker.place.private else "for everybody in this channel to ask me about"
-        return Answer(f"Remembered, {here}:", await self.receipt_items(receipts, asker))
+        return Answer(f"Remembered, {here}:", await self.receipts(new, asker))
 
     async def _forget(self, asker: Asker, what: str) -> Answer:
         """Forget a memory by its id. For any other text, list the matching memories to choose from."""
@@ -168,7 +199,7 @@ class Commands:
         )
 
     async def _privacy(self, asker: Asker, _: str) -> Answer:
-        return Answer("Your privacy:", privacy_items(self._pet.settings))
+        return privacy_answer(self._pet.settings)
 
     async def _tasks(self, asker: Asker, _: str) -> Answer:
         tasks = await self._pet.services.tasks.list(asker.user, asker.place)
@@ -178,31 +209,18 @@ class Commands:
         return Answer("Your open tasks:", tuple(task_item(task, zone) for task in tasks[:PAGE]))
 
     async def _context(self, asker: Asker, _: str) -> Answer:
-        items = tuple(context_items(await self._pet.context(**_scope(asker))))
+        items = context_items(await self._pet.context(**_scope(asker)))
         return Answer("What I know of you here:" if items else "I know nothing of you here yet.", items)
 
     async def _trace(self, asker: Asker, _: str) -> Answer:
         """Show the asker's own last turn in this place."""
-        place = _key(asker.place)
-        found = await self._pet.traces.list(
-            TraceFilter(user=asker.user, place=place), self._pet.clock(), limit=10
-        )
+        place = "" if asker.place.private else asker.place.key
+        traces, now = self._pet.traces, self._pet.clock()
+        found = await traces.list(TraceFilter(user=asker.user, place=place), now, limit=10)
         last = next((trace for trace in found if trace.place == place and trace.said), None)
         if last is None:
             return Answer("I have recorded nothing of what you said here.")
-        return trace_answer(await self._pet.traces.get(last.id, self._pet.clock()), last.short)
-
-    async def _listen(self, asker: Asker, choice: str, may_set: Callable[[], Awaitable[bool]]) -> Answer:
-        listening = next((known for known in LISTENING if known == choice), None)
-        if choice and listening is None:
-            return Answer(LISTEN_USAGE)
-        if asker.place.private:
-            return Answer("In direct messages I answer everything.")
-        if listening:
-            if not await may_set():
-                return Answer(NOT_ALLOWED)
-            await self._places.set(asker.place, listening, asker.user, self._pet.clock())
-        return Answer(_LISTENING[await self._places.listening(asker.place)])
+        return trace_answer(await traces.get(last.id, now), last.short)
 
     async def _more(self, asker: Asker, skip: str) -> Answer:
         return await self._memories(asker, "", int(skip) if skip.isdecimal() else 0)
@@ -230,21 +248,10 @@ class Commands:
         note = "What you wrote in the channel stands there as before."
         return Answer(f"Between us now: {text}", note=note, update=ReceiptUpdate(text, "made private"))
 
-    async def _edit(self, asker: Asker, id: str, content: str) -> Answer:
-        old = await self._pet.memory(id, **_scope(asker))
-        decision = await self._pet.update_memory(old.id, content, **_scope(asker))
-        await self._pet.services.maintenance.try_to_catch_up()
-        if not (receipts := receipts_of([decision])):
-            return Answer(f"Nothing was changed: {decision.reason}.")
-        items = await self.receipt_items(receipts, asker)
-        return Answer("Changed to:", items, update=ReceiptUpdate(shorten(old.content), "changed"))
-
     async def _finish_task(self, asker: Asker, id: str) -> Answer:
-        now = self._pet.clock()
+        tasks, now = self._pet.services.tasks, self._pet.clock()
         try:
-            change = await self._pet.services.tasks.update(
-                asker.user, "", "done", id=id, now=now, place=asker.place
-            )
+            change = await tasks.update(asker.user, "", "done", id=id, now=now, place=asker.place)
         except NotFound:
             return Answer("That task is not open any more.")
         return Answer(f"Done: {shorten(change.task.description)}")
@@ -253,20 +260,5 @@ class Commands:
         return (await self._pet.context(**_scope(asker))).zone
 
 
-async def _answered(running: Awaitable[Answer]) -> Answer:
-    try:
-        return await running
-    except Exception as error:
-        return _failed(error)
-
-
-def _failed(error: Exception) -> Answer:
-    return Answer(NOT_THEIRS if isinstance(error, NotFound) else describe_error(error))
-
-
 def _scope(asker: Asker) -> dict[str, Any]:
     return {"user": asker.user, "place": asker.place}
-
-
-def _key(place: Place) -> str:
-    return "" if place.private else place.key

@@ -1,8 +1,5 @@
-"""Turns chat messages into replies, with a queue for each conversation, on any platform.
-
-The turns of a conversation run one after the other, in order. Messages that one person writes in a burst make
-one turn.
-"""
+"""Turns chat messages into replies, on any platform. The turns of a conversation run in order. Messages that
+one person writes in a burst make one turn."""
 
 import asyncio
 import logging
@@ -15,21 +12,22 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agent.companion import Companion
+from agent.surfaces.bots.answers import new_memories
 from agent.surfaces.bots.attachments import Attachment, read_attachments
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.bots.items import Receipt, receipts_of
 from agent.surfaces.bots.live_text import EDIT_SECONDS, LiveText
 from memory.audience import Place
 from memory.people.places import Listening
+from memory.records import Decision
 
 log = logging.getLogger("hachi.bots")
 
 BURST_SECONDS = 0.7
 """How long a turn waits for further messages of the same person."""
 TURNS_PER_MINUTE = 20
-"""The limit in one conversation. People hardly write more."""
+"""In one conversation. People hardly write more."""
 MAX_WAITING = 50
-"""How many messages may wait in one conversation. Further ones are dropped."""
+"""Messages in one conversation. Further ones are dropped."""
 STOP_SECONDS = 5.0
 """How long turns in progress may take when the bot stops."""
 BUSY_TIMEOUT = 5.0
@@ -70,23 +68,21 @@ class ReplyView(Protocol):
     async def show(self, text: str) -> None:
         """Show the whole text so far. May raise."""
 
-    async def finish(self, text: str, receipts: Sequence[Receipt]) -> None:
-        """Show the final text and its receipts. May raise; it is then called again."""
+    async def finish(self, text: str, new: Sequence[Decision]) -> None:
+        """Show the final text, and receipts of the memories that are new. May raise; it is then called
+        again."""
 
 
 class Platform(Protocol):
     """The operations of a chat platform that a turn needs."""
 
     busy_seconds: float
-    """How long `show_busy` lasts before it has to be repeated."""
+    """How long `set_busy` lasts before it has to be repeated."""
 
     async def read(self, message: IncomingMessage) -> Content: ...
 
-    async def show_busy(self, message: IncomingMessage) -> None:
-        """Show a typing indicator or a status. May raise."""
-
-    async def hide_busy(self, message: IncomingMessage) -> None:
-        """Hide the indicator or status. May raise."""
+    async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
+        """Show or hide a typing indicator or a status. May raise."""
 
     def reply_to(self, message: IncomingMessage) -> ReplyView: ...
 
@@ -134,8 +130,7 @@ class Conversations:
         self._stopped = False
 
     def add(self, message: IncomingMessage) -> bool:
-        """Queue a message. Returns False if it will not be answered, because too many wait or the bot is
-        stopping."""
+        """Queue a message. Returns False if too many wait or the bot is stopping."""
         conversation = self._conversations.setdefault(message.queue, _Conversation())
         if self._stopped or len(conversation.waiting) >= MAX_WAITING:
             return False
@@ -189,8 +184,7 @@ class Conversations:
         return len(conversation.turns) >= self.turns_per_minute
 
     async def _burst(self, conversation: _Conversation, first: IncomingMessage) -> list[IncomingMessage]:
-        """Return the message and those that the same person adds before they pause or somebody else
-        writes."""
+        """Return the message and those that the same person adds before a pause."""
         burst, waiting = [first], conversation.waiting
         while True:
             while waiting and waiting[0].user == first.user:
@@ -213,13 +207,13 @@ class Conversations:
             await asyncio.gather(showing, return_exceptions=True)
             with suppress(Exception):
                 async with asyncio.timeout(BUSY_TIMEOUT):
-                    await self._platform.hide_busy(message)
+                    await self._platform.set_busy(message, False)
 
     async def _show_busy(self, message: IncomingMessage) -> None:
         while True:
             try:
                 async with asyncio.timeout(BUSY_TIMEOUT):
-                    await self._platform.show_busy(message)
+                    await self._platform.set_busy(message, True)
             except Exception as error:
                 log.info("cannot show a typing indicator: %s", error)
             await asyncio.sleep(self._platform.busy_seconds)
@@ -228,14 +222,12 @@ class Conversations:
         message = burst[-1]
         view = self._platform.reply_to(message)
         async with LiveText(view.show, interval=self.edit_seconds) as live:
-            text, receipts = await self._run_turn(burst, live)
-            if not await live.finish(lambda: view.finish(text, receipts)):
+            text, new = await self._run_turn(burst, live)
+            if not await live.finish(lambda: view.finish(text, new)):
                 log.error("a reply in %s could not be shown; the transcript has it", message.queue)
 
-    async def _run_turn(
-        self, burst: list[IncomingMessage], live: LiveText
-    ) -> tuple[str, tuple[Receipt, ...]]:
-        """Return the reply and its receipts. If the turn fails, the reply says so."""
+    async def _run_turn(self, burst: list[IncomingMessage], live: LiveText) -> tuple[str, list[Decision]]:
+        """Return the reply and the memories that are new. If the turn fails, the reply says so."""
         message = burst[-1]
         try:
             contents = [await self._platform.read(part) for part in burst]
@@ -250,9 +242,9 @@ class Conversations:
                 async for piece in stream:
                     live.add(piece)
                 reply = stream.reply
-            return reply.message.strip() or "…", receipts_of(reply.memories)
+            return reply.message.strip() or "…", new_memories(reply.memories)
         except Exception as error:
-            return describe_error(error), ()
+            return describe_error(error), []
 
     def _drop_idle(self) -> None:
         """Forget conversations without a turn in the last minute."""

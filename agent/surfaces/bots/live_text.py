@@ -5,8 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from types import TracebackType
+from dataclasses import dataclass, field
 from typing import Generic, Self, TypeVar
 
 from agent.surfaces.bots.splitting import split, utf16_length
@@ -22,45 +21,28 @@ Handle = TypeVar("Handle")
 """The platform's handle of a message."""
 
 
+@dataclass
 class LiveText:
-    """Shows the newest text at most once per interval, in its own task, so that a slow platform does not
-    slow the turn down:
+    """Shows a growing text at most once per interval, in its own task, so that a slow platform does not slow
+    the turn down. Use it in an `async with` block."""
 
-    async with LiveText(show) as live:
-        live.add("Hel")
-        live.add("lo")
-        await live.finish(show_final)
-    """
-
-    def __init__(
-        self,
-        show: Callable[[str], Awaitable[None]],
-        *,
-        interval: float = EDIT_SECONDS,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`show` receives the whole text so far. Its errors are logged; the next call shows more."""
-        self._show = show
-        self._interval = interval
-        self._sleep = sleep
-        self._monotonic = monotonic
-        self._text = ""
-        self._final: Callable[[], Awaitable[None]] | None = None
-        self._changed = asyncio.Event()
-        self._last_attempt: float | None = None
-        self._task: asyncio.Task[bool] | None = None
+    show: Callable[[str], Awaitable[None]]
+    """Receives the whole text so far. Its errors are logged."""
+    interval: float = EDIT_SECONDS
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    monotonic: Callable[[], float] = time.monotonic
+    _text: str = ""
+    _final: Callable[[], Awaitable[None]] | None = None
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _last_attempt: float = float("-inf")
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._run(), name="hachi live text")
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
 
     def add(self, piece: str) -> None:
         self._text += piece
@@ -69,7 +51,6 @@ class LiveText:
 
     async def finish(self, show: Callable[[], Awaitable[None]]) -> bool:
         """Call `show` for the final text, up to `ATTEMPTS` times. Returns False if every attempt failed."""
-        assert self._task is not None, "use it in an `async with` block"
         self._final = show
         self._changed.set()
         return await self._task
@@ -77,25 +58,23 @@ class LiveText:
     async def _run(self) -> bool:
         while True:
             await self._changed.wait()
-            if self._last_attempt is not None:
-                left = self._last_attempt + self._interval - self._monotonic()
-                if left > 0:
-                    await self._sleep(left)
+            if (left := self._last_attempt + self.interval - self.monotonic()) > 0:
+                await self.sleep(left)
             self._changed.clear()
             if self._final is not None:
                 return await self._show_final(self._final)
-            await self._attempt(lambda: self._show(self._text))
+            await self._attempt(lambda: self.show(self._text))
 
     async def _show_final(self, show: Callable[[], Awaitable[None]]) -> bool:
         for attempt in range(ATTEMPTS):
             if attempt:
-                await self._sleep(self._interval * 2 ** (attempt - 1))
+                await self.sleep(self.interval * 2 ** (attempt - 1))
             if await self._attempt(show):
                 return True
         return False
 
     async def _attempt(self, show: Callable[[], Awaitable[None]]) -> bool:
-        self._last_attempt = self._monotonic()
+        self._last_attempt = self.monotonic()
         try:
             await show()
         except Exception as error:
@@ -114,51 +93,45 @@ class _Part(Generic[Handle]):
     text: str
 
 
+@dataclass(slots=True)
 class PostedText(Generic[Handle]):
     """A changing text in one or more messages. Only messages whose text changed are edited."""
 
-    def __init__(
-        self,
-        limit: int,
-        post: Callable[[str], Awaitable[Handle]],
-        edit: Callable[[Handle, str], Awaitable[None]],
-        remove: Callable[[Handle], Awaitable[None]],
-    ) -> None:
-        """`limit` is the maximum length of a message in UTF-16 code units."""
-        self._limit = limit
-        self._post = post
-        self._edit = edit
-        self._remove = remove
-        self._parts: list[_Part[Handle]] = []
+    limit: int
+    """The maximum length of a message in UTF-16 code units."""
+    post: Callable[[str], Awaitable[Handle]]
+    edit: Callable[[Handle, str], Awaitable[None]]
+    remove: Callable[[Handle], Awaitable[None]]
+    _parts: list[_Part[Handle]] = field(default_factory=list)
 
     @property
     def handles(self) -> list[Handle]:
         return [part.handle for part in self._parts]
 
     async def show(self, text: str, footer: str = "") -> None:
-        """Update the messages to show this text. The footer is not split if one message can hold it. Errors
-        of the platform pass through; the next call continues from there."""
+        """Show this text. The footer is not split if one message can hold it. Raises what the platform
+        raises; the next call continues from there."""
         texts = self._split(text, footer)
         for number, wanted in enumerate(texts):
             if number == len(self._parts):
-                self._parts.append(_Part(await self._post(wanted), wanted))
+                self._parts.append(_Part(await self.post(wanted), wanted))
             elif self._parts[number].text != wanted:
                 await self._change(self._parts[number], wanted)
         while len(self._parts) > max(1, len(texts)):
             with suppress(MessageGone):
-                await self._remove(self._parts[-1].handle)
+                await self.remove(self._parts[-1].handle)
             self._parts.pop()
 
     def _split(self, text: str, footer: str) -> list[str]:
-        *before, last = split(text, self._limit) or [""]
+        *before, last = split(text, self.limit) or [""]
         joined = "\n\n".join(filter(None, (last, footer)))
-        if utf16_length(joined) <= self._limit:
+        if utf16_length(joined) <= self.limit:
             return [*before, *filter(None, [joined])]
-        return [*before, *filter(None, [last]), *split(footer, self._limit)]
+        return [*before, *filter(None, [last]), *split(footer, self.limit)]
 
     async def _change(self, part: _Part[Handle], text: str) -> None:
         try:
-            await self._edit(part.handle, text)
+            await self.edit(part.handle, text)
         except MessageGone:
-            part.handle = await self._post(text)
+            part.handle = await self.post(text)
         part.text = text

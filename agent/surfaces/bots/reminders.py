@@ -8,31 +8,21 @@ from memory.people.places import Places
 CLOSED = "I have a reminder for you, but I may not write to you: your direct messages are closed to me."
 """Does not say what the reminder is about, because that was said in private."""
 
+Post = Callable[[str, Place | None, str], Awaitable[bool]]
+"""`post(user, place, text)` writes to the place, or privately if it is None. Returns False if the platform
+does not let the bot write there."""
+Send = Callable[[str, Place | None, str], Awaitable[bool]]
 
-class ReminderSender:
-    """Tries the place where the reminder was asked for, then the person's direct messages."""
 
-    def __init__(
-        self,
-        places: Places,
-        within: Place,
-        post: Callable[[str, Place, str], Awaitable[bool]],
-        post_privately: Callable[[str, str], Awaitable[bool]],
-    ) -> None:
-        """`post(user, place, text)` and `post_privately(user, text)` return False if the platform does not
-        let the bot write there. `within` contains the platform's places."""
-        self._places = places
-        self._within = within
-        self._post = post
-        self._post_privately = post_privately
+def reminder_sender(places: Places, within: Place, post: Post) -> Send:
+    """Return `send(user, place, text)`, which returns whether the reminder reached the person. It tries the
+    place, then their direct messages. If those are closed, the place where they last spoke gets a message
+    that they have a reminder. `within` contains the platform's places."""
 
-    async def send(self, user: str, place: Place | None, text: str) -> bool:
-        """Send a reminder. Returns whether it reached the person. If their direct messages are closed, the
-        place where they last spoke gets a message that they have a reminder. Raises what the platform
-        raises."""
-        if place is not None and await self._post(user, place, text):
+    async def send(user: str, place: Place | None, text: str) -> bool:
+        if (place and await post(user, place, text)) or await post(user, None, text):
             return True
-        if await self._post_privately(user, text):
-            return True
-        last = await self._places.last_of(user, self._within)
-        return last is not None and await self._post(user, last, CLOSED)
+        last = await places.last_of(user, within)
+        return last is not None and await post(user, last, CLOSED)
+
+    return send

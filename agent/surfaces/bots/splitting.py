@@ -1,19 +1,21 @@
-"""Splits a long text into parts that a platform accepts, where a reader would pause, in any script.
+"""Splits a long text into parts that a platform accepts, where a reader would pause.
 
-A code block that does not fit into a part is closed at its end and opened again in the next one. When the
-text grows, all parts but the last two stay the same, so it can be shown in parts while it is generated.
+A code block that is cut is closed at the end of its part and opened again in the next one. When the text
+grows, all parts but the last stay the same, so it can be shown in parts while it is generated.
 """
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from itertools import accumulate
 
 MIN_LIMIT = 100
 """Leaves room for text between the fences of a code block."""
 MIN_FULL = 0.4
 """A part is cut at a paragraph, line or sentence only if at least this share of it is used."""
+CLOSING = 9
+"""The characters that are kept free in a part to close a code block."""
 
-_FENCE = re.compile(r"(?<!`)(`{3,12})(?!`)(?:([\w+#.-]{0,30})(?=[^\S\n]*\n))?")
+_FENCE = re.compile(r"(?<!`)(`{3,8})(?!`)(?:([\w+#.-]{0,30})(?=[^\S\n]*\n))?")
 _LINE = re.compile(r"\n")
 _BREAKS = (
     re.compile(r"\n[^\S\n]*\n+"),
@@ -21,7 +23,8 @@ _BREAKS = (
     re.compile(r"(?<=[.!?…؟۔।])[\"'”’»)\]]*\s+|(?<=[。！？।])[」』”’）】]*"),
 )
 _SPACE = re.compile(r"\s+|[\u200b\u3001\uff0c]")
-_ZWJ = "\u200d"
+_JOINERS = re.compile("[\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+"""Parts of emoji: a joiner, skin tones, and the tags of flags."""
 
 
 def utf16_length(text: str) -> int:
@@ -35,126 +38,82 @@ def split(text: str, limit: int) -> list[str]:
     if limit < MIN_LIMIT:
         raise ValueError(f"a part has {MIN_LIMIT} characters or more, not {limit}")
     parts: list[str] = []
-    fence: _Fence | None = None
-    position = 0
-    while position < len(text):
-        head = f"{fence.marks}{fence.language}\n" if fence else ""
-        end = _end(text, position, limit - utf16_length(head), fence)
-        piece = text[position:end]
-        after = _fence_after(piece, fence)
-        tail = _closing(piece, after) if after and end < len(text) else ""
+    fence = ""
+    while text:
+        head = f"{fence}\n" if fence else ""
+        end = _end(text, limit - utf16_length(head), fence)
+        piece, text = text[:end], text[end:]
+        fence = _open_fence(piece, fence)
         if piece.strip():
-            parts.append(head + piece + tail)
-        fence, position = after, end
+            parts.append(head + (_closed(piece, fence) if text else piece))
     return parts
 
 
 def close_code_block(text: str) -> str:
     """Close the text's last code block, for example one that is still being generated."""
-    fence = _fence_after(text, None)
-    return text + _closing(text, fence) if fence else text
+    return _closed(text, _open_fence(text, ""))
 
 
-@dataclass(frozen=True, slots=True)
-class _Fence:
-    """The fence that opens a code block."""
-
-    marks: str
-    language: str
+def _closed(piece: str, fence: str) -> str:
+    return piece + ("\n" if fence and not piece.endswith("\n") else "") + _marks(fence)
 
 
-def _fence_after(piece: str, fence: _Fence | None) -> _Fence | None:
-    """Return the code block that is open at the end of the piece, if `fence` is open at its start."""
+def _marks(fence: str) -> str:
+    return fence[: len(fence) - len(fence.lstrip("`"))]
+
+
+def _open_fence(piece: str, fence: str) -> str:
+    """Return the fence, such as "```python", of the code block that is open at the end of the piece; empty
+    if there is none. `fence` is the one that is open at its start."""
     for found in _FENCE.finditer(piece):
-        if fence is None:
-            fence = _Fence(found[1], found[2] or "")
-        elif len(found[1]) >= len(fence.marks):
-            fence = None
+        if not fence:
+            fence = found[1] + (found[2] or "")
+        elif not fence.startswith(found[1] + "`"):
+            fence = ""
     return fence
 
 
-def _closing(piece: str, fence: _Fence) -> str:
-    return fence.marks if piece.endswith("\n") else f"\n{fence.marks}"
-
-
-def _end(text: str, start: int, room: int, fence: _Fence | None) -> int:
-    """Return the end of the part that begins at `start`, with room to close a code block that is open
-    there."""
-    whole = _fitting(text, start, room)
-    if whole == len(text):
-        return whole
-    end = _cut(text, start, whole, fence)
-    after = _fence_after(text[start:end], fence)
-    if after is None:
-        return end
-    end = _cut(text, start, _fitting(text, start, room - len(after.marks) - 1), fence)
-    after = _fence_after(text[start:end], fence)
-    if after is None:
-        return end
-    closes = re.compile(rf"\s*`{{{len(after.marks)},12}}(?!`)[^\S\n]*\n?").match(text, end)
-    if closes and utf16_length(text[start : closes.end()]) <= room:
-        return closes.end()  # otherwise the next part would be an empty block
-    return _before_empty_block(text, start, end)
-
-
-def _before_empty_block(text: str, start: int, end: int) -> int:
-    """Move the cut before a line that opens a block, if that is the last line."""
-    opened = list(_FENCE.finditer(text, start, end))
-    last = opened[-1] if opened else None
-    if last and not text[last.end() : end].strip() and text[start : last.start()].strip():
-        return last.start()
+def _end(text: str, room: int, fence: str) -> int:
+    """Return where the part ends that begins the text."""
+    if utf16_length(text) <= room:
+        return len(text)
+    full = _fitting(text, room - CLOSING)
+    end = _cut(text[:full], text, fence)
+    if opened := _open_fence(text[:end], fence):
+        closing = re.compile(rf"\s*{_marks(opened)}`*[^\S\n]*\n?").match(text, end)
+        if closing and utf16_length(text[: closing.end()]) <= room:
+            return closing.end()  # otherwise the next part would begin with an empty block
+        for last in list(_FENCE.finditer(text, 0, end))[-1:]:
+            if not text[last.end() : end].strip():  # this part would end with an empty block
+                return last.start() if text[: last.start()].strip() else full
     return end
 
 
-def _fitting(text: str, start: int, room: int) -> int:
-    """Return the furthest end with at most `room` UTF-16 code units from `start`."""
-    end, left = start, room
-    while end < len(text):
-        left -= 2 if text[end] > "\uffff" else 1
-        if left < 0:
-            break
-        end += 1
-    return end
+def _fitting(text: str, room: int) -> int:
+    """Return how many letters of the text have at most `room` UTF-16 code units."""
+    used = accumulate(utf16_length(letter) for letter in text[:room])
+    return sum(length <= room for length in used)
 
 
-def _cut(text: str, start: int, end: int, fence: _Fence | None) -> int:
-    """Return the best place to cut between `start` and `end`."""
-    least = start + int((end - start) * MIN_FULL)
-    in_code = _fence_after(text[start:end], fence) is not None
+def _cut(window: str, text: str, fence: str) -> int:
+    """Return the best place to cut in the window, with which the text begins."""
+    in_code = bool(_open_fence(window, fence))
     for kind in (_LINE,) if in_code else _BREAKS:
-        if (found := _last(kind, text, start, end)) > least:
-            return found
-    found = _last(_SPACE, text, start, end)
-    return found if found > start else _between_letters(text, start, end)
+        ends = [found.end() for found in kind.finditer(window) if not _joined(text, found.end())]
+        if ends and ends[-1] > len(window) * MIN_FULL:
+            return ends[-1]
+    ends = [found.end() for found in _SPACE.finditer(window) if not _joined(text, found.end())]
+    between = range(len(window), max(1, len(window) - 64), -1)
+    return ends[-1] if ends else next((at for at in between if not _joined(text, at)), len(window))
 
 
-def _last(kind: re.Pattern[str], text: str, start: int, end: int) -> int:
-    """Return the end of the last match; `start` if nothing matches."""
-    found = start
-    for match in kind.finditer(text, start, end):
-        if match.end() > start and not _inside_marks(text, match.end()):
-            found = match.end()
-    return found
-
-
-def _between_letters(text: str, start: int, end: int) -> int:
-    """Move the cut out of what a reader sees as one character or mark: a letter with accents, an emoji, a
-    flag, a fence."""
-    for place in range(end, max(start, end - 64), -1):
-        if not (_joined(text, start, place) or _inside_marks(text, place)):
-            return place
-    return end
-
-
-def _joined(text: str, start: int, place: int) -> bool:
-    before, after = text[place - 1], text[place]
-    if _ZWJ in (before, after) or unicodedata.category(after).startswith("M"):
+def _joined(text: str, at: int) -> bool:
+    """Return whether a reader sees the letters around the place as one, such as an accent or an emoji; or
+    whether it is in a fence."""
+    before, after = text[at - 1 : at], text[at : at + 1]
+    if _JOINERS.match(after) or before == "\u200d" or before == after == "`":
         return True
-    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\U000e0020" <= after <= "\U000e007f":
-        return True  # skin tones; tags of flags such as Scotland's
-    halves = re.search("[\U0001f1e6-\U0001f1ff]*$", text[start:place])
+    if unicodedata.category(after or " ").startswith("M"):
+        return True
+    halves = re.search("[\U0001f1e6-\U0001f1ff]*$", text[:at])  # a flag is two of them
     return "\U0001f1e6" <= after <= "\U0001f1ff" and halves is not None and len(halves[0]) % 2 == 1
-
-
-def _inside_marks(text: str, place: int) -> bool:
-    return 0 < place < len(text) and text[place - 1] == text[place] == "`"

@@ -12,18 +12,21 @@ from agent.companion import Companion
 from agent.errors import FAULTS
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations, IncomingMessage, should_answer
-from agent.surfaces.bots.discord.buttons import HachiButton
 from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.messages import (
+    API_ERRORS,
+    ROOT,
     is_addressed,
     is_from_person,
     is_to_others,
     place_of,
     user_name,
 )
-from agent.surfaces.bots.discord.reminders import reminder_sender
-from agent.surfaces.bots.discord.replies import API_ERRORS, DiscordPlatform
+from agent.surfaces.bots.discord.reminders import reminder_post
+from agent.surfaces.bots.discord.rendering import HachiButton
+from agent.surfaces.bots.discord.replies import DiscordPlatform
 from agent.surfaces.bots.errors import describe_error
+from agent.surfaces.bots.reminders import reminder_sender
 from memory.audience import Place
 
 log = logging.getLogger("hachi.discord")
@@ -36,19 +39,15 @@ PERMISSIONS = discord.Permissions(
     read_message_history=True,
 )
 """Requested when the bot is invited."""
-
-
-def intents() -> discord.Intents:
-    """Return the events that Discord sends. Message content is privileged: the developer portal enables
-    it."""
-    return discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
+INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
+"""The events that Discord sends. Message content is privileged: the developer portal enables it."""
 
 
 class HachiClient(discord.Client):
     def __init__(self, pet: Companion, **options: Any) -> None:
         """`options` are those of `discord.Client`."""
         super().__init__(
-            intents=intents(),
+            intents=INTENTS,
             allowed_mentions=discord.AllowedMentions.none(),  # no text of a model or a memory may ping people
             member_cache_flags=discord.MemberCacheFlags.none(),
             max_messages=None,
@@ -60,8 +59,6 @@ class HachiClient(discord.Client):
         self.tree = build_tree(self, self.commands)
         self.pressed = partial(press, self.commands)
         self.conversations = Conversations(pet, DiscordPlatform(self, self.commands))
-        self._places = pet.services.places
-        self._deliveries = pet.services.deliveries
         self._order = asyncio.Lock()
         self._unregister: Callable[[], None] = lambda: None
 
@@ -75,12 +72,12 @@ class HachiClient(discord.Client):
     async def on_ready(self) -> None:
         if not self.online.is_set():
             self.online.set()
-            send = reminder_sender(self, self._places).send
+            send = reminder_sender(self.pet.services.places, ROOT, reminder_post(self))
             self._unregister = self.pet.reminders.register(f"{SOURCE}:", send)
         log.info("on Discord as %s, in %d servers", self.user, len(self.guilds))
 
     async def on_message(self, message: discord.Message) -> None:
-        """Keep messages in order with a lock, since discord.py runs a task for each message."""
+        """Receive a message. A lock keeps their order: discord.py runs a task for each."""
         async with self._order:
             try:
                 await self._receive(message)
@@ -97,19 +94,18 @@ class HachiClient(discord.Client):
         await self.close()
 
     async def _receive(self, message: discord.Message) -> None:
-        if not is_from_person(message):
+        if not is_from_person(message) or (place := await self._place(message)) is None:
             return
-        if (place := await self._place(message)) is None:
-            return
-        addressed, to_others = is_addressed(message, self.user), is_to_others(message)
-        if not should_answer(await self._places.listening(place), addressed=addressed, to_others=to_others):
-            return
-        if await self._deliveries.first(SOURCE, str(message.id), self.pet.clock()):
+        services, addressed = self.pet.services, is_addressed(message, self.user)
+        listening = await services.places.listening(place)
+        if should_answer(
+            listening, addressed=addressed, to_others=is_to_others(message)
+        ) and await services.deliveries.first(SOURCE, str(message.id), self.pet.clock()):
             self.conversations.add(IncomingMessage(user_name(message.author.id), place, source=message))
 
     async def _place(self, message: discord.Message) -> Place | None:
-        """Return the message's place. It fetches a thread that Discord has not sent, since the thread's
-        channel decides who may read it."""
+        """Return the message's place. A thread that Discord has not sent is fetched, because its channel
+        decides who may read it."""
         channel: Any = message.channel
         if isinstance(channel, discord.PartialMessageable) and channel.guild_id is not None:
             try:

@@ -8,11 +8,16 @@ from typing import Any
 import discord
 from discord import app_commands
 
-from agent.surfaces.bots.answers import Answer, Asker, ReceiptUpdate
+from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Command, Commands
-from agent.surfaces.bots.discord.buttons import EditModal, HachiButton, answer_view, view_without
-from agent.surfaces.bots.discord.messages import place_of, user_name
-from agent.surfaces.bots.discord.rendering import answer_text, update_receipt
+from agent.surfaces.bots.discord.messages import API_ERRORS, place_of, user_name
+from agent.surfaces.bots.discord.rendering import (
+    EditModal,
+    HachiButton,
+    answer_text,
+    answer_view,
+    without_receipt,
+)
 from agent.surfaces.bots.errors import describe_error
 from memory.people.places import Listening
 
@@ -29,10 +34,9 @@ class Tree(app_commands.CommandTree):
     async def on_error(
         self, interaction: discord.Interaction, error: app_commands.AppCommandError, /
     ) -> None:
-        text = describe_error(getattr(error, "original", error))
         try:
-            await _send(interaction, Answer(text))
-        except (discord.DiscordException, OSError) as failure:
+            await _send(interaction, Answer(describe_error(getattr(error, "original", error))))
+        except API_ERRORS as failure:
             log.warning("a command is not answered: %s", failure)
 
 
@@ -104,8 +108,7 @@ async def _send(interaction: discord.Interaction, answer: Answer) -> None:
 
 
 async def press(commands: Commands, button: HachiButton, interaction: discord.Interaction) -> None:
-    """Handle a button. Everybody in a channel sees the buttons below a reply, but they work for one
-    person."""
+    """Handle a button. All in a channel see the buttons below a reply, but they work for one person."""
     asker = _asker(interaction)
     if asker is None or button.user != interaction.user.id:
         await interaction.response.defer(ephemeral=True, thinking=True)
@@ -118,8 +121,9 @@ async def press(commands: Commands, button: HachiButton, interaction: discord.In
         if button.action in _REPLACES:
             view = answer_view(answer, interaction.user.id)
             await interaction.edit_original_response(content=answer_text(answer), view=view)
-        else:
-            await _retire(interaction, button.value, answer.update)
+        elif interaction.message:
+            changes = without_receipt(interaction.message, button.value, answer.update)
+            await interaction.edit_original_response(**changes)
             await _send(interaction, answer)
 
 
@@ -134,19 +138,8 @@ async def _ask_for_text(commands: Commands, asker: Asker, id: str, interaction: 
     async def submit(submitted: discord.Interaction, content: str) -> None:
         await submitted.response.defer()
         answer = await commands.edit(asker, id, content)
-        if answer.update:
-            await _retire(submitted, id, answer.update)
+        if answer.update and submitted.message:
+            await submitted.edit_original_response(**without_receipt(submitted.message, id, answer.update))
         await _send(submitted, answer)
 
     await interaction.response.send_modal(EditModal(text, submit))
-
-
-async def _retire(interaction: discord.Interaction, value: str, update: ReceiptUpdate | None) -> None:
-    """Remove the buttons of a memory or task from the message, and its text from a receipt."""
-    message = interaction.message
-    if message is None:
-        return
-    changed: dict[str, Any] = {"view": view_without(message, value)}
-    if update and (text := update_receipt(message.content, update)) != message.content:
-        changed["content"] = text
-    await interaction.edit_original_response(**changed)

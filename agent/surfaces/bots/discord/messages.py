@@ -11,6 +11,8 @@ from memory.audience import PRIVATE, Place
 
 ROOT = Place(("discord",))
 """Contains every place on Discord."""
+API_ERRORS = (discord.DiscordException, OSError)
+"""The exceptions that calls of Discord's API raise."""
 _KINDS = (discord.MessageType.default, discord.MessageType.reply)
 """Other kinds are notices: somebody joined, a message was pinned."""
 _TOKEN = re.compile(r"<(?:@!?(?P<user>\d+)|@&(?P<role>\d+)|#(?P<channel>\d+)|a?:(?P<emoji>\w+):\d+)>")
@@ -22,21 +24,20 @@ def user_name(id: int) -> str:
 
 def user_id(name: str) -> int | None:
     """Return the Discord id of one of Hachi's users; None for users of other platforms."""
-    platform, _, id = name.partition(":")
-    return int(id) if platform == "discord" and id.isdecimal() else None
+    id = name.removeprefix("discord:")
+    return int(id) if id != name and id.isdecimal() else None
 
 
 def place_of(channel: Any) -> Place | None:
-    """Return the place of a channel. A direct message is private; a thread is a place within its channel.
-    None if the place is unknown: a message of an unknown server must not count as private."""
+    """Return the place of a channel; a thread is a place within it. None if it is unknown: a message of an
+    unknown server must not count as private."""
     if isinstance(channel, discord.DMChannel):
         return PRIVATE
     guild = getattr(channel, "guild", None)
     if guild is None or isinstance(channel, discord.PartialMessageable):
         return None
-    if isinstance(channel, discord.Thread):
-        return Place(("discord", str(guild.id), str(channel.parent_id), str(channel.id)))
-    return Place(("discord", str(guild.id), str(channel.id)))
+    parent = (channel.parent_id,) if isinstance(channel, discord.Thread) else ()
+    return Place(("discord", *map(str, (guild.id, *parent, channel.id))))
 
 
 def channel_id(place: Place) -> int | None:
@@ -50,8 +51,7 @@ def is_from_person(message: discord.Message) -> bool:
 
 
 def is_addressed(message: discord.Message, me: Any) -> bool:
-    """Return whether the message is private, mentions the bot or the bot's own role, or replies to the
-    bot."""
+    """Return whether the message is private, mentions the bot or its role, or replies to the bot."""
     role = message.guild.self_role if message.guild else None
     return (
         isinstance(message.channel, discord.DMChannel)
@@ -81,8 +81,8 @@ def content_of(message: discord.Message, me: Any) -> Content:
 
 
 def readable_text(message: discord.Message, me: Any) -> str:
-    """Return the text with names instead of ids, and without a mention of the bot at its start or end. If
-    the message is only a mention, return the bot's name, as in ``@Hachi``."""
+    """Return the text with names instead of ids, and without a mention of the bot at its start or end. A
+    mention alone becomes the bot's name."""
     role = message.guild.self_role if message.guild else None
     own = "|".join(f"<@[!&]?{one.id}>" for one in (me, role) if one is not None)
     text = without_call(message.content, own)

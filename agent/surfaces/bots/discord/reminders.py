@@ -5,38 +5,29 @@ from typing import Any
 
 import discord
 
-from agent.surfaces.bots.discord.messages import ROOT, channel_id, user_id
-from agent.surfaces.bots.reminders import ReminderSender
+from agent.surfaces.bots.discord.messages import channel_id, user_id
+from agent.surfaces.bots.reminders import Post
 from memory.audience import Place
-from memory.people.places import Places
 
 log = logging.getLogger("hachi.discord")
 
-_CLOSED = (discord.Forbidden, discord.NotFound)
 
-
-def reminder_sender(client: discord.Client, places: Places) -> ReminderSender:
-    async def post(user: str, place: Place, text: str) -> bool:
-        channel, id = channel_id(place), user_id(user)
-        if channel is None or id is None:
+def reminder_post(client: discord.Client) -> Post:
+    async def post(user: str, place: Place | None, text: str) -> bool:
+        id, channel = user_id(user), channel_id(place) if place else None
+        if id is None or (place and channel is None):
             return False
-        mentions = discord.AllowedMentions(everyone=False, roles=False, users=[discord.Object(id)])
+        person = discord.Object(id)
         try:
-            target: Any = client.get_channel(channel) or await client.fetch_channel(channel)
-            await target.send(f"<@{id}> {text}", allowed_mentions=mentions, suppress_embeds=True)
-        except _CLOSED as error:
-            log.warning("cannot write to channel %s: %s", channel, error)
+            if channel is None:
+                await (await client.create_dm(person)).send(text, suppress_embeds=True)
+            else:
+                target: Any = client.get_channel(channel) or await client.fetch_channel(channel)
+                mentions = discord.AllowedMentions(everyone=False, roles=False, users=[person])
+                await target.send(f"<@{id}> {text}", allowed_mentions=mentions, suppress_embeds=True)
+        except (discord.Forbidden, discord.NotFound) as error:
+            log.warning("cannot remind %s in %s: %s", user, channel or "direct messages", error)
             return False
         return True
 
-    async def post_privately(user: str, text: str) -> bool:
-        if (id := user_id(user)) is None:
-            return False
-        try:
-            await (await client.create_dm(discord.Object(id))).send(text, suppress_embeds=True)
-        except _CLOSED as error:
-            log.warning("the direct messages of %s are closed: %s", user, error)
-            return False
-        return True
-
-    return ReminderSender(places, ROOT, post, post_privately)
+    return post

@@ -1,20 +1,63 @@
-"""Renders answers and receipts in Discord's Markdown."""
+"""Renders answers and receipts on Discord: Markdown, with buttons below it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Self
 
-from agent.surfaces.bots.answers import Answer, Item, ReceiptUpdate
+import discord
+
+from agent.surfaces.bots.answers import Answer, Button, Item, ReceiptUpdate
 from agent.surfaces.bots.splitting import utf16_length
+from memory.facts.writer import MAX_CONTENT
 
 LIMIT = 2_000
 """UTF-16 code units of a message."""
 MAX_RECEIPTS = 5
 """Receipts of one reply. Further ones are only counted."""
+MAX_BUTTONS = 25
+MODAL_SECONDS = 900.0
+"""How long Discord accepts answers to a modal."""
+_STYLES = {"plain": discord.ButtonStyle.secondary, "danger": discord.ButtonStyle.danger}
 _REMEMBERED = "-# Remembered"
 _WIDTHS = (300, 180, 120, 60)
 """Maximum characters of an item. The largest that fits into a message is used."""
 _MARKUP = re.compile(r"[\\`*~|<>\[\]]|(?<!\w)_|_(?!\w)|^[#-]", re.MULTILINE)
 """Discord's Markdown characters. A `_` inside a name or an address is not markup."""
+
+
+class HachiButton(
+    discord.ui.DynamicItem[discord.ui.Button[discord.ui.View]],
+    template=r"hachi:(?P<action>[a-z-]{1,12}):(?P<user>\d{1,20}):(?P<value>.{0,60})",
+):
+    """A button whose id holds its action and its user, so that it works after a restart."""
+
+    def __init__(self, user: int, button: Button, label: str | None = None, row: int | None = None) -> None:
+        self.user, self.action, self.value = user, button.action, button.value
+        id = f"hachi:{button.action}:{user}:{button.value}"
+        made: discord.ui.Button[discord.ui.View] = discord.ui.Button(
+            label=label or button.label, style=_STYLES[button.style], custom_id=id
+        )
+        super().__init__(made, row=row)
+
+    @classmethod
+    async def from_custom_id(cls, _: Any, item: discord.ui.Item[Any], match: re.Match[str]) -> Self:
+        return cls(int(match["user"]), Button("…", match["action"], match["value"]))
+
+    async def callback(self, interaction: discord.Interaction) -> None:
+        await interaction.client.pressed(self, interaction)  # type: ignore[attr-defined]
+
+
+class EditModal(discord.ui.Modal, title="Say it differently"):
+    def __init__(self, text: str, submit: Callable[[discord.Interaction, str], Awaitable[None]]) -> None:
+        super().__init__(timeout=MODAL_SECONDS)
+        self._submit = submit
+        self.text: discord.ui.TextInput[Self] = discord.ui.TextInput(
+            style=discord.TextStyle.paragraph, default=text, max_length=MAX_CONTENT
+        )
+        self.add_item(discord.ui.Label(text="What I am to remember", component=self.text))
+
+    async def on_submit(self, interaction: discord.Interaction) -> None:
+        await self._submit(interaction, self.text.value)
 
 
 def answer_text(answer: Answer) -> str:
@@ -32,20 +75,44 @@ def answer_text(answer: Answer) -> str:
     return text[: LIMIT // 2]
 
 
+def answer_view(answer: Answer, user: int) -> discord.ui.View | None:
+    """Return the buttons of the items, with the items' numbers, and of the answer; None if it has none."""
+    buttons = [
+        HachiButton(user, button, f"{button.label} {number}")
+        for number, item in enumerate(answer.items, start=1)
+        for button in item.buttons
+    ]
+    return _view([*buttons, *(HachiButton(user, button) for button in answer.buttons)])
+
+
 def receipt_lines(items: Sequence[Item], more: int) -> str:
     """Return the receipts below a reply, in small print."""
     lines = [f"{' '.join(filter(None, (_REMEMBERED, item.note)))}: {escape(item.text)}" for item in items]
     return "\n".join([*lines, *([f"-# … and {more} more: /memories"] if more else [])])
 
 
-def update_receipt(content: str, update: ReceiptUpdate) -> str:
-    """Return a message's content with a receipt's text replaced by the outcome."""
-    text = escape(update.text)
-    lines = [
-        f"-# ({update.outcome})" if line.startswith(_REMEMBERED) and line.endswith(f": {text}") else line
-        for line in content.split("\n")
-    ]
-    return "\n".join(lines)
+def receipt_view(items: Sequence[Item], user: int) -> discord.ui.View | None:
+    """Return a row of buttons for each receipt."""
+    return _view(
+        HachiButton(user, button, f"{button.label} {row + 1}" if len(items) > 1 else None, row)
+        for row, item in enumerate(items)
+        for button in item.buttons
+    )
+
+
+def without_receipt(message: discord.Message, value: str, update: ReceiptUpdate | None) -> dict[str, Any]:
+    """Return the changes to a message: without the buttons of one memory or task, and with the outcome
+    instead of its receipt."""
+    view = discord.ui.View.from_message(message, timeout=None)
+    for item in view.children:
+        if str(getattr(item, "custom_id", "")).endswith(f":{value}"):
+            view.remove_item(item)
+    view.stop()  # `HachiButton` handles the buttons that are left
+    changes: dict[str, Any] = {"view": view if view.children else None}
+    if update and _REMEMBERED in message.content:
+        receipt = re.compile(rf"^{_REMEMBERED}.*: {re.escape(escape(update.text))}$", re.MULTILINE)
+        changes["content"] = receipt.sub(f"-# ({update.outcome})", message.content)
+    return changes
 
 
 def escape(text: str) -> str:
@@ -57,3 +124,10 @@ def _line(item: Item, width: int) -> str:
     label = f"**{item.label}:** " if item.label else ""
     text = item.text if item.label or len(item.text) <= width else f"{item.text[: width - 2]} …"
     return f"{label}{escape(text)}{f' ({item.note})' if item.note else ''}"
+
+
+def _view(buttons: Iterable[HachiButton]) -> discord.ui.View | None:
+    view = discord.ui.View(timeout=None)
+    for button in list(buttons)[:MAX_BUTTONS]:
+        view.add_item(button)
+    return view if view.children else None

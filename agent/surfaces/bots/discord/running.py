@@ -10,7 +10,7 @@ import discord
 from agent.companion import Companion
 from agent.errors import HachiError, SettingsError
 from agent.surfaces.bots.discord.client import PERMISSIONS, HachiClient
-from agent.surfaces.bots.running import stop_on_signals
+from agent.surfaces.signals import on_stop_signal
 
 PORTAL = "https://discord.com/developers/applications"
 WRONG_TOKEN = f"Discord refuses DISCORD_TOKEN; copy the bot's token anew from its page Bot at {PORTAL}"
@@ -22,11 +22,10 @@ NO_CONTENT = (
 
 async def run(pet: Companion, token: str, say: Callable[[str], None] = print, **options: Any) -> None:
     """Run until SIGTERM or Ctrl-C. `say` receives the link that invites the bot; `options` are those of
-    discord.Client. Raises SettingsError if Discord rejects the bot, HachiError if Discord cannot be
-    reached."""
+    discord.Client. Raises SettingsError if Discord rejects the bot, HachiError if it cannot be reached."""
     await pet.runtime()  # loads everything for a turn, so that wrong settings raise before anybody writes
-    client = HachiClient(pet, **options)
-    with stop_on_signals() as stop:
+    client, stop = HachiClient(pet, **options), asyncio.Event()
+    with on_stop_signal(stop.set):
         online = asyncio.create_task(_online(client, token))
         announcing = asyncio.create_task(_announce(client, say))
         stopped = asyncio.create_task(stop.wait())

@@ -42,50 +42,37 @@ class SlackBot:
         self.app.client.base_url = self.client.base_url
         self.app.client.retry_handlers = self.client.retry_handlers
         commands = Commands(pet)
-        self.places = pet.services.places
         self.conversations = Conversations(pet, SlackPlatform(self.client, commands))
-        self._deliveries = pet.services.deliveries
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
         self.app.event("message", middleware=[self._receive])(_acknowledge)
-        Interactions(commands, self.client).register(self.app)
-        self.app.event(_ANY)(
-            _acknowledge
-        )  # without a listener Bolt acknowledges nothing, and Slack repeats the event
+        Interactions(self.app, commands, self.client)
+        # without a listener Bolt acknowledges nothing, and Slack repeats the event
+        self.app.event(_ANY)(_acknowledge)
 
     async def _receive(self, event: dict[str, Any], context: Any, next: Callable[[], Awaitable[Any]]) -> None:
+        """Queue a message that is to be answered. Both events of a mention, and repeated ones, have the same
+        id. The answer to a mention starts a thread, unless the bot answers everything in the channel."""
         message = parse_event(event, context.team_id or context.enterprise_id, context.bot_user_id)
         if message is not None:
-            listening = await self.places.listening(message.place)
-            if await self._should_answer(message, listening) and await self._is_first(message):
-                self._queue(message, listening)
+            services, place = self.pet.services, message.place
+            listening = await services.places.listening(place)
+            if await self._should_answer(message, listening) and await services.deliveries.first(
+                SOURCE, message.id, self.pet.clock()
+            ):
+                if not (message.private or message.thread or listening == "everything"):
+                    message = replace(message, thread=message.ts)
+                asked = IncomingMessage(message.author, place, message.conversation, source=message)
+                self.conversations.add(asked)
         await next()
 
     async def _should_answer(self, message: SlackMessage, listening: Listening) -> bool:
         addressed = message.private or message.mention
-        if not addressed and not message.to_others and listening == "mentions":
-            addressed = message.follows_bot or await self._speaks_in_thread(message)
+        if message.conversation and not (addressed or message.to_others):
+            transcripts = self.pet.services.transcripts
+            addressed = message.follows_bot or await transcripts.exists(
+                message.conversation, user=message.author, place=message.place
+            )
         return should_answer(listening, addressed=addressed, to_others=message.to_others)
-
-    async def _speaks_in_thread(self, message: SlackMessage) -> bool:
-        if message.conversation is None:
-            return False
-        return await self.pet.services.transcripts.exists(
-            message.conversation, user=message.author, place=message.place
-        )
-
-    async def _is_first(self, message: SlackMessage) -> bool:
-        """Return whether the message is new. Both events of a mention, and repeated ones, have the same
-        id."""
-        return await self._deliveries.first(SOURCE, message.id, self.pet.clock())
-
-    def _queue(self, message: SlackMessage, listening: Listening) -> None:
-        """Queue a message. The answer to a mention starts a thread, unless the bot answers everything in the
-        channel."""
-        if not (message.private or message.thread or listening == "everything"):
-            message = replace(message, thread=message.ts)
-        self.conversations.add(
-            IncomingMessage(message.author, message.place, message.conversation, source=message)
-        )
 
 
 async def _acknowledge() -> None:

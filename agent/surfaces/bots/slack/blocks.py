@@ -17,10 +17,9 @@ MAX_ELEMENTS = 25
 ACTION = "hachi"
 """The first part of our buttons' ids."""
 ALONE = "alone"
-"""The last part of a button's id if its message has no other subject: the answer then replaces the
-message."""
+"""The last part of a button's id if the answer replaces the button's message."""
 MODAL = "hachi.edited"
-"""The callback id of the modal that asks for the new text of a memory."""
+"""The id of the edit modal."""
 _BLOCK, _INPUT = "memory", "words"
 
 

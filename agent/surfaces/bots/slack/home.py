@@ -1,4 +1,4 @@
-"""The App Home: a person's memories, with buttons to delete them. Only that person sees it."""
+"""The App Home: what is remembered of a person, with buttons. Only that person sees it."""
 
 import logging
 

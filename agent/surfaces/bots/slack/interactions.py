@@ -36,11 +36,10 @@ NO_FACT = Answer("Say what I shall remember: `/remember Ana prefers tea`.")
 
 
 class Interactions:
-    def __init__(self, commands: Commands, client: AsyncWebClient) -> None:
+    def __init__(self, app: AsyncApp, commands: Commands, client: AsyncWebClient) -> None:
+        """Listens to the events of `app`."""
         self._commands = commands
         self._client = client
-
-    def register(self, app: AsyncApp) -> None:
         for command in (*COMMANDS, LISTEN):
             app.command(f"/{command.name}")(self._command)
         app.action(re.compile(rf"^{ACTION}\."))(self._press)
@@ -91,8 +90,7 @@ class Interactions:
     async def _ask_for_text(
         self, respond: Respond, asker: Asker, trigger: str, kept: Mapping[str, Any]
     ) -> None:
-        """Open the edit modal. Slack accepts it within 3 s and stores `kept` in it, so it works after a
-        restart."""
+        """Open the edit modal. Slack stores `kept` in it, so that it works after a restart."""
         text = await self._commands.text_to_edit(asker, kept["id"])
         if isinstance(text, Answer):
             await _send(respond, text, replace=False)

@@ -10,7 +10,6 @@ from memory.audience import PRIVATE, Place
 
 _SUBTYPES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes of messages that people write. Others are edits, deletions and notices."""
-_NOBODY = frozenset({"USLACKBOT", ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +45,12 @@ class SlackMessage:
 
     @property
     def place(self) -> Place:
-        """The message's place. A thread is not a place: anybody who may read a channel may read its
-        threads."""
+        """A thread is not a place: who may read a channel may read its threads."""
         return PRIVATE if self.private else place_of(self.team, self.channel)
 
     @property
     def conversation(self) -> str | None:
-        """The thread in a channel. None elsewhere: a person's private messages are one conversation."""
+        """The thread in a channel; None elsewhere."""
         return None if self.private or not self.thread else Place((*self.place.path, self.thread)).key
 
     @property
@@ -70,12 +68,11 @@ def place_of(team: str, channel: str) -> Place:
 
 def parse_event(event: Mapping[str, Any], team: str, bot: str) -> SlackMessage | None:
     """Parse a `message` or `app_mention` event. Returns None for edits, notices and messages of bots."""
-    user = str(event.get("user") or "")
-    if event.get("subtype") not in _SUBTYPES or "edited" in event or event.get("hidden"):
+    user, text, channel = event.get("user"), event.get("text") or "", event["channel"]
+    if event.get("subtype") not in _SUBTYPES or user in (None, "", bot, "USLACKBOT"):
         return None
-    if event.get("bot_id") or event.get("bot_profile") or user == bot or user in _NOBODY:
+    if any(event.get(mark) for mark in ("edited", "hidden", "bot_id", "bot_profile")):
         return None
-    text, channel, thread = str(event.get("text") or ""), str(event["channel"]), event.get("thread_ts")
     mentioned = mentioned_users(text)
     first = mentioned[0] if mentioned and text.lstrip().startswith(f"<@{mentioned[0]}") else bot
     return SlackMessage(
@@ -83,9 +80,9 @@ def parse_event(event: Mapping[str, Any], team: str, bot: str) -> SlackMessage |
         channel=channel,
         user=user,
         text=text,
-        ts=str(event["ts"]),
+        ts=event["ts"],
         bot=bot,
-        thread=str(thread) if thread else None,
+        thread=event.get("thread_ts") or None,
         private=event.get("channel_type") == "im" or channel.startswith("D"),
         mention=event["type"] == "app_mention" or bot in mentioned,
         to_others=first != bot,

@@ -15,14 +15,13 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.surfaces.bots.answers import Asker
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Content, IncomingMessage
-from agent.surfaces.bots.items import Receipt
 from agent.surfaces.bots.live_text import MessageGone, PostedText
-from agent.surfaces.bots.slack.attachments import attachment_of
 from agent.surfaces.bots.slack.blocks import receipt_blocks
 from agent.surfaces.bots.slack.client import API_ERRORS
-from agent.surfaces.bots.slack.markup import escape_markdown, mentioned_users, plain_text
+from agent.surfaces.bots.slack.content import Reader
+from agent.surfaces.bots.slack.markup import escape_markdown
 from agent.surfaces.bots.slack.messages import SlackMessage
-from agent.surfaces.bots.slack.names import Names
+from memory.records import Decision
 
 log = logging.getLogger("hachi.slack")
 
@@ -42,26 +41,16 @@ class SlackPlatform:
         self.commands = commands
         self.has_streams = True
         """Until Slack says otherwise."""
-        self.names = Names(client)
+        self._reader = Reader(client)
 
     async def read(self, message: IncomingMessage) -> Content:
+        return await self._reader.read(message.source)
+
+    async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
         source: SlackMessage = message.source
-        names = await self.names.of([source.user, *mentioned_users(source.text)])
-        text = plain_text(source.text_without_call, names)
-        if not text and not source.files:
-            text = f"@{names.get(source.bot, 'Hachi')}"
-        attachments = [attachment_of(self.client, file) for file in source.files]
-        return Content(names[source.user], text, attachments)
-
-    async def show_busy(self, message: IncomingMessage) -> None:
-        await self._set_status(message.source, STATUS)
-
-    async def hide_busy(self, message: IncomingMessage) -> None:
-        await self._set_status(message.source, "")
-
-    async def _set_status(self, source: SlackMessage, status: str) -> None:
+        thread, status = source.thread or source.ts, STATUS if busy else ""
         await self.client.assistant_threads_setStatus(
-            channel_id=source.channel, thread_ts=source.thread or source.ts, status=status
+            channel_id=source.channel, thread_ts=thread, status=status
         )
 
     def reply_to(self, message: IncomingMessage) -> "SlackReply":
@@ -86,22 +75,21 @@ class SlackReply:
         self._asker = Asker(message.user, message.place)
         self._source: SlackMessage = message.source
         self._posted = PostedText(LIMIT, self._post, self._edit, self._remove)
-        self._receipts_shown = False
+        self._finished = False
 
     async def show(self, text: str) -> None:
         await self._posted.show(escape_markdown(text))
 
-    async def finish(self, text: str, receipts: Sequence[Receipt]) -> None:
+    async def finish(self, text: str, new: Sequence[Decision]) -> None:
         await self.show(text)
         for posted in self._posted.handles:
             await self._end_stream(posted)
-        if receipts and not self._receipts_shown:
-            self._receipts_shown = True
-            await self._show_receipts(tuple(receipts))
+        if new and not self._finished:
+            self._finished = True
+            await self._show_receipts(new)
 
-    async def _show_receipts(self, receipts: tuple[Receipt, ...]) -> None:
-        items = await self._platform.commands.receipt_items(receipts, self._asker)
-        text, blocks = receipt_blocks(items)
+    async def _show_receipts(self, new: Sequence[Decision]) -> None:
+        text, blocks = receipt_blocks(await self._platform.commands.receipts(new, self._asker))
         source = self._source
         try:
             await self._client.chat_postEphemeral(
@@ -146,8 +134,7 @@ class SlackReply:
         posted.text = text
 
     async def _append(self, posted: _Posted, text: str) -> bool:
-        """Append the new text to the stream. Returns False if no stream is open, or the text begins
-        differently."""
+        """Append to the stream. Returns False if none is open, or the text begins differently."""
         if not (posted.streaming and text.startswith(posted.text)):
             return False
         try:

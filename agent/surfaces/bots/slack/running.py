@@ -1,5 +1,6 @@
 """Runs the Slack bot until it is stopped, in Socket Mode or behind HTTP."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -10,11 +11,13 @@ from slack_sdk.errors import SlackApiError
 from agent.companion import Companion
 from agent.errors import HachiError, SettingsError
 from agent.settings import Settings
-from agent.surfaces.bots.running import stop_on_signals
+from agent.surfaces.bots.reminders import reminder_sender
 from agent.surfaces.bots.slack.app import SlackBot
 from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.messages import user_name
-from agent.surfaces.bots.slack.reminders import reminder_sender
+from agent.surfaces.bots.slack.reminders import reminder_post
+from agent.surfaces.signals import on_stop_signal
+from memory.audience import Place
 
 PATH = "/slack/events"
 """The HTTP path for events, commands and buttons."""
@@ -48,8 +51,8 @@ async def run(
     """Run until SIGTERM or Ctrl-C: by HTTP at this address and port, or else in Socket Mode. Raises
     SettingsError if Slack rejects a token, HachiError if Slack cannot be reached."""
     check(settings, http=http is not None)
-    bot = SlackBot(pet, settings)
-    with stop_on_signals() as stop:
+    bot, stop = SlackBot(pet, settings), asyncio.Event()
+    with on_stop_signal(stop.set):
         try:
             async with listening(bot, http) as where:
                 say(f"{where}; Ctrl-C stops")
@@ -74,7 +77,7 @@ async def listening(bot: SlackBot, http: tuple[str, int] | None = None) -> Async
             await leaving.enter_async_context(_by_socket(bot))
             where = f"{name}, in Socket Mode"
         team = str(me.get("team_id"))
-        send = reminder_sender(bot.client, bot.places, team).send
+        send = reminder_sender(bot.pet.services.places, Place(("slack", team)), reminder_post(bot.client))
         leaving.callback(bot.pet.reminders.register(user_name(team, ""), send))
         yield where
 

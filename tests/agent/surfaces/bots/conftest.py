@@ -9,7 +9,7 @@ from scripted_server import ScriptedServer
 
 from agent import Companion
 from agent.surfaces.bots.conversations import Content, Conversations, IncomingMessage
-from agent.surfaces.bots.items import Receipt
+from memory.records import Decision
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -41,16 +41,16 @@ class FakeReply:
     message: IncomingMessage
     texts: list[str] = field(default_factory=list)
     final: str | None = None
-    receipts: tuple[Receipt, ...] = ()
+    new: Sequence[Decision] = ()
     away: bool = False
 
     async def show(self, text: str) -> None:
         self.texts.append(text)
 
-    async def finish(self, text: str, receipts: Sequence[Receipt]) -> None:
+    async def finish(self, text: str, new: Sequence[Decision]) -> None:
         if self.away:
             raise ConnectionError("the platform is away")
-        self.final, self.receipts = text, tuple(receipts)
+        self.final, self.new = text, new
 
 
 class FakePlatform:
@@ -67,11 +67,8 @@ class FakePlatform:
         content: Content = message.source
         return content
 
-    async def show_busy(self, message: IncomingMessage) -> None:
-        self.busy.append(True)
-
-    async def hide_busy(self, message: IncomingMessage) -> None:
-        self.busy.append(False)
+    async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
+        self.busy.append(busy)
 
     def reply_to(self, message: IncomingMessage) -> FakeReply:
         self.replies.append(FakeReply(message, away=self.away))

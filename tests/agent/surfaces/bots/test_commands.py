@@ -9,8 +9,8 @@ import pytest
 from agent import Companion
 from agent.surfaces.bots.answers import Answer, Asker, Button, ReceiptUpdate
 from agent.surfaces.bots.commands import PAGE, Commands
-from agent.surfaces.bots.items import Receipt
 from memory.audience import PRIVATE, Place
+from memory.records import Decision
 
 ANA, BEN = "chat:1", "chat:2"
 GENERAL = Place(("chat", "acme", "general"))
@@ -263,6 +263,5 @@ async def test_errors_are_answered_and_not_raised(pet: Companion, commands: Comm
     assert "trace_" in answer.text
     assert "hachi.db" not in answer.text
     assert "reach my memory" in str(await commands.text_to_edit(PRIVATELY, "0" * 36))
-    receipt = Receipt("Ana lives in Lyon", "0" * 36, None, "delete")
-    [item] = await commands.receipt_items((receipt,), PRIVATELY)
+    [item] = await commands.receipts([Decision("Ana lives in Lyon", "add", "0" * 36, "new")], PRIVATELY)
     assert (item.text, item.note) == ("Ana lives in Lyon", "")

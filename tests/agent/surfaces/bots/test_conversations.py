@@ -172,10 +172,8 @@ async def test_attachments_follow_the_text_and_a_reply_has_receipts_of_what_was_
         conversations.add(ana(text, Attachment("notes.txt", "", 8, fetch)))
         await conversations.settle()
     assert "is allergic to nuts\n  \n  [file notes.txt]\n  buy milk" in server.asked[0].text
-    [receipt] = platform.replies[0].receipts
-    assert (receipt.content, receipt.undo) == ("Lucie is allergic to nuts", "delete")
-    assert receipt.expires_at is not None
-    assert platform.replies[1].receipts == ()
+    assert [decision.content for decision in platform.replies[0].new] == ["Lucie is allergic to nuts"]
+    assert platform.replies[1].new == []
 
 
 async def test_a_platform_that_fails_does_not_stop_the_next_turn(
@@ -187,8 +185,7 @@ async def test_a_platform_that_fails_does_not_stop_the_next_turn(
 ) -> None:
     server.script(answer("one"), answer("two"))
     platform.away = True
-    monkeypatch.setattr(platform, "show_busy", lambda message: 1 / 0)
-    monkeypatch.setattr(platform, "hide_busy", lambda message: 1 / 0)
+    monkeypatch.setattr(platform, "set_busy", lambda message, busy: 1 / 0)
     conversations.add(ana("hello"))
     await conversations.settle()
     assert "could not be shown" in caplog.text

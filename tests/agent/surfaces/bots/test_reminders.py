@@ -3,42 +3,35 @@
 import pytest
 
 from agent import Companion
-from agent.surfaces.bots.reminders import CLOSED, ReminderSender
+from agent.surfaces.bots.reminders import CLOSED, reminder_sender
 from memory.audience import Place
 
 ANA = "chat:1"
-GENERAL = Place(("chat", "acme", "general"))
-LAST = Place(("chat", "acme", "random"))
+GENERAL, LAST = Place(("chat", "acme", "general")), Place(("chat", "acme", "random"))
 
 
 @pytest.mark.parametrize(
     ("place", "open_", "delivered"),
     [
-        (GENERAL, {"general", "direct"}, [("general", "call Lucie")]),
-        (None, {"general", "direct"}, [("direct", "call Lucie")]),
-        (GENERAL, {"direct"}, [("direct", "call Lucie")]),
-        (GENERAL, {"random"}, [("random", CLOSED)]),
-        (None, {"general"}, []),
+        (GENERAL, {GENERAL, None}, [(GENERAL, "call Lucie")]),
+        (None, {GENERAL, None}, [(None, "call Lucie")]),
+        (GENERAL, {None}, [(None, "call Lucie")]),
+        (GENERAL, {LAST}, [(LAST, CLOSED)]),
+        (None, {GENERAL}, []),
     ],
 )
 async def test_the_place_comes_first_then_direct_messages_then_a_hint_where_they_spoke_last(
-    pet: Companion, place: Place | None, open_: set[str], delivered: list[tuple[str, str]]
+    pet: Companion, place: Place | None, open_: set[Place | None], delivered: list[tuple[Place | None, str]]
 ) -> None:
     message = {"author": "Ana", "text": "hello", "sent_at": pet.clock()}
     await pet.import_messages([message], user=ANA, place=LAST)
-    sent: list[tuple[str, str]] = []
+    sent: list[tuple[Place | None, str]] = []
 
-    async def post(user: str, where: Place, text: str) -> bool:
-        return await post_to(where.path[-1], text)
+    async def post(user: str, where: Place | None, text: str) -> bool:
+        if where in open_:
+            sent.append((where, text))
+        return where in open_
 
-    async def post_privately(user: str, text: str) -> bool:
-        return await post_to("direct", text)
-
-    async def post_to(channel: str, text: str) -> bool:
-        if channel in open_:
-            sent.append((channel, text))
-        return channel in open_
-
-    sender = ReminderSender(pet.services.places, Place(("chat",)), post, post_privately)
-    assert await sender.send(ANA, place, "call Lucie") is bool(delivered)
+    send = reminder_sender(pet.services.places, Place(("chat",)), post)
+    assert await send(ANA, place, "call Lucie") is bool(delivered)
     assert sent == delivered

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.surfaces.bots.answers import Answer, Button, Item
-from agent.surfaces.bots.discord.buttons import answer_view
-from agent.surfaces.bots.discord.rendering import LIMIT, answer_text, escape, receipt_lines
+from agent.surfaces.bots.discord.rendering import LIMIT, answer_text, answer_view, escape, receipt_lines
 from agent.surfaces.bots.splitting import utf16_length
 
 LETTERS = st.text(max_size=400)

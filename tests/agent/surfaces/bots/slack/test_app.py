@@ -164,14 +164,14 @@ async def test_calls_are_repeated_files_are_fetched_and_a_reply_notifies_nobody(
 async def test_where_everything_is_listened_to_answers_stay_out_of_threads(
     bot: Any, slack: SlackServer, server: ScriptedServer, pet: Companion
 ) -> None:
-    await bot.hachi.places.set(HERE, "everything", "slack:T1:UANA", pet.clock())
+    await bot.hachi.pet.services.places.set(HERE, "everything", "slack:T1:UANA", pet.clock())
     server.script(answer("Sunny."), answer("Tomorrow too."))
     await bot.hears(slack.says("UANA", "the weather?", channel=GENERAL))
     await bot.hears(*slack.mentions("UBEN", "and tomorrow?", channel=GENERAL))
     assert texts(slack, GENERAL) == [("Sunny.", None), ("Tomorrow too.", None)]
     said = [text for _, text in server.asked[1].conversation]
     assert said == ["Ana: the weather?", "Sunny.", "Ben: and tomorrow?"]
-    await bot.hachi.places.set(HERE, "nothing", "slack:T1:UANA", pet.clock())
+    await bot.hachi.pet.services.places.set(HERE, "nothing", "slack:T1:UANA", pet.clock())
     await bot.hears(*slack.mentions("UANA", "hello?", channel=GENERAL))
     assert len(server.asked) == 2
 

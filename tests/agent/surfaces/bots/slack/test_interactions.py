@@ -155,4 +155,4 @@ async def test_admins_and_the_creator_of_a_channel_set_what_is_listened_to(
     slack.refused |= {refused: "fatal_error"} if refused else {}
     answer = await ask(slack.command("/listen", "Everything", user="UANA", channel=GENERAL))
     assert ("may not" in answer["text"]) is not allowed
-    assert await bot.hachi.places.listening(HERE) == ("everything" if allowed else "mentions")
+    assert await bot.hachi.pet.services.places.listening(HERE) == ("everything" if allowed else "mentions")

@@ -6,14 +6,17 @@ from slack_server import SlackServer, buttons_of
 from agent import Companion, Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import IncomingMessage
-from agent.surfaces.bots.items import Receipt
 from agent.surfaces.bots.slack.client import build_client
 from agent.surfaces.bots.slack.messages import SlackMessage
 from agent.surfaces.bots.slack.replies import LIMIT, SlackPlatform, SlackReply
+from memory.records import Decision
 
 THREAD = SlackMessage("T1", "C1", "UANA", "hello", "1.5", "UHACHI", "1.5")
 FLAT = SlackMessage("T1", "D1", "UANA", "hello", "1.5", "UHACHI", private=True)
-RECEIPTS = [Receipt("Ana likes tea", "m1", None, "delete"), Receipt("Ana lives in Lyon", "m2", None, "undo")]
+NEW = [
+    Decision("Ana likes tea", "add", "m1", "new"),
+    Decision("Ana lives in Lyon", "replace", "m2", "it changed"),
+]
 LONG = "long " * (LIMIT // 4)
 
 
@@ -113,11 +116,11 @@ async def test_receipts_are_shown_once_with_buttons_for_each(
     platform: SlackPlatform, slack: SlackServer
 ) -> None:
     view = reply(platform, FLAT)
-    await view.finish("Noted.", RECEIPTS)
-    await view.finish("Noted.", RECEIPTS)
+    await view.finish("Noted.", NEW)
+    await view.finish("Noted.", NEW)
     [shown] = slack.only_for("UANA")
     ids = [button["action_id"] for button in buttons_of(shown.blocks)]
     assert ids == ["hachi.delete", "hachi.edit", "hachi.undo", "hachi.edit"]
     slack.refused["chat.postEphemeral"] = "user_not_in_channel"
-    await reply(platform, FLAT).finish("Noted too.", RECEIPTS)
+    await reply(platform, FLAT).finish("Noted too.", NEW)
     assert slack.in_channel("D1")[-1].text == "Noted too."

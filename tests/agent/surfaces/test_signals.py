@@ -3,13 +3,14 @@ import signal
 
 import pytest
 
-from agent.surfaces.bots.running import stop_on_signals
+from agent.surfaces.signals import on_stop_signal
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_sets_the_event_inside_the_block_only(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    with stop_on_signals() as stop:
+    stop = asyncio.Event()
+    with on_stop_signal(stop.set):
         signal.raise_signal(number)
         async with asyncio.timeout(5):
             await stop.wait()

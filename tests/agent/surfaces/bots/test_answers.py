@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from agent.surfaces.bots.items import Receipt, context_items, erasure_answer, expiry, receipts_of, shorten
+from agent.surfaces.bots.answers import context_items, erasure_answer, expiry, new_memories, shorten
 from memory.erasure.receipt import Erased, Remainder
 from memory.people.profile import UserContext
 from memory.records import Decision
@@ -45,15 +45,12 @@ def test_only_new_and_replacing_memories_have_a_receipt() -> None:
         Decision("Ana likes green tea", "merge", "1", "the same"),
         Decision("hm", "ignore", None, "of no importance"),
     ]
-    assert receipts_of(decisions) == (
-        Receipt("Ana likes tea", "1", None, "delete"),
-        Receipt("Ana moved to Lyon", "2", None, "undo"),
-    )
+    assert new_memories(decisions) == decisions[:2]
 
 
 def test_unknown_fields_are_left_out() -> None:
     known = UserContext(conversation_themes=("cello", "Lyon"), memory_summary="Ana plays the cello.")
-    assert list(context_items(UserContext())) == []
+    assert context_items(UserContext()) == ()
     assert [(item.label, item.text) for item in context_items(known)] == [
         ("themes", "cello; Lyon"),
         ("in short", "Ana plays the cello."),

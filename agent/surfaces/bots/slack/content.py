@@ -1,0 +1,96 @@
+"""Reads the content of a message: its text with people's names, and its files.
+
+Slack requires the bot's token to download a file.
+"""
+
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.surfaces.bots.attachments import MAX_BYTES, TOO_LARGE, Attachment, Unreadable, display_name
+from agent.surfaces.bots.conversations import Content
+from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.markup import mentioned_users, plain_text
+from agent.surfaces.bots.slack.messages import SlackMessage
+
+log = logging.getLogger("hachi.slack")
+
+MAX_NAMES = 10_000
+"""Names in the cache. The oldest are dropped first; a restart makes a changed name visible."""
+TIMEOUT = aiohttp.ClientTimeout(total=20)
+_HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
+"""Hosts that receive the bot's token, by https. Files elsewhere can be anybody's."""
+
+
+class Reader:
+    """Reads messages. It asks Slack once for each person's name."""
+
+    def __init__(self, client: AsyncWebClient) -> None:
+        self._client = client
+        self._names: dict[str, str] = {}
+
+    async def read(self, message: SlackMessage) -> Content:
+        people = [message.user, *mentioned_users(message.text)]
+        names = {user: await self.name(user) for user in dict.fromkeys(people)}
+        text = plain_text(message.text_without_call, names)
+        if not text and not message.files:
+            text = f"@{names.get(message.bot, 'Hachi')}"
+        files = [attachment_of(self._client, file) for file in message.files]
+        return Content(names[message.user], text, files)
+
+    async def name(self, user: str) -> str:
+        """Return the person's display name; the id if Slack does not know it."""
+        if user not in self._names:
+            try:
+                person = (await self._client.users_info(user=user)).get("user") or {}
+            except API_ERRORS as error:
+                log.warning("cannot get the name of %s: %s", user, error)
+                return user
+            profile = person.get("profile") or {}
+            names = (profile.get("display_name"), profile.get("real_name"), person.get("name"))
+            self._names[user] = display_name(next((n for n in names if n and n.strip()), None), user)
+            while len(self._names) > MAX_NAMES:
+                del self._names[next(iter(self._names))]
+        return self._names[user]
+
+
+def attachment_of(client: AsyncWebClient, file: Mapping[str, Any]) -> Attachment:
+    return Attachment(
+        name=str(file.get("name") or file.get("title") or ""),
+        media_type=str(file.get("mimetype") or ""),
+        size=int(file.get("size") or 0),
+        fetch=partial(_fetch, client, file),
+        is_text=file.get("mode") == "snippet",
+    )
+
+
+async def _fetch(client: AsyncWebClient, file: Mapping[str, Any]) -> bytes:
+    headers = {"Authorization": f"Bearer {client.token}"}
+    address = _address(client, file)
+    async with (
+        aiohttp.ClientSession(timeout=TIMEOUT) as session,
+        session.get(address, headers=headers, allow_redirects=False) as answer,
+    ):
+        # without the scope files:read, Slack returns a sign-in page
+        if answer.status != 200 or answer.content_type == "text/html":
+            raise Unreadable("it could not be fetched")
+        content = b""
+        async for piece in answer.content.iter_chunked(16_384):
+            content += piece
+            if len(content) > MAX_BYTES:
+                raise Unreadable(TOO_LARGE)
+    return content
+
+
+def _address(client: AsyncWebClient, file: Mapping[str, Any]) -> str:
+    address = str(file.get("url_private_download") or file.get("url_private") or "")
+    url, api = urlsplit(address), urlsplit(client.base_url)
+    at_slack = url.scheme == "https" and f".{url.hostname}".endswith(_HOSTS)
+    if file.get("is_external") or not (at_slack or url.hostname == api.hostname):
+        raise Unreadable("it is not kept at Slack")
+    return address

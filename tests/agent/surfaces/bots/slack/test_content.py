@@ -1,0 +1,70 @@
+"""What is read of a message on Slack: the names of people, and files."""
+
+from typing import Any
+
+import pytest
+from slack_server import SlackServer
+
+from agent import Settings
+from agent.surfaces.bots.attachments import MAX_BYTES, read_attachments
+from agent.surfaces.bots.slack import content
+from agent.surfaces.bots.slack.client import build_client
+from agent.surfaces.bots.slack.content import Reader, attachment_of
+
+
+@pytest.fixture
+def client(settings: Settings) -> Any:
+    return build_client(settings)
+
+
+async def read(client: Any, file: dict[str, Any]) -> str:
+    return await read_attachments([attachment_of(client, file)])
+
+
+async def test_slack_is_asked_once_for_each_person_it_knows(client: Any, slack: SlackServer) -> None:
+    reader = Reader(client)
+    slack.names |= {"UA": "Ana:  the\nfirst", "UB": "", "UC": "דָּנָה"}
+    for _ in range(2):
+        names = [await reader.name(user) for user in ("UA", "UB", "UC", "UNEW")]
+        assert names == ["Ana the first", "of Acme", "דָּנָה", "UNEW"]
+    assert [call["user"] for call in slack.called("users.info")] == ["UA", "UB", "UC", "UNEW", "UNEW"]
+
+
+async def test_the_cache_of_names_is_limited(
+    client: Any, slack: SlackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(content, "MAX_NAMES", 1)
+    reader = Reader(client)
+    for user in ("UANA", "UBEN", "UANA"):
+        await reader.name(user)
+    assert len(slack.called("users.info")) == 3
+
+
+async def test_files_and_snippets_are_read(client: Any, slack: SlackServer) -> None:
+    assert "één" in await read(client, slack.attach("a.txt", "één".encode()))
+    snippet = slack.attach("b", b"{}", "", mode="snippet")
+    assert await read(client, snippet) == "[file b]\n{}\n[end of b]"
+    assert "a file (" in await read(client, {"mimetype": "image/png"})
+
+
+@pytest.mark.parametrize(
+    ("content", "other", "reason"),
+    [
+        (b"x" * (MAX_BYTES + 1), {"size": 1}, "more than 64 kB"),
+        (b"<html>", {"type": "text/html"}, "could not be fetched"),
+        (b"text", {"is_external": True}, "not kept at Slack"),
+        (b"text", {"url_private_download": "https://evilslack.com/a"}, "not kept at Slack"),
+        (b"text", {"url_private_download": "http://files.slack.com/a"}, "not kept at Slack"),
+        (b"text", {"url_private_download": "http://127.0.0.1:1/a"}, "could not be fetched"),
+        (b"text", {"url_private_download": ""}, "not kept at Slack"),
+    ],
+)
+async def test_the_reason_is_given_for_a_file_that_is_not_read(
+    client: Any, slack: SlackServer, content: bytes, other: dict[str, Any], reason: str
+) -> None:
+    assert reason in await read(client, slack.attach("thing", content, **other))
+
+
+async def test_without_the_scope_slack_shows_a_page_to_sign_in(slack: SlackServer) -> None:
+    stranger = build_client(Settings.load(slack_bot_token="xoxb-other", slack_api_url=slack.api))
+    assert "could not be fetched" in await read(stranger, slack.attach("a.txt", b"text"))
