@@ -91,6 +91,7 @@ messages = Table(
     Column("sent_at", Utc, nullable=False),
     Column("indexed_under", Text),
     Column("forgotten_at", Utc, comment="its text was emptied then"),
+    Column("outdated_at", Utc, comment="a fact in it had expired then: summaries leave it out"),
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_unindexed", "indexed_under", "seq"),
@@ -116,6 +117,13 @@ active_conversations = Table(
     Column("updated_at", Utc, nullable=False),
     Column("indexed_under", Text),
     Column("revision", Integer, nullable=False, server_default="0", comment="grows with the summary"),
+    Column(
+        "unsourced",
+        Integer,
+        nullable=False,
+        server_default="0",
+        comment="1: an older version wrote it, from facts that it did not record",
+    ),
     Index("uq_active_conversations", "conversation_id", "owner", unique=True),
     Index("ix_active_conversations_unindexed", "indexed_under"),
     Index("ix_active_conversations_owner", "owner", "updated_at"),
@@ -130,6 +138,16 @@ context_entries = Table(
     Column("item", Text, primary_key=True, comment="of a list: which one; empty where there is one value"),
     Column("value", Text, nullable=False),
     Column("said_at", Utc, nullable=False, comment="only what was said later takes its place"),
+    Column("message_id", _id, comment="in which it was said; empty: set by hand; NULL: not known"),
+)
+
+derived_sources = Table(
+    "derived_sources",
+    metadata,
+    Column(
+        "text_id", _id, primary_key=True, comment="a conversation's summary, or a person's of their facts"
+    ),
+    Column("source_id", _id, primary_key=True, index=True, comment="a memory or message that it rests on"),
 )
 
 memories = Table(

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 FREE_OF_PERSONAL_DATA = {
     "users": "created_at",
     "conversations": "created_at place",
-    "messages": "forgotten_at id indexed_under place role sent_at seq",
-    "active_conversations": "covered id indexed_under mode revision updated_at",
-    "context_entries": "field place said_at",
+    "messages": "forgotten_at id indexed_under outdated_at place role sent_at seq",
+    "active_conversations": "covered id indexed_under mode revision unsourced updated_at",
+    "context_entries": "field message_id place said_at",
+    "derived_sources": "source_id text_id",
     "memories": (
         "created_at expires_at id importance indexed_under last_accessed_at message_id place revision "
         "source type uses"
