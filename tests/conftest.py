@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from memory.index import embedded
 from memory.index.embedders import bundled
 
 sys.path.insert(0, str(Path(__file__).parent / "doubles"))
@@ -33,6 +34,14 @@ def _no_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SSL_CERT_FILE", raising=False)
         patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("authorities")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_read_ahead() -> Iterator[None]:
+    """Reading payloads ahead pays for thousands of points, and triples the time to create an index."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedded, "PAYLOAD_MEMORY", "Cold")
         yield
 
 

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import ColumnElement, Insert, Row, Select, Table, and_, delete, func, or_, select
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
@@ -101,7 +99,7 @@ class Traces:
         return len(kept)
 
     def _upsert(self, table: Table, key: str) -> Insert:
-        new: Any = (insert_sqlite if self._database.sqlite else insert_postgresql)(table)
+        new: Any = self._database.insert(table)
         values = {c.name: new.excluded[c.name] for c in table.c if c.name not in (key, "seq")}
         statement: Insert = new.on_conflict_do_update(index_elements=[key], set_=values)
         return statement

@@ -58,7 +58,7 @@ class ChunkIndexSync:
         vectors = await self._embedder.embed(texts)
         await self._index.put(
             [
-                Point(c.id, "chunk", frozenset({c.owner}), text, vector, c.added_at, group=c.document_id)
+                Point(c.id, "chunk", frozenset({c.owner}), text, vector, c.added_at)
                 for c, text, vector in zip(existing, texts, vectors, strict=True)
             ]
         )

@@ -53,8 +53,6 @@ class Point:
     created_at: datetime
     expires_at: datetime | None = None
     subjects: tuple[str, ...] = ()
-    group: str | None = None
-    """The conversation of a message or summary."""
     window_text: str | None = None
     """A message with its neighbours. The window lanes index it as a separate entry."""
     window_dense: "Sequence[float] | NDArray[np.float32] | None" = None
@@ -72,8 +70,7 @@ class Question:
     """The words; None skips the sparse lanes."""
     kinds: frozenset[Kind] = KINDS
     subjects: frozenset[str] = frozenset()
-    """Find points with any of these; empty means no condition. The same holds for `groups`."""
-    groups: frozenset[str] = frozenset()
+    """Find points with any of these; empty means no condition."""
     since: datetime | None = None
     """Find points created at this moment or later."""
     until: datetime | None = None

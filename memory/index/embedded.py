@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 SLICE = 32
 """Points written or read before the event loop gets a turn: some 3 ms."""
 
+PAYLOAD_MEMORY = "Cached"
+"""Payloads are read ahead, since every hit needs one: else the first searches of a process take 20 ms."""
+
 _MARKER = str(UUID(int=0))
 """The id of the point that holds generation and fingerprint. It has no owner, so no search finds it."""
 _PARTS = ("edge_config.json", "segments", "temp_segments", "wal")
@@ -239,7 +242,7 @@ def _config(dimension: int) -> Any:
         vectors={lane: EdgeVectorParams(dimension, Distance.Cosine) for lane in schema.DENSE},
         sparse_vectors={lane: EdgeSparseVectorParams(modifier=Modifier.Idf) for lane in schema.SPARSE},
         max_search_threads=1,  # measured faster: one reader's points are too few to parallelise
-        payload_memory=Memory.Cached,  # read for every hit; otherwise first searches take twice as long
+        payload_memory=getattr(Memory, PAYLOAD_MEMORY),
         optimizers=EdgeOptimizersConfig(indexing_threshold=1_000_000_000),  # kilobytes: never a graph
     )
 

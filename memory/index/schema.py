@@ -19,7 +19,6 @@ FIELDS: dict[str, Literal["tenant", "keyword", "number"]] = {
     "owners": "tenant",
     "kind": "keyword",
     "subjects": "keyword",
-    "group": "keyword",
     "created_at": "number",
     "expires_at": "number",
 }
@@ -52,7 +51,6 @@ def payload(point: Point) -> dict[str, Any]:
         "owners": _keywords(point.owners),
         "kind": point.kind,
         "subjects": [keyword(subject) for subject in point.subjects],
-        "group": None if point.group is None else keyword(point.group),
         "created_at": point.created_at.timestamp(),
         "expires_at": NEVER if point.expires_at is None else point.expires_at.timestamp(),
     }
@@ -79,9 +77,8 @@ def conditions(question: Question) -> list[Condition]:
     wanted = [audience(question), Condition("expires_at", above=question.now.timestamp())]
     if question.kinds != KINDS:
         wanted.append(Condition("kind", any_of=tuple(_keywords(question.kinds))))
-    for field, values in (("subjects", question.subjects), ("group", question.groups)):
-        if values:
-            wanted.append(Condition(field, any_of=tuple(_keywords(values))))
+    if question.subjects:
+        wanted.append(Condition("subjects", any_of=tuple(_keywords(question.subjects))))
     if question.since or question.until:
         since, until = (at.timestamp() if at else None for at in (question.since, question.until))
         wanted.append(Condition("created_at", at_least=since, below=until))

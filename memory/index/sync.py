@@ -187,7 +187,6 @@ def _summary_point(conversation: ActiveConversation, vector: Any) -> Point:
         text=conversation.summary,
         dense=vector,
         created_at=conversation.updated_at,
-        group=conversation.conversation_id,
     )
 
 
@@ -200,5 +199,4 @@ def _message_point(line: Line, vector: Any) -> Point:
         text=words_text(message.author, message.text),
         dense=vector,
         created_at=message.sent_at,
-        group=message.conversation_id,
     )

@@ -4,8 +4,6 @@ from datetime import datetime
 from typing import Literal, cast, get_args
 
 from sqlalchemy import select
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
 from memory.audience import Place
 from memory.sql.engine import Database
@@ -18,7 +16,6 @@ LISTENING: tuple[Listening, ...] = get_args(Listening)
 class Places:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._insert = insert_sqlite if database.sqlite else insert_postgresql
 
     async def listening(self, place: Place) -> Listening:
         """The setting of the place or the nearest around it, else "mentions". In private, "everything"."""
@@ -45,6 +42,6 @@ class Places:
         if place.private or listening not in LISTENING:
             raise ValueError(f"what is listened to is set for a place: one of {', '.join(LISTENING)}")
         values = {"listening": listening, "changed_by": by, "changed_at": now}
-        put = self._insert(places).values(place=place.key, **values)
+        put = self._database.insert(places).values(place=place.key, **values)
         async with self._database.write() as connection:
             await connection.execute(put.on_conflict_do_update(index_elements=["place"], set_=values))

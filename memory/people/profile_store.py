@@ -8,8 +8,6 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, delete, func, select, true
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
@@ -70,8 +68,7 @@ class ProfileStore:
             await connection.execute(_DELETE, given)
         if changed:
             rows = [where | _row(entry) for entry in changed]
-            insert = insert_sqlite if self._database.sqlite else insert_postgresql
-            put = insert(context_entries)
+            put = self._database.insert(context_entries)
             latest = {"value": put.excluded.value, "said_at": put.excluded.said_at}
             await connection.execute(
                 put.on_conflict_do_update(index_elements=_KEY, set_=latest),

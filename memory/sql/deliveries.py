@@ -4,8 +4,6 @@ restart or to another replica."""
 from datetime import datetime, timedelta
 
 from sqlalchemy import delete
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
 from memory.sql.engine import Database
 from memory.sql.tables import deliveries
@@ -18,14 +16,13 @@ PURGE_EVERY = timedelta(hours=1)
 class Deliveries:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._insert = insert_sqlite if database.sqlite else insert_postgresql
         self._purged_at: datetime | None = None
 
     async def first(self, source: str, id: str, now: datetime) -> bool:
         """True for the first call with this event, False for all others. `id` is unique within `source`."""
-        take = self._insert(deliveries).values(source=source, id=id, seen_at=now).on_conflict_do_nothing()
+        event = self._database.insert(deliveries).values(source=source, id=id, seen_at=now)
         async with self._database.write() as connection:
-            taken = (await connection.execute(take)).rowcount
+            taken = (await connection.execute(event.on_conflict_do_nothing())).rowcount
             if self._purged_at is None or now - self._purged_at >= PURGE_EVERY:
                 await connection.execute(delete(deliveries).where(deliveries.c.seen_at < now - KEPT))
                 self._purged_at = now

@@ -14,8 +14,8 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, event, text
-from sqlalchemy.dialects import registry
+from sqlalchemy import Connection, Table, event, text
+from sqlalchemy.dialects import postgresql, registry, sqlite
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
@@ -156,6 +156,10 @@ class Database:
                 self.writes += 1
                 for callback in connection.info[_AFTER_COMMIT]:
                     callback()
+
+    def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
+        """An INSERT in the database's own dialect, which can say what happens on a conflict."""
+        return sqlite.insert(table) if self.sqlite else postgresql.insert(table)
 
     @staticmethod
     def after_commit(connection: AsyncConnection, callback: Callable[[], None]) -> None:

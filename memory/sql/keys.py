@@ -11,10 +11,10 @@ import logging
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 from uuid import uuid4
 
-from sqlalchemy import Row, Select, insert, or_, select, update
+from sqlalchemy import Select, insert, or_, select, update
 
 from memory.errors import MemoryFault, NotFound, StoreUnavailable
 from memory.sql.engine import Database
@@ -55,6 +55,15 @@ class Key:
     revoked_at: datetime | None = None
 
 
+_KEYS = select(
+    *(api_keys.c[name] for name in ("id", "name", "kind", "user_id")),
+    api_keys.c.admin != 0,
+    *(api_keys.c[name] for name in ("created_at", "last_used_at", "revoked_at")),
+)
+"""The fields of a `Key`, in order."""
+_ACTIVE = _KEYS.where(api_keys.c.revoked_at.is_(None))
+
+
 class Keys:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -70,50 +79,44 @@ class Keys:
         whose = None if user is None else _named(user, "user")
         key = Key(str(uuid4()), named, kind, whose, admin, now)
         secret = PREFIX + secrets.token_urlsafe(32)
-        row = {
-            "id": key.id,
-            "name": key.name,
-            "kind": key.kind,
-            "user_id": key.user,
-            "admin": int(admin),
-            "digest": digest(secret),
-            "created_at": now,
-        }
+        row = insert(api_keys).values(
+            id=key.id,
+            name=named,
+            kind=kind,
+            user_id=whose,
+            admin=int(admin),
+            digest=digest(secret),
+            created_at=now,
+        )
         async with self._database.write() as connection:
-            await connection.execute(insert(api_keys).values(**row))
+            await connection.execute(row)
         return key, secret
 
     async def all(self) -> list[Key]:
         """All keys, including revoked ones, newest first."""
-        query = select(api_keys).order_by(api_keys.c.created_at.desc(), api_keys.c.id)
-        return await self._read(query)
+        return await self._read(_KEYS.order_by(api_keys.c.created_at.desc(), api_keys.c.id))
 
     async def exist(self) -> bool:
         """Whether a key was ever created. Revoked keys count: they must not open the server."""
         if not self._any:  # rows are never deleted
-            self._any = bool(await self._read(select(api_keys).limit(1)))
+            self._any = bool(await self._read(_KEYS.limit(1)))
         return self._any
 
     async def check(self, secret: str, now: datetime) -> Key | None:
         """The key with this secret; None if it does not exist or is revoked."""
         if not secret.startswith(PREFIX) or len(secret) > LONGEST_SECRET:
             return None
-        found = await self._read(
-            select(api_keys).where(api_keys.c.digest == digest(secret), api_keys.c.revoked_at.is_(None))
-        )
-        if not found:
-            return None
-        key = found[0]
-        if key.last_used_at is None or now - key.last_used_at >= NOTED:
-            await self._note_use(key, now)
-        return key
+        found = await self._read(_ACTIVE.where(api_keys.c.digest == digest(secret)))
+        for key in found:
+            if key.last_used_at is None or now - key.last_used_at >= NOTED:
+                await self._note_use(key, now)
+        return next(iter(found), None)
 
     async def revoke(self, id: str, now: datetime) -> Key:
         """Revoke and return the key with this id, or prefix of eight or more characters. Raises NotFound."""
         begun = 8 <= len(id) < 36
         matches = api_keys.c.id.startswith(id.lower(), autoescape=True) if begun else api_keys.c.id == id
-        active = api_keys.c.revoked_at.is_(None)
-        found = await self._read(select(api_keys).where(matches, active)) if _plain(id) else []
+        found = await self._read(_ACTIVE.where(matches)) if id.isascii() and id.isprintable() else []
         if len(found) != 1:
             raise NotFound(f"no key {id[:80]!r} that is not revoked; `hachi keys list` shows the ids")
         async with self._database.write() as connection:
@@ -131,31 +134,14 @@ class Keys:
         except StoreUnavailable as error:
             log.warning("the use of key %s is not noted: %s", key.id, error)
 
-    async def _read(self, query: Select[tuple[object, ...]]) -> list[Key]:
+    async def _read(self, query: Select[Any]) -> list[Key]:
         async with self._database.read() as connection:
-            return [_key(row) for row in await connection.execute(query)]
+            return [Key(*row) for row in await connection.execute(query)]
 
 
 def digest(secret: str) -> str:
     """The SHA-256 of a secret in hexadecimal, which the database stores."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
-
-
-def _key(row: Row[tuple[object, ...]]) -> Key:
-    return Key(
-        id=row.id,
-        name=row.name,
-        kind=row.kind,
-        user=row.user_id,
-        admin=bool(row.admin),
-        created_at=row.created_at,
-        last_used_at=row.last_used_at,
-        revoked_at=row.revoked_at,
-    )
-
-
-def _plain(text: str) -> bool:
-    return text.isascii() and text.isprintable()
 
 
 def _named(text: str, what: str) -> str:

@@ -25,8 +25,6 @@ from sqlalchemy import (
     union_all,
     update,
 )
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, owners_of
@@ -100,8 +98,7 @@ class Transcript:
 
     def _insert(self, table: Table, values: dict[str, Any]) -> Insert:
         """An INSERT that does nothing if the row exists."""
-        insert = insert_sqlite if self._database.sqlite else insert_postgresql
-        return insert(table).values(**values).on_conflict_do_nothing()
+        return self._database.insert(table).values(**values).on_conflict_do_nothing()
 
     async def authors(self, audience: Audience) -> frozenset[str]:
         """The names of the authors whose messages this audience may read. Cached: a new name from another

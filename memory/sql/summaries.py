@@ -12,9 +12,7 @@ from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import bindparam, case, literal, null, select, update
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.postgresql.dml import Insert as PostgresqlInsert
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.dialects.sqlite.dml import Insert as SqliteInsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -143,9 +141,8 @@ class ConversationSummaries:
     def _new(
         self, conversation: str, owner: str, now: datetime, **given: Any
     ) -> SqliteInsert | PostgresqlInsert:
-        insert = insert_sqlite if self._database.sqlite else insert_postgresql
         about = {"conversation_id": conversation, "owner": owner, "updated_at": now}
-        return insert(table).values(id=new_id(), **about, **given)
+        return self._database.insert(table).values(id=new_id(), **about, **given)
 
     # For searches.
 

@@ -151,10 +151,10 @@ async def test_what_has_expired_is_not_found(index: Index) -> None:
     assert set(ids(found.dense)) == set(ids(found.words)) == {later.id, never.id}
 
 
-async def test_filters_by_subject_kind_and_group(index: Index) -> None:
+async def test_filters_by_subject_and_kind(index: Index) -> None:
     ski = a_point(subjects=("ski", "alps"))
-    dog = a_point(subjects=("dog",), kind="message", group="g1")
-    none = a_point(kind="summary", group="g2")
+    dog = a_point(subjects=("dog",), kind="message")
+    none = a_point(kind="summary")
     await index.put([ski, dog, none])
 
     async def found(**wanted: frozenset[str]) -> set[str]:
@@ -166,7 +166,6 @@ async def test_filters_by_subject_kind_and_group(index: Index) -> None:
     assert await found(subjects=frozenset({"cat"})) == set()
     assert await found(kinds=frozenset({"message", "summary"})) == {dog.id, none.id}
     assert await found(kinds=frozenset()) == set()
-    assert await found(groups=frozenset({"g2"})) == {none.id}
 
 
 async def test_filters_by_when_it_was_created(index: Index) -> None:

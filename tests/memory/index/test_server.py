@@ -209,7 +209,7 @@ async def test_the_collection_separates_owners_and_is_indexed_by_what_is_filtere
     assert sent["metadata"]["fingerprint"] == fingerprint_of(SPACE)
     assert sent["sparse_vectors"]["words"] == {"modifier": "idf"}
     asked = [httpx.Response(200, content=call.request.content).json() for call in fields.calls]
-    assert {a["field_name"] for a in asked} == {"owners", "subjects", "group", "created_at", "expires_at"}
+    assert {a["field_name"] for a in asked} == {"owners", "subjects", "created_at", "expires_at"}
     owners = next(a for a in asked if a["field_name"] == "owners")
     assert owners["field_schema"] == {"type": "keyword", "is_tenant": True}
 
