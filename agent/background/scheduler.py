@@ -4,6 +4,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from agent.background.reminders import Reminders
 from agent.errors import FAULTS
@@ -48,6 +49,7 @@ class Schedule:
             ("optimise", OPTIMISE_SECONDS, self._optimise, "the index was not compacted"),
         ):
             scheduler.add_job(_guarded(act, failure), "interval", seconds=seconds, id=name)
+        scheduler.modify_job("purge", next_run_time=datetime.now(UTC))  # what expired while nothing ran
         scheduler.start()
         try:
             yield

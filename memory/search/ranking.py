@@ -78,21 +78,27 @@ def rank(
     candidates: Mapping[str, Candidate],
     now: datetime,
     *,
+    floor: float = 0.0,
     half_life: timedelta | None = None,
 ) -> list[tuple[str, float]]:
     """All candidates, best first, with scores from 0.0 to 1.0.
 
-    Ignores ids in the lanes that are no candidates (deleted, expired, not readable). With `half_life`, scores
-    decay with age.
+    A candidate that shares no word with the question, nor its exchange, scores 0.0 unless its cosine or that
+    of its exchange reaches `floor`, or it is from the time that the question names. Ignores ids in the lanes
+    that are no candidates (deleted, expired, not readable). With `half_life`, scores decay with age.
     """
     span = time_span(question, now)
     about = _about(question, candidates)
     most = sum(WEIGHTS.values()) + (SPEAKER if about else 0.0) + (WHEN if span else 0.0)
     scores = _matched(lanes, candidates)
+    relevant = _relevant(lanes, floor)
     for id_, candidate in candidates.items():
+        then = _said_then(candidate.created_at, span) if span else 0.0
+        if id_ not in relevant and not then:
+            scores[id_] = 0.0
+            continue
         score = scores[id_] + (SPEAKER if id_ in about else 0.0)
-        if span:
-            score += WHEN * _said_then(candidate.created_at, span)
+        score += WHEN * then
         if candidate.ours:
             score *= HANDED_ON
         if candidate.kind == "message":
@@ -123,6 +129,13 @@ def _matched(lanes: Lanes, candidates: Mapping[str, Candidate]) -> dict[str, flo
             total += weight * scaled[_ENTRY_OF[name] if alone else name].get(id_, 0.0)
         totals[id_] = total
     return totals
+
+
+def _relevant(lanes: Lanes, floor: float) -> frozenset[str]:
+    """The ids that share a word with the question, or whose cosine reaches the floor."""
+    words = (id_ for name in ("words", "window_words") for id_, _ in lanes.get(name, ()))
+    near = (id_ for name in ("dense", "window_dense") for id_, score in lanes.get(name, ()) if score >= floor)
+    return frozenset((*words, *near))
 
 
 def _scaled(lane: Sequence[tuple[str, float]]) -> dict[str, float]:

@@ -146,7 +146,8 @@ class Recall:
         rankings = await self._rankings(wanted.question, asked)
         found = await self._rows(rankings, wanted)
         lanes = _merged(rankings)
-        ranked = rank(text, lanes, found.candidates, wanted.now, half_life=self._half_life)
+        floor = self._embedder.thresholds.recall
+        ranked = rank(text, lanes, found.candidates, wanted.now, floor=floor, half_life=self._half_life)
         note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude))
         return [found.hit(id, score) for id, score in ranked[: wanted.limit] if score > 0.0]
 

@@ -44,16 +44,13 @@ class Line:
     owners: frozenset[str]
     seq: int
     """Increases with every message, over all conversations."""
+    user: str
+    """The user who wrote the message or got the reply."""
 
     @property
     def heard_by(self) -> str:
         """The owner key of the message's place, or in private of its user."""
         return min(self.owners)  # "place:" sorts before "user:"
-
-    @property
-    def user(self) -> str:
-        """The user who wrote the message or got the reply."""
-        return max(self.owners).removeprefix("user:")
 
 
 class Transcript:
@@ -271,9 +268,11 @@ def kept() -> ColumnElement[bool]:
 
 
 def readable(audience: Audience) -> ColumnElement[bool]:
-    """`Audience.may_read` in SQL, for rows of `messages`."""
+    """`Audience.may_read` in SQL, for rows of `messages`. A reply in a place belongs to the place alone: it may
+    repeat what others said there."""
     people, places = _parts(audience)
-    said = [messages.c.user_id.in_(people)] if people else []  # an empty IN would prevent the use of an index
+    own = and_(messages.c.user_id.in_(people), _OWN)
+    said = [own] if people else []  # an empty IN would prevent the use of an index
     heard = [messages.c.place.in_(places)] if places else []
     return or_(false(), *said, *heard)
 
@@ -284,12 +283,15 @@ def _parts(audience: Audience) -> tuple[list[str], list[str]]:
     return people, [key for key in audience.keys if key.startswith("place:")]
 
 
+_OWN = or_(messages.c.place == "", messages.c.role == "user")
+"""A message that belongs to its user: not a reply in a place."""
+
 # Built once: building it takes longer than running it.
 _BY_IDS = select(*_MESSAGE).where(
     messages.c.id.in_(bindparam("ids", expanding=True)),
     kept(),
     or_(
-        messages.c.user_id.in_(bindparam("people", expanding=True)),
+        and_(messages.c.user_id.in_(bindparam("people", expanding=True)), _OWN),
         and_(messages.c.place != "", messages.c.place.in_(bindparam("places", expanding=True))),
     ),
 )
@@ -316,4 +318,5 @@ def _message(row: Any) -> Message:
 
 def _line(row: Any) -> Line:
     place_owner = {row.place} if row.place else set()
-    return Line(_message(row), frozenset({*owners_of(row.user_id), *place_owner}), row.seq)
+    people = set() if row.place and row.role == "assistant" else owners_of(row.user_id)
+    return Line(_message(row), frozenset({*people, *place_owner}), row.seq, row.user_id)

@@ -33,7 +33,7 @@ from memory.index.embedders import Thresholds
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.sync import IndexSync
 from memory.people.tasks import Tasks
-from memory.records import Decision, Draft, Hit, Memory, Message
+from memory.records import Decision, Draft, Hit, Memory, Message, Role
 from memory.search.recall import Recall
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
@@ -170,6 +170,7 @@ class Stack:
         user: str = "anna",
         place: str | None = None,
         *,
+        role: Role = "user",
         id: str | None = None,
         author: str | None = None,
         conversation: str | None = None,
@@ -179,7 +180,7 @@ class Stack:
         where = Place.parse(place)
         talk = conversation or (f"dm:{user}" if where.private else where.key)
         sent = sent_at or self.clock.now + timedelta(seconds=next(self._messages))
-        message = Message(id or str(uuid4()), talk, "user", author or user, text, sent)
+        message = Message(id or str(uuid4()), talk, role, author or user, text, sent)
         async with self.database.write() as connection:
             await self.transcript.append(connection, message, user=user, place=where, now=self.clock.now)
         return message.id

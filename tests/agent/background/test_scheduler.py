@@ -45,6 +45,19 @@ async def test_what_expires_is_purged_by_itself(
     assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana likes tea"]
 
 
+async def test_what_expired_while_nothing_ran_is_purged_at_the_start(
+    open_pet: OpenPet, home: Any, clock: Any, rows: Rows, light_embedder: None
+) -> None:
+    settings = Settings(home=home, embedder="bundled", purge_minutes=60)
+    async with Companion.open(settings, clock=clock, model=ScriptedModel()) as pet:
+        await pet.remember("Ana is in Rome", user="ana", ttl="1h")
+    clock.advance(hours=2)
+
+    await open_pet(given=ScriptedModel(), upkeep=True, purge_minutes=60)
+
+    await _until(lambda: rows("SELECT * FROM memories") == [])
+
+
 async def test_work_that_another_process_left_is_done_by_itself(
     open_pet: OpenPet, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:

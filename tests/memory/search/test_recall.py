@@ -373,3 +373,17 @@ async def test_beside_a_process_that_holds_the_index_one_can_list_store_and_dele
         assert await stack.known() == {"Anna has a dog"}
         assert await stack.queue.counts() == (1, 0)
         holder.communicate("done")
+
+
+async def test_a_question_about_nothing_known_brings_nothing(stack: Stack) -> None:
+    for fact in (
+        "Anna bought a small sailing boat",
+        "The boat is moored in Hoorn",
+        "Anna painted the hull blue",
+        "Anna sails every Sunday",
+        "The anchor is rusty",
+    ):
+        await stack.remember(fact, "anna")
+
+    assert await stack.search("tax return", "anna") == []
+    assert await stack.search("sailing", "anna")

@@ -56,6 +56,17 @@ async def test_the_last_messages_are_the_newest_in_the_order_they_came(stack: St
     assert await texts(stack, "dm:anna", ANNA, 3) == ["2", "3", "4"]
 
 
+async def test_a_reply_in_a_place_belongs_to_the_place_since_it_may_repeat_what_others_said(
+    stack: Stack,
+) -> None:
+    await stack.receive("what did Ben say?", place="acme/general")
+    reply = await stack.receive("He is allergic to kiwifruit", place="acme/general", role="assistant")
+    private = await stack.receive("Good morning, Anna", role="assistant")
+    assert set(await stack.transcript.by_ids([reply, private], ANNA)) == {private}
+    assert await texts(stack, "dm:anna", ANNA) == ["Good morning, Anna"]
+    assert set(await stack.transcript.by_ids([reply], there("acme/general"))) == {reply}
+
+
 async def test_a_message_that_is_there_already_is_left_as_it_is(stack: Stack) -> None:
     id = await stack.receive("what was said")
     await stack.receive("something else", id=id)
