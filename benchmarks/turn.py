@@ -111,6 +111,7 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
     async def call(tool: Tool, written: str) -> str:
         turn = TurnContext(
             user="bare",
+            speaker="bare",
             place=PRIVATE,
             text="",
             message_id=None,

@@ -41,6 +41,7 @@ def read_store_memories(job: Job) -> tuple[list[Draft], Provenance]:
     )
     origin = Provenance(
         user=job.user_id,
+        speaker=payload["speaker"],
         said_at=said_at,
         place=Place(tuple(payload["place"])),
         message_id=payload["message_id"],

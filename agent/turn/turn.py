@@ -142,6 +142,7 @@ def _checked(request: TurnRequest) -> TurnRequest:
 def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: BuiltContext) -> TurnContext:
     return TurnContext(
         user=received.request.user,
+        speaker=received.request.speaker,
         place=received.request.place,
         text=received.request.text,
         message_id=received.id,

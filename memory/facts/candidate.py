@@ -23,6 +23,8 @@ class Provenance:
     place: Place = PRIVATE
     source: Source = "conversation"
     message_id: str | None = None
+    speaker: str = ""
+    """The speaker's name, as others see it."""
     said: str = ""
     """The text of the message, to distinguish a new statement from a recalled one."""
     recalled: tuple[Hit, ...] = ()

@@ -18,6 +18,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.facts import evidence
 from memory.facts.aliases import linked
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.decide import Resolution, decision_of, resolve
@@ -69,9 +70,13 @@ class FactWriter:
         facts = [
             CandidateFact(draft, origin, vector, now) for draft, vector in zip(drafts, vectors, strict=True)
         ]
-        await self._similar.ask_judge([fact for fact in facts if self._refuse(fact) is None])
+        refusals = [await self._refuse(fact) for fact in facts]
+        judged = [fact for fact, refused in zip(facts, refusals, strict=True) if refused is None]
+        await self._similar.ask_judge(judged)
         with span("decision"):
-            decisions = [self._refuse(fact) or await self._decide(fact) for fact in facts]
+            decisions = [
+                refused or await self._decide(fact) for fact, refused in zip(facts, refusals, strict=True)
+            ]
             note(decisions=decisions)
         _log(origin, decisions)
         return decisions
@@ -87,7 +92,7 @@ class FactWriter:
         ]
         return await self.remember(drafts, origin)
 
-    def _refuse(self, candidate: CandidateFact) -> Decision | None:
+    async def _refuse(self, candidate: CandidateFact) -> Decision | None:
         content, importance = candidate.draft.content, candidate.draft.importance
         if not content:
             return Decision(content, "ignore", None, "there is nothing in it")
@@ -99,7 +104,18 @@ class FactWriter:
         until = candidate.expires_at
         if until is not None and until <= candidate.now:
             return Decision(content, "ignore", None, "it had already expired", expires_at=until)
+        if refusal := evidence.refusal(content, candidate.origin):
+            return Decision(content, "ignore", None, refusal)
+        if await self._is_own_knowledge(candidate):
+            return Decision(content, "ignore", None, evidence.FROM_QUESTION)
         return None
+
+    async def _is_own_knowledge(self, candidate: CandidateFact) -> bool:
+        content, origin = candidate.draft.content, candidate.origin
+        if not evidence.is_own_knowledge(content, origin):
+            return False
+        known = await self._store.known_aliases(origin.audience, candidate.now)
+        return evidence.is_own_knowledge(content, origin, known.others(origin.user))
 
     async def _decide(self, candidate: CandidateFact) -> Decision:
         for tries_left in reversed(range(TRIES)):

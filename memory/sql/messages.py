@@ -268,8 +268,8 @@ def kept() -> ColumnElement[bool]:
 
 
 def readable(audience: Audience) -> ColumnElement[bool]:
-    """`Audience.may_read` in SQL, for rows of `messages`. A reply in a place belongs to the place alone: it may
-    repeat what others said there."""
+    """`Audience.may_read` in SQL, for rows of `messages`. A reply in a place belongs to the place alone: it
+    may repeat what others said there."""
     people, places = _parts(audience)
     own = and_(messages.c.user_id.in_(people), _OWN)
     said = [own] if people else []  # an empty IN would prevent the use of an index

@@ -186,6 +186,7 @@ async def test_an_unreachable_index_is_reported_to_the_model(open_pet: Any, fold
     parts = pet.components
     turn = TurnContext(
         user="ana",
+        speaker="Ana",
         place=Place(),
         text="",
         message_id=None,
