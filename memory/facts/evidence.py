@@ -16,11 +16,12 @@ FROM_QUESTION = "the message only asks, and the fact is about nobody here"
 
 _GREETINGS = frozenset(
     fold(word)
-    for word in """hi hello hey hiya howdy yo there again good morning afternoon evening night day bye
-    goodbye thanks thank you thx cheers so very much many welcome hallo guten morgen tag abend nacht moin servus
-    tschüss danke schön vielen dank bonjour bonsoir salut coucou merci beaucoup bonne nuit hola buenos días buenas
-    tardes noches gracias adiós ciao grazie olá obrigado obrigada bom dia привет здравствуйте спасибо שלום היי
-    תודה רבה בוקר טוב ערב こんにちは おはよう こんばんは ありがとう 你好 谢谢 مرحبا شكرا""".split()
+    for word in """hi hello hey hiya howdy yo there again good morning afternoon evening night day bye goodbye
+    thanks thank you thx cheers so very much many welcome hallo guten morgen tag abend nacht moin servus
+    tschüss danke schön vielen dank bonjour bonsoir salut coucou merci beaucoup bonne nuit hola
+    buenos días buenas tardes noches gracias adiós ciao grazie olá obrigado obrigada bom dia привет
+    здравствуйте спасибо שלום היי תודה רבה בוקר טוב ערב こんにちは おはよう こんばんは
+    ありがとう 你好 谢谢 مرحبا شكرا""".split()
 )
 _TELLING = frozenset(
     "the a user person speaker hachi said says say greeted greets to me wished wishes".split()
