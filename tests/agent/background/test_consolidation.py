@@ -166,7 +166,7 @@ async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet: OpenPet, se
     server.script(*(answer("Noted.", {"content": f"{user} is allergic to nuts"}) for user in people))
 
     for user in people:
-        await pet.respond("hello", user=user)
+        await pet.respond("I am allergic to nuts", user=user)
     async with asyncio.timeout(30):
         for user in people:
             while not await pet.memories(user=user):  # noqa: ASYNC110 - another task's doing
