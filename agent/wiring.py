@@ -19,7 +19,7 @@ from agent.services.erasure import ErasureService
 from agent.services.erasure_outside_sql import ErasureOutsideSql
 from agent.services.export import ExportService
 from agent.services.health import HealthService
-from agent.services.home import make_private
+from agent.services.home import make_private, remove_obsolete
 from agent.services.imports import ImportService
 from agent.services.maintenance import MaintenanceService
 from agent.services.memories import MemoryService
@@ -139,6 +139,7 @@ async def open_components(
 ) -> AsyncIterator[Components]:
     async with AsyncExitStack() as closing:
         url = settings.database_url.get_secret_value() if settings.database_url else None
+        remove_obsolete(settings.home)
         make_private(settings.home)
         closing.callback(make_private, settings.home)  # last, for the files that were made meanwhile
         database = await Database.open(url, settings.home)
@@ -150,7 +151,6 @@ async def open_components(
             settings.chosen_embedder,
             api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
             base_url=settings.openai_base_url,
-            cache_folder=settings.home,
         )
         closing.push_async_callback(embedder.close)
         models = Models(settings, model, upkeep_model)

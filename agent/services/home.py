@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-FILES = ("hachi.db*", "traces.db*", "embeddings.sqlite3*", "hachi.log*", "decisions.jsonl*", "chat_history")
+FILES = ("hachi.db*", "traces.db*", "hachi.log*", "decisions.jsonl*", "chat_history")
 FOLDERS = ("index", "knowledge")
 """What Hachi writes in its data folder. Other files there are somebody else's."""
 
@@ -19,6 +19,13 @@ def make_private(home: Path) -> None:
     for path in (home, *hachis_files(home)):
         with suppress(OSError):
             _tighten(path)
+
+
+def remove_obsolete(home: Path) -> None:
+    """Delete the embeddings that earlier versions kept in a file: texts can be guessed from them."""
+    for file in home.glob("embeddings.sqlite3*"):
+        with suppress(OSError):
+            file.unlink()
 
 
 def hachis_files(home: Path) -> Iterator[Path]:

@@ -3,7 +3,6 @@
 import errno
 import os
 import stat
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +15,6 @@ MAX_BYTES = 32 * 1024 * 1024
 """The most bytes of a file. Parsing holds several copies of the file in memory."""
 SKIPPED = frozenset({"node_modules", "__pycache__", "__pypackages__", "venv", "site-packages"})
 """Folders of third-party files, skipped in an added folder like all names that begin with a dot."""
-ATTEMPTS = 3
-"""How often a file is read if it changes during the read …"""
-PAUSE = 0.05
-"""… and the seconds between two attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,24 +114,21 @@ def _why_skipped(path: Path, start: Path) -> str | None:
 
 
 def read(path: Path) -> bytes:
-    """The whole file; a file that changes during the read is read again. Raises UnreadableDocument."""
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            time.sleep(PAUSE)
-        try:
-            # Without O_NONBLOCK, opening a named pipe would wait for a writer.
-            with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-                before = os.fstat(file.fileno())
-                if not stat.S_ISREG(before.st_mode):
-                    raise UnreadableDocument("it is not a file")
-                check_size(before.st_size)
-                data = file.read(MAX_BYTES + 1)
-                after = os.fstat(file.fileno())
-        except OSError as error:
-            raise UnreadableDocument(_reason(error)) from error
-        if before.st_mtime_ns == after.st_mtime_ns and before.st_size == after.st_size == len(data):
-            return data
-    raise UnreadableDocument("it changes while it is read; add it again once it is written")
+    """The whole file. Raises UnreadableDocument, also if the file changes during the read."""
+    try:
+        # Without O_NONBLOCK, opening a named pipe would wait for a writer.
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            before = os.fstat(file.fileno())
+            if not stat.S_ISREG(before.st_mode):
+                raise UnreadableDocument("it is not a file")
+            check_size(before.st_size)
+            data = file.read(MAX_BYTES + 1)
+            after = os.fstat(file.fileno())
+    except OSError as error:
+        raise UnreadableDocument(_reason(error)) from error
+    if before.st_mtime_ns != after.st_mtime_ns or not before.st_size == after.st_size == len(data):
+        raise UnreadableDocument("it changes while it is read; add it again once it is written")
+    return data
 
 
 def check_size(length: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders.embedder import Thresholds
+from memory.index.embedders import Thresholds
 
 if TYPE_CHECKING:
     import numpy as np

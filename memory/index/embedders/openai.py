@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders.embedder import CAUTIOUS, Thresholds
+from memory.index.embedders import CAUTIOUS, Thresholds
 from memory.index.embedders.vectors import embed_texts
 
 if TYPE_CHECKING:

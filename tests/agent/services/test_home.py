@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent import Companion
-from agent.services.home import make_private
+from agent.services.home import make_private, remove_obsolete
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -51,3 +51,10 @@ def test_a_file_that_vanishes_meanwhile_is_skipped(tmp_path: Path, monkeypatch: 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "lstat", gone)
         make_private(tmp_path)
+
+
+def test_the_embeddings_of_an_earlier_version_are_deleted(tmp_path: Path) -> None:
+    for name in ("embeddings.sqlite3", "embeddings.sqlite3-wal", "hachi.db"):
+        (tmp_path / name).touch()
+    remove_obsolete(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["hachi.db"]
