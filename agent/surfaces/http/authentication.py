@@ -1,8 +1,5 @@
-"""Authenticates callers: the key proves who calls and limits which users they may act for.
-
-A user's key acts for its user, whatever a header says. A service's key is trusted to name the user. Until the
-first key is created, a server that only this machine can reach treats every request as a trusted service's.
-"""
+"""Authenticates callers. A user's key acts for its user; a service's key names the user. Until the first key
+is created, a server that only this machine can reach treats every request as a service's."""
 
 import logging
 import math
@@ -28,10 +25,8 @@ log = logging.getLogger("hachi.http")
 USER_HEADER = "x-openwebui-user-id"
 NAME_HEADER = "x-openwebui-user-name"
 CHAT_HEADER = "x-openwebui-chat-id"
-MAX_NAME = 200
-"""Characters of a user's name."""
-MAX_CHAT = 128
-"""Characters of the client's name for a conversation."""
+MAX_NAME, MAX_CHAT = 200, 128
+"""Characters."""
 FAILED_PER_MINUTE = 20
 """Wrong keys that one address may show in a minute; more are refused with 429 and not logged."""
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -55,8 +50,7 @@ class Caller:
         return self.key is None or self.key.admin
 
     def acting_for(self, named: str | None) -> str | None:
-        """Return the user, also if the path or the body names one. Raises ApiError if the caller may not act
-        for that user."""
+        """Return the user, whom the request may name again. Raises ApiError if it may not name them."""
         named = named.strip() if named else None
         if not named or named == self.user:
             return self.user
@@ -94,9 +88,8 @@ class Authenticator:
     async def _key(self, secret: str, host: str, address: str) -> Key | None:
         keys: Keys = self._pet.services.keys
         if self._loopback and not await keys.exist():
-            if (
-                bare_host(host) not in LOOPBACK_NAMES
-            ):  # prevents DNS rebinding: another page's host name can point to this server
+            # DNS rebinding: another page's host name can point to this server
+            if bare_host(host) not in LOOPBACK_NAMES:
                 raise forbidden("there is no key yet, so only localhost may be asked; `hachi keys create`")
             return None
         key = await keys.check(secret, self._pet.clock()) if secret else None
@@ -145,8 +138,7 @@ async def authenticate(
 
 
 def caller_of(key: Key | None, headers: Headers) -> Caller:
-    """Return the caller: a user's key acts for its user, other keys for the user that the headers name.
-    Raises ApiError."""
+    """Return whom the request acts for. Raises ApiError."""
     user = _header(headers, USER_HEADER, MAX_NAME)
     author = _header(headers, NAME_HEADER, 4 * MAX_NAME)
     if author is not None:  # Open WebUI percent-encodes non-ASCII characters
@@ -159,8 +151,7 @@ def caller_of(key: Key | None, headers: Headers) -> Caller:
 
 
 def _header(headers: Headers, name: str, most: int) -> str | None:
-    """Return the single value of a header. Servers decode headers as Latin-1, but people's names are
-    UTF-8."""
+    """Return the only value of a header. Servers decode it as Latin-1, but people's names are UTF-8."""
     values = {value.strip() for value in headers.getlist(name)} - {""}
     if not values:
         return None
@@ -175,7 +166,7 @@ def _header(headers: Headers, name: str, most: int) -> str | None:
 
 
 def bare_host(host: str) -> str:
-    """Return the value of a `Host` header in lower case, without the port and brackets."""
+    """Return the host of a `Host` header."""
     return (host[1:].partition("]") if host.startswith("[") else host.partition(":"))[0].lower()
 
 

@@ -12,18 +12,17 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import JSONResponse, Response
 
 from agent.companion import Companion
-from agent.errors import FAULTS, BadInput
+from agent.errors import BadInput
 from agent.services.transcripts import conversation_id
 from agent.surfaces.http.authentication import Authenticated, Pet
-from agent.surfaces.http.errors import fault_response, unexpected_response
+from agent.surfaces.http.errors import fault_response
 from agent.surfaces.http.metrics import Measured, Metrics
 from agent.surfaces.http.openai_types import EXAMPLE, MODEL, ChatRequest, Completion, parse_messages
 from agent.turn.streaming import ReplyStream
 from memory.records import Memory
 
 FIRST_PIECE_TIMEOUT = 20.0
-"""Seconds that a stream waits for its first words before it sends its status. Until then an error sets the
-status."""
+"""Seconds that a stream waits for its first words before it sends its status."""
 PING = 15
 """Seconds between pings in a silent stream."""
 
@@ -37,13 +36,13 @@ MODELS: dict[str, Any] = {
 
 @router.get("/v1/models", responses={200: {"content": {"application/json": {"example": MODELS}}}})
 async def models(_: Authenticated) -> dict[str, Any]:
-    """The models there are: one."""
+    """List the models. There is one."""
     return MODELS
 
 
 @router.get("/v1/models/{model}")
 async def model(model: str, _: Authenticated) -> dict[str, Any]:
-    """Any name is answered, as any is accepted."""
+    """Describe a model. Every name is accepted."""
     return {**MODELS["data"][0], "id": model}
 
 
@@ -60,12 +59,12 @@ async def model(model: str, _: Authenticated) -> dict[str, Any]:
     },
 )
 async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics: Measured) -> Response:
-    """One turn, which answers the last message of the user; earlier ones are in the transcript.
+    """Answer the last message of the user. Earlier messages come from the transcript.
 
-    A user's key speaks for its user. With a service's key the header `x-openwebui-user-id` says who speaks;
-    without it the turn is anonymous: nothing is read for them, and nothing is kept. `x-openwebui-chat-id`
-    tells conversations of one user apart. Beside OpenAI's fields the answer has `memories`, those that were
-    `used` and those that were `learned`.
+    A user's key speaks for its user. With a service's key the header `x-openwebui-user-id` names the user;
+    without it the turn is anonymous, and nothing is read or stored. `x-openwebui-chat-id` names the
+    conversation. Beside OpenAI's fields the response has `memories`: those that were `used`, and those that
+    were `learned`.
     """
     if asked.n not in (None, 1):
         raise BadInput("n: one answer is made, so n must be 1")
@@ -102,8 +101,7 @@ async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics:
 
 
 async def _answer_client_task(pet: Companion, task: str) -> str:
-    """Ask the model for a title, tags or follow-up questions, without persona, tools or memory. Stores
-    nothing. Raises ModelError."""
+    """Ask the model for a title, tags or follow-up questions, without memory. Raises ModelError."""
     from agent.models.ask import ask
     from agent.models.failures import model_error
 
@@ -125,8 +123,8 @@ async def _stream(
     *,
     operator: bool,
 ) -> Response:
-    """Start the response with the first words, or after FIRST_PIECE_TIMEOUT. An earlier error raises and sets
-    the status of the response; a later one is sent in the stream."""
+    """Start the response with the first words, or after FIRST_PIECE_TIMEOUT. An earlier error is raised and
+    sets the status; a later one is sent in the stream."""
     pieces, started = aiter(stream), time.monotonic()
     first = asyncio.ensure_future(anext(pieces, None))
     done, _ = await asyncio.wait({first}, timeout=FIRST_PIECE_TIMEOUT)
@@ -146,10 +144,8 @@ async def _stream(
             metrics.turn_seconds.observe(time.monotonic() - started)
             for chunk in completion.end(text, stream.reply, shown):
                 yield chunk
-        except FAULTS as error:
-            yield json.dumps(fault_response(error, operator=operator)[1])
         except Exception as error:
-            yield json.dumps(unexpected_response(error)[1])
+            yield json.dumps(fault_response(error, operator=operator)[1])
         finally:
             first.cancel()
             await stream.aclose()

@@ -1,5 +1,5 @@
-"""Routes for the documents of a person, of a place, and of everybody. Clients send the content itself: a path
-in a request would read the server's own disk."""
+"""Routes for the documents of a person, of a place, and of everybody. Clients send the content: a path would
+read the server's own disk."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -16,23 +16,15 @@ from agent.surfaces.http.errors import forbidden, not_found
 from agent.surfaces.http.openai_types import example
 from agent.surfaces.http.users import Json, User
 from memory.audience import GLOBAL, Audience, Place
+from memory.records import Chunk, Document
 from memory.text import storable
 
 MAX_PLACE = 400
 """Characters of a place's name."""
 
-EXAMPLE: Json = {
-    "id": "7b0f3c3e-9a1e-4f0e-8f56-4f8d0e0f2a11",
-    "owner": "user:mickael",
-    "path": "travel.md",
-    "title": "Travel",
-    "added_at": "2026-11-21T09:30:00Z",
-    "chunks": 2,
-    "action": "added",
-}
 ADDED: dict[int | str, Json] = {
-    201: {"content": {"application/json": {"example": EXAMPLE}}, "description": "Added"},
-    200: {"description": "There under that name already: replaced, or unchanged"},
+    201: {"description": "Added"},
+    200: {"description": "The name was there already: replaced, or unchanged"},
 }
 FILE_BODY: Json = {
     "requestBody": {
@@ -51,17 +43,23 @@ class NewDocument(BaseModel):
     text: Annotated[str, Field(min_length=1, pattern=r"\S")]
 
 
+@dataclass(frozen=True)
+class AddedDocument(Document):
+    action: str
+    """added, replaced or unchanged"""
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of documents: a person or a place; everybody if neither is given."""
+    """A person or a place; everybody if neither is given."""
 
     user: str | None = None
     place: Place | None = None
 
     @property
     def audience(self) -> Audience:
-        """Who may read there. Everybody's documents are always included."""
-        if self.user is None and self.place is None:
+        """Reads everybody's documents too."""
+        if self == Owner():
             return Audience(frozenset({GLOBAL}))
         return Audience.of(self.user or "", self.place)
 
@@ -77,8 +75,8 @@ async def _shared(
         Query(max_length=MAX_PLACE, description="unset is everybody's", examples=["acme/general"]),
     ] = None,
 ) -> Owner:
-    """Return a place as owner. This needs a service's key: no other caller proves who may be there. Raises
-    ApiError, and BadInput for an unreadable or private place."""
+    """Return a place as owner. Only a service's key proves who may be there. Raises ApiError, or BadInput for
+    an unreadable or private place."""
     if place is None:
         return Owner()
     if caller.user is not None or (caller.key is not None and caller.key.kind == "user"):
@@ -101,9 +99,9 @@ def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any])
     Write = Annotated[Owner, Depends(writer)]
 
     @router.get("")
-    async def documents(owner: Read, pet: Pet) -> list[Json]:
-        """The documents that may be searched there, everybody's too, by name."""
-        return [asdict(document) for document in await pet.knowledge.documents(owner.audience)]
+    async def documents(owner: Read, pet: Pet) -> list[Document]:
+        """List the documents that can be searched, everybody's too, by name."""
+        return await pet.knowledge.documents(owner.audience)
 
     @router.get("/search")
     async def search(
@@ -113,25 +111,24 @@ def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any])
             str, Query(min_length=1, max_length=2_000, examples=["who pays for train tickets?"])
         ],
         limit: Annotated[int, Query(ge=1, le=50)] = 5,
-    ) -> list[Json]:
-        """The passages that bear on the query, best first."""
-        found = await pet.knowledge.search(storable(query), owner.audience, limit)
-        return [asdict(chunk) for chunk in found]
+    ) -> list[Chunk]:
+        """Search for passages. The best match comes first."""
+        return await pet.knowledge.search(storable(query), owner.audience, limit)
 
     @router.post("", status_code=201, responses=ADDED)
-    async def add(owner: Write, given: NewDocument, pet: Pet, response: Response) -> Json:
-        """Add a document as text, or replace the one of that name."""
+    async def add(owner: Write, given: NewDocument, pet: Pet, response: Response) -> AddedDocument:
+        """Add a document as text. It replaces the one of the same name."""
         return await _store(pet, owner, given.name, given.text, response)
 
     # PUT with any kind of body: a page elsewhere may not make a browser send that.
     @router.put("/files/{name}", status_code=201, responses=ADDED, openapi_extra=FILE_BODY)
-    async def put(owner: Write, name: str, request: Request, pet: Pet, response: Response) -> Json:
-        """Add a file, whose content is the body, or replace the one of that name."""
+    async def put(owner: Write, name: str, request: Request, pet: Pet, response: Response) -> AddedDocument:
+        """Add a file; the body is its content. It replaces the one of the same name."""
         return await _store(pet, owner, name, await request.body(), response)
 
     @router.delete("/{id}", status_code=204)
     async def remove(owner: Write, id: Annotated[str, Path(pattern="^[0-9a-f-]{36}$")], pet: Pet) -> None:
-        """Remove a document of this owner, by its id."""
+        """Remove a document of this owner."""
         key = owner_of_documents(owner.user, owner.place)
         readable = await pet.knowledge.documents(owner.audience)
         if not any(document.id == id and document.owner == key for document in readable):
@@ -141,10 +138,12 @@ def _router(prefix: str, reader: Callable[..., Any], writer: Callable[..., Any])
     return router
 
 
-async def _store(pet: Companion, owner: Owner, name: str, content: str | bytes, response: Response) -> Json:
-    taken = await pet.add_document(name, content, user=owner.user, place=owner.place)
-    response.status_code = 201 if taken.action == "added" else 200
-    return asdict(taken.document) | {"action": taken.action}
+async def _store(
+    pet: Companion, owner: Owner, name: str, content: str | bytes, response: Response
+) -> AddedDocument:
+    stored = await pet.add_document(name, content, user=owner.user, place=owner.place)
+    response.status_code = 201 if stored.action == "added" else 200
+    return AddedDocument(**asdict(stored.document), action=stored.action)
 
 
 router = APIRouter()

@@ -1,8 +1,5 @@
-"""Error responses: always `{"error": {"message", "type", "param", "code"}}`, which OpenAI's clients read.
-
-The text of a server fault may name files and servers. Only an operator (an admin's key, or a server without
-keys) sees it; others get a general message, and the log has the details.
-"""
+"""Error responses, in the shape that OpenAI's clients read. The text of a server fault may name files and
+servers: only an operator (an admin's key, or a server without keys) sees it, others get a general message."""
 
 import logging
 from collections.abc import Mapping
@@ -57,15 +54,14 @@ PUBLIC_MESSAGES = {
     "model_unavailable": "the language model does not answer just now; try again later",
     "model_rejected": "the language model refused the request; the server's log says why",
 }
-"""The messages of server faults for callers who are not operators, by code."""
+"""For callers who are not operators, by code."""
 
 DO_NOT_RETRY = {"x-should-retry": "false"}
-"""Stops OpenAI's clients from repeating a turn: its message is already in the transcript, and the model was
-retried several times."""
+"""Stops OpenAI's clients from repeating a turn whose message is in the transcript already."""
 
 
 class ApiError(Exception):
-    """An error in a request that a surface itself rejects."""
+    """A request that a surface itself rejects."""
 
     def __init__(
         self,
@@ -95,7 +91,13 @@ def error_body(message: str, type: str, code: str | None, param: str | None = No
 
 
 def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, Any]]:
-    """Return status and body for an error of `FAULTS`, and log a server fault."""
+    """Return status and body for any error. Server faults are logged; only the log describes an error that
+    is not one of `FAULTS`."""
+    if not isinstance(error, FAULTS):
+        id = f"err_{uuid4().hex[:12]}"
+        log.error("%s: something broke inside", id, exc_info=error)
+        message = f"something broke inside; the log has it as {id}"
+        return 500, error_body(message, "server_error", "internal_error")
     status, kind, code = next(STATUS[parent] for parent in type(error).__mro__ if parent in STATUS)
     trace = getattr(error, "trace_id", None)
     message = " ".join(str(error).split())
@@ -106,14 +108,6 @@ def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, 
     return status, error_body(f"{message} ({trace})" if trace else message, kind, code)
 
 
-def unexpected_response(error: Exception) -> tuple[int, dict[str, Any]]:
-    """Return status and body for any other error. Only the log describes it."""
-    id = f"err_{uuid4().hex[:12]}"
-    log.error("%s: something broke inside", id, exc_info=error)
-    message = f"something broke inside; the log has it as {id}"
-    return 500, error_body(message, "server_error", "internal_error")
-
-
 def add_handlers(app: Starlette) -> None:
     """Answer every fault, invalid request and unknown path with the same JSON shape."""
     for kind in (ApiError, RequestValidationError, HTTPException, *FAULTS):
@@ -121,13 +115,18 @@ def add_handlers(app: Starlette) -> None:
 
 
 async def _respond(request: Request, error: Exception) -> JSONResponse:
-    if isinstance(error, ApiError):
-        return JSONResponse(error.body, error.status, error.headers)
     if isinstance(error, RequestValidationError):
         return JSONResponse(_invalid_request(error), 400)
     if isinstance(error, HTTPException):
         return JSONResponse(_http_error(error), error.status_code, error.headers)
-    status, body = fault_response(error, operator=getattr(request.state, "operator", False))
+    return error_response(error, operator=getattr(request.state, "operator", False))
+
+
+def error_response(error: Exception, *, operator: bool = False) -> JSONResponse:
+    """Return the response for an ApiError or any other error."""
+    if isinstance(error, ApiError):
+        return JSONResponse(error.body, error.status, error.headers)
+    status, body = fault_response(error, operator=operator)
     return JSONResponse(body, status, DO_NOT_RETRY if status >= 500 else None)
 
 
@@ -144,14 +143,14 @@ def _invalid_request(error: RequestValidationError) -> dict[str, Any]:
     kind, path = first["type"], [str(part) for part in first["loc"]]
     where = ".".join(path[1:] if path[0] in ("body", "query", "path") else path)
     if kind == "json_invalid":
-        return error_body("the body is not JSON", "invalid_request_error", kind)
-    if not where:  # the whole body: it is missing, or its content type is not JSON
+        where, message = "", "the body is not JSON"
+    elif not where and kind == "missing":
+        message = "a body in JSON is missing"
+    elif not where:
         message = "the body must be an object in JSON, sent with content-type: application/json"
-        return error_body(
-            "a body in JSON is missing" if kind == "missing" else message, "invalid_request_error", kind
-        )
-    if kind == "string_pattern_mismatch":
-        message = "it is blank" if first["ctx"]["pattern"] == r"\S" else "this is not an id"
+    elif kind == "string_pattern_mismatch":
+        blank = first["ctx"]["pattern"] == r"\S"
+        message = f"{where}: {'it is blank' if blank else 'this is not an id'}"
     else:
-        message = first["msg"].lower()
-    return error_body(f"{where}: {message}", "invalid_request_error", kind, where)
+        message = f"{where}: {first['msg'].lower()}"
+    return error_body(message, "invalid_request_error", kind, where or None)

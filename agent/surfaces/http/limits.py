@@ -5,14 +5,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.errors import FAULTS
-from agent.surfaces.http.errors import ApiError, fault_response, unexpected_response
+from agent.surfaces.http.errors import ApiError, error_response
 
-CLOSE = {"cache-control": "no-store", "connection": "close"}
 READ_BEFORE_CLOSING = 10
 """A body up to this many times the maximum is read to its end before the connection closes."""
 MOST_BUCKETS = 10_000
@@ -75,18 +74,11 @@ class RequestLimits:
         try:
             if self._authorize is not None and _has_body(scope):
                 await self._authorize(scope)
-            async with asyncio.timeout(self._timeout):
-                body = await self._read(scope, receive)
+            body = await self._read(scope, receive)
         except ClientDisconnect:
             return None
-        except TimeoutError:
-            refused = ApiError(408, "request_timeout", "the request took too long to arrive")
-            return await JSONResponse(refused.body, refused.status, CLOSE)(scope, receive, send)
-        except ApiError as error:
-            return await JSONResponse(error.body, error.status, CLOSE | error.headers)(scope, receive, send)
-        except FAULTS as error:
-            status, refusal = fault_response(error, operator=False)
-            return await JSONResponse(refusal, status, CLOSE)(scope, receive, send)
+        except (ApiError, *FAULTS) as error:
+            return await _close(error_response(error))(scope, receive, send)
         messages: Iterator[Message] = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay() -> Message:
@@ -104,19 +96,21 @@ class RequestLimits:
         most = self._max_body * READ_BEFORE_CLOSING
         if _content_length(scope) > most:
             raise too_long
-        pieces, length, more = [], 0, True
-        while more:
-            message = await receive()
-            if message["type"] != "http.request":
-                raise ClientDisconnect
-            more = message.get("more_body", False)
-            pieces.append(message.get("body", b""))
-            length += len(pieces[-1])
-            if length > self._max_body:
-                pieces.clear()
-            if length > most or (length > self._max_body and not more):
-                raise too_long
-        return b"".join(pieces)
+        body, length = bytearray(), 0
+        try:
+            async with asyncio.timeout(self._timeout):
+                async for piece in Request(scope, receive).stream():
+                    length += len(piece)
+                    body += piece
+                    if length > self._max_body:
+                        body.clear()
+                    if length > most:
+                        raise too_long
+        except TimeoutError:
+            raise ApiError(408, "request_timeout", "the request took too long to arrive") from None
+        if length > self._max_body:
+            raise too_long
+        return bytes(body)
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
@@ -129,9 +123,14 @@ class RequestLimits:
         try:
             await self._app(scope, receive, note_start)
         except Exception as error:
-            status, body = unexpected_response(error)
+            response = error_response(error)  # logs it
             if not started:
-                await JSONResponse(body, status, CLOSE)(scope, receive, send)
+                await _close(response)(scope, receive, send)
+
+
+def _close(response: JSONResponse) -> JSONResponse:
+    response.headers.update({"cache-control": "no-store", "connection": "close"})
+    return response
 
 
 def _has_body(scope: Scope) -> bool:

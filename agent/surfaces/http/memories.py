@@ -1,8 +1,5 @@
-"""Routes for the memories of a session: list, read, add, delete.
-
-A session is a person or one of their conversations. Its memories are those that the person may read in
-private.
-"""
+"""Routes for the memories of a session. A session is a person or one of their conversations; its memories are
+those that the person may read in private."""
 
 import re
 from datetime import datetime
@@ -23,10 +20,9 @@ from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
 
 MAX_SESSION = 400
 """Characters of a session's id."""
+_ID = re.compile(r"[0-9a-f-]{8,36}")
 
 router = APIRouter(prefix="/api/sessions/{sessionId}/memories", tags=["memories of a session"])
-
-_ID = re.compile(r"[0-9a-f-]{8,36}")
 
 EXAMPLE: dict[str, Any] = {
     "id": "0273fae5-5e0d-4a43-8a5b-0b52b3a4c1b0",
@@ -55,9 +51,7 @@ class NewMemory(BaseModel):
 
 
 class SessionMemory(BaseModel):
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, json_schema_extra={"examples": [EXAMPLE]}
-    )
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True) | example(EXAMPLE)
 
     id: str
     session_id: str
@@ -69,8 +63,8 @@ class SessionMemory(BaseModel):
 
 
 async def _session_user(sessionId: str, caller: Authenticated, pet: Pet) -> str:
-    """Return the session's owner; a service that names no user gets the only possible one. Raises ApiError,
-    the same for somebody else's session as for one that does not exist."""
+    """Return the session's owner; for a service that names no user, the only possible one. Raises the same
+    ApiError for somebody else's session as for one that does not exist."""
     sessions = pet.services.transcripts
     if len(sessionId) <= MAX_SESSION and sessionId.isprintable():
         if caller.user is None:
@@ -86,7 +80,7 @@ User = Annotated[str, Depends(_session_user)]
 
 @router.get("")
 async def list_memories(sessionId: str, user: User, pet: Pet, limit: Limit = 1000) -> list[SessionMemory]:
-    """What is remembered, newest first."""
+    """List what is remembered, newest first."""
     return [_session_memory(sessionId, memory) for memory in await pet.memories(user=user, limit=limit)]
 
 
@@ -94,8 +88,8 @@ async def list_memories(sessionId: str, user: User, pet: Pet, limit: Limit = 100
 async def add_memory(
     sessionId: str, given: NewMemory, user: User, pet: Pet, response: Response
 ) -> SessionMemory:
-    """Remember one statement, by the same rules as always: if it is known already, the answer is the memory
-    that says it, with 200; if it is not worth keeping, 422."""
+    """Remember one statement. If it is known already, the status is 200 and the response is the memory that
+    states it. If it is not worth keeping, the status is 422."""
     decision = await pet.remember(user=user, **given.model_dump())
     if decision.action in ("merge", "ignore"):
         response.status_code = 200
@@ -109,19 +103,19 @@ async def get_memory(sessionId: str, memoryId: str, user: User, pet: Pet) -> Ses
 
 @router.delete("/{memoryId}", status_code=204)
 async def delete_memory(memoryId: str, user: User, pet: Pet) -> None:
-    """Delete it for good, with what it had replaced."""
+    """Delete a memory and what it had replaced."""
     await pet.delete_memory((await find_memory(pet, memoryId, user)).id, user=user)
 
 
 async def stored_memory(pet: Companion, decision: Decision, user: str) -> Memory:
-    """Return the memory that now holds the statement. Raises ApiError if the statement was not stored."""
+    """Return the memory that states it now. Raises ApiError if nothing was stored."""
     if decision.id is None:
         raise ApiError(422, "not_kept", f"it is not kept: {decision.reason}")
     return await find_memory(pet, decision.id, user)
 
 
 async def find_memory(pet: Companion, id: str, user: str) -> Memory:
-    """Find a memory by its id or the first eight characters of it. Raises ApiError."""
+    """Find a memory by its id or its first eight characters. Raises ApiError."""
     try:
         if _ID.fullmatch(id):
             return await pet.memory(id, user=user)

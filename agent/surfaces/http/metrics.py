@@ -1,5 +1,5 @@
-"""Metrics for Prometheus. Decisions and extractions are counted from the events in the log (see
-docs/operating.md) since the process started; totals are counted in the database at each scrape."""
+"""Metrics for Prometheus. Decisions and extractions are counted from the events in the log since the process
+started; totals are counted in the database at each scrape."""
 
 import json
 import logging
@@ -81,8 +81,8 @@ class Metrics:
             self.counts.update(extractions=1, applied=int(bool(event.get("ok"))))
 
     def exposition(self, totals: Mapping[str, int]) -> bytes:
-        """Return Prometheus' text format; `totals` are those of the statistics service. All metrics are
-        gauges, because the library would append `_total` to the fixed names of counters."""
+        """Return Prometheus' text format; `totals` are those of the statistics service. All are gauges,
+        because the library would append `_total` to the names of counters."""
         registry, counts = CollectorRegistry(), self.counts + Counter(totals)
         for name, (description, value) in GAUGES.items():
             Gauge(name, description, registry=registry).set(value(counts))
@@ -90,8 +90,7 @@ class Metrics:
 
     @contextmanager
     def counting_events(self) -> Iterator[None]:
-        """Count the log's events while the block runs, at any log level. Lines below the log's own level are
-        still not written."""
+        """Count the log's events in the block. Lines below the log's level are counted and not written."""
         level = logging.getLogger("hachi").getEffectiveLevel()
 
         def count(record: logging.LogRecord) -> bool:

@@ -1,5 +1,4 @@
-"""OpenAI's chat completions: the request, the response (whole or in chunks), and the memories that are added
-to it."""
+"""OpenAI's chat completions: the request, and the response with the memories that are added to it."""
 
 import json
 import re
@@ -8,11 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_jsonable_python
 
 from agent.errors import BadInput
 from agent.surfaces.records_json import decision_json
 from agent.types import Reply, ToolCall, Usage
-from memory.records import Decision, Memory
+from memory.records import Memory
 
 Json = dict[str, Any]
 
@@ -90,8 +90,8 @@ class ChatInput:
 
     @property
     def is_client_task(self) -> bool:
-        """Whether Open WebUI asks for a title, tags or follow-up questions, so that it is no person's
-        message. Such a request begins with a task and contains the whole conversation."""
+        """Whether Open WebUI asks for a title, tags or follow-up questions, instead of a person. Such a
+        request begins with a task and contains the whole conversation."""
         return bool(_CLIENT_TASK.match(self.text)) and "<chat_history>" in self.text and not self.earlier
 
 
@@ -139,8 +139,7 @@ class Completion:
         return self._chunk({"content": text})
 
     def end(self, text: str, reply: Reply | None = None, shown: Sequence[Memory] = ()) -> Iterator[str]:
-        """Yield the chunk with the memories, the one with the usage if the client requested it, and the end
-        mark."""
+        """Yield the memories, the usage if the client requested it, and the end mark."""
         yield self._chunk({}, "stop", extra_fields(reply, shown))
         if self.include_usage:
             usage = {"usage": usage_of(self.prompt, text, reply)}
@@ -159,12 +158,12 @@ class Completion:
 
 
 def extra_fields(reply: Reply | None, shown: Sequence[Memory] = ()) -> Json:
-    """Return the fields that OpenAI's API does not have: the memories of the turn, and the id of its
-    trace."""
+    """Return the fields that OpenAI's API does not have."""
     if reply is None:
         return {"memories": []}
-    learned = [_learned(decision) for decision in reply.memories]
-    return {"memories": [*used_memories(reply, shown), *learned], "trace_id": reply.trace_id}
+    learned = [decision_json(decision) | {"use": "learned"} for decision in reply.memories]
+    memories = to_jsonable_python([*used_memories(reply, shown), *learned])
+    return {"memories": memories, "trace_id": reply.trace_id}
 
 
 def used_memories(reply: Reply, shown: Sequence[Memory]) -> list[Json]:
@@ -190,14 +189,8 @@ def search_hits(call: ToolCall) -> list[Json]:
     return [hit for hit in hits if isinstance(hit, dict) and "id" in hit]
 
 
-def _learned(decision: Decision) -> Json:
-    expires = decision.expires_at.isoformat() if decision.expires_at else None
-    return decision_json(decision) | {"use": "learned", "expires_at": expires}
-
-
 def usage_of(prompt: str, answer: str, reply: Reply | None = None) -> Json:
-    """Return the tokens that the model's server counted in all calls of the turn, or an estimate for the text
-    that the client sent and received."""
+    """Return the tokens that the model's server counted in the turn, or else an estimate."""
     counted = reply.usage if reply else Usage()
     sent, received = counted.input, counted.output
     details = {"prompt_tokens_details": {"cached_tokens": counted.cached}}

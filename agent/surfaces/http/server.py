@@ -1,13 +1,10 @@
-"""Runs uvicorn on a socket that Hachi opens, with time limits on slow clients and a graceful stop."""
+"""Runs uvicorn on a socket that Hachi opens, with time limits for slow clients."""
 
-import asyncio
 import errno
 import ipaddress
-import signal
 import socket
 from asyncio import TimerHandle
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import h11
@@ -15,6 +12,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from agent.errors import BadInput
+from agent.surfaces.signals import on_stop_signal
 
 STOP_TIMEOUT = 30
 """Seconds that responses in progress get when the server stops."""
@@ -29,8 +27,7 @@ MAX_CONCURRENT = 1_000
 
 
 class Connection(H11Protocol):
-    """Aborts a connection if its request head stays incomplete, or if its client does not read the
-    response."""
+    """Aborts a connection whose request head stays incomplete, or whose client does not read."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -82,19 +79,11 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """Stops on SIGINT and SIGTERM. uvicorn's own handlers raise the signal again at the end, which would end
-    the process before the companion is closed."""
+    """uvicorn's own signal handlers raise the signal again at the end, which would end the process before the
+    companion is closed."""
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM)
-        for number in signals:
-            loop.add_signal_handler(number, self.stop)
-        try:
-            yield
-        finally:
-            for number in signals:
-                loop.remove_signal_handler(number)
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        return on_stop_signal(self.stop)
 
     def stop(self) -> None:
         """Stop after the responses in progress; at once on a second call."""
@@ -115,9 +104,7 @@ def listening(host: str, port: int, option: str = "--port") -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
-        listener = socket.socket(
-            family, kind, protocol
-        )  # the protocol is given, because asyncio otherwise keeps Nagle's delay
+        listener = socket.socket(family, kind, protocol)  # without protocol asyncio keeps Nagle's delay
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)

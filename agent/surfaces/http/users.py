@@ -1,5 +1,5 @@
-"""Routes for a person's memories, tasks and profile, their export and erasure, with the view of a private
-conversation. Responses have the shapes of the command line's `--json`."""
+"""Routes for a person's memories, tasks, profile, export and erasure, as in a private conversation. Responses
+have the shapes of the command line's `--json`."""
 
 from typing import Annotated, Any
 
@@ -13,9 +13,9 @@ from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.memories import Content, Limit, NewMemory, find_memory, stored_memory
 from agent.surfaces.http.metrics import Measured
 from agent.surfaces.http.openai_types import example
-from agent.surfaces.records_json import decision_json, hit_json, task_json, update_json
+from agent.surfaces.records_json import decision_json, hit_json, task_json
 from memory.audience import PRIVATE
-from memory.records import MemoryType, TaskStatus, memory_json
+from memory.records import MemoryType, MemoryUpdate, Task, TaskStatus, memory_json
 from memory.text import storable
 
 router = APIRouter(prefix="/api/users/{user}", tags=["a person"])
@@ -34,7 +34,7 @@ Json = dict[str, Any]
 
 
 class Changed(BaseModel):
-    """A new wording of a memory; what is left out stays."""
+    """A new wording of a memory. Fields that are left out stay as they are."""
 
     model_config = example({"content": "Mickael lives in Lyon"})
 
@@ -45,7 +45,7 @@ class Changed(BaseModel):
 
 
 class TaskChange(BaseModel):
-    """What is left out stays; `due` is in the person's time zone, and `never` removes it."""
+    """Fields that are left out stay as they are. `due` is in the person's time zone; `never` removes it."""
 
     model_config = example({"description": "Call the dentist", "due": "2026-11-27T09:00"})
 
@@ -62,7 +62,7 @@ class Value(BaseModel):
 
 @router.get("/memories")
 async def memories(user: User, pet: Pet, limit: Limit = 1000) -> list[Json]:
-    """What is remembered, newest first."""
+    """List what is remembered, newest first."""
     return [memory_json(memory) for memory in await pet.memories(user=user, limit=limit)]
 
 
@@ -75,7 +75,7 @@ async def search(
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     subject: Annotated[list[str], Query(max_length=50)] = [],  # noqa: B006 - never changed
 ) -> list[Json]:
-    """Facts and past messages, best first."""
+    """Search facts and past messages. The best match comes first."""
     hits = await pet.search_memories(storable(query), user=user, limit=limit, subjects=subject)
     metrics.count_search(len(hits))
     return [hit_json(hit) for hit in hits]
@@ -83,7 +83,8 @@ async def search(
 
 @router.post("/memories")
 async def remember(user: User, given: NewMemory, pet: Pet) -> Json:
-    """Remember one statement; says what was decided: `add`, `merge`, `replace` or `ignore`, and why."""
+    """Remember one statement. The response says whether it was added, merged, ignored or replaced another
+    memory, and why."""
     decision = await pet.remember(user=user, **given.model_dump())
     return decision_json(decision) | {"reason": decision.reason}
 
@@ -95,7 +96,7 @@ async def memory(user: User, id: str, pet: Pet) -> Json:
 
 @router.patch("/memories/{id}")
 async def update(user: User, id: str, given: Changed, pet: Pet) -> Json:
-    """Replace it with a new wording; the old one stays in its history."""
+    """Replace a memory with a new wording. The old one stays in its history."""
     old = await find_memory(pet, id, user)
     decision = await pet.update_memory(old.id, user=user, **given.model_dump(exclude_none=True))
     return memory_json(await stored_memory(pet, decision, user))
@@ -103,32 +104,31 @@ async def update(user: User, id: str, given: Changed, pet: Pet) -> Json:
 
 @router.delete("/memories/{id}", status_code=204)
 async def delete(user: User, id: str, pet: Pet) -> None:
-    """Delete it for good, with what it had replaced."""
+    """Delete a memory and what it had replaced."""
     await pet.delete_memory((await find_memory(pet, id, user)).id, user=user)
 
 
 @router.get("/memories/{id}/history")
-async def history(user: User, id: str, pet: Pet) -> list[Json]:
-    """What replaced what, when and why, oldest first."""
-    found = await find_memory(pet, id, user)
-    return [update_json(step) for step in await pet.history(found.id, user=user)]
+async def history(user: User, id: str, pet: Pet) -> list[MemoryUpdate]:
+    """List what replaced what, when and why, oldest first."""
+    return await pet.history((await find_memory(pet, id, user)).id, user=user)
 
 
 @router.post("/memories/{id}/undo")
-async def undo(user: User, id: str, pet: Pet) -> Json:
-    """Undo the last replacement: what was replaced is active again."""
-    return update_json(await pet.undo((await find_memory(pet, id, user)).id, user=user))
+async def undo(user: User, id: str, pet: Pet) -> MemoryUpdate:
+    """Undo the last replacement. The replaced memory is active again."""
+    return await pet.undo((await find_memory(pet, id, user)).id, user=user)
 
 
 @router.get("/tasks")
-async def tasks(user: User, pet: Pet, all: bool = False) -> list[Json]:
-    """The open tasks, newest first; with `all` the finished ones too."""
-    return [task_json(task) for task in await pet.services.tasks.list(user, PRIVATE, done=all)]
+async def tasks(user: User, pet: Pet, all: bool = False) -> list[Task]:
+    """List the open tasks, newest first; with `all` the finished ones too."""
+    return await pet.services.tasks.list(user, PRIVATE, done=all)
 
 
 @router.post("/tasks")
 async def add_task(user: User, given: TaskChange, pet: Pet) -> Json:
-    """Make a task. A task with the same words is not made twice."""
+    """Create a task. A task with the same words is not created twice."""
     if not given.description.strip():
         raise BadInput("description: a new task needs one")
     return await _update_task(user, None, given, pet)
@@ -138,13 +138,13 @@ async def add_task(user: User, given: TaskChange, pet: Pet) -> Json:
 async def change_task(
     user: User, id: Annotated[str, Path(pattern="^[0-9a-fA-F-]{4,36}$")], given: TaskChange, pet: Pet
 ) -> Json:
-    """Change or finish a task, by its id or the first four characters of it."""
+    """Change or finish a task. The first four characters of its id are enough."""
     return await _update_task(user, id, given, pet)
 
 
 async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -> Json:
-    now, zone = pet.clock(), (await pet.context(user=user)).zone
-    due = due_of(given.due, zone, now)
+    now = pet.clock()
+    due = due_of(given.due, (await pet.context(user=user)).zone, now)
     change = await pet.services.tasks.update(
         user, given.description, given.status, now=now, id=id, due=due, alike=False
     )
@@ -153,13 +153,13 @@ async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -
 
 @router.get("/context")
 async def context(user: User, pet: Pet) -> Json:
-    """What they told of themselves, the facts that matter most, and their open tasks."""
+    """Return the profile, the most important facts and the open tasks."""
     return dict((await pet.context(user=user)).to_json())
 
 
 @router.put("/context/{field}")
 async def set_context(user: User, field: str, given: Value, pet: Pet) -> Json:
-    """Set a field (`name`, `timezone`, `language`, `tone` …), or add to a list such as `goals`."""
+    """Set a field such as `name`, `timezone`, `language` or `tone`, or add to a list such as `goals`."""
     if not given.value.strip():
         raise BadInput("value: empty; DELETE forgets the field")
     return dict((await pet.set_context(field, given.value, user=user)).to_json())
@@ -167,17 +167,17 @@ async def set_context(user: User, field: str, given: Value, pet: Pet) -> Json:
 
 @router.delete("/context/{field}")
 async def forget_context(user: User, field: str, pet: Pet) -> Json:
-    """Forget a field; of a list, all of it."""
+    """Remove a field, or a whole list."""
     return dict((await pet.set_context(field, "", user=user)).to_json())
 
 
 @router.get("/export")
 async def export(user: User, pet: Pet) -> Json:
-    """Everything of theirs, as `hachi memories export` writes it."""
+    """Export all data of the person, as `hachi memories export` does."""
     return await pet.export(user=user)
 
 
 @router.delete("")
 async def erase(user: User, pet: Pet) -> Json:
-    """Forget them: all of theirs, everywhere, for good. The receipt says what went and what is left."""
+    """Delete all data of the person. The response says what was deleted and what is left."""
     return (await pet.erase(user=user)).to_json()

@@ -39,7 +39,6 @@ class FoundMemory(Answer):
 
     @classmethod
     def of(cls, hit: Hit) -> Self:
-        """A long message is cut, so that one pasted page does not fill the prompt."""
         shown = {"content": excerpt(hit.content), "score": round(hit.score, 2)}
         return cls.model_validate(hit_json(hit) | shown | ({} if hit.memory else {"subjects": None}))
 
@@ -75,7 +74,7 @@ class Passages(Answer):
 
     @classmethod
     def of(cls, chunks: Sequence[Chunk]) -> Self:
-        """Sources are shortened to name and folder: the rest of the path is private to the server."""
+        """Sources are shortened to name and folder. The rest of the path is private to the server."""
         names = display_names(chunk.source for chunk in chunks)
         shown = (replace(c, source=names[c.source], score=round(c.score, 2)) for c in chunks)
         return cls(passages=[Passage.model_validate(chunk) for chunk in shown])

@@ -1,20 +1,17 @@
-"""MCP over HTTP, with the keys and the authentication of the HTTP API.
-
-There are no sessions: each request shows its key and is answered for whom that key may act. So a revoked key
-is refused at once, no caller can reach another's session, and any of several processes may answer.
-"""
+"""MCP over HTTP, with the keys of the HTTP API. There are no sessions: each request shows its key, so a
+revoked key is refused at once, and any of several processes may answer."""
 
 from collections.abc import Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.companion import Companion
 from agent.settings import Settings
@@ -32,8 +29,8 @@ _identity: ContextVar[Identity] = ContextVar("identity")
 def app(
     pet: Companion, settings: Settings, *, host: str = "127.0.0.1", loopback: bool, names: Sequence[str] = ()
 ) -> Starlette:
-    """An ASGI application over a companion that is open. `host` is the address it listens on and `names` what
-    else it is called; with `loopback` no key is needed until the first one is made."""
+    """Return an ASGI application over an open companion. `host` is its address and `names` are its other
+    names; with `loopback` no key is needed until the first one is made."""
     server = MemoryServer(pet, _identity.get)
     server.middleware.append(_act_for_caller)
     server.streamable_http_app(
@@ -43,28 +40,27 @@ def app(
         max_request_body_size=settings.http_max_body,
     )
     sessions = server.session_manager
-    made = Starlette(
-        routes=[Route(PATH, Authenticated(sessions), methods=["POST"])], lifespan=lambda _: sessions.run()
-    )
+    routes = [Route(PATH, Authenticated(sessions.handle_request), methods=["POST"])]
+    made = Starlette(routes=routes, lifespan=lambda _: sessions.run())
     made.router.redirect_slashes = False
     secure(made, pet, settings, loopback=loopback)
     return made
 
 
+@dataclass(frozen=True)
 class Authenticated:
-    """ASGI endpoint that authenticates a request and hands it to the SDK."""
+    """ASGI endpoint that authenticates a request and hands it on."""
 
-    def __init__(self, sessions: StreamableHTTPSessionManager) -> None:
-        self._sessions = sessions
+    app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         request.state.caller = await authenticate(request)
-        await self._sessions.handle_request(scope, receive, send)
+        await self.app(scope, receive, send)
 
 
 async def _act_for_caller(ctx: ServerRequestContext[Any, Request], call_next: CallNext) -> HandlerResult:
-    """MCP middleware: the tools act for the caller of this request, in private."""
+    """MCP middleware that makes the tools act for the caller, in private."""
     assert ctx.request is not None, "every message comes over HTTP"
     caller: Caller = ctx.request.state.caller
     _identity.set(Identity(caller.user, operator=caller.key is None))
@@ -72,9 +68,8 @@ async def _act_for_caller(ctx: ServerRequestContext[Any, Request], call_next: Ca
 
 
 def allowed_names(host: str, loopback: bool, names: Sequence[str]) -> TransportSecuritySettings:
-    """The `Host` and `Origin` headers to accept, against DNS rebinding: a page whose own name was pointed at
-    this machine is refused. A server on all addresses without `names` does not know its names and accepts
-    any; there a key is always needed, which such a page does not have."""
+    """Return which `Host` and `Origin` headers to accept, against DNS rebinding. A server on all addresses
+    without `names` accepts any; there a key is always needed, which a foreign page does not have."""
     known = [*names, *([] if host in ALL_ADDRESSES else [host]), *(LOOPBACK_NAMES if loopback else ())]
     bracketed = sorted({f"[{name}]" if ":" in name and "[" not in name else name for name in known})
     hosts = [pattern for name in bracketed for pattern in (name, f"{name}:*")]

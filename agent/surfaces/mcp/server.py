@@ -25,8 +25,7 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from agent.companion import Companion
-from agent.errors import FAULTS
-from agent.surfaces.http.errors import fault_response, unexpected_response
+from agent.surfaces.http.errors import fault_response
 from agent.surfaces.mcp.tools import Identity, MemoryTools
 
 INSTRUCTIONS = (
@@ -37,7 +36,7 @@ INSTRUCTIONS = (
 
 
 class MemoryServer(MCPServer[Any]):
-    """Serves a companion that is open and stays open. `identity` returns whom a request acts for."""
+    """Serves an open companion. `identity` returns whom a request acts for."""
 
     def __init__(self, pet: Companion, identity: Callable[[], Identity]) -> None:
         self._identity = identity
@@ -84,7 +83,7 @@ class MemoryServer(MCPServer[Any]):
         return result
 
     async def serve(self, received: Any, sent: Any) -> None:
-        """Serves one connection over a pair of message streams, until it is closed."""
+        """Serve one connection over a pair of message streams, until it is closed."""
         server = self._lowlevel_server
         await server.run(received, sent, server.create_initialization_options())
 
@@ -96,18 +95,15 @@ class MemoryServer(MCPServer[Any]):
         return json.dumps(known.to_json(), ensure_ascii=False)
 
     def _in_one_line(self, error: Exception) -> str:
-        """The error's message. A server fault is logged, and shown in full to an operator only."""
+        """Return the error's message. Server faults are logged, and shown in full to an operator only."""
         if isinstance(error, ValidationError):
             return "; ".join(_describe(part) for part in error.errors(include_url=False, include_input=False))
-        if isinstance(error, FAULTS):
-            _, body = fault_response(error, operator=self._identity().operator)
-        else:
-            _, body = unexpected_response(error)
+        _, body = fault_response(error, operator=self._identity().operator)
         return str(body["error"]["message"])
 
 
 def _tool(function: Callable[..., Any], title: str, *, reads: bool = False, deletes: bool = False) -> Tool:
-    """The SDK's tool, which refuses unknown arguments and whose schema repeats no names as titles."""
+    """Return the SDK's tool. It refuses unknown arguments, and its schema has no titles."""
     description = " ".join(inspect.cleandoc(function.__doc__ or "").split())
     annotations = ToolAnnotations(
         read_only_hint=reads,
@@ -126,7 +122,7 @@ def _tool(function: Callable[..., Any], title: str, *, reads: bool = False, dele
 
 
 def _describe(fault: Any) -> str:
-    """An argument and what is wrong with it. The value is left out: it may be long."""
+    """Return what is wrong with an argument, without its value."""
     argument = ".".join(str(part)[:80] for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
         return f"{argument}: there is no such argument"

@@ -1,4 +1,4 @@
-"""The tools: methods with typed arguments. Their docstrings are the descriptions the calling agent reads."""
+"""The tools. Their docstrings are the descriptions that the calling agent reads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,14 +42,14 @@ class Identity:
     """Whom a request acts for, and where."""
 
     user: str | None
-    """None is anonymous: nothing is read for them, and nothing is stored."""
+    """None is anonymous: no tool works."""
     place: Place = PRIVATE
     operator: bool = False
-    """Whether they run Hachi; only operators see the full text of a server fault."""
+    """Whether they see the full text of a server fault."""
 
 
 class MemoryTools:
-    """The tools of one server. `identity` returns whom the current request acts for."""
+    """`identity` returns whom the current request acts for."""
 
     def __init__(self, pet: Companion, identity: Callable[[], Identity]) -> None:
         self._pet = pet
@@ -140,10 +140,9 @@ class MemoryTools:
         self, finished: Annotated[bool, Field(description="the finished ones too")] = False
     ) -> Tasks:
         """What the person has to do or wants to be reminded of, newest first."""
-        user, place = self._user(), self._identity().place
-        known = await self.context()
-        tasks = await self._pet.services.tasks.list(user, place, done=finished)
-        return Tasks(tasks=[TaskAnswer.of(task, known.zone) for task in tasks])
+        zone = (await self.context()).zone
+        tasks = await self._pet.services.tasks.list(**self._scope(), done=finished)
+        return Tasks(tasks=[TaskAnswer.of(task, zone) for task in tasks])
 
     async def update_task(
         self,
@@ -169,34 +168,34 @@ class MemoryTools:
         which are open."""
         if id is None and not description.strip():
             raise BadInput("description: say what is to be done, or give the id of a task")
-        user, place = self._user(), self._identity().place
         zone, now = (await self.context()).zone, self._pet.clock()
         change = await self._pet.services.tasks.update(
-            user, description, status, id=id, due=due_of(due, zone, now), place=place, now=now
+            description=description,
+            status=status,
+            id=id,
+            due=due_of(due, zone, now),
+            now=now,
+            **self._scope(),
         )
         close = [TaskAnswer.of(task, zone) for task in change.close]
         return TaskChange(action=change.action, task=TaskAnswer.of(change.task, zone), close=close)
 
     async def context(self) -> UserContext:
-        """What is known of the person; not a tool, but the resource `hachi://context`."""
+        """The resource `hachi://context`."""
         return await self._pet.context(**self._scope())
 
-    def _user(self) -> str:
-        """Raises BadInput if the request is anonymous."""
-        user = self._identity().user
-        if user is None:
+    def _scope(self) -> dict[str, Any]:
+        """Return the arguments `user` and `place`. Raises BadInput if the request is anonymous."""
+        identity = self._identity()
+        if identity.user is None:
             raise BadInput(
                 "nobody is named, so nothing is read and nothing is kept; a service says for whom it asks in "
                 "the header x-openwebui-user-id"
             )
-        return user_named(user)
-
-    def _scope(self) -> dict[str, Any]:
-        """The arguments `user` and `place` of the companion's methods."""
-        return {"user": self._user(), "place": self._identity().place}
+        return {"user": user_named(identity.user), "place": identity.place}
 
     async def _memory(self, id: str) -> Memory:
-        """Raises NotFound, the same for an unreadable memory as for one that does not exist."""
+        """Raises the same NotFound for an unreadable memory as for one that does not exist."""
         try:
             return await self._pet.memory(id, **self._scope())
         except NotFound:
