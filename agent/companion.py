@@ -96,6 +96,7 @@ class Companion:
                     pet.services.maintenance,
                     pet.services.reminders,
                     components.index,
+                    components.figures,
                     pet._wake_worker,
                     settings.purge_minutes,
                 )

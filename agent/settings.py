@@ -198,6 +198,9 @@ class Settings(BaseSettings):
     """What Slack signs its requests with; for `hachi slack --http`."""
     slack_api_url: str | None = _conventional("SLACK_API_URL", "slack_api_url")
     """Where Slack's API is; unset is `https://slack.com/api/`, and GovSlack's is `https://slack-gov.com/api/`."""
+    decisions: Literal["on", "redacted", "off"] = "on"
+    """Whether `decisions.jsonl` in `home` gets a line for the decisions on memories: with the facts, without
+    them, or none."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Of `hachi.log` in `home`."""
 

@@ -16,7 +16,7 @@ from agent.background.reminders import Reminders
 from agent.models.registry import Models, load
 from agent.services.documents import DocumentService
 from agent.services.erasure import ErasureService
-from agent.services.erasure_outside_sql import ErasureOutsideSql
+from agent.services.erasure.outside_sql import ErasureOutsideSql
 from agent.services.export import ExportService
 from agent.services.health import HealthService
 from agent.services.home import make_private, remove_obsolete
@@ -24,7 +24,7 @@ from agent.services.imports import ImportService
 from agent.services.maintenance import MaintenanceService
 from agent.services.memories import MemoryService
 from agent.services.profiles import ProfileService
-from agent.services.statistics import StatisticsService
+from agent.services.statistics import Figures, StatisticsService
 from agent.services.transcripts import TranscriptService
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
@@ -97,6 +97,7 @@ class Components:
     writer: FactWriter
     documents: DocumentLibrary
     forgetting: Forgetting
+    figures: Figures
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ async def open_components(
         components = _components(settings, clock, models, database, traces_database, embedder, surface)
         closing.push_async_callback(components.index.close)
         closing.push_async_callback(components.documents_index.close)
-        closing.push_async_callback(_note_uses, components.recall)
+        closing.push_async_callback(_note_uses, components)
         closing.push_async_callback(components.recorder.close)
         yield components
 
@@ -189,6 +190,7 @@ def _components(
 ) -> Components:
     index = _index(settings, "index", "hachi", embedder)
     documents_index = _index(settings, "knowledge", "hachi-knowledge", embedder)
+    figures = Figures(database)
     store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database)
     summaries = ConversationSummaries(database)
     sync = IndexSync(store, transcript, index, embedder, clock, summaries)
@@ -215,18 +217,35 @@ def _components(
         recorder=open_recorder(settings, traces, clock, surface),
         sync=sync,
         recall=Recall(
-            store, transcript, index, embedder, sync, clock, summaries, _days(settings.half_life_days)
+            store,
+            transcript,
+            index,
+            embedder,
+            sync,
+            clock,
+            summaries,
+            _days(settings.half_life_days),
+            figures.count,
         ),
         similar=similar,
-        writer=FactWriter(database, store, similar, sync, clock, settings.importance_floor),
+        writer=FactWriter(database, store, similar, sync, clock, settings.importance_floor, figures.count),
         documents=DocumentLibrary(database, documents_index, embedder, clock, models.reranker()),
         forgetting=Forgetting(database, index, queue, clock),
+        figures=figures,
     )
 
 
 def build_services(c: Components) -> Services:
     outside = ErasureOutsideSql(
-        c.settings.home, c.traces, c.recorder, c.transcript, c.store, c.embedder, c.similar, c.clock
+        c.settings.home,
+        c.traces,
+        c.recorder,
+        c.transcript,
+        c.store,
+        c.embedder,
+        c.similar,
+        c.figures,
+        c.clock,
     )
     person = Erasure(
         c.database,
@@ -265,7 +284,7 @@ def build_services(c: Components) -> Services:
             c.clock,
         ),
         health=HealthService(c.database, c.traces, c.embedder, c.index, c.sync),
-        statistics=StatisticsService(c.database, c.store, c.queue, c.clock),
+        statistics=StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
         reminders=Reminders(c.database, c.queue, c.transcript, c.profiles, c.clock),
         traces=c.traces,
         keys=Keys(c.database),
@@ -312,6 +331,7 @@ async def open_runtime(c: Components) -> Runtime:
         model=model,
         budget=settings.summary_budget,
         explain=lambda error: model_error(error, c.models.upkeep_settings),
+        count=c.figures.count,
     )
     worker = Worker(c.queue, c.writer, consolidation, c.sync, c.recall, c.index, c.clock, c.recorder)
     turn = TurnDependencies(
@@ -368,12 +388,13 @@ async def _take_up_jobs(c: Components) -> None:
         log.warning("%s", error)
 
 
-async def _note_uses(recall: Recall) -> None:
-    """Write down which memories were recalled."""
+async def _note_uses(c: Components) -> None:
+    """Store which memories were recalled, and the figures of this process."""
     try:
-        await recall.note_uses()
+        await c.recall.note_uses()
+        await c.figures.flush()
     except StoreUnavailable as error:
-        log.warning("the use of recalled memories is not noted: %s", error)
+        log.warning("the use of memories is not noted: %s", error)
 
 
 def _days(number: float | None) -> timedelta | None:

@@ -8,7 +8,7 @@ a model, the summary consists of quotations, and only statements in a fixed form
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -62,6 +62,8 @@ class Consolidation:
     """The limit of a conversation's summary."""
     explain: Callable[[Exception], Exception | None]
     """Maps an exception of the model's library to a ModelError, if one fits."""
+    count: Callable[[str, Mapping[str, int]], None]
+    """Adds to the figures of a person."""
 
     async def consolidate(self, job: Job) -> list[Decision]:
         """Handle a LOOK_BACK job: consolidate slice by slice until the summary covers the conversation, then
@@ -150,7 +152,7 @@ class Consolidation:
                     heard=payload.get("heard"),
                 )
             except NotFound as error:
-                log.warning("a task update names no task: %s", error)
+                log.warning("work %s names no task: %s", job.id, type(error).__name__)
         return decisions
 
     async def store_fact_memory(
@@ -172,10 +174,10 @@ class Consolidation:
             found = await extract_memory_updates(self.model, part, self.budget)
         except InvalidExtraction as error:
             note(well_formed=False)
-            _log_extraction(part, ok=False, error=str(error))
+            self._note_extraction(part, ok=False, error=str(error))
             return self._plain(part, MemoryUpdates())
         except Exception as error:
-            _log_extraction(part, ok=False, error=f"{type(error).__name__}: {error}"[:200])
+            self._note_extraction(part, ok=False, error=f"{type(error).__name__}: {error}"[:200])
             fault = self.explain(error)
             if fault is None:
                 raise
@@ -183,7 +185,7 @@ class Consolidation:
                 return self._plain(part, MemoryUpdates())
             raise fault from error
         updates = found.updates
-        _log_extraction(
+        self._note_extraction(
             part,
             ok=True,
             facts=len(updates.new_facts),
@@ -192,6 +194,12 @@ class Consolidation:
         )
         return found
 
+    def _note_extraction(self, part: ConversationSlice, *, ok: bool, **details: Any) -> None:
+        """Count an extraction, and log it as one structured line."""
+        self.count(part.user, {"extractions": 1, "applied": int(ok)})
+        line = {"event": "memory_extraction", "user_id": part.user, "ok": ok} | details
+        log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
+
     def _plain(self, part: ConversationSlice, updates: MemoryUpdates) -> ExtractionResult:
         return ExtractionResult(as_summary(plain_summary(part.summary, part.messages), self.budget), updates)
 
@@ -199,9 +207,3 @@ class Consolidation:
 def _plain_preferences(part: ConversationSlice) -> MemoryUpdates:
     found = [pair for message in part.said for pair in plain_updates(message.text)]
     return MemoryUpdates(new_preferences=tuple(NewPreference(key=key, value=value) for key, value in found))
-
-
-def _log_extraction(part: ConversationSlice, *, ok: bool, **details: Any) -> None:
-    """Log one structured line, which `hachi stats` counts."""
-    line = {"event": "memory_extraction", "user_id": part.user, "ok": ok} | details
-    log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from agent.background.reminders import Reminders
 from agent.errors import FAULTS
 from agent.services.maintenance import MaintenanceService
+from agent.services.statistics import Figures
 from memory.index import Index
 
 log = logging.getLogger("hachi.schedule")
@@ -18,6 +19,9 @@ QUEUE_SECONDS = 10
 
 REMIND_SECONDS = 20
 """How often due tasks are checked, if a surface can announce them."""
+
+FIGURES_SECONDS = 60
+"""How often the figures of this process are added to the database."""
 
 PRUNE_SECONDS = 3600
 """How often old traces are deleted."""
@@ -32,6 +36,7 @@ class Schedule:
     maintenance: MaintenanceService
     reminders: Reminders
     index: Index
+    figures: Figures
     wake_worker: Callable[[], Awaitable[None]]
     purge_minutes: float
 
@@ -46,6 +51,7 @@ class Schedule:
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
             ("prune", PRUNE_SECONDS, self._prune, "old traces were not deleted"),
             ("remind", REMIND_SECONDS, self._remind, "reminders were not sent"),
+            ("figures", FIGURES_SECONDS, self.figures.flush, "the figures were not stored"),
             ("optimise", OPTIMISE_SECONDS, self._optimise, "the index was not compacted"),
         ):
             scheduler.add_job(_guarded(act, failure), "interval", seconds=seconds, id=name)

@@ -1,17 +1,63 @@
 """Counts over everybody's data, for the operator. They never contain content."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import exists, func, select
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
 from memory.audience import Audience
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import unexpired
-from memory.sql.tables import memories, memory_owners, messages, tasks
+from memory.sql.tables import figures, memories, memory_owners, messages, tasks
+
+
+class Figures:
+    """Counts what happens, for each person. Counting costs a turn nothing: the counts of this process are
+    added to the database when somebody reads them, by the schedule and at the end. A process that is killed
+    loses those that it has not added yet."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._counted: Counter[tuple[str, str]] = Counter()
+
+    def count(self, user: str, counts: Mapping[str, int]) -> None:
+        """Count something that happened for this person; an empty name counts it for nobody."""
+        self._counted.update({(user, name): number for name, number in counts.items() if number})
+
+    def forget(self, user: str) -> None:
+        """Drop what is not in the database yet, when the person is erased."""
+        self._counted = Counter({key: n for key, n in self._counted.items() if key[0] != user})
+
+    async def flush(self) -> None:
+        """Add the counts of this process to the database. Raises StoreUnavailable; the counts then stay."""
+        counted, self._counted = self._counted, Counter()
+        if not counted:
+            return
+        insert = (insert_sqlite if self._database.sqlite else insert_postgresql)(figures)
+        added = insert.on_conflict_do_update(
+            index_elements=["user_id", "name"], set_={"value": figures.c.value + insert.excluded.value}
+        )
+        rows = [{"user_id": user, "name": name, "value": n} for (user, name), n in sorted(counted.items())]
+        try:
+            async with self._database.write() as connection:
+                await connection.execute(added, rows)
+        except BaseException:
+            self._counted.update(counted)
+            raise
+
+    async def totals(self, user: str | None) -> Counter[str]:
+        """Return the counts of all processes, of one person or of everybody."""
+        await self.flush()
+        query = select(figures.c.name, func.sum(figures.c.value)).group_by(figures.c.name)
+        query = query if user is None else query.where(figures.c.user_id == user)
+        async with self._database.read() as connection:
+            return Counter({row[0]: int(row[1]) for row in await connection.execute(query)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +74,7 @@ class StatisticsService:
     database: Database
     store: MemoryStore
     queue: JobQueue
+    figures: Figures
     clock: Callable[[], datetime]
 
     async def memories(self, user: str | None) -> Sequence[CountedMemory]:

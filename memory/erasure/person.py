@@ -282,5 +282,6 @@ def _own_rows(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
         "forgotten": (t.forgotten, t.forgotten.c.user_id == user),
         "keys": (t.api_keys, t.api_keys.c.user_id == user),
         "names": (t.speakers, t.speakers.c.owner == user_key(user)),
+        "figures": (t.figures, t.figures.c.user_id == user),
         "person": (t.users, t.users.c.id == user),
     }

@@ -46,6 +46,9 @@ COLUMNS: Mapping[str, Columns] = {
     "api_keys": Columns(names=("user_id",), texts=("name",)),
     "places": Columns(names=("changed_by",)),
     "traces": Columns(names=("user_id", "conversation_id"), texts=("said", "reply", "error")),
+    "erasures": Columns(names=("user_id",), texts=("sought",)),
+    "erasure_items": Columns(names=("user_id",)),
+    "figures": Columns(names=("user_id",)),
     "work": Columns(names=("user_id", "about"), texts=("payload", "last_error")),
 }
 

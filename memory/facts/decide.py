@@ -4,6 +4,7 @@ Each owner is decided on separately: one may know the same words, an equivalent 
 replaces, or nothing similar. The decision shows only what the people present may read.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -69,6 +70,12 @@ def decision_of(candidate: CandidateFact, resolution: Resolution, near: Near) ->
     first = (covered or _seen(candidate, resolution.outdated))[0]
     action: Action = "merge" if first.verdict.relation == "same" else "ignore"
     return candidate.decision(action, first.memory, first.verdict.reason, target=first.memory)
+
+
+def figures_of(decisions: Sequence[Decision]) -> Counter[str]:
+    """How many decisions there are of each action, and how many found that the fact was known already."""
+    known = sum(d.action == "merge" or (d.action == "ignore" and d.target_id is not None) for d in decisions)
+    return Counter(d.action for d in decisions) + Counter(decided=len(decisions), known=known)
 
 
 def _shares(

@@ -11,7 +11,7 @@ private statement.
 
 import json
 import logging
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.facts import evidence
 from memory.facts.aliases import linked
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.decide import Resolution, decision_of, resolve
+from memory.facts.decide import Resolution, decision_of, figures_of, resolve
 from memory.facts.similar import SimilarFacts
 from memory.index.sync import IndexSync
 from memory.records import Decision, Draft, Memory
@@ -50,6 +50,7 @@ class FactWriter:
         indexing: IndexSync,
         clock: Callable[[], datetime],
         importance_floor: float,
+        count: Callable[[str, Mapping[str, int]], None] = lambda *_: None,
     ) -> None:
         self._database = database
         self._store = store
@@ -57,6 +58,7 @@ class FactWriter:
         self._indexing = indexing
         self._clock = clock
         self._floor = importance_floor
+        self._count = count
 
     async def remember(self, drafts: Sequence[Draft], origin: Provenance) -> list[Decision]:
         """Decide on each draft in order, each in its own transaction; the decisions are durable on return."""
@@ -78,6 +80,7 @@ class FactWriter:
                 refused or await self._decide(fact) for fact, refused in zip(facts, refusals, strict=True)
             ]
             note(decisions=decisions)
+        self._count(origin.user, figures_of(decisions))
         _log(origin, decisions)
         return decisions
 

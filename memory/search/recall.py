@@ -57,6 +57,7 @@ class Recall:
         clock: Callable[[], datetime],
         conversations: ConversationSummaries,
         half_life: timedelta | None = None,
+        count: Callable[[str, Mapping[str, int]], None] = lambda *_: None,
     ) -> None:
         self._store = store
         self._transcript = transcript
@@ -66,6 +67,7 @@ class Recall:
         self._indexing = indexing
         self._clock = clock
         self._half_life = half_life
+        self._count = count
         self._recalled: set[str] = set()
 
     async def search(
@@ -96,6 +98,7 @@ class Recall:
                 hits = await self._matching(wanted, aliases, subjects)
             note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
             self._recalled.update(hit.id for hit in hits if hit.kind == "memory")
+            self._count("", {"searches": 1, "hits": min(len(hits), 1), "retrieved": len(hits)})
             return hits
 
     async def aliases(self, audience: Audience) -> Aliases:
@@ -113,6 +116,7 @@ class Recall:
                 common = await self._store.newest(Audience(frozenset({GLOBAL})), now, limit)
                 memories = [*memories, *(memory for memory in common if memory.id not in own)][:limit]
             self._recalled.update(memory.id for memory in memories)
+            self._count("", {"searches": 1, "hits": min(len(memories), 1), "retrieved": len(memories)})
             note(found=[(memory.id, 1.0) for memory in memories])
             return [_memory_hit(memory, 1.0) for memory in memories]
 

@@ -350,6 +350,32 @@ trace_bodies = Table(
     Column("body", LargeBinary, nullable=False, comment="the tree of spans: JSON, deflated"),
 )
 
+erasures = Table(
+    "erasures",
+    metadata,
+    Column("user_id", Text, primary_key=True, comment="who is being erased; deleted at the end"),
+    Column("begun_at", Utc, nullable=False),
+    Column("places", JSON, nullable=False, comment="the keys of the places where they spoke"),
+    Column("sought", JSON, nullable=False, comment="texts that the verification searches for"),
+    Column("removed", JSON, nullable=False, comment="how many items were deleted, by kind"),
+)
+
+erasure_items = Table(
+    "erasure_items",
+    metadata,
+    Column("user_id", Text, ForeignKey("erasures.user_id", ondelete="CASCADE"), primary_key=True),
+    Column("kind", Text, primary_key=True, comment="message, memory, summary, chunk or trace"),
+    Column("id", Text, primary_key=True),
+)
+
+figures = Table(
+    "figures",
+    metadata,
+    Column("user_id", Text, primary_key=True, comment="for whom it happened; empty for nobody"),
+    Column("name", Text, primary_key=True, comment="what: add, replace, searches, extractions …"),
+    Column("value", BigInteger, nullable=False, comment="how often"),
+)
+
 work = Table(
     "work",
     metadata,

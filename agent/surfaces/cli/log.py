@@ -1,4 +1,5 @@
-"""The log, `hachi.log` in the data folder. Decisions and extractions are lines of JSON, all else is text."""
+"""The log, `hachi.log` in the data folder, holds ids and no facts: a line of text, or of JSON for an event.
+The decisions on memories, with the facts, are lines of JSON in a file of their own, `decisions.jsonl`."""
 
 import json
 import logging
@@ -7,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-from agent.tracing.redact import Redaction, own_secrets
+from agent.tracing.redact import REDACTED, Redaction, own_secrets
 
 if TYPE_CHECKING:
     from agent.settings import Settings
 
-NAME = "hachi.log"
+NAME, DECISIONS = "hachi.log", "decisions.jsonl"
 MAX_BYTES = 5_000_000
 """Of one file."""
 OLDER_FILES = 3
@@ -22,61 +23,70 @@ OLDER_FILES = 3
 
 @contextmanager
 def logging_to(settings: "Settings", verbose: bool) -> Iterator[None]:
-    """Log to the file, and with `verbose` to stderr. Commands also run when the file cannot be written."""
+    """Log to the files, and with `verbose` to stderr. Commands also run when a file cannot be written."""
+    redaction = Redaction(values=own_secrets(settings))
     handlers = [_file_handler(settings.home / NAME), *([logging.StreamHandler()] if verbose else [])]
-    logger = logging.getLogger("hachi")
-    level, formatter = logger.level, _Formatter(Redaction(values=own_secrets(settings)))
-    logger.setLevel(settings.log_level)
     for handler in handlers:
-        handler.setFormatter(formatter)
+        handler.setFormatter(_Formatter(redaction))
+        handler.setLevel(settings.log_level)
+    if settings.decisions != "off":
+        decisions = _file_handler(settings.home / DECISIONS)
+        decisions.setFormatter(_Formatter(redaction, "full" if settings.decisions == "on" else "redacted"))
+        decisions.addFilter(_is_decision)
+        handlers.append(decisions)
+    loggers = logging.getLogger("hachi"), logging.getLogger("hachi.memory")
+    levels = [logger.level for logger in loggers]
+    for logger, level in zip(loggers, (settings.log_level, logging.INFO), strict=True):
+        logger.setLevel(level)
+    for handler in handlers:
         logging.root.addHandler(handler)
     logging.captureWarnings(True)
     try:
         yield
     finally:
         logging.captureWarnings(False)
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
         for handler in handlers:
             logging.root.removeHandler(handler)
             handler.close()
 
 
-def events(home: Path, kind: str, user: str | None = None) -> Iterator[dict[str, Any]]:
-    """The JSON lines of a kind (``memory_decision``, ``memory_extraction``), oldest first; of one user or of
-    all. Lines that cannot be read are skipped."""
-    names = [f"{NAME}.{number}" for number in range(OLDER_FILES, 0, -1)]
-    for path in (home / name for name in [*names, NAME]):
-        if not path.is_file():
-            continue
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                event = _event(line)
-                if event.get("event") == kind and user in (None, event.get("user_id")):
-                    yield event
-
-
-def _event(line: str) -> dict[str, Any]:
-    if line.startswith("{"):
-        with suppress(ValueError):  # cut short by a full disk
-            event: dict[str, Any] = json.loads(line)
-            return event
-    return {}
-
-
 class _Formatter(logging.Formatter):
+    """Text, or JSON for an event. `content` of decisions on memories is what the line holds of them: "full",
+    "redacted", or only the "ids"."""
+
     default_time_format = "%Y-%m-%dT%H:%M:%S"
     default_msec_format = "%s.%03dZ"
 
-    def __init__(self, redaction: Redaction) -> None:
+    def __init__(self, redaction: Redaction, content: Literal["full", "redacted", "ids"] = "ids") -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
         self.converter = time.gmtime
         self._redaction = redaction
+        self._content = content
 
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
         if not message.startswith('{"event"'):
             return self._redaction.text(super().format(record))
+        if _is_decision(record) and self._content != "full":
+            message = _without_facts(message, REDACTED if self._content == "redacted" else None)
         return self._redaction.text(f'{{"time": "{self.formatTime(record)}", {message[1:]}')
+
+
+def _is_decision(record: logging.LogRecord) -> bool:
+    return record.getMessage().startswith('{"event": "memory_decision"')
+
+
+def _without_facts(line: str, instead: str | None) -> str:
+    """The line of decisions with `instead` in place of facts and reasons, which may quote facts."""
+    event = json.loads(line)
+    for decision in event["decisions"]:
+        for name in ("fact", "reason"):
+            decision.pop(name, None)
+            if instead is not None:
+                decision[name] = instead
+    return json.dumps(event, ensure_ascii=False)
 
 
 class _FileHandler(RotatingFileHandler):

@@ -1,7 +1,5 @@
 """The ASGI application of the HTTP API."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import FastAPI
@@ -28,12 +26,6 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
     `loopback` is for a server that only this machine can reach: it needs no key until the first one is
     created.
     """
-    metrics = Metrics()
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        with metrics.counting_events():
-            yield
 
     made = FastAPI(
         title="Hachi",
@@ -41,7 +33,6 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
         description=DESCRIPTION,
         docs_url=None,  # its scripts would load from other servers
         redoc_url=None,
-        lifespan=lifespan,
         redirect_slashes=False,
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         responses={
@@ -51,7 +42,7 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
             },
         },
     )
-    made.state.metrics = metrics
+    made.state.metrics = Metrics()
     for part in (chat, memories, users, documents, health):
         made.include_router(part.router)
     secure(made, pet, settings, loopback=loopback)

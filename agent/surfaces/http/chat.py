@@ -96,7 +96,6 @@ async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics:
         return await _stream(completion, stream, shown, metrics, operator=caller.admin)
     with metrics.turn_seconds.time():
         reply = await pet.respond(given.text, **turn)
-    metrics.count_turn(reply)
     return JSONResponse(completion.whole(reply.message, reply, shown))
 
 
@@ -140,7 +139,6 @@ async def _stream(
                 text += piece
                 yield completion.piece(piece)
                 piece = await anext(pieces, None)
-            metrics.count_turn(stream.reply)
             metrics.turn_seconds.observe(time.monotonic() - started)
             for chunk in completion.end(text, stream.reply, shown):
                 yield chunk

@@ -1,6 +1,7 @@
 """Health checks and metrics."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 from fastapi import APIRouter, Depends
@@ -55,5 +56,6 @@ async def _check(check: Callable[[], Awaitable[object]]) -> str:
 @router.get("/metrics", dependencies=[Depends(require_admin)], response_class=Response)
 async def metrics(pet: Pet, measured: Measured) -> Response:
     """Metrics for Prometheus, over everybody's data and without content; for an admin's key."""
-    totals = await pet.services.statistics.totals()
-    return Response(measured.exposition(totals), media_type="text/plain; version=0.0.4")
+    statistics = pet.services.statistics
+    counts = await statistics.figures.totals(None) + Counter(await statistics.totals())
+    return Response(measured.exposition(counts), media_type="text/plain; version=0.0.4")

@@ -11,7 +11,6 @@ from agent.services.arguments import due_of
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.memories import Content, Limit, NewMemory, find_memory, stored_memory
-from agent.surfaces.http.metrics import Measured
 from agent.surfaces.http.openai_types import example
 from agent.surfaces.records_json import decision_json, hit_json, task_json
 from memory.audience import PRIVATE
@@ -70,14 +69,12 @@ async def memories(user: User, pet: Pet, limit: Limit = 1000) -> list[Json]:
 async def search(
     user: User,
     pet: Pet,
-    metrics: Measured,
     query: Annotated[str, Query(min_length=1, max_length=2_000, examples=["what can Lucie not eat?"])],
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     subject: Annotated[list[str], Query(max_length=50)] = [],  # noqa: B006 - never changed
 ) -> list[Json]:
     """Search facts and past messages. The best match comes first."""
     hits = await pet.search_memories(storable(query), user=user, limit=limit, subjects=subject)
-    metrics.count_search(len(hits))
     return [hit_json(hit) for hit in hits]
 
 

@@ -11,7 +11,6 @@ import pytest
 from scripted_model import AnsweringModel
 
 from agent import Companion
-from agent.surfaces.cli.log import events
 from agent.tracing import recorder
 from agent.tracing.store import TraceFilter
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
@@ -295,7 +294,30 @@ async def test_lines_of_the_log_that_name_them_are_blanked(open_pet: OpenPet, ho
             lines[2],
             "12:01 WARNING banana: late",
         ]
-    assert [event["user_id"] for event in events(home, "memory_decision")] == ["ben", "ben"]
+
+
+async def test_decisions_go_by_the_ids_in_them_and_not_by_names(open_pet: OpenPet, home: Path) -> None:
+    pet = await open_pet()
+    ana = await pet.remember("Ana's boat is called Gull", user="ana", place="acme")
+
+    def line(user: str, *decisions: tuple[str, str | None]) -> str:
+        made = [{"fact": fact, "action": "add", "target_id": id} for fact, id in decisions]
+        return json.dumps({"event": "memory_decision", "user_id": user, "decisions": made})
+
+    kept = ("ana is a bird in Hebrew tales", None)
+    lines = [line("ana", ("a boat", None)), line("ben", ("Gull leaks", ana.id), kept), line("ben", kept)]
+    (home / "decisions.jsonl.1").write_text("\n".join([*lines, '{"event": "memory_dec', ""]))
+
+    receipt = await pet.erase(user="ana")
+
+    after = (home / "decisions.jsonl.1").read_text()
+    assert receipt.removed["log lines"] == 2
+    assert len(after) == len("\n".join(lines)) + len('\n{"event": "memory_dec\n')
+    read = [json.loads(line) for line in after.splitlines()[:3] if line.strip()]
+    assert [(one["user_id"], [made["fact"] for made in one["decisions"]]) for one in read] == [
+        ("ben", [kept[0]]),
+        ("ben", [kept[0]]),
+    ]
 
 
 async def test_a_log_that_is_written_meanwhile_loses_nothing(open_pet: OpenPet, home: Path) -> None:

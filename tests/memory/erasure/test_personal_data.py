@@ -32,6 +32,9 @@ FREE_OF_PERSONAL_DATA = {
     "api_keys": "admin created_at digest id kind last_used_at revoked_at",
     "deliveries": "id seen_at source",
     "places": "changed_at listening place",
+    "erasures": "begun_at places removed",
+    "erasure_items": "id kind",
+    "figures": "name value",
     "traces": (
         "cached_tokens calls id input_tokens kind message_id model output_tokens place process seq "
         "started_at status surface took tools turn_id written_at"

@@ -3,14 +3,11 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from agent.surfaces.cli.log import events
 from agent.surfaces.cli.options import Json, OneUser
 from agent.surfaces.cli.output import print_json, print_table
 from agent.surfaces.cli.session import with_companion
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agent.companion import Companion
 
 MAX_ROWS = 10
@@ -21,37 +18,23 @@ MAX_ROWS = 10
 async def stats(pet: "Companion", user: OneUser = None, json: Json = False) -> None:
     """Count what is remembered, and what was decided about what was said."""
     found = await pet.services.statistics.memories(user)
+    figures = await pet.services.statistics.figures.totals(user)
     days = Counter(one.created_at.astimezone().date().isoformat() for one in found)
     counts = {
         "memories": len(found),
         "types": dict(Counter(one.type for one in found).most_common()),
         "subjects": dict(Counter(tag for one in found for tag in one.subjects).most_common()),
         "days": dict(sorted(days.items(), reverse=True)),
-        "decisions": _decisions(pet.settings.home, user),
-        "look_backs": _consolidations(pet.settings.home, user),
+        "decisions": {action: figures[action] for action in ("add", "merge", "replace", "ignore")},
+        "look_backs": {
+            "applied": figures["applied"],
+            "failed": figures["extractions"] - figures["applied"],
+        },
     }
     if json:
         print_json(counts)
     else:
         print_table(("what", "", "count"), _rows(counts))
-
-
-def _decisions(home: "Path", user: str | None) -> dict[str, int]:
-    """As far back as the log goes."""
-    counts = dict.fromkeys(("add", "merge", "replace", "ignore"), 0)
-    for event in events(home, "memory_decision", user):
-        for decision in event.get("decisions", []):
-            if decision.get("action") in counts:
-                counts[decision["action"]] += 1
-    return counts
-
-
-def _consolidations(home: "Path", user: str | None) -> dict[str, int]:
-    """As far back as the log goes."""
-    counts = {"applied": 0, "failed": 0}
-    for event in events(home, "memory_extraction", user):
-        counts["applied" if event.get("ok") else "failed"] += 1
-    return counts
 
 
 def _rows(counts: dict[str, Any]) -> list[list[str]]:

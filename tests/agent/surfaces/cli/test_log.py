@@ -3,18 +3,46 @@ import logging
 import warnings
 
 from agent.settings import Settings
-from agent.surfaces.cli.log import events, logging_to
+from agent.surfaces.cli.log import logging_to
+
+LINE = (
+    '{"event": "memory_decision", "user_id": "lea", "decisions": '
+    '[{"fact": "Lea rows", "action": "add", "id": "7f", "reason": "new"}]}'
+)
 
 
-def test_decisions_are_lines_of_json_and_the_rest_is_text(tmp_path):
-    with logging_to(Settings(home=tmp_path), verbose=False):
-        logging.getLogger("hachi.memory").info('{"event": "memory_decision", "user_id": "lea"}')
+def decide(home, **settings):
+    """What the log and the file of decisions hold after one decision and one error."""
+    with logging_to(Settings(home=home, **settings), verbose=False):
+        logging.getLogger("hachi.memory").info(LINE)
         logging.getLogger("hachi.turn").error("a model was away")
-    first, second = (tmp_path / "hachi.log").read_text().splitlines()
-    assert json.loads(first)["user_id"] == "lea"
+    decisions = home / "decisions.jsonl"
+    return (home / "hachi.log").read_text(), decisions.read_text() if decisions.exists() else None
+
+
+def test_the_log_holds_ids_and_decisions_have_a_file_of_their_own(tmp_path):
+    log, decisions = decide(tmp_path)
+    first, second = log.splitlines()
+    assert json.loads(first)["decisions"] == [{"action": "add", "id": "7f"}]
     assert json.loads(first)["time"].endswith("Z")
     assert second.endswith("ERROR hachi.turn: a model was away")
-    assert [entry["user_id"] for entry in events(tmp_path, "memory_decision")] == ["lea"]
+    [line] = decisions.splitlines()
+    assert json.loads(line).pop("time").endswith("Z")
+    assert json.loads(line)["decisions"] == json.loads(LINE)["decisions"]
+
+
+def test_decisions_can_be_kept_without_the_facts_or_not_at_all(tmp_path):
+    _, decisions = decide(tmp_path, decisions="redacted")
+    [decision] = json.loads(decisions)["decisions"]
+    assert decision == {"action": "add", "id": "7f", "fact": "[redacted]", "reason": "[redacted]"}
+    (tmp_path / "decisions.jsonl").unlink()
+    assert decide(tmp_path, decisions="off")[1] is None
+
+
+def test_decisions_are_kept_at_any_level_of_the_log(tmp_path):
+    log, decisions = decide(tmp_path, log_level="ERROR")
+    assert "memory_decision" not in log
+    assert "Lea rows" in decisions
 
 
 def test_secrets_are_left_out(tmp_path):
@@ -45,16 +73,14 @@ def test_a_log_that_cannot_be_written_costs_only_the_log(tmp_path, capsys):
     blocked.write_text("")
     with logging_to(Settings(home=blocked), verbose=False):
         logging.getLogger("hachi.turn").error("lost")
+        logging.getLogger("hachi.memory").info(LINE)
     assert capsys.readouterr().err == ""
 
 
 def test_a_disk_that_fills_up_costs_only_the_log(tmp_path, capsys):
     with logging_to(Settings(home=tmp_path), verbose=False):
-        [handler] = [h for h in logging.root.handlers if "surfaces.cli" in type(h).__module__]
-        handler.setStream(open("/dev/full", "w")).close()  # noqa: SIM115 - the handler closes it
+        for handler in [h for h in logging.root.handlers if "surfaces.cli" in type(h).__module__]:
+            handler.setStream(open("/dev/full", "w")).close()  # noqa: SIM115 - the handler closes it
         logging.getLogger("hachi.turn").error("lost")
+        logging.getLogger("hachi.memory").info(LINE)
     assert capsys.readouterr().err == ""
-
-
-def test_a_home_without_a_log_has_no_decisions(tmp_path):
-    assert list(events(tmp_path, "memory_decision")) == []

@@ -1,15 +1,16 @@
 """Health, readiness and the metrics."""
 
-import logging
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from scripted_server import Call, Say, ScriptedServer, answer
+from sites import companion_in
 
-from agent.surfaces.http.metrics import Metrics
 from memory.errors import IndexUnavailable, StoreUnavailable
+from tests.agent.surfaces.http.conftest import opened
 
 Serve = Callable[..., Awaitable[Any]]
 
@@ -98,18 +99,10 @@ async def test_metrics_count_turns_and_extractions(serve: Serve, server: Scripte
     assert min(applied, failed) >= 1
 
 
-def test_counting_leaves_the_log_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
-    """Where the log is not to hold what is remembered, it is counted and not written."""
-    line = '{"event": "memory_decision", "decisions": [{"fact": "a secret", "action": "add"}]}'
-    ours, memory = logging.getLogger("hachi"), logging.getLogger("hachi.memory")
-    before = ours.level, memory.level
-    counted = Metrics()
-    for level, written in (("WARNING", 0), ("INFO", 1), ("DEBUG", 1)):
-        caplog.clear()
-        with caplog.at_level(level, "hachi"), counted.counting_events():
-            memory.info(line)
-            memory.info("something else")
-        assert caplog.text.count("a secret") == written
-    assert counted.counts["add"] == 3
-    assert not memory.filters
-    assert (ours.level, memory.level) == before
+async def test_metrics_are_those_of_all_processes_and_survive_them(home: Path) -> None:
+    async with companion_in(home) as other:
+        await other.remember("Ana keeps ferrets", user="ana")
+    async with opened(home) as site:
+        await site.pet.remember("Ana keeps ferrets", user="ana")
+        found = await metrics(site)
+    assert (found["memory_saved_count"], found["memory_dedup_rate"]) == (1, 0.5)

@@ -1,3 +1,6 @@
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 
@@ -8,12 +11,9 @@ def filled(shared):
     shared("memories", "add", "Mickael likes tea", "--type", "preference", "--at", "2026-01-11", *tags)
     shared("memories", "add", "Mickael skis")
     shared("memories", "add", "Lea swims", "--subject", "sport", "--user", "lea", "--at", "2026-01-11")
-    log = shared.home / "hachi.log"
-    log.rename(shared.home / "hachi.log.1")
-    lines = ['{"event": "memory_dec', '{"event": "other"}', '{"event": "memory_decision", "decisions": [{}]}']
-    for user, ok in (("mickael", "true"), ("mickael", "false"), ("lea", "false")):
-        lines.append(f'{{"event": "memory_extraction", "user_id": "{user}", "ok": {ok}}}')
-    log.write_text("\n".join(lines) + "\n")
+    with closing(sqlite3.connect(shared.home / "hachi.db")) as database, database:
+        counted = [("mickael", "extractions", 2), ("mickael", "applied", 1), ("lea", "extractions", 1)]
+        database.executemany("INSERT INTO figures VALUES (?, ?, ?)", counted)
     return shared
 
 

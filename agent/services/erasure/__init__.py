@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from weakref import WeakValueDictionary
 
 from agent.services.arguments import user_named
-from agent.services.erasure_outside_sql import ErasureOutsideSql
+from agent.services.erasure.outside_sql import ErasureOutsideSql
 from agent.tracing.store import Traces
 from memory.erasure.person import Erasure
 from memory.erasure.receipt import Erased

@@ -1,0 +1,135 @@
+"""Erases a person from the files of lines in the data folder: the log, the decisions and the prompt history.
+
+Lines are overwritten with blanks in place, because other processes keep appending to the file. A file that
+they rotate meanwhile is still the same file under another name.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memory.erasure.person import SHORTEST_SOUGHT
+
+LOG, DECISIONS, TYPED = "hachi.log*", "decisions.jsonl*", "chat_history"
+
+
+def blank_lines_of(home: Path, user: str, texts: Collection[str], ids: Collection[str]) -> int:
+    """Blank the lines of the log that name the person or one of these ids, or contain what they said; and in
+    the file of decisions theirs, by id alone. Returns how many lines changed."""
+    gone, says = frozenset(ids), _says(texts)
+    named = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)")
+
+    def log_line(line: bytes) -> bytes | None:
+        text = line.decode("utf-8", "replace")
+        told = named.search(text) or not gone.isdisjoint(_UUID.findall(text)) or says(text)
+        return b"" if told else None
+
+    def decisions(line: bytes) -> bytes | None:
+        return _without_decisions(line, user, gone, says)
+
+    changed = sum(_replace_lines(path, log_line) for path in home.glob(LOG))
+    return changed + sum(_replace_lines(path, decisions) for path in home.glob(DECISIONS))
+
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def _says(texts: Collection[str]) -> Callable[[str], bool]:
+    """Return a test whether a line contains one of these texts."""
+    begun: dict[str, list[str]] = {}
+    for spelling in (spelling for text in texts for spelling in _spellings(text)):
+        if len(spelling) >= SHORTEST_SOUGHT:
+            begun.setdefault(spelling[:SHORTEST_SOUGHT], []).append(spelling)
+
+    def says(line: str) -> bool:
+        starts = range(len(line) - SHORTEST_SOUGHT + 1) if begun else ()
+        return any(
+            line.startswith(text, at)
+            for at in starts
+            for text in begun.get(line[at : at + SHORTEST_SOUGHT], ())
+        )
+
+    return says
+
+
+def _without_decisions(
+    line: bytes, user: str, ids: frozenset[str], says: Callable[[str], bool]
+) -> bytes | None:
+    """Return a line of decisions without the person: empty if it is theirs, else without the decisions that
+    name one of these memories or repeat what they said. None if nothing changes."""
+    try:
+        event = json.loads(line)
+        decisions = event["decisions"]
+    except (ValueError, TypeError, KeyError):  # blanked before, or cut short by a full disk
+        return b"" if line.strip() and says(line.decode("utf-8", "replace")) else None
+    if event.get("user_id") == user:
+        return b""
+    kept = [
+        one
+        for one in decisions
+        if ids.isdisjoint((one.get("id"), one.get("target_id"))) and not says(_content(one))
+    ]
+    if len(kept) == len(decisions):
+        return None
+    return json.dumps(event | {"decisions": kept}, ensure_ascii=False).encode()
+
+
+def _content(decision: Mapping[str, Any]) -> str:
+    return f"{decision.get('fact')} {decision.get('reason')}"
+
+
+def _spellings(text: str) -> Iterator[str]:
+    """Yield the text as plain lines contain it, and as JSON lines do."""
+    yield from text.splitlines()[:1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _replace_lines(path: Path, change: Callable[[bytes], bytes | None]) -> int:
+    """Overwrite each line for which `change` returns another one, and fill it up with blanks. One that would
+    not fit is blanked."""
+    changed = 0
+    for start, line in _lines(path):
+        new = change(line)
+        if new is not None:
+            _write(path, start, (new if len(new) <= len(line) else b"").ljust(len(line)))
+            changed += 1
+    return changed
+
+
+def blank_typed(home: Path, said: Collection[str]) -> int:
+    """Blank the person's entries in the prompt history, and return how many. An entry is one or more lines
+    that begin with a plus; the file does not say who typed it, so entries match by text."""
+    path, meant = home / TYPED, {text.strip() for text in said}
+    entry: list[tuple[int, bytes]] = []
+    blanked = 0
+    for start, line in [*_lines(path), (0, b"")]:
+        if line.startswith(b"+"):
+            entry.append((start, line))
+            continue
+        text = b"\n".join(line[1:] for _, line in entry).decode("utf-8", "replace").strip()
+        if entry and text in meant:
+            blanked += 1
+            for at, typed in entry:
+                _write(path, at, b" " * len(typed))
+        entry = []
+    return blanked
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the offset of each line and the line without its end."""
+    try:
+        with path.open("rb") as file:
+            start = 0
+            for line in file:
+                yield start, line.rstrip(b"\n")
+                start += len(line)
+    except FileNotFoundError:
+        return
+
+
+def _write(path: Path, start: int, line: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(line)
