@@ -1,55 +1,31 @@
 """The stand-in for a language model: it answers when none is configured, and says so.
 
 It quotes instead of parsing. What a person states is kept word for word through the `remember` tool; a
-question is answered with what the search tools return, each with who said it and when. `OfflineModel` is a
-`Model` of the Agents SDK, so a turn runs the real loop with the real tools. It keeps no state between calls.
+question is answered with what the search tools return, each with who said it and when. A turn runs the real
+loop of the Agents SDK with the real tools. The model keeps no state between calls.
 """
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import datetime
-from itertools import pairwise
-from typing import Any, Literal
+from itertools import count
+from typing import Any
 
-from agents import (
-    AgentOutputSchemaBase,
-    Handoff,
-    Model,
-    ModelResponse,
-    ModelSettings,
-    ModelTracing,
-    Tool,
-    TResponseInputItem,
-    Usage,
-    generation_span,
-)
+from agents import Model, ModelResponse, ModelSettings, Tool, TResponseInputItem, Usage
 from agents.items import TResponseOutputItem, TResponseStreamEvent
-from openai.types.responses import (
-    Response,
-    ResponseCompletedEvent,
-    ResponseFunctionToolCall,
-    ResponseOutputMessage,
-    ResponseOutputText,
-    ResponseTextDeltaEvent,
-)
+from openai.types import responses
 
+from agent.models import offline_reading as reading
 from agent.models.offline_reading import (
     Call,
     Quote,
     Sentence,
     Turn,
     content_words,
-    deed,
-    last_from_user,
-    passage,
     pattern,
     phrases,
-    read_quote,
-    read_turn,
     share_found,
-    stated_name,
-    statements,
 )
 
 NAME = "offline"
@@ -72,60 +48,42 @@ class OfflineModel(Model):
         input: str | list[TResponseInputItem],
         model_settings: ModelSettings,
         tools: list[Tool],
-        output_schema: AgentOutputSchemaBase | None,
-        handoffs: list[Handoff],
-        tracing: ModelTracing,
-        **_: Any,
+        *_: Any,
+        **__: Any,
     ) -> ModelResponse:
         """Tool calls, or the answer. Tokens are reported as zero: none are used."""
         items = [{"role": "user", "content": input}] if isinstance(input, str) else [dict(i) for i in input]
-        with generation_span(model=NAME, disabled=tracing.is_disabled()) as span:
-            output = _respond(system_instructions or "", items, {tool.name for tool in tools})
-            if tracing.include_data():
-                system = {"role": "system", "content": system_instructions}
-                span.span_data.input = [system, *items] if system_instructions else items
-                span.span_data.output = [item.model_dump() for item in output]
+        output = _respond(system_instructions or "", items, {tool.name for tool in tools})
         return ModelResponse(output=output, usage=Usage(requests=1), response_id=None)
 
     async def stream_response(self, *arguments: Any, **named: Any) -> AsyncIterator[TResponseStreamEvent]:
         """The same, the answer word by word and then whole."""
         output = (await self.get_response(*arguments, **named)).output
-        texts = [json.loads(item.model_dump_json()) for item in output if item.type == "message"]
-        text = "".join(part["text"] for item in texts for part in item["content"])
-        kind: Literal["response.output_text.delta"] = "response.output_text.delta"
-        for number, piece in enumerate(re.findall(r"\s*\S+|\s+$", text)):
-            yield ResponseTextDeltaEvent.model_construct(type=kind, delta=piece, sequence_number=number)
-        whole = Response.model_construct(id=NAME, model=NAME, output=output)
-        yield ResponseCompletedEvent.model_construct(type="response.completed", response=whole)
+        text = "".join(getattr(part, "text", "") for item in output for part in getattr(item, "content", ()))
+        delta = responses.ResponseTextDeltaEvent.model_construct
+        for piece in re.findall(r"\s*\S+|\s+$", text):
+            yield delta(type="response.output_text.delta", delta=piece)
+        whole = responses.Response.model_construct(id=NAME, model=NAME, output=output)
+        yield responses.ResponseCompletedEvent.model_construct(type="response.completed", response=whole)
 
 
 def _respond(instructions: str, items: list[dict[str, Any]], tools: set[str]) -> list[TResponseOutputItem]:
     """New tool calls while the turn needs any, then the answer as JSON."""
-    turn = read_turn(instructions, items)
-    types = [item.get("type") for item in items[max(0, last_from_user(items)) :]]
-    rounds = sum(one != "function_call" == two for one, two in pairwise(types))
+    turn = reading.read_turn(instructions, items)
     calls = [call for call in dict.fromkeys(_needed(turn)) if call not in turn.results and call.name in tools]
-    if calls and rounds < ROUNDS:
-        made = sum(item.get("type") == "function_call" for item in items)
-        return [
-            ResponseFunctionToolCall(type="function_call", call_id=f"offline_{number}", **call._asdict())
-            for number, call in enumerate(calls, start=made + 1)
-        ]
+    if calls and turn.rounds < ROUNDS:
+        ids = (f"offline_{number}" for number in count(len(turn.results)))
+        made = [{"type": "function_call", "call_id": next(ids), **call._asdict()} for call in calls]
+        return [responses.ResponseFunctionToolCall.model_validate(call) for call in made]
     left = [] if any(call.name == "remember" for call in turn.results) else _memories(turn)
     answer = json.dumps({"message": _message(turn), "memories": left}, ensure_ascii=False)
-    text = ResponseOutputText(type="output_text", text=answer, annotations=[])
-    return [
-        ResponseOutputMessage(
-            id="offline_answer", type="message", role="assistant", status="completed", content=[text]
-        )
-    ]
-
-
-# The tools a turn needs -----------------------------------------------------------------------------------
+    content = [{"type": "output_text", "text": answer, "annotations": []}]
+    about = {"id": "offline_answer", "type": "message", "role": "assistant", "status": "completed"}
+    return [responses.ResponseOutputMessage.model_validate(about | {"content": content})]
 
 
 def _needed(turn: Turn) -> Iterator[Call]:
-    """Every call this turn needs as far as the results so far tell, those already made among them."""
+    """Every call that this turn needs, as far as the results tell, with those already made."""
     yield from (Call.of("remember", **memory) for memory in _memories(turn))
     yield from (call for sentence in turn.sentences if (call := _task_call(turn, sentence)))
     if turn.of_kind("list_tasks") or turn.of_kind("list_memories"):
@@ -166,15 +124,9 @@ def _finished(turn: Turn, sentence: Sentence) -> tuple[str | None, str] | None:
     if sentence.kind == "finish_task":
         said = sentence.text or turn.reminded_of
         return (None, said) if said else None
-    done = deed(sentence.text) if sentence.kind == "statement" else None
-    if done is None:
-        return None
-    both = ((id, task, share_found(task, done) + share_found(done, task)) for id, task in turn.tasks.items())
-    meant = [(id, task) for id, task, shared in both if shared == 2.0]
+    done = reading.deed(sentence.text) if sentence.kind == "statement" else ""
+    meant = [one for one in turn.tasks.items() if share_found(one[1], done) == share_found(done, one[1]) == 1]
     return meant[0] if len(meant) == 1 else None
-
-
-# The answer -----------------------------------------------------------------------------------------------
 
 
 def _message(turn: Turn) -> str:
@@ -193,18 +145,14 @@ def _phrase(key: str) -> str:
 def _said_to(turn: Turn, sentence: Sentence) -> str:
     if sentence.kind in ("add_task", "finish_task") or _finished(turn, sentence):
         return _task_answer(turn, sentence)
-    match sentence.kind:
-        case "statement":
-            return _noted(turn)
-        case "question":
-            return _answer(turn, sentence.text)
-        case "list_tasks":
-            return _listed_tasks(turn)
-        case "list_memories":
-            return _listed_memories(turn)
-        case "date":
-            return f"It is {turn.now:%A}, {turn.now.day} {turn.now:%B %Y, %H:%M}."
-    return _phrase(sentence.kind).replace("{name}", f", {turn.name}" if turn.name else "")
+    if sentence.kind == "question":
+        return _answer(turn, sentence.text)
+    listed = {"statement": _noted, "list_tasks": _listed_tasks, "list_memories": _listed_memories}
+    if answer := listed.get(sentence.kind):
+        return answer(turn)
+    now = f"{turn.now:%A}, {turn.now.day} {turn.now:%B %Y, %H:%M}"
+    name = f", {turn.name}" if turn.name else ""
+    return _phrase(sentence.kind).replace("{name}", name).replace("{now}", now)
 
 
 def _noted(turn: Turn) -> str:
@@ -212,16 +160,16 @@ def _noted(turn: Turn) -> str:
     told = _told(turn)
     if len(told) > LONGEST_STATEMENT:
         return _phrase("too_long")
-    name = stated_name(told)
-    met = f"Nice to meet you, {name}. " if name else ""
     outcome = next((turn.results[call] for call in turn.results if call.name == "remember"), {})
+    action, name = outcome.get("action"), reading.stated_name(told)
     if "error" in outcome:
         return f"I could not keep that: {_cut(outcome['error'])}"
-    if outcome.get("action") == "ignore":
-        known = f"{met}I know that already."
-        return known if outcome.get("id") else f"I did not keep that: {_cut(outcome.get('reason'))}."
-    replaced = ", in place of what you told me before" if outcome.get("action") == "replace" else ""
-    return f"{met}I'll remember, in your words: “{_cut(told)}”{replaced}"
+    if action == "ignore" and not outcome.get("id"):
+        return f"I did not keep that: {_cut(outcome.get('reason'))}."
+    replaced = ", in place of what you told me before" if action == "replace" else ""
+    kept = f"I'll remember, in your words: “{_cut(told)}”{replaced}"
+    met = f"Nice to meet you, {name}. " if name else ""
+    return met + ("I know that already." if action == "ignore" else kept)
 
 
 def _task_answer(turn: Turn, sentence: Sentence) -> str:
@@ -243,19 +191,21 @@ def _task_line(task: dict[str, Any]) -> str:
 
 def _listed_tasks(turn: Turn) -> str:
     tasks = turn.returned("open_tasks") or [{"description": task} for task in turn.tasks.values()]
-    lines = [f"- {_task_line(task)}" for task in tasks]
-    return "\n".join(["Your open tasks:", *lines]) if lines else "Nothing is on your list."
+    return _listed("Your open tasks:", map(_task_line, tasks)) or "Nothing is on your list."
 
 
-# Quotations -----------------------------------------------------------------------------------------------
+def _listed(heading: str, lines: Iterable[str]) -> str:
+    """The lines as a list below the heading; empty without lines."""
+    listed = [f"- {line}" for line in lines]
+    return "\n".join([heading, *listed]) if listed else ""
 
 
 def _listed_memories(turn: Turn) -> str:
     quotes = _known(turn)[:MOST_LISTED]
-    lines = [f"- {_shown(turn, quote)}" for quote in quotes]
+    lines = [_shown(turn, quote) for quote in quotes]
     if turn.name and not any(turn.name in quote.text for quote in quotes):
-        lines.append(f"- Your name: {turn.name}")
-    return "\n".join(["Here is what I remember, newest first:", *lines]) if lines else _phrase("nothing_yet")
+        lines.append(f"Your name: {turn.name}")
+    return _listed("Here is what I remember, newest first:", lines) or _phrase("nothing_yet")
 
 
 def _answer(turn: Turn, question: str) -> str:
@@ -264,12 +214,11 @@ def _answer(turn: Turn, question: str) -> str:
         lines = [_shown(turn, quote) for quote in quotes]
         if len(lines) == 1:
             return lines[0] if sure else f"The closest I found: {lines[0]}"
-        opening = "Newest first:" if sure else "The closest I found, newest first:"
-        return "\n".join([opening, *(f"- {line}" for line in lines)])
+        return _listed("Newest first:" if sure else "The closest I found, newest first:", lines)
     if share_found(question, _told(turn)) >= 0.5:
         return _phrase("just_told")
     for chunk in turn.returned("chunks"):
-        if found := passage(question, str(chunk.get("text", ""))):
+        if found := reading.passage(question, str(chunk.get("text", ""))):
             return f"In {chunk.get('source')}: “{_cut(found)}”"
     if broken := next((result["error"] for result in turn.results.values() if "error" in result), None):
         return f"I could not look that up: {_cut(broken)}"
@@ -277,8 +226,8 @@ def _answer(turn: Turn, question: str) -> str:
 
 
 def _answers(turn: Turn, question: str) -> list[Quote]:
-    """The quotations that share the telling words of the question, newest first, each with the corrections
-    said right after it. "What happened to me?" has no such words and is about the newest."""
+    """The quotations that share the telling words of the question, newest first, each with its corrections.
+    "What happened to me?" has no such words and is about the newest."""
     known = _known(turn)
     if not content_words(question):
         return known[:MOST_QUOTED] if pattern("newest").search(question) else []
@@ -286,13 +235,13 @@ def _answers(turn: Turn, question: str) -> list[Quote]:
     least = max(0.4, 0.8 * max(scores, default=0.0))
     chosen = [at for at, score in enumerate(scores) if score >= least]
     if pattern("about_oneself").search(question):  # "where do I live?" is not about "my sister lives in Rome"
-        own = re.compile(rf"{pattern('oneself').pattern}|\b{re.escape(turn.name or turn.speaker)}\b", re.I)
+        named = re.escape(turn.name or turn.speaker)
+        own = re.compile(rf"{pattern('oneself').pattern}|\b{named}\b", re.I)
         chosen = [at for at in chosen if own.search(known[at].text)] or chosen
     found = set(chosen[:MOST_QUOTED])
-    for at in chosen[:MOST_QUOTED]:
-        while at > 0 and pattern("correction").match(known[at - 1].text) and known[at - 1].said_at:
-            at -= 1
-            found.add(at)
+    for at in range(len(known) - 1, 0, -1):
+        corrects = pattern("correction").match(known[at - 1].text) and known[at - 1].said_at
+        found |= {at - 1} if at in found and corrects else set()
     return [known[at] for at in sorted(found)][: 2 * MOST_QUOTED]
 
 
@@ -303,10 +252,10 @@ def _known(turn: Turn) -> list[Quote]:
         content, author = str(hit["content"]), str(hit.get("author") or "")
         said_at = datetime.fromisoformat(hit["created_at"])
         if hit["kind"] == "memory":
-            found.append(read_quote(content, said_at, turn.speaker))
+            found.append(reading.read_quote(content, said_at, turn.speaker))
         elif hit["kind"] == "message" and author.casefold() != "hachi":
             author = author if turn.shared and author != turn.speaker else ""
-            found += [Quote(stated, said_at, author) for stated in statements(content)]
+            found += [Quote(stated, said_at, author) for stated in reading.statements(content)]
     found.sort(key=lambda quote: quote.said_at or turn.now, reverse=True)
     known = {Quote(_told(turn)).key: Quote("")}  # what is said in this very message answers nothing
     for quote in (*found, *turn.quotes):

@@ -1,8 +1,8 @@
 """What the offline stand-in reads from the prompt and the messages, without understanding their language.
 
-`read_message` splits a message into sentences and gives each a kind: a few fixed English commands, greetings,
-requests to forget, words of danger to oneself, and questions by their mark or first word. Everything else is
-a statement, kept in the person's own words. The words and patterns are in `offline.toml`.
+`read_message` gives each sentence a kind: a fixed English command, a greeting, a request to forget, words of
+danger to oneself, a question by its mark or first word. Everything else is a statement, kept in the person's
+own words. The words and patterns are in `offline.toml`.
 """
 
 import json
@@ -10,21 +10,19 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from memory.people.due_dates import read_time
+from memory.search.names import fold
 from memory.text import sentences
-
-KINDS_BY_PATTERN = (
-    "list_tasks", "forget", "list_memories", "tell_me", "date", "about_me", "remind", "request", "question"
-)  # fmt: skip
-"""In the order in which they are tried. "Tell me where …" is a question."""
 
 _NAMED = re.compile(r"\b[Mm]y name is ([A-Z][\w'’-]+)(?=[.,;!]|\s+and\b|\s*$)")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
@@ -41,7 +39,7 @@ _REMINDER = re.compile(r"⏰[^“\n]*“([^”\n]+)”")
 
 class Sentence(NamedTuple):
     kind: str
-    """A pattern or saying of `offline.toml`, statement, remark, add_task, finish_task or danger."""
+    """A kind or saying of `offline.toml`, statement, remark, add_task, finish_task or danger."""
     text: str
     """As it was written; of a task, what is to be done."""
     due: datetime | None = None
@@ -50,13 +48,12 @@ class Sentence(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A tool call. The arguments are JSON with sorted keys, so equal calls compare equal."""
-
     name: str
     arguments: str
 
     @classmethod
     def of(cls, name: str, **arguments: Any) -> "Call":
+        """The call, with its arguments as JSON with sorted keys: equal calls compare equal."""
         return cls(name, json.dumps(arguments, ensure_ascii=False, sort_keys=True))
 
 
@@ -91,6 +88,8 @@ class Turn:
     """The task of the reminder that the person answers; empty if they answer none."""
     results: dict[Call, dict[str, Any]]
     """What the tool calls of this turn returned."""
+    rounds: int
+    """How many rounds of tool calls this turn had."""
 
     def of_kind(self, kind: str) -> list[Sentence]:
         return [sentence for sentence in self.sentences if sentence.kind == kind]
@@ -101,15 +100,11 @@ class Turn:
         return [entry for entries in found for entry in entries if isinstance(entry, dict)]
 
 
-def last_from_user(items: list[dict[str, Any]]) -> int:
-    """The position of the message to answer, or -1; after it come the tool calls of this turn."""
-    return max((at for at, item in enumerate(items) if item.get("role") == "user"), default=-1)
-
-
 def read_turn(instructions: str, items: list[dict[str, Any]]) -> Turn:
     """From the prompt and the input items of the Agents SDK."""
-    last = last_from_user(items)
+    last = max((at for at, item in enumerate(items) if item.get("role") == "user"), default=-1)
     said = [(item["role"], _text(item.get("content"))) for item in items[: last + 1] if "role" in item]
+    made = ["", *(item.get("type") for item in items[last + 1 :])]
     setting = dict(_SETTING.findall(instructions))
     person = instructions.rpartition("\n## About the person speaking\n")[2].partition("\n## ")[0]
     speaker, now = setting.get("Speaking now", ""), _now(setting.get("Now", ""))
@@ -126,32 +121,32 @@ def read_turn(instructions: str, items: list[dict[str, Any]]) -> Turn:
         sentences=read_message(heard, now),
         reminded_of=reminder[1] if reminder else "",
         results=_results(items[last + 1 :]),
+        rounds=sum(one != "function_call" == two for one, two in pairwise(made)),
     )
 
 
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and "text" in part)
+def _text(content: Any) -> str:
+    """The text of a message or of a tool's output, which may be a list of parts."""
+    if isinstance(content, list):
+        return "\n".join(str(part["text"]) for part in content if "text" in part)
+    return str(content)
 
 
 def _results(items: list[dict[str, Any]]) -> dict[Call, dict[str, Any]]:
-    outputs = {item.get("call_id"): _text(item.get("output")) for item in items if "output" in item}
-    made = [item for item in items if item.get("type") == "function_call" and item["call_id"] in outputs]
+    outputs = {item.get("call_id"): _text(item["output"]) for item in items if "output" in item}
     return {
         Call.of(item["name"], **json.loads(item["arguments"])): _read_result(outputs[item["call_id"]])
-        for item in made
+        for item in items
+        if item.get("type") == "function_call" and item["call_id"] in outputs
     }
 
 
 def _read_result(output: str) -> dict[str, Any]:
     """A tool's JSON object; any other text is what the SDK says of a tool that failed."""
-    try:
-        found = json.loads(output)
-    except (ValueError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {"error": output}
+    with suppress(ValueError, RecursionError):
+        if isinstance(found := json.loads(output), dict):
+            return found
+    return {"error": output}
 
 
 def read_quote(content: str, said_at: datetime | None, speaker: str) -> Quote:
@@ -163,11 +158,10 @@ def read_quote(content: str, said_at: datetime | None, speaker: str) -> Quote:
 
 def _now(text: str) -> datetime:
     """The time in the prompt, in the person's zone."""
-    found = re.match(r"\w+ (\d+ \w+ \d+, \d+:\d+)(?: \(([\w+/-]+), )?", text)
-    if found is None:
-        return datetime.now(UTC)
-    zone = ZoneInfo(found[2]) if found[2] else UTC
-    return datetime.strptime(found[1], "%d %B %Y, %H:%M").replace(tzinfo=zone)
+    if found := re.match(r"\w+ (\d+ \w+ \d+, \d+:\d+)(?: \(([\w+/-]+), )?", text):
+        zone = ZoneInfo(found[2]) if found[2] else UTC
+        return datetime.strptime(found[1], "%d %B %Y, %H:%M").replace(tzinfo=zone)
+    return datetime.now(UTC)
 
 
 @cache
@@ -178,7 +172,8 @@ def phrases() -> dict[str, Any]:
 
 @cache
 def pattern(name: str) -> re.Pattern[str]:
-    return re.compile("|".join(phrases()["patterns"][name]), re.IGNORECASE)
+    known = phrases()["patterns"] | phrases()["kinds"]
+    return re.compile("|".join(known[name]), re.IGNORECASE)
 
 
 def read_message(text: str, now: datetime | None = None) -> list[Sentence]:
@@ -192,8 +187,8 @@ def read_message(text: str, now: datetime | None = None) -> list[Sentence]:
     for line in flat.splitlines():
         parts = [sentence for part in sentences(line) for sentence in _read_sentence(part, now)]
         for number, sentence in enumerate(parts):
-            goes_on = sentence.kind == "statement" or (number and sentence.kind == "remark")
-            if goes_on and found and found[-1].kind == "statement":
+            continues = sentence.kind == "statement" or (number and sentence.kind == "remark")
+            if continues and found and found[-1].kind == "statement":
                 between = "" if found[-1].text.endswith(("。", "！", "？")) else " "
                 found[-1] = Sentence("statement", f"{found[-1].text}{between}{sentence.text}")
             else:
@@ -212,10 +207,10 @@ def stated_name(text: str) -> str | None:
     return found[1] if found else None
 
 
-def deed(text: str) -> str | None:
-    """What "I've called the dentist" says was done; None for other sentences and for those that deny."""
+def deed(text: str) -> str:
+    """What "I've called the dentist" says was done; empty for other sentences and for those that deny."""
     found = pattern("deed").match(text.rstrip(" .!"))
-    return found["deed"] if found and not pattern("not_done").search(text) else None
+    return found["deed"] if found and not pattern("not_done").search(text) else ""
 
 
 def _read_sentence(text: str, now: datetime | None) -> Iterator[Sentence]:
@@ -223,8 +218,8 @@ def _read_sentence(text: str, now: datetime | None) -> Iterator[Sentence]:
         text = text[asked.end() :].rstrip("? ")
     text = pattern("keep").sub("", text)
     opening = re.match(r"([^\W\d_][^,!.。！？?]{1,28})[,!.。！]\s*(?=\S)", text)
-    if opening and (kind := _saying(opening[1])) and kind != "remark":
-        yield Sentence(kind, opening[1])
+    if opening and _saying(opening[1]) not in ("", "remark"):
+        yield Sentence(_saying(opening[1]), opening[1])
         yield from _read_sentence(text[opening.end() :], now)
         return
     bare = text.strip(".!…。！ ")
@@ -235,23 +230,18 @@ def _read_sentence(text: str, now: datetime | None) -> Iterator[Sentence]:
     elif done := pattern("finish_task").match(command):
         yield Sentence("finish_task", done["task"] or done["other"] or "")
     else:
-        yield Sentence(_saying(bare) or _kind(text, bare, plain, command), text)
+        forms = {"list_tasks": command, "question": bare if pattern("question").search(bare) else text}
+        kinds = (kind for kind in phrases()["kinds"] if pattern(kind).search(forms.get(kind, plain)))
+        kind = _saying(bare) or next(kinds, "statement" if _is_statement(bare) else "remark")
+        yield Sentence("question" if kind == "tell_me" else kind, text)
 
 
-def _kind(text: str, bare: str, plain: str, command: str) -> str:
-    for kind in KINDS_BY_PATTERN:
-        said = {"list_tasks": (command,), "question": (text, bare)}.get(kind, (plain,))
-        if any(pattern(kind).search(form) for form in said):
-            return "question" if kind == "tell_me" else kind
-    return "statement" if _is_statement(bare) else "remark"
-
-
-def _saying(text: str) -> str | None:
-    """The kind of a whole saying such as "good morning Hachi" or "merci"."""
+def _saying(text: str) -> str:
+    """The kind of a whole saying such as "good morning Hachi" or "merci"; empty for anything else."""
     said = " ".join(re.findall(r"\w+", re.sub(r"['’]", "", text.casefold())))
     sayings = phrases()["sayings"]
     kinds = (kind for kind in sayings if re.fullmatch(f"(?:{sayings[kind]}){sayings['called']}", said))
-    return next(kinds, None) if said else "remark"
+    return next(kinds, "") if said else "remark"
 
 
 def _is_statement(bare: str) -> bool:
@@ -259,31 +249,26 @@ def _is_statement(bare: str) -> bool:
     words = re.findall(r"\w+(?:['’]\w+)*", re.sub(r"\S+://\S+", "", bare))
     if pattern("reaction").match(bare) and not pattern("own").search(bare):
         return False
-    short = len(words) == 2 and words[0].casefold() in ("i'm", "i’m")
-    return short or len(words) >= 3 or len(_UNSPACED.findall(bare)) >= 5
+    enough = 2 if words and words[0].casefold() in ("i'm", "i’m") else 3
+    return len(words) >= enough or len(_UNSPACED.findall(bare)) >= 5
 
 
 def find_due(text: str, now: datetime | None) -> tuple[str, datetime | None]:
     """(what is left, due) of "call Ana tomorrow at 9" and "tomorrow at 9 to call Ana". The words must say
     when by themselves: the sun in "buy cream for the sun" is not Sunday."""
     words = text.split()
-    for size in range(min(len(words) - 1, 8), 0, -1):
+    for size in range(min(len(words) - 1, 8) if now else 0, 0, -1):
         for when, rest in ((words[-size:], words[:-size]), (words[:size], words[size:])):
             said = " ".join(when).strip(" ,.!")
-            if now and pattern("timelike").match(said):
-                try:
+            with suppress(ValueError):
+                if now and pattern("timelike").match(said):
                     due = read_time(re.sub(r"^by\s+", "", said), now.tzinfo, now)
-                except ValueError:
-                    continue
-                return _task(" ".join(rest)), due
+                    return _task(" ".join(rest)), due
     return _task(text), None
 
 
 def _task(text: str) -> str:
     return re.sub(r"^(?:to|about|that|of|for)\s+", "", text, flags=re.IGNORECASE).strip(" .,:")
-
-
-# Comparing words -----------------------------------------------------------------------------------------
 
 
 @cache
@@ -301,17 +286,14 @@ def content_words(text: str) -> dict[str, float]:
     common, groups = _words()
     found: dict[str, float] = {"old": 1.0} if pattern("age").search(text) else {}
     for before, word in pairwise(["", *_WORD.findall(re.sub(r"['’]s\b", "", text))]):
-        split = unicodedata.normalize("NFD", word.casefold())
-        plain = "".join(letter for letter in split if not unicodedata.combining(letter))
+        plain = fold(word)
         low = groups.get(word.casefold()) or groups.get(plain) or plain
         if low in ("name", "old"):
             found.setdefault(low, 1.0)
         elif word.casefold() not in common and (len(low) > 1 or low.isdigit() or _UNSPACED.match(low)):
-            weight = float(min(max(len(low), 4), 8) if len(low) > 2 else len(low))
-            if before and word[0].isupper():
-                found[low] = max(8.0, 2 * weight)
-            else:
-                found[low] = 2 * weight if pattern("possessive").fullmatch(before) else weight
+            capital = bool(before) and word[0].isupper()
+            weight = float(min(max(len(low), 4), 8) if capital or len(low) > 2 else len(low))
+            found[low] = 2 * weight if capital or pattern("possessive").fullmatch(before) else weight
     return found
 
 
@@ -327,11 +309,9 @@ def _alike(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if one == other or not short.isascii():
         return one == other or (len(short) >= 3 and len(long) - len(short) <= 2 and short in long)
-    shared = next(
-        (at for at, pair in enumerate(zip(short, long, strict=False)) if pair[0] != pair[1]), len(short)
-    )
+    beginning = max(4, ceil(0.7 * len(long)))
     stems = {_ENDING.sub("", word) if len(word) > 3 else word for word in (one, other)}
-    return len(stems) == 1 or (shared >= 4 and shared >= 0.7 * len(long))
+    return len(stems) == 1 or short[:beginning] == long[:beginning]
 
 
 def passage(question: str, text: str) -> str:
