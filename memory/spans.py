@@ -48,7 +48,7 @@ class Recording:
     def elapsed(self) -> float:
         return time.perf_counter() - self._began
 
-    def as_it_is(self) -> "Recording":
+    def snapshot(self) -> "Recording":
         """A copy that does not change while the recording continues."""
         return Recording(self.id, _copied(self.root))
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from memory.people.due_dates import read_time
-from memory.search.names import fold
 from memory.text import sentences
+from memory.text.names import fold
 
 _NAMED = re.compile(r"\b[Mm]y name is ([A-Z][\w'’-]+)(?=[.,;!]|\s+and\b|\s*$)")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")

@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Table, insert, select
+from sqlalchemy import Table, select
 
 from agent.companion import Companion
-from agent.replay.run import sandbox_settings
-from agent.replay.sandbox import batches, build_indexes, copy_memories
+from agent.replay.replay import sandbox_settings
+from agent.replay.sandbox import build_indexes, copy_memories, insert_rows
 from agent.settings import Settings
 from agent.tracing.redact import redacted
 from agent.tracing.setup import redaction_of
@@ -56,16 +56,10 @@ class Fixture:
     persona: str
 
     def to_json(self) -> str:
-        whole = {
-            "version": VERSION,
-            "summary": asdict(self.trace.summary),
-            "made_by": self.trace.made_by,
-            "root": span_json(self.trace.root),
-            "settings": self.settings,
-            "persona": self.persona,
-            "rows": self.rows,
-        }
-        return json.dumps(whole, indent=1, default=_plain) + "\n"
+        trace = {"summary": asdict(self.trace.summary), "made_by": self.trace.made_by}
+        trace["root"] = span_json(self.trace.root)
+        rest = {"settings": self.settings, "persona": self.persona, "rows": self.rows}
+        return json.dumps({"version": VERSION, **trace, **rest}, indent=1, default=_plain) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "Fixture":
@@ -80,20 +74,15 @@ class Fixture:
 
     def open_settings(self) -> Settings:
         """Return settings that work anywhere: the bundled embedder and no server."""
-        offline = {
-            "embedder": "bundled",
-            "openai_api_key": None,
-            "openai_base_url": None,
-            "reranker": "fused",
-        }
-        return Settings.load(**{**self.settings, **offline})
+        no_server = dict.fromkeys(("openai_api_key", "openai_base_url"))
+        return Settings.load(**{**self.settings, **no_server, "embedder": "bundled", "reranker": "fused"})
 
     async def fill(self, sandbox: Companion) -> None:
         """Insert the rows into an empty companion."""
         async with sandbox.components.database.write() as connection:
             for table in TABLES:
-                for batch in batches([_typed(table, row) for row in self.rows.get(table.name, ())]):
-                    await connection.execute(insert(table), batch)
+                rows = [_typed(table, row) for row in self.rows.get(table.name, ())]
+                await insert_rows(connection, table, rows)
         await build_indexes(sandbox)
 
 
@@ -117,10 +106,9 @@ async def fixture_of(pet: Companion, trace: Trace) -> Fixture:
 
 
 async def _rows(sandbox: Companion, table: Table) -> list[dict[str, Any]]:
-    not_indexed = {"indexed_under": None} if "indexed_under" in table.c else {}
     async with sandbox.components.database.read() as connection:
         found = await connection.execute(select(table).order_by(*table.primary_key))
-        return [{**row._mapping, **not_indexed} for row in found]
+        return [dict(row._mapping) for row in found]
 
 
 def _named_rows(rows: Rows, trace: Trace) -> Rows:

@@ -1,8 +1,7 @@
 """Generates a fixture and a pytest file from a trace. The test passes now and fails when behaviour changes.
 
-The test repeats the recorded model outputs and checks what Hachi did with them: the tools that ran and their
-answers, the search results and their audience, the decisions, and the place of the reply. It checks the
-telling words of the reply, not its wording.
+The test repeats the recorded model outputs and checks what Hachi did with them: the tools, search results,
+audience, decisions, and the place of the reply. It checks the telling words of the reply, not its wording.
 """
 
 import ast
@@ -10,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from pprint import pformat
+from textwrap import indent
 
 from agent.companion import Companion
 from agent.replay.fixture import fixture_of
@@ -62,13 +62,8 @@ def _source(trace: Trace, turn: TurnAgain, fixture: str) -> str:
     lines = list(_assertions(turn))
     if changed := next(iter(differences(trace, turn.trace)), None):
         lines.insert(0, f"# When this was made it was not as recorded: {changed.where} {changed.what}.")
-    source = _FILE.format(
-        title=_docstring(title),
-        short=summary.short,
-        fixture=fixture,
-        name=_identifier(said),
-        body="\n".join(f"    {line}" for line in lines),
-    )
+    texts = {"title": _docstring(title), "short": summary.short, "name": _identifier(said)}
+    source = _FILE.format(**texts, fixture=fixture, body=indent("\n".join(lines), "    "))
     ast.parse(source)  # raises now, not when the test runs
     return source
 

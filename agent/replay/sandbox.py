@@ -1,12 +1,12 @@
 """Copies memory to replay a turn on it.
 
-The copy holds what the turn's audience may read today. It excludes what was said from that turn on and what
-was learned from it, but keeps memories that were corrected, added or deleted by hand since. Data that is
-overwritten in place (the person's context, tasks, the summary) comes from the trace if it has changed since.
+The copy holds what the turn's audience may read today, without what was said or learned from that turn on.
+Corrections by hand stay. What is overwritten in place (the person's context, tasks, the summary) comes from
+the trace if it has changed since.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,34 +16,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.companion import Companion
 from agent.tracing.trace import Summary, Trace, read_data
 from memory.audience import Audience, Place, owners_of
-from memory.people.profile import Preferences, Profile, UserContext
-from memory.people.profile_store import ProfileStore
 from memory.sql import tables as t
-from memory.sql.engine import Database
 from memory.sql.messages import readable
 from memory.sql.summaries import owner_of
 
 Row = dict[str, Any]
 
-BATCH = 500
 AFTER_ALL = 1 << 62
 """Larger than any sequence number."""
-
-
-class RecordedProfiles(ProfileStore):
-    """Returns the person's context as it was recorded."""
-
-    def __init__(self, known: Mapping[str, Any], database: Database) -> None:
-        super().__init__(database)
-        self._known = UserContext(
-            profile=Profile.model_validate(known.get("profile") or {}),
-            preferences=Preferences.model_validate(known.get("preferences") or {}),
-            conversation_themes=tuple(known.get("conversation_themes") or ()),
-            memory_summary=known.get("memory_summary"),
-        )
-
-    async def view(self, user: str, place: Place) -> UserContext:
-        return replace(self._known)
 
 
 async def copy_memories(pet: Companion, trace: Trace, sandbox: Companion, *, index: bool = True) -> None:
@@ -104,10 +84,9 @@ class _Copy:
         """Copy the memories without those learned later; memories that these replaced become active again."""
         owners, aliases, updates = t.memory_owners, t.memory_aliases, t.memory_updates
         ids = select(owners.c.memory_id).where(owners.c.owner.in_(self.keys))
-        said_later = t.memories.c.message_id.in_(select(t.messages.c.id).where(t.messages.c.seq >= self.seq))
-        gone = set(
-            await self.source.scalars(select(t.memories.c.id).where(t.memories.c.id.in_(ids), said_later))
-        )
+        later = select(t.messages.c.id).where(t.messages.c.seq >= self.seq)
+        learned = select(t.memories.c.id).where(t.memories.c.id.in_(ids), t.memories.c.message_id.in_(later))
+        gone = set(await self.source.scalars(learned))
         gone |= await self._corrections_of(gone, ids)
         await self._copy(t.memories, t.memories.c.id.in_(ids), keep=lambda row: row["id"] not in gone)
         here = set(await self.sink.scalars(select(t.memories.c.id)))
@@ -146,13 +125,12 @@ class _Copy:
         for row in (await self.source.execute(query)).all():
             task = dict(row._mapping)
             if task["last_updated"] >= began:
-                was = recorded.get(task["id"], {"status": "open"})
-                due = was.get("due")
-                task |= {"status": was["status"], "description": was.get("description", task["description"])}
-                task |= {"due": datetime.fromisoformat(due) if due else None}
-                task |= {"last_updated": task["created_at"]}
+                was = {"status": "open", "description": task["description"]} | recorded.get(task["id"], {})
+                due = datetime.fromisoformat(was["due"]) if was.get("due") else None
+                task |= {name: was[name] for name in ("status", "description")}
+                task |= {"due": due, "last_updated": task["created_at"]}
             rows.append(task)
-        await self._insert(t.tasks, rows)
+        await insert_rows(self.sink, t.tasks, rows)
 
     async def summaries(self, context: Mapping[str, Any]) -> None:
         """Copy the recorded summary of this conversation, and the summaries of others that have not changed
@@ -164,16 +142,15 @@ class _Copy:
         found = (await self.source.execute(select(active).where(own))).first()
         if found is not None and (summary := context.get("summary")):
             changed = {"summary": summary, "updated_at": min(found.updated_at, began)}
-            await self._insert(active, [{**found._mapping, **changed}])
+            await insert_rows(self.sink, active, [{**found._mapping, **changed}])
         elif found is not None and found.mode:
-            await self._insert(active, [{**found._mapping, "summary": "", "covered": 0}])
+            await insert_rows(self.sink, active, [{**found._mapping, "summary": "", "covered": 0}])
 
     async def documents(self) -> None:
         documents = t.knowledge_documents
         await self._copy(documents, documents.c.owner.in_(self.audience.keys))
-        ids = list(await self.sink.scalars(select(documents.c.id)))
-        for batch in batches(ids):
-            await self._copy(t.knowledge_chunks, t.knowledge_chunks.c.document_id.in_(batch))
+        readable_ids = select(documents.c.id).where(documents.c.owner.in_(self.audience.keys))
+        await self._copy(t.knowledge_chunks, t.knowledge_chunks.c.document_id.in_(readable_ids))
 
     async def _copy(
         self,
@@ -187,14 +164,12 @@ class _Copy:
         if "seq" in table.c:
             query = query.order_by(table.c.seq)
         rows = [dict(row._mapping) for row in await self.source.execute(query)]
-        await self._insert(table, [row for row in rows if keep(row)])
+        await insert_rows(self.sink, table, filter(keep, rows))
         return rows
 
-    async def _insert(self, table: Table, rows: Iterable[Row]) -> None:
-        not_indexed = {"indexed_under": None} if "indexed_under" in table.c else {}
-        for batch in batches([{**row, **not_indexed} for row in rows]):
-            await self.sink.execute(insert(table), batch)
 
-
-def batches(items: list[Any]) -> Iterable[list[Any]]:
-    return (items[at : at + BATCH] for at in range(0, len(items), BATCH))
+async def insert_rows(connection: AsyncConnection, table: Table, rows: Iterable[Row]) -> None:
+    """Insert the rows, as not yet indexed."""
+    not_indexed = {"indexed_under": None} if "indexed_under" in table.c else {}
+    if values := [{**row, **not_indexed} for row in rows]:
+        await connection.execute(insert(table), values)

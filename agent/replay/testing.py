@@ -13,10 +13,11 @@ from typing import Any
 
 from agent.models.choose import choose_model
 from agent.replay.fixture import Fixture
-from agent.replay.run import ReplayOptions, run_turn
+from agent.replay.replay import ReplayOptions, run_turn
 from agent.tracing.compare import sections
-from agent.tracing.trace import Trace, read_data
+from agent.tracing.trace import Trace, read_data, scored_ids
 from memory.audience import Place
+from memory.spans import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class Called:
     ok: bool
     result: Mapping[str, Any]
     """The result that the model received."""
+
+    @classmethod
+    def of(cls, span: Span) -> "Called":
+        arguments, result = (_object(span.data.get(name)) for name in ("arguments", "result"))
+        return cls(span.name, arguments, span.data.get("ok") is True, result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +52,7 @@ class TurnAgain:
 
     @property
     def tools(self) -> list[Called]:
-        return [
-            Called(
-                span.name,
-                _object(span.data.get("arguments")),
-                span.data.get("ok") is True,
-                _object(span.data.get("result")),
-            )
-            for span in self.trace.spans("tool")
-        ]
+        return [Called.of(span) for span in self.trace.spans("tool")]
 
     @property
     def called(self) -> list[str]:
@@ -64,10 +62,9 @@ class TurnAgain:
     @property
     def found(self) -> list[str]:
         """The texts that the searches returned, best first."""
-        searches = [span.data for span in self.trace.spans("search")]
-        candidates = [one for data in searches for one in data.get("candidates", ())]
+        candidates = [one for span in self.trace.spans("search") for one in span.data.get("candidates", ())]
         texts = {one["id"]: one["content"] for one in candidates if "content" in one}
-        found = [id for data in searches for id, _ in data.get("found", ())]
+        found = [id for span in self.trace.spans("search") for id, _ in scored_ids(span)]
         return [texts[id] for id in dict.fromkeys(found) if id in texts]
 
     @property
@@ -101,8 +98,8 @@ class TurnAgain:
 
 
 def take_again(fixture: Path | Fixture) -> TurnAgain:
-    """Replay a fixture with today's code and prompts, without network or key. Raises ValueError if the file
-    is not a fixture."""
+    """Replay a fixture with today's code and prompts, without network or key. Raises ValueError for another
+    file."""
     whole = Fixture.from_json(fixture.read_text(encoding="utf-8")) if isinstance(fixture, Path) else fixture
     return asyncio.run(taken_again(whole))
 

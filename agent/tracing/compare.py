@@ -33,7 +33,7 @@ def _differences(before: Trace, after: Trace) -> Iterator[Difference]:
         is_call = (one or other).kind == "call"
         calls += is_call
         where = f"call {calls}" if is_call else f"after call {calls}"
-        if one is None or other is None or _step_key(one) != _step_key(other):
+        if one is None or other is None or _step_name(one) != _step_name(other):
             yield Difference(where, "something else happens", _step_name(one), _step_name(other))
             return
         if is_call:
@@ -56,19 +56,13 @@ def _data(where: str, before: Span, after: Span, *path: str) -> Iterator[Differe
 def steps(trace: Trace) -> list[Span]:
     """Return the model calls, tool calls and the answer. A failed call and its retries count once."""
     found = [span for span in trace.root.spans if span.kind in ("call", "tool", "answer")]
-    return [
-        step
-        for step, following in zip_longest(found, found[1:])
-        if not (step.kind == "call" and step.error and following is not None and following.kind == "call")
-    ]
-
-
-def _step_key(step: Span) -> tuple[str, str]:
-    """Return the key by which steps are matched. It omits the model, which may differ between the traces."""
-    return step.kind, "" if step.kind == "call" else step.name
+    kinds = [span.kind for span in found[1:]] + [""]
+    pairs = zip(found, kinds, strict=False)
+    return [step for step, following in pairs if not (step.kind == following == "call" and step.error)]
 
 
 def _step_name(step: Span | None) -> str:
+    """Return what happens in the step. It omits the model, which may differ between the traces."""
     if step is None:
         return "nothing more"
     return {"call": "the model is asked", "tool": f"{step.name} is called"}.get(step.kind, "it answers")
@@ -83,11 +77,11 @@ def _call(where: str, one: Span, other: Span, before: Trace, after: Trace) -> It
         )
         for name in dict.fromkeys((*parts, *others)):
             yield from _texts(f"{where}, system message, {name}", parts.get(name), others.get(name))
-    yield from _texts(f"{where}, tools", *(", ".join(request.get("tools", ())) for request in (ours, theirs)))
-    schemas, now = (trace.made_by.get("tools", {}) for trace in (before, after))
-    for name in ours.get("tools", ()):
-        if name in theirs.get("tools", ()):
-            yield from _texts(f"{where}, tools, schema of {name}", schemas.get(name), now.get(name))
+    tools, others_tools = (request.get("tools", ()) for request in (ours, theirs))
+    yield from _texts(f"{where}, tools", ", ".join(tools), ", ".join(others_tools))
+    for name in (name for name in tools if name in others_tools):
+        schemas = (trace.made_by.get("tools", {}).get(name) for trace in (before, after))
+        yield from _texts(f"{where}, tools, schema of {name}", *schemas)
     for place, (item, new) in enumerate(zip_longest(_items(ours), _items(theirs)), 1):
         yield from _texts(f"{where}, message {place}", _without_id(item), _without_id(new))
     yield from _texts(f"{where}, settings", ours.get("settings"), theirs.get("settings"))

@@ -1,34 +1,24 @@
-"""Parses what people type to filter traces, at the command line and on the page. Every function raises
-BadInput."""
+"""Parses the filters of traces, as typed at the command line or on the page. Functions raise BadInput."""
 
 import re
 from datetime import datetime, timedelta
 
 from agent.errors import BadInput
+from agent.tracing.trace import place_key
 from memory.audience import Place
 
-_UNITS = {
-    "ms": timedelta(milliseconds=1),
-    "s": timedelta(seconds=1),
-    "m": timedelta(minutes=1),
-    "min": timedelta(minutes=1),
-    "h": timedelta(hours=1),
-    "d": timedelta(days=1),
-    "w": timedelta(weeks=1),
-}
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 def read_duration(text: str) -> timedelta | None:
     """Parse ``90s``, ``2h`` or ``1.5d``; None if the text is not a duration."""
     found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?) *(ms|s|m|min|h|d|w)", text.strip().lower())
-    return float(found[1]) * _UNITS[found[2]] if found else None
+    return timedelta(seconds=float(found[1]) * _SECONDS[found[2]]) if found else None
 
 
 def read_seconds(text: str) -> float:
     """Parse ``2s`` or ``500ms``; a bare number means seconds."""
-    found = read_duration(text)
-    if found is None:
-        found = read_duration(f"{text.strip()}s")
+    found = read_duration(text if text[-1:].isalpha() else f"{text.strip()}s")
     if found is None:
         raise BadInput(f"{text!r} is no length of time such as 2s or 500ms")
     return found.total_seconds()
@@ -45,5 +35,4 @@ def read_since(text: str, now: datetime) -> datetime:
 
 def read_place(text: str) -> str:
     """Return the key under which traces store the place: empty in private."""
-    place = Place.parse(text)
-    return "" if place.private else place.key
+    return place_key(Place.parse(text))

@@ -1,12 +1,10 @@
 """Traces as OpenTelemetry spans: sent to a collector by OTLP over HTTP, or written as OTLP/JSON.
 
 Needs the extra `otel`. Names and attributes follow the GenAI semantic conventions as of October 2026
-(repository open-telemetry/semantic-conventions-genai, status: development), which no package publishes.
-Attributes that the conventions do not define are named ``hachi.…``.
+(repository open-telemetry/semantic-conventions-genai, status: development); others are named ``hachi.…``.
 
-Traces are read back from the database, after secrets and unwanted content were removed. The exporter retries
-in its own thread and gives up after a while; no turn waits for it. Headers, time-outs and resource attributes
-come from the usual variables, such as `OTEL_EXPORTER_OTLP_HEADERS`.
+Only stored traces are sent, after secrets and unwanted content were removed. The exporter retries in its own
+thread; no turn waits for it. Headers and time-outs come from the usual variables (`OTEL_EXPORTER_OTLP_…`).
 """
 
 import json
@@ -94,12 +92,11 @@ def _resource() -> Resource:
 def _readable_spans(trace: Trace, resource: Resource) -> Iterator[ReadableSpan]:
     """Yield every span of a trace. A background job is a trace of its own, with a link to its turn."""
     summary, root = trace.summary, trace.root
-    began = int(summary.started_at.timestamp() * NANO)
-    ended = began + _nano(root.took or 0.0)
+    began, took = summary.started_at.timestamp(), root.took or 0.0
     links = [Link(_context(summary.turn_id, ""))] if summary.turn_id else []
     scope = InstrumentationScope(AGENT, version("hachi"))
     for path, span in _descend(root):
-        end = ended if span.took is None else began + _nano(span.at + span.took)
+        end = _nano(began, took if span.took is None else span.at + span.took)
         yield ReadableSpan(
             name=storable(span_name(span)),
             context=_context(summary.id, path),
@@ -110,7 +107,7 @@ def _readable_spans(trace: Trace, resource: Resource) -> Iterator[ReadableSpan]:
             links=() if path else links,
             kind=SpanKind.CLIENT if span.kind == "call" else SpanKind.INTERNAL,
             status=_status(span),
-            start_time=began + _nano(span.at),
+            start_time=_nano(began, span.at),
             end_time=end,
             instrumentation_scope=scope,
         )
@@ -137,23 +134,17 @@ def _status(span: Span) -> Status:
 
 
 def _events(span: Span, at: int) -> list[Event]:
-    """Return the exception that a tool raised as an event, not as the span's error: the tool still gave an
-    answer."""
+    """Return the exception that a tool raised. It is not the span's error: the tool still gave an answer."""
     traceback = span.data.get("traceback")
     return [Event("exception", {"exception.stacktrace": storable(str(traceback))}, at)] if traceback else []
 
 
-def _nano(seconds: float) -> int:
-    return int(seconds * NANO)
+def _nano(began: float, seconds: float) -> int:
+    return int(began * NANO) + int(seconds * NANO)
 
 
-OPERATIONS = {
-    TURN: "invoke_agent",
-    "call": "chat",
-    "tool": "execute_tool",
-    "search": "search_memory",
-    "documents": "retrieval",
-}
+OPERATIONS = {TURN: "invoke_agent", "call": "chat", "tool": "execute_tool"}
+OPERATIONS |= {"search": "search_memory", "documents": "retrieval"}
 """``gen_ai.operation.name`` by kind of span."""
 SUBJECTS = {TURN: AGENT, "search": "memories", "decision": "memories", "documents": "documents"}
 """The rest of a span's name by kind; other kinds use the name of the model or tool."""
@@ -238,17 +229,16 @@ _SETTINGS = ("temperature", "top_p", "max_tokens", "frequency_penalty", "presenc
 def _message(item: Mapping[str, Any]) -> dict[str, Any]:
     """Convert an item of the Responses API to a message of the conventions."""
     kind, id = item.get("type", "message"), item.get("call_id")
+    role, part = "assistant", dict(item)
+    if kind == "message":
+        content = item.get("content")
+        texts = [{"text": content}] if isinstance(content, str) else mappings(content)
+        return {"role": item.get("role", role), "parts": [_part(one) for one in texts]}
     if kind == "function_call":
-        call = {"type": "tool_call", "id": id, "name": item.get("name"), "arguments": item.get("arguments")}
-        return {"role": "assistant", "parts": [call]}
-    if kind == "function_call_output":
-        result = {"type": "tool_call_response", "id": id, "response": item.get("output")}
-        return {"role": "tool", "parts": [result]}
-    if kind != "message":
-        return {"role": "assistant", "parts": [dict(item)]}
-    content = item.get("content")
-    parts = [{"text": content}] if isinstance(content, str) else mappings(content)
-    return {"role": item.get("role", "assistant"), "parts": [_part(part) for part in parts]}
+        part = {"type": "tool_call", "id": id, "name": item.get("name"), "arguments": item.get("arguments")}
+    elif kind == "function_call_output":
+        role, part = "tool", {"type": "tool_call_response", "id": id, "response": item.get("output")}
+    return {"role": role, "parts": [part]}
 
 
 def _part(part: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Records running turns to the database: in the background, with bounded memory, and without delaying a turn.
 
-A long turn is written while it runs, and again as it progresses, so that a turn that hangs or is killed can
-be seen. Most turns are written once, after they end, several in a transaction.
+Most turns are written once, after they end, several in a transaction. A long turn is also written while it
+runs, so that one that hangs or is killed can be seen.
 """
 
 import asyncio
@@ -82,15 +82,8 @@ class TraceRecording:
         return self.about.user == user or (bool(self.about.place) and inside)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Serialized:
-    """A trace that is ready to be written."""
-
-    source: TraceRecording
-    summary: Summary
-    body: bytes
-
-
+_Serialized = tuple[TraceRecording, Summary, bytes]
+"""A trace that is ready to be written."""
 _Due = tuple[TraceRecording, Recording, Summary]
 """A trace to write now; while it still runs, with a copy of the recording."""
 
@@ -107,11 +100,8 @@ class Recorder:
         *,
         on: bool = True,
     ) -> None:
-        self._on = on
-        self._traces = traces
-        self._serializer = serializer
-        self._clock = clock
-        self._listeners = listeners
+        self._on, self._traces, self._serializer = on, traces, serializer
+        self._clock, self._listeners = clock, listeners
         self._running: dict[str, TraceRecording] = {}
         self._ended: deque[TraceRecording] = deque()
         self._waiting: deque[_Serialized] = deque()
@@ -218,7 +208,7 @@ class Recorder:
             if one.changes != one.recording.changes and one.worth_keeping():
                 one.changes = one.recording.changes
                 one.pause *= 2
-                yield one, one.recording.as_it_is(), one.about
+                yield one, one.recording.snapshot(), one.about
 
     def _serialize(self, due: Sequence[_Due]) -> list[_Serialized]:
         """Serialize the traces. Runs in a thread."""
@@ -229,24 +219,19 @@ class Recorder:
             except Exception as error:
                 log.warning("the trace %s could not be written: %r", recorded.id, error)
                 continue
-            found.append(_Serialized(source, summary, body))
-            if not recorded.open:
-                self._notify(summary, body)
+            found.append((source, summary, body))
+            for listener in () if recorded.open else self._listeners:
+                try:
+                    listener(summary, body)
+                except Exception as error:
+                    log.warning("a trace could not be sent on: %s", error)
         return found
-
-    def _notify(self, summary: Summary, body: bytes) -> None:
-        for listener in self._listeners:
-            try:
-                listener(summary, body)
-            except Exception as error:
-                log.warning("a trace could not be sent on: %s", error)
 
     async def _write_waiting(self) -> None:
         """Write batch by batch. If the database refuses a batch, write its traces one by one, as it may
         accept some. Finished traces wait until they are written."""
         size = BATCH
-        while self._waiting:
-            batch = list(self._waiting)[:size]
+        while batch := list(self._waiting)[:size]:
             try:
                 await self._write(batch)
             except (StoreUnavailable, TimeoutError) as error:
@@ -255,32 +240,31 @@ class Recorder:
                     log.warning("traces cannot be written now: %s", reason)
                 self._retry_at = time.monotonic() + RETRY_AFTER
                 # running ones are serialized again anyway
-                self._waiting = deque(one for one in self._waiting if one.summary.status != "running")
+                self._waiting = deque(one for one in self._waiting if one[1].status != "running")
                 return
             except Exception as error:
                 if len(batch) > 1:
                     size = 1
                     continue
-                log.warning("the trace %s could not be written: %s", batch[0].summary.id, error)
-            done = set(batch)
-            self._waiting = deque(one for one in self._waiting if one not in done)
+                log.warning("the trace %s could not be written: %s", batch[0][1].id, error)
+            written = {id(one) for one in batch}
+            self._waiting = deque(one for one in self._waiting if id(one) not in written)
             self._retry_at = 0.0
 
     async def _write(self, batch: Sequence[_Serialized]) -> None:
-        stored = {one.summary.id for one in batch if one.source.stored}
+        stored = {summary.id for source, summary, _ in batch if source.stored}
         made_by = self._serializer.made_by_key, self._serializer.made_by
-        traces = [(one.summary, one.body) for one in batch]
         async with asyncio.timeout(WRITE_TIMEOUT):
-            await self._traces.write(traces, self._clock(), stored, made_by)
-        for one in batch:
-            one.source.stored = True
+            await self._traces.write([one[1:] for one in batch], self._clock(), stored, made_by)
+        for source, _, _ in batch:
+            source.stored = True
 
     async def forget(self, user: str, places: Collection[str] = ()) -> None:
         """Drop the recordings of a person who is erased, and those of the places where they spoke."""
         self._running = {id: one for id, one in self._running.items() if not one.belongs_to(user, places)}
         async with self._lock:  # a write in progress reaches the database first and is erased there
             self._ended = deque(one for one in self._ended if not one.belongs_to(user, places))
-            self._waiting = deque(one for one in self._waiting if not one.source.belongs_to(user, places))
+            self._waiting = deque(one for one in self._waiting if not one[0].belongs_to(user, places))
 
     async def close(self) -> None:
         """Write all finished traces, if possible, and close the listeners."""

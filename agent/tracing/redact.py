@@ -1,5 +1,5 @@
-"""Redacts traces and log lines before they are written: secrets that people pasted into a conversation, keys
-of Hachi itself, secret settings, and the operator's own patterns."""
+"""Redacts traces and log lines before they are written: secrets that people pasted, keys and secret settings
+of Hachi, and the operator's own patterns."""
 
 import json
 import re
@@ -33,8 +33,7 @@ SECRETS = {
     "-----BEGIN ": r"[A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*KEY-----|\Z)",
     "://": r"[^\s/:@]*:[^\s/@]+@",  # name and password in a URL
 }
-"""The literal prefix of each kind of secret, and a pattern for the rest. Texts without the prefix are
-skipped, which makes the search cheap."""
+"""The prefix of each kind of secret, and a pattern for the rest. Searching for a prefix is cheap."""
 
 
 class Redaction:
@@ -54,7 +53,7 @@ class Redaction:
         return [*found, *self._more]
 
     def text(self, text: str) -> str:
-        return str(redacted(text, self.suspects(text)))
+        return _redacted_text(text, self.suspects(text))
 
 
 def own_secrets(settings: "Settings") -> list[str]:
@@ -75,13 +74,13 @@ def _secret_settings(settings: "Settings") -> Iterator[str]:
 
 def redacted(value: Any, patterns: Sequence[re.Pattern[str]]) -> Any:
     """Return the plain value with every match in its texts replaced by `REDACTED`."""
+    return map_texts(value, lambda text: _redacted_text(text, patterns))
 
-    def change(text: str) -> str:
-        for pattern in patterns:
-            text = pattern.sub(REDACTED, text)
-        return text
 
-    return map_texts(value, change)
+def _redacted_text(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
+    for pattern in patterns:
+        text = pattern.sub(REDACTED, text)
+    return text
 
 
 def map_texts(value: Any, change: Callable[[str], str]) -> Any:
@@ -106,8 +105,8 @@ def _pattern(prefix: str, rest: str) -> re.Pattern[str]:
 
 
 def _spellings(values: Sequence[str]) -> list[str]:
-    """Return each value as it is, and as JSON escapes it once and twice. The longest come first, because they
-    may contain others."""
+    """Return each value as it is, and as JSON escapes it once and twice; the longest, which may contain
+    others, come first."""
     found: set[str] = set()
     for value in values:
         for _ in range(3):

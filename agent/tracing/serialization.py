@@ -1,13 +1,11 @@
 """The stored form of a recorded tree of spans: a summary row, and the whole tree as compressed JSON.
 
-A recording holds the turn's own objects; this module converts them to plain values outside the turn. Each
-model call repeats the previous request and adds to it: only the addition is stored, and `read_trace` restores
-the rest.
+A recording holds the turn's own objects; they become plain values outside the turn. Each model call repeats
+the previous request and adds to it: only the addition is stored.
 """
 
 import hashlib
 import json
-import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -19,16 +17,7 @@ from pydantic_core import to_json
 
 from agent.errors import BadInput
 from agent.tracing.redact import Redaction, map_texts, redacted
-from agent.tracing.trace import (
-    Status,
-    Summary,
-    Trace,
-    descend,
-    span_from,
-    span_json,
-    tool_failed,
-    usage_of,
-)
+from agent.tracing.trace import Status, Summary, Trace, descend, span_from, span_json, tool_failed, usage_of
 from memory.search.explanation import rows_of
 from memory.spans import Recording, Span, in_one_line
 from memory.text import storable
@@ -61,7 +50,7 @@ class Serializer:
 
     @cached_property
     def made_by_key(self) -> str:
-        """The key of `made_by`, which many traces share, so that it is stored once."""
+        """The key of `made_by`, which is stored once for all traces that share it."""
         text = json.dumps(self.made_by, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -83,12 +72,13 @@ class Serializer:
         text = data.decode("utf-8", "surrogatepass")
         suspects = self.redaction.suspects(text)
         if suspects or len(data) > LARGE:
-            data = _cleaned(data, json.loads(text), suspects)
+            whole = json.loads(text)
+            clean = map_texts(redacted(whole, suspects), _cut)
+            data = data if clean == whole else _json(clean | {"redacted": True})
         return zlib.compress(data, 1)
 
     def _without_content(self, span: Span) -> Span:
-        """Return the span's events and times without anything that people or models wrote. A tool name that a
-        model invented counts as content."""
+        """Return the span without anything that people or models wrote, such as an invented tool's name."""
         invented = span.kind == "tool" and span.name not in self.made_by.get("tools", ())
         return replace(
             span,
@@ -113,9 +103,7 @@ class Serializer:
             reply=self._excerpt(about.reply),
             error=root.error and self._excerpt(root.error),
             calls=len(calls),
-            tools=tuple(
-                "_".join(self._excerpt(tool.name).split()) + "!" * tool_failed(tool) for tool in tools
-            ),
+            tools=tuple("_".join(self._excerpt(one.name).split()) + "!" * tool_failed(one) for one in tools),
             usage=usage_of(calls),
             process=self.process,
         )
@@ -175,19 +163,18 @@ class _Tree:
 def _restore(root: Span) -> None:
     """Convert candidates back to rows, and complete the requests. A repeated system message is
     copied whole, whatever its stored length, because it may have been cut or redacted."""
-    system, items = "", list[Any]()
+    before: dict[str, Any] = {}
     for span in descend(root):
         if "candidates" in span.data:
             span.data["candidates"] = rows_of(span.data["candidates"])
         request = span.data.get("request")
-        if span.kind != "call" or not isinstance(request, dict):
-            continue
-        characters, count = request.pop(AS_BEFORE, (0, 0))
-        if characters:
-            request["system"] = system + request["system"]
-        if count:
-            request["input"] = items[:count] + request["input"]
-        system, items = request.get("system") or "", request.get("input") or []
+        if span.kind == "call" and isinstance(request, dict):
+            characters, count = request.pop(AS_BEFORE, (0, 0))
+            if characters:
+                request["system"] = before["system"] + request["system"]
+            if count:
+                request["input"] = before["input"][:count] + request["input"]
+            before = request
 
 
 def _plain_data(value: Any) -> Any:
@@ -197,8 +184,7 @@ def _plain_data(value: Any) -> Any:
 
 
 def _json(value: Any) -> bytes:
-    """Encode as JSON. Pydantic's encoder is ten times as fast as Python's, which also accepts unpaired
-    surrogates and bytes."""
+    """Encode as JSON. Python's encoder accepts more (surrogates, bytes), but takes ten times as long."""
     try:
         return to_json(value, exclude_none=True, fallback=_plain, inf_nan_mode="constants")
     except (ValueError, TypeError):
@@ -206,17 +192,9 @@ def _json(value: Any) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def _cleaned(data: bytes, value: dict[str, Any], suspects: list[re.Pattern[str]]) -> bytes:
-    clean = map_texts(redacted(value, suspects), _cut)
-    if clean == value:
-        return data
-    return json.dumps(clean | {"redacted": True}, ensure_ascii=False).encode("utf-8", "surrogatepass")
-
-
 def _cut(text: str) -> str:
-    if len(text) <= MAX_TEXT:
-        return text
-    return f"{text[:MAX_TEXT]} … ({len(text) - MAX_TEXT:,} more characters)"
+    more = len(text) - MAX_TEXT
+    return f"{text[:MAX_TEXT]} … ({more:,} more characters)" if more > 0 else text
 
 
 def _plain(value: Any) -> Any:

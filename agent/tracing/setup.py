@@ -23,13 +23,8 @@ def open_recorder(
     settings: Settings, traces: Traces, clock: Callable[[], datetime], surface: str
 ) -> Recorder:
     """Return the recorder. Raises SettingsError if a collector is set and its library is not installed."""
-    serializer = Serializer(
-        content=settings.trace_content,
-        redaction=redaction_of(settings),
-        made_by=made_by(),
-        surface=surface,
-        process=this_process(),
-    )
+    redaction = redaction_of(settings)
+    serializer = Serializer(settings.trace_content, redaction, made_by(), surface, this_process())
     return Recorder(traces, serializer, clock, _listeners(settings), on=settings.traces)
 
 
@@ -44,13 +39,10 @@ def _listeners(settings: Settings) -> list[Listener]:
 
 
 def redaction_of(settings: Settings) -> Redaction:
-    """Return the redaction. It always includes the settings' own secrets: a server may repeat a key in an
-    error."""
-    return Redaction(
-        [line.strip() for line in (settings.trace_redact or "").splitlines() if line.strip()],
-        secrets=settings.trace_content != "full",
-        values=own_secrets(settings),
-    )
+    """Return the redaction. It includes the settings' own secrets: a server may repeat a key in an error."""
+    patterns = [line.strip() for line in (settings.trace_redact or "").splitlines() if line.strip()]
+    values = own_secrets(settings)
+    return Redaction(patterns, secrets=settings.trace_content != "full", values=values)
 
 
 @cache

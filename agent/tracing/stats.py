@@ -1,6 +1,6 @@
 """Adds up the cost of turns and background jobs: calls, errors, times and tokens, by tool and by model."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -44,12 +44,15 @@ class Tally:
         self.calls += 1
         self.errors += failed
         self.seconds += [] if span.took is None else [span.took]
-        had, more = self.usage, usage_of([span])
-        self.usage = Usage(had.input + more.input, had.output + more.output, had.cached + more.cached)
+        had, more = asdict(self.usage), asdict(usage_of([span]))
+        self.usage = Usage(**{name: had[name] + more[name] for name in had})
 
     def json(self) -> dict[str, Any]:
         p50, p95 = (percentile(self.seconds, percent) for percent in (50, 95))
         return {"calls": self.calls, "errors": self.errors, "p50": p50, "p95": p95}
+
+    def cost(self, price: Price | None) -> float | None:
+        return price.of(self.usage) if price else None
 
 
 @dataclass(slots=True)
@@ -59,22 +62,20 @@ class Stats:
     statuses: Counter[str] = field(default_factory=Counter)
     """Statuses of turns."""
     turns: Tally = field(default_factory=Tally)
-    work: dict[str, Tally] = field(default_factory=dict)
+    work: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
     """Background jobs by kind."""
-    tools: dict[str, Tally] = field(default_factory=dict)
-    models: dict[str, Tally] = field(default_factory=dict)
+    tools: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
+    models: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
 
     def add(self, trace: Trace) -> None:
-        failed = trace.summary.status in ("error", "killed")
-        if trace.summary.kind == TURN:
-            self.statuses[trace.summary.status] += 1
-            self.turns.add(trace.root, failed=failed)
-        else:
-            self.work.setdefault(trace.summary.kind, Tally()).add(trace.root, failed=failed)
+        kind, status = trace.summary.kind, trace.summary.status
+        whole = self.turns if kind == TURN else self.work[kind]
+        whole.add(trace.root, failed=status in ("error", "killed"))
+        self.statuses.update([status] if kind == TURN else [])
         for span in trace.spans("tool"):
-            self.tools.setdefault(span.name, Tally()).add(span, failed=tool_failed(span))
+            self.tools[span.name].add(span, failed=tool_failed(span))
         for span in trace.spans("call"):
-            self.models.setdefault(span.name, Tally()).add(span, failed=span.error is not None)
+            self.models[span.name].add(span, failed=span.error is not None)
 
     def json(self, prices: Mapping[str, Price]) -> dict[str, Any]:
         return {
@@ -82,9 +83,7 @@ class Stats:
             "work": {name: tally.json() for name, tally in sorted(self.work.items())},
             "tools": {name: tally.json() for name, tally in busiest(self.tools)},
             "models": {
-                name: tally.json()
-                | asdict(tally.usage)
-                | {"cost": prices[name].of(tally.usage) if name in prices else None}
+                name: tally.json() | asdict(tally.usage) | {"cost": tally.cost(prices.get(name))}
                 for name, tally in busiest(self.models)
             },
         }

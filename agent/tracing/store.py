@@ -1,14 +1,13 @@
-"""Stores traces in SQL: lists them newest first, finds them by the beginning of an id, prunes and erases
-them."""
+"""Stores traces in SQL: lists them, finds them by the beginning of an id, prunes and erases them."""
 
 import json
 import os
 import re
 import socket
 import zlib
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -86,15 +85,15 @@ class Traces:
                 query = select(traces.c.id).where(traces.c.id.in_(stored))
                 gone = set(stored).difference(await connection.scalars(query))
                 kept = [(summary, body) for summary, body in kept if summary.id not in gone]
-            if kept:
-                rows = [_row(summary, now) for summary, _ in kept]
-                await connection.execute(self._upsert(traces, "id"), rows)
-                bodies = [{"trace_id": summary.id, "body": body} for summary, body in kept]
-                if made_by is not None and made_by[0] not in self._made_by:
-                    body = zlib.compress(json.dumps(made_by[1], ensure_ascii=False).encode())
-                    bodies.append({"trace_id": _MADE_BY + made_by[0], "body": body})
-                await connection.execute(self._upsert(trace_bodies, "trace_id"), bodies)
-        if kept and made_by is not None:
+            if not kept:
+                return 0
+            await connection.execute(self._upsert(traces, "id"), [_row(summary, now) for summary, _ in kept])
+            bodies = [{"trace_id": summary.id, "body": body} for summary, body in kept]
+            if made_by is not None and made_by[0] not in self._made_by:
+                body = zlib.compress(json.dumps(made_by[1], ensure_ascii=False).encode())
+                bodies.append({"trace_id": _MADE_BY + made_by[0], "body": body})
+            await connection.execute(self._upsert(trace_bodies, "trace_id"), bodies)
+        if made_by is not None:
             self._made_by[made_by[0]] = made_by[1]
         return len(kept)
 
@@ -125,8 +124,7 @@ class Traces:
 
     async def count(self, wanted: TraceFilter) -> int:
         query = select(func.count()).select_from(traces).where(*_conditions(wanted))
-        [[number]] = await self._rows(query)
-        return int(number)
+        return int((await self._rows(query))[0][0])
 
     async def find(self, id: str, now: datetime) -> Summary:
         """Return the trace with this id or beginning of an id; `last` is the newest turn. Raises NotFound,
@@ -199,8 +197,8 @@ class Traces:
         return {row.place for row in await self._rows(query)}
 
     async def erase(self, user: str, places: Collection[str] = ()) -> int:
-        """Delete a person's traces, and all traces from the places where they spoke, whose prompts contain
-        what they said. Returns how many were deleted."""
+        """Delete a person's traces, and those of `places`, whose prompts contain what the person said there.
+        Returns how many were deleted."""
         gone = await self._delete(or_(traces.c.user_id == user, *(_inside(place) for place in places)))
         if self._database.sqlite:  # the write-ahead log still holds the texts
             async with self._database.read() as connection:
@@ -223,81 +221,63 @@ async def _not_erased(
     connection: AsyncConnection, written: Sequence[tuple[Summary, bytes]]
 ) -> list[tuple[Summary, bytes]]:
     """Return the traces without turns whose message was deleted and background jobs whose person was."""
+    rests_on = [(messages, one.message_id) if one.kind == TURN else (users, one.user) for one, _ in written]
     here: set[str | None] = {None}
-    said = {summary.message_id for summary, _ in written if summary.message_id}
-    people = {summary.user for summary, _ in written if summary.user and summary.kind != TURN}
-    for column, ids in ((messages.c.id, said), (users.c.id, people)):
-        if ids:
-            here |= set(await connection.scalars(select(column).where(column.in_(ids))))
-    return [
-        pair for pair in written if (pair[0].message_id if pair[0].kind == TURN else pair[0].user) in here
-    ]
+    for table in (messages, users):
+        if ids := {id for needed, id in rests_on if needed is table and id}:
+            here |= set(await connection.scalars(select(table.c.id).where(table.c.id.in_(ids))))
+    return [pair for pair, (_, id) in zip(written, rests_on, strict=True) if id in here]
 
 
-def _conditions(wanted: TraceFilter) -> list[ColumnElement[bool]]:
+def _conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:
     c = traces.c
-    found: list[ColumnElement[bool]] = []
     if wanted.kinds:
-        found.append(c.kind.in_(sorted(wanted.kinds)))
+        yield c.kind.in_(sorted(wanted.kinds))
     if wanted.user is not None:
-        found.append(c.user_id == wanted.user)
+        yield c.user_id == wanted.user
     if wanted.place is not None:
-        found.append(_inside(wanted.place) if wanted.place else c.place == "")
+        yield _inside(wanted.place) if wanted.place else c.place == ""
     if wanted.tool:
-        found.append(or_(*(c.tools.contains(f" {wanted.tool}{end}", autoescape=True) for end in (" ", "! "))))
+        yield or_(*(c.tools.contains(f" {wanted.tool}{end}", autoescape=True) for end in (" ", "! ")))
     if wanted.failed:
         maybe_killed = and_(c.status == "running", c.process != this_process())
-        found.append(or_(c.status.in_(["error", "tool_error"]), maybe_killed))
+        yield or_(c.status.in_(["error", "tool_error"]), maybe_killed)
     if wanted.text:
-        found.append(or_(*(part.icontains(wanted.text, autoescape=True) for part in (c.said, c.reply))))
+        yield or_(*(part.icontains(wanted.text, autoescape=True) for part in (c.said, c.reply)))
     if wanted.since is not None:
-        found.append(c.started_at >= wanted.since)
+        yield c.started_at >= wanted.since
     if wanted.slower is not None:
-        found.append(c.took >= wanted.slower)
-    return found
+        yield c.took >= wanted.slower
 
 
 def _inside(place: str) -> ColumnElement[bool]:
     return or_(traces.c.place == place, traces.c.place.startswith(f"{place}/", autoescape=True))
 
 
-_STORED = (
-    *("id", "kind", "turn_id", "status", "started_at", "took", "place", "surface", "model", "process"),
-    *("said", "reply", "error", "calls", "message_id"),
-)
+_STORED = {one.name for one in fields(Summary)} - {"tools", "usage"}
 _COLUMNS = {name: name for name in _STORED} | {"user": "user_id", "conversation": "conversation_id"}
 """Fields of a Summary that are stored unchanged, and their columns."""
 
 
 def _row(summary: Summary, now: datetime) -> dict[str, Any]:
-    return {
-        **{column: getattr(summary, field) for field, column in _COLUMNS.items()},
-        "written_at": now,
-        "tools": "".join(f" {name}" for name in summary.tools) + " ",
-        "input_tokens": summary.usage.input,
-        "output_tokens": summary.usage.output,
-        "cached_tokens": summary.usage.cached,
-    }
+    row = {column: getattr(summary, field) for field, column in _COLUMNS.items()}
+    row |= {"written_at": now, "tools": "".join(f" {name}" for name in summary.tools) + " "}
+    return row | {f"{name}_tokens": number for name, number in asdict(summary.usage).items()}
 
 
 def _summary(row: Any, now: datetime) -> Summary:
-    summary = Summary(
-        **{field: getattr(row, column) for field, column in _COLUMNS.items()},
-        tools=tuple(row.tools.split()),
-        usage=Usage(row.input_tokens, row.output_tokens, row.cached_tokens),
-    )
-    return replace(summary, status=_true_status(summary, row.written_at, now))
+    """Return the summary, as `killed` instead of `running` if its process is gone."""
+    status: Status = row.status
+    if status == "running" and (now - row.written_at > LONGEST_TURN or _is_gone(row.process)):
+        status = "killed"
+    unchanged = {field: getattr(row, column) for field, column in _COLUMNS.items()}
+    usage = Usage(row.input_tokens, row.output_tokens, row.cached_tokens)
+    return Summary(**unchanged | {"status": status}, tools=tuple(row.tools.split()), usage=usage)
 
 
-def _true_status(summary: Summary, written_at: datetime, now: datetime) -> Status:
-    """Return `killed` instead of `running` if the process is gone: it could not write that itself."""
-    host, _, process = summary.process.rpartition(":")
-    gone = host == socket.gethostname() and not _runs(process)
-    return (
-        "killed"
-        if summary.status == "running" and (gone or now - written_at > LONGEST_TURN)
-        else summary.status
-    )
+def _is_gone(process: str) -> bool:
+    host, _, numbers = process.rpartition(":")
+    return host == socket.gethostname() and not _runs(numbers)
 
 
 def _runs(process: str) -> bool:

@@ -18,8 +18,6 @@ TURN = "turn"
 
 SHORT = 8
 """Characters of an id that are shown."""
-
-
 MAX_COUNT = 2**31 - 1
 """The maximum of an integer column."""
 
@@ -66,8 +64,7 @@ class Trace:
     summary: Summary
     root: Span
     made_by: Mapping[str, Any]
-    """`versions`; the hash of every prompt by name (`prompts`); every tool's description and parameters by
-    name (`tools`)."""
+    """By name: `versions`; the hashes of `prompts`; the descriptions and parameters of `tools`."""
     redacted: bool
     """Whether something was redacted before the trace was written."""
 
@@ -76,8 +73,7 @@ class Trace:
         return self.summary.id
 
     def spans(self, *kinds: str) -> Iterator[Span]:
-        """Yield all spans of these kinds (of every kind by default), at any depth, in the order in which they
-        began."""
+        """Yield all spans of these kinds (by default all), at any depth, in the order in which they began."""
         return (span for span in descend(self.root) if not kinds or span.kind in kinds)
 
 
@@ -102,15 +98,9 @@ def descend(span: Span) -> Iterator[Span]:
 
 def span_json(span: Span) -> dict[str, Any]:
     """Return the span as plain values, without empty ones."""
-    whole = {
-        "kind": span.kind,
-        "name": span.name,
-        "at": round(span.at, 6),
-        "took": None if span.took is None else round(span.took, 6),
-        "error": span.error,
-        "data": span.data,
-        "spans": [span_json(inner) for inner in span.spans],
-    }
+    times = {"at": round(span.at, 6), "took": None if span.took is None else round(span.took, 6)}
+    told = {"kind": span.kind, "name": span.name, **times, "error": span.error, "data": span.data}
+    whole = told | {"spans": [span_json(inner) for inner in span.spans]}
     return {name: value for name, value in whole.items() if value not in (None, "", [], {})}
 
 
@@ -139,15 +129,13 @@ def scored_ids(search: Span) -> list[tuple[str, float]]:
 
 
 def usage_of(calls: Iterable[Span]) -> Usage:
-    """Return the tokens of these model calls. Counts that are not numbers are 0: a server may send
-    anything."""
-    counted = [call.data.get("usage") or {} for call in calls]
-
-    def total(name: str) -> int:
-        numbers = [one.get(name) for one in counted]
-        return min(sum(max(0, number) for number in numbers if isinstance(number, int)), MAX_COUNT)
-
-    return Usage(total("input"), total("output"), total("cached"))
+    """Return the tokens of these model calls. A server may send anything: what is no number counts as 0."""
+    total = dict.fromkeys(("input", "output", "cached"), 0)
+    for counted in (call.data.get("usage") or {} for call in calls):
+        for name, number in counted.items():
+            if name in total and isinstance(number, int):
+                total[name] = min(total[name] + max(0, number), MAX_COUNT)
+    return Usage(**total)
 
 
 def tool_failed(span: Span) -> bool:

@@ -1,5 +1,5 @@
-"""Renders a whole trace as a tree: requests by section, outputs, search results and dropped candidates,
-tracebacks. `overview.py` renders a short version."""
+"""Renders a whole trace as a tree: requests, outputs, search candidates, tracebacks. `overview.py` renders
+a short version."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -64,8 +64,8 @@ def _node(trace: Trace, span: Span) -> Node:
 
 
 def _call(trace: Trace, span: Span, number: int, before: Sequence[Any] = ()) -> Node:
-    """Return the node of a model call. `before` holds the messages of the previous call; if this call begins
-    with them, they form a group."""
+    """Return the node of a model call. Messages that repeat those of the previous call, in `before`, form a
+    group."""
     node = call_node(span, number)
     asked = span.data.get("request")
     if isinstance(asked, Mapping):
@@ -116,28 +116,17 @@ def _candidate_table(candidates: Sequence[Mapping[str, Any]], found: Mapping[str
     """Return one row per candidate; the first column marks those that the search returned."""
     rows = [["", "score", "lanes", "id", "content", "left out"]]
     for one in candidates:
-        score = one.get("score")
-        scores = [f"{name} {value}" for name, value in (one.get("lanes") or {}).items()]
-        rows.append(
-            [
-                "✓" if str(one.get("id")) in found else "",
-                f"{score:.4f}" if isinstance(score, int | float) else "",
-                one_line(", ".join(scores), COLUMN),
-                one_line(str(one.get("id", ""))[:8], 8),
-                one_line(one.get("content") or "", COLUMN),
-                one_line(one.get("left_out") or "", COLUMN),
-            ]
-        )
+        id, score = str(one.get("id", "")), one.get("score")
+        lanes = ", ".join(f"{name} {value}" for name, value in (one.get("lanes") or {}).items())
+        told = f"{score:.4f}" if isinstance(score, int | float) else ""
+        texts = (one_line(text or "", COLUMN) for text in (one.get("content"), one.get("left_out")))
+        rows.append(["✓" if id in found else "", told, one_line(lanes, COLUMN), one_line(id[:8], 8), *texts])
     return aligned(rows)
 
 
 def _facts(values: Mapping[str, Any]) -> list[str]:
-    rows = [
-        [one_line(name, 40), one_line(_fact(value))]
-        for name, value in values.items()
-        if value not in (None, "", [])
-    ]
-    return aligned(rows) if rows else []
+    told = {name: value for name, value in values.items() if value not in (None, "", [])}
+    return aligned([[one_line(name, 40), one_line(_fact(value))] for name, value in told.items()])
 
 
 def _fact(value: Any) -> str:

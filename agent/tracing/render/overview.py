@@ -1,5 +1,5 @@
-"""Renders a trace as a tree that fits on a screen: the message, model calls, tools, searches, decisions, the
-reply and errors. `full.py` shows everything."""
+"""Renders a trace as a tree that fits on a screen: the message, the steps, the reply and errors. `full.py`
+shows everything."""
 
 from collections.abc import Sequence
 
@@ -34,16 +34,10 @@ def framed(trace: Trace, tree: Node, jobs: Node) -> list[Line]:
 
 def heading(summary: Summary) -> str:
     """Return ``8f3a11aa tool_error 2026-11-21 14:02:11 acme/general 1.9 s 2 calls 240→18 tokens``."""
-    usage = tokens(summary.usage)
-    return joined(
-        summary.short,
-        summary.status if summary.kind == TURN else f"{summary.kind} {summary.status}",
-        when(summary.started_at),
-        where(summary.place),
-        duration(summary.took),
-        count(summary.calls, "call"),
-        f"{usage} tokens" if usage else "",
-    )
+    status = summary.status if summary.kind == TURN else f"{summary.kind} {summary.status}"
+    usage = f"{tokens(summary.usage)} tokens".removeprefix(" tokens")
+    about = (when(summary.started_at), where(summary.place), duration(summary.took))
+    return joined(summary.short, status, *about, count(summary.calls, "call"), usage)
 
 
 def title(trace: Trace) -> str:

@@ -1,5 +1,4 @@
-"""Renders each kind of span as a node: what happened, how it ended and how long it took, in a line or a
-few."""
+"""Renders each kind of span as a node: what happened, how it ended and how long it took."""
 
 import re
 from collections import Counter
@@ -52,16 +51,13 @@ def _other_node(span: Span, _hits: int) -> Node:
 
 def _context_node(span: Span, _hits: int) -> Node:
     """Return the node of the lookups before the first model call."""
-    listed = {
-        "fact": ("known", "long_term_facts"),
-        "open task": ("known", "open_tasks"),
-        "message": ("history",),
-    }
-    found = {name: read_data(span, "scene", *path) for name, path in listed.items()}
-    parts = [count(len(items), name) for name, items in found.items() if items]
-    parts += [name for name in ("summary", "knowledge") if read_data(span, "scene", name)]
-    text = f"scene: {', '.join(parts)}" if parts else "scene"
-    return Node(joined(text, took(span)), "faint")
+    scene = read_data(span, "scene") or {}
+    known = scene.get("known") or {}
+    listed = {"fact": known.get("long_term_facts"), "open task": known.get("open_tasks")}
+    listed["message"] = scene.get("history")
+    parts = [count(len(items), name) for name, items in listed.items() if items]
+    parts += [name for name in ("summary", "knowledge") if scene.get(name)]
+    return Node(joined(f"scene: {', '.join(parts)}".removesuffix(": "), took(span)), "faint")
 
 
 def _tool_node(span: Span, _hits: int) -> Node:
@@ -85,10 +81,8 @@ def _fields(written: Any, joint: str, show: Callable[[Any], str]) -> str:
     value = parsed_json(written)
     if not isinstance(value, Mapping):
         return one_line(written or "", TEXT)
-    parts = [
-        f"{name}{joint}{show(part)[:TEXT]}" for name, part in value.items() if part not in (None, "", [])
-    ]
-    return one_line(", ".join(parts), TEXT)
+    told = {name: show(part)[:TEXT] for name, part in value.items() if part not in (None, "", [])}
+    return one_line(", ".join(f"{name}{joint}{text}" for name, text in told.items()), TEXT)
 
 
 def _short(value: Any) -> str:
@@ -115,17 +109,13 @@ def _search_node(span: Span, hits: int) -> Node:
     if reasons:
         told = ", ".join(f"{number} × {reason}" for reason, number in reasons.most_common())
         result += f", {reasons.total()} left out ({told})"
-    text = joined(
-        f"{span.kind} {quoted(query, 50) if query else one_line(span.name, 40)}".strip(),
-        one_line(f"reads {', '.join(map(str, audience))}", 50) if audience else "",
-        one_line(result, 2 * TEXT),
-        took(span),
-    )
-    node = Node(text)
+    asked = f"{span.kind} {quoted(query, 50) if query else one_line(span.name, 40)}".strip()
+    reads = one_line(f"reads {', '.join(map(str, audience))}", 50) if audience else ""
+    node = Node(joined(asked, reads, one_line(result, 2 * TEXT), took(span)))
     contents = {one.get("id"): one.get("content") for one in candidates}
     for id, score in found[:hits]:
-        content = contents.get(id)
-        node.add(f"{score:.2f}  {quoted(content, TEXT) if content else one_line(id, 8)}", "faint")
+        shown = quoted(contents[id], TEXT) if contents.get(id) else one_line(id, 8)
+        node.add(f"{score:.2f}  {shown}", "faint")
     if hits and len(found) > hits:
         node.add(f"… {len(found) - hits} more", "faint")
     return node
@@ -135,9 +125,8 @@ def _decision_node(span: Span, _hits: int) -> Node:
     made = [_decision(one) for one in mappings(span.data.get("decisions"))]
     if len(made) == 1:
         return Node(joined(made[0], took(span)))
-    node = Node(joined(count(len(made), "decision") if made else "decision", took(span)))
-    node.nodes = [Node(text) for text in made]
-    return node
+    heading = count(len(made), "decision") if made else "decision"
+    return Node(joined(heading, took(span)), nodes=[Node(text) for text in made])
 
 
 def _decision(one: Mapping[str, Any]) -> str:
@@ -153,11 +142,9 @@ def _exchange_node(span: Span, _hits: int) -> Node:
     if span.data.get("well_formed") is False:
         return Node(f"{text}; what the model found could not be read", "warning")
     updates = read_data(span, "findings", "updates") or {}
-    names = {"new_facts": "new fact", "new_preferences": "new preference"}
+    names = {"new_facts": "new fact", "new_preferences": "new preference", "task_updates": "task update"}
     new = [count(len(updates[name]), one) for name, one in names.items() if updates.get(name)]
-    if tasks := updates.get("task_updates"):
-        new.append(count(len(tasks), "change of a task", "changes of tasks"))
-    return Node(f"{text}; {', '.join(new) if new else 'nothing new'}", "faint")
+    return Node(f"{text}; {', '.join(new) or 'nothing new'}", "faint")
 
 
 _NODES: Mapping[str, Callable[[Span, int], Node]] = {

@@ -21,14 +21,7 @@ MAX_LINE = 400
 
 def harmless(text: str) -> str:
     """Return the text with harmful characters escaped: ``\\x1b``, ``\\u202e``. Line breaks stay."""
-    return _HARMFUL.sub(_written_out, text.replace("\r\n", "\n"))
-
-
-def _written_out(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code > 0xFFFF:
-        return f"\\U{code:08x}"
-    return f"\\u{code:04x}" if code > 0xFF else f"\\x{code:02x}"
+    return _HARMFUL.sub(lambda found: ascii(found[0])[1:-1], text.replace("\r\n", "\n"))
 
 
 def one_line(text: Any, longest: int = MAX_LINE) -> str:
@@ -64,9 +57,7 @@ def duration(seconds: float | None) -> str:
         return ""
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
-    if seconds < 99.95:
-        return f"{seconds:.1f} s"
-    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    return f"{seconds:.1f} s" if seconds < 99.95 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
 
 
 def tokens(usage: Usage) -> str:

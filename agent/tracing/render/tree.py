@@ -64,8 +64,8 @@ def _below(node: Node, before: str) -> Iterator[Line]:
 
 def aligned(rows: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
     """Return rows of cells as lines with aligned columns."""
-    widths = [max(width(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return [
-        gap.join(cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
+    padded = (
+        (cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)) for row in rows
+    )
+    return [gap.join(cells).rstrip() for cells in padded]

@@ -142,7 +142,7 @@ def added_words(poor: Sequence[Word], rich: Sequence[Word]) -> Sequence[Word]:
     added = rich[len(poor) :]
     if not added or _keys(rich[: len(poor)]) != _keys(poor):
         return ()
-    return () if any(turns(word) for word in rich) or _goes_on(poor, added) else added
+    return () if any(may_reverse(word) for word in rich) or _continues_last_value(poor, added) else added
 
 
 def _explains(rich: Sequence[Word], added: Sequence[Word]) -> bool:
@@ -153,12 +153,12 @@ def _explains(rich: Sequence[Word], added: Sequence[Word]) -> bool:
     return added[0].after_mark and _only_values(rich, added)
 
 
-def turns(word: Word) -> bool:
+def may_reverse(word: Word) -> bool:
     """Whether the word, or a part of it at an apostrophe, may reverse the meaning of a statement."""
     return word.key.endswith("n't") or not turning_words().isdisjoint(fold(word.key).split("'"))
 
 
-def _goes_on(poor: Sequence[Word], added: Sequence[Word]) -> bool:
+def _continues_last_value(poor: Sequence[Word], added: Sequence[Word]) -> bool:
     """Whether the addition may continue the last value instead of standing alone ("5" and "5 and a half",
     "Marks" and "Marks and Spencer"), or ends in a particle of the verb ("hört … auf")."""
     last, first, end = poor[-1], added[0], added[-1]

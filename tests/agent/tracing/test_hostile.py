@@ -141,7 +141,7 @@ def test_what_would_do_something_is_written_out(text: str, shown: str) -> None:
 
 
 def test_lines_stay_lines() -> None:
-    assert harmless("one\r\ntwo\rthree") == "one\ntwo\\x0dthree"
+    assert harmless("one\r\ntwo\rthree") == "one\ntwo\\rthree"
 
 
 def test_what_is_wide_is_cut_by_its_columns() -> None:

@@ -15,8 +15,7 @@ from agent.surfaces.cli.traces.options import TraceId
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.replay.replay import Replayed
-    from agent.replay.run import ReplayOptions
+    from agent.replay.replay import Replayed, ReplayOptions
     from agent.tracing.render.tree import Line
     from agent.tracing.trace import Trace
 
@@ -35,10 +34,8 @@ async def replay(
         int | None, typer.Option("--newest", min=1, metavar="N", help="The newest N turns instead.")
     ] = None,
     tools: Annotated[
-        Literal["live", "recorded", "stub"],
-        typer.Option(
-            "--tools", help="Today's, on a copy; what they answered then; or none that does anything."
-        ),
+        Literal["live", "recorded"],
+        typer.Option("--tools", help="Today's, on a copy; or what they answered then."),
     ] = "live",
     from_call: Annotated[
         int | None,
@@ -57,7 +54,7 @@ async def replay(
     """
     require(bool(ids) != bool(newest), "name the turns by their ids, or --newest N")
     require((model == "live") == (from_call is not None), "--from N and --model live go together")
-    from agent.replay.run import ReplayOptions
+    from agent.replay.replay import ReplayOptions
     from agent.tracing.render.text import json_text
 
     traces = await _traces(pet, ids or [], newest)

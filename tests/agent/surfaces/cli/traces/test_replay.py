@@ -20,8 +20,8 @@ def test_unchanged_turns_are_the_same(talked):
     assert talked("traces", "replay", "--newest", "5").out.splitlines()[-1] == "2 replayed: 2 same, 0 changed"
     [same] = talked("traces", "replay", "last", "--json").json
     assert (same["same"], same["differences"], same["tools"]) == (True, [], "live")
-    [stubbed] = talked("traces", "replay", "last", "--tools", "stub", "--json").json
-    assert stubbed["differences"][0]["where"] == "search_memories, result"
+    [repeated] = talked("traces", "replay", "last", "--tools", "recorded", "--json").json
+    assert (repeated["same"], repeated["tools"]) == (True, "recorded")
     fork = talked("traces", "replay", "last", "--from", "2", "--model", "live")
     assert (fork.code, fork.out[:5]) == (0, "same "), "the stand-in says the same again"
 
