@@ -1,8 +1,7 @@
 """The model's final answer: ``{"message": str, "memories": [...]}``, read in whatever form it was written.
 
-Valid JSON is used directly. Otherwise the parser removes the noise around the answer (`cleaning`), reads the
-objects in it leniently (`json_repair`), and chooses the one that is the envelope (`envelope`). It also
-accepts labelled lines (`labels`) and plain text.
+Otherwise than as JSON, too: without the noise around it (`cleaning`), as malformed JSON (`json_repair`) whose
+objects are searched for the answer (`envelope`), as labelled lines (`labels`), or as plain text.
 """
 
 import re
@@ -12,16 +11,8 @@ from itertools import pairwise
 from pydantic_core import from_json
 
 from agent.models.json_repair import CutText, Found, objects_in, read_object, unescape
-from agent.turn.output.cleaning import (
-    TURN_ENDS,
-    announces,
-    first_turn,
-    next_turn_begins,
-    prose,
-    trimmed,
-    unfenced,
-    without_thoughts,
-)
+from agent.turn.output import cleaning
+from agent.turn.output.cleaning import trimmed, unfenced
 from agent.turn.output.envelope import Envelope, envelope_in, is_call, sentences_in
 from agent.turn.output.labels import labelled_fields
 from agent.turn.output.memories import drafts_in
@@ -78,7 +69,7 @@ def well_formed(raw: str) -> Answer | None:
 
 
 def _repaired(text: str, depth: int) -> Answer:
-    text = trimmed(without_thoughts(first_turn(text)))
+    text = trimmed(cleaning.without_thoughts(cleaning.first_turn(text)))
     inside = _inside_fence(text)
     if depth < 3 and _ENCODED.match(inside):
         return _repaired(readable(unescape(inside.removeprefix('"').removesuffix('"'))), depth + 1)
@@ -91,7 +82,7 @@ def _repaired(text: str, depth: int) -> Answer:
     if envelope is None:
         return Answer(_plain(around, found))
     memories = drafts_in(envelope.memories)
-    around = "" if announces(around) else around
+    around = "" if cleaning.announces(around) else around
     return Answer(_message(envelope) or around or (FALLBACK_NOTED if memories else FALLBACK), memories)
 
 
@@ -108,7 +99,7 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
         if candidate is None:
             taken += [item] if is_call(item.value) else []
             continue
-        if envelope is not None and next_turn_begins(text[taken[-1].end : item.start]):
+        if envelope is not None and cleaning.next_turn_begins(text[taken[-1].end : item.start]):
             break
         if candidate.sure or _stands_alone(text, item, candidate):
             taken.append(item)
@@ -138,7 +129,7 @@ def _stands_alone(text: str, item: Found, candidate: Envelope) -> bool:
 def _around(text: str, taken: list[Found]) -> str:
     """Return the sentences before the objects, or else those after them."""
     if not taken:
-        return prose(text)
+        return cleaning.prose(text)
     after = [text[one.end : other.start] for one, other in pairwise(taken)]
     return unfenced(text[: taken[0].start]) or unfenced("\n".join([*after, text[taken[-1].end :]]))
 
@@ -150,7 +141,7 @@ def _inside_fence(text: str) -> str:
 
 def _message(envelope: Envelope) -> str:
     message = envelope.message or ""
-    if isinstance(message, CutText) and (token := TURN_ENDS.search(message)):
+    if isinstance(message, CutText) and (token := cleaning.TURN_ENDS.search(message)):
         message = message[: token.start()]
     return trimmed(readable(message))
 

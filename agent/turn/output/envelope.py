@@ -38,9 +38,13 @@ def envelope_in(value: object) -> Envelope | None:
     """Return the envelope that `value` is or wraps; None for other data or a tool call."""
     if isinstance(value, str):
         value = value_in(value)
-    if isinstance(value, list):
-        return _in_list(value)
-    return _in_object(value) if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping):
+        return _in_object(value)
+    objects = [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+    if any(draft_in(item) and not ATTRIBUTES.isdisjoint(named(item)) for item in objects):
+        return Envelope(None, value)
+    found = [inner for item in objects if (inner := envelope_in(item))]
+    return found[-1] if found else None
 
 
 def is_call(value: Mapping[str, object]) -> bool:
@@ -87,19 +91,10 @@ def _in_value(item: object) -> Envelope | None:
     return None if isinstance(item, str) and "memories" not in item else envelope_in(item)
 
 
-def _in_list(items: list[object]) -> Envelope | None:
-    objects = [item for item in items if isinstance(item, Mapping)]
-    if any(draft_in(item) and not ATTRIBUTES.isdisjoint(named(item)) for item in objects):
-        return Envelope(None, items)
-    found = [inner for item in objects if (inner := envelope_in(item))]
-    return found[-1] if found else None
-
-
 def _with_memories(fields: Mapping[str, object], memories: object) -> Envelope:
     """Build the envelope. The message may be an envelope too, or an object, a list of lines or a number."""
     said = first(fields, _OTHER_MESSAGES)
-    inner = _in_value(said)
-    if inner is not None and inner.sure:
+    if (inner := _in_value(said)) and inner.sure:
         return Envelope(inner.message, [inner.memories, memories])
     if isinstance(said, Mapping):
         said = first(named(said), _OTHER_MESSAGES)

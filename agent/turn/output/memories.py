@@ -1,11 +1,9 @@
-"""Reads the memories that a model wrote as ``memories``.
-
-Models rename keys, and write one memory instead of a list or a bare sentence instead of an object.
-"""
+"""Reads the memories that a model wrote: renamed keys, one memory instead of a list, bare sentences."""
 
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import get_args
 
 from agent.models.json_repair import CutText, Fields, objects_in
@@ -23,8 +21,8 @@ _IMPORTANCES = tuple("importance priority weight salience".split())
 _REPLACES = tuple("replaces replace supersedes replacesid".split())
 ATTRIBUTES = frozenset((*_SUBJECTS, *_TTLS, *_TYPES, *_IMPORTANCES))
 _VALUE_STARTS = re.compile(r"\s*+(?:\{|\[\s*[\[{\"'])")
-_NOTHING = frozenset("none null nil ~ nan n/a na undefined nothing empty".split())
-_NOTHING |= {"", "no memories", "no new memories"}
+_NOTHING = frozenset("none null nil nan n/a na undefined nothing empty".split())
+_NOTHING |= {"no memories", "no new memories"}
 
 
 def drafts_in(value: object) -> tuple[Draft, ...]:
@@ -64,29 +62,31 @@ def value_in(text: str) -> object:
 
 def _entries(value: object) -> Iterator[object]:
     """Yield each memory, written as an object or a sentence, at any depth."""
-    if isinstance(value, str):
-        value = value_in(value) or value
+    for item in _items(value):
+        fields = named(item) if isinstance(item, Mapping) else Fields()
+        if isinstance(item, str) and (inner := value_in(item)):
+            yield from _entries(inner)
+        elif isinstance(item, str) or isinstance(first(fields, _CONTENTS), str):
+            yield item
+        elif ATTRIBUTES.isdisjoint(fields):  # the memories are grouped or numbered by key
+            groups = item.values() if isinstance(item, Mapping) else ()
+            yield from _entries([group for group in groups if isinstance(group, list | Mapping)])
+
+
+def _items(value: object) -> Iterator[object]:
+    """Yield the items of a list and of the lists in it; any other value itself."""
     if isinstance(value, list):
         for item in value:
-            yield from _entries(item)
-    elif isinstance(value, str) or (isinstance(value, Mapping) and isinstance(_text_of(named(value)), str)):
+            yield from _items(item)
+    else:
         yield value
-    elif isinstance(value, Mapping) and ATTRIBUTES.isdisjoint(
-        named(value)
-    ):  # the memories are grouped or numbered by key
-        for item in value.values():
-            if isinstance(item, list | Mapping):
-                yield from _entries(item)
-
-
-def _text_of(fields: Fields) -> object:
-    return first(fields, _CONTENTS)
 
 
 def draft_in(entry: object) -> Draft | None:
     """Read one memory. Returns None if it has no content, or was cut before its lifetime."""
     fields = named(entry) if isinstance(entry, Mapping) else Fields(content=entry)
-    content, ttl = _content(_text_of(fields)), first(fields, _TTLS)
+    written, ttl = first(fields, _CONTENTS), first(fields, _TTLS)
+    content = _word(written) if isinstance(written, str) and not isinstance(written, CutText) else None
     if content is None or (fields.cut and (isinstance(ttl, CutText) or fields.keys().isdisjoint(_TTLS))):
         return None
     return Draft(
@@ -99,35 +99,19 @@ def draft_in(entry: object) -> Draft | None:
     )
 
 
-def _content(value: object) -> str | None:
-    if not isinstance(value, str) or isinstance(value, CutText):
-        return None
-    text = trimmed(readable(value))
-    blank = text.casefold().strip(".") in _NOTHING or not any(map(str.isalnum, text))
-    return None if blank else text
-
-
 def _subjects(value: object) -> tuple[str, ...]:
-    """Return flat tags in lower case, each once."""
-    words = value.split(",") if isinstance(value, str) else _strings(value)
-    tags = (trimmed(readable(word)).strip("#").casefold() for word in words)
-    return tuple(dict.fromkeys(tag for tag in tags if tag not in _NOTHING))[:MOST_SUBJECTS]
-
-
-def _strings(value: object) -> Iterator[str]:
-    """Yield the strings of a list and of nested lists, except one that was cut."""
-    if isinstance(value, str) and not isinstance(value, CutText):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from _strings(item)
+    """Return flat tags in lower case, each once, except one that was cut."""
+    words = value.split(",") if isinstance(value, str) else _items(value)
+    tags = (_word(word) for word in words if isinstance(word, str) and not isinstance(word, CutText))
+    return tuple(dict.fromkeys(tag.strip("#").casefold() for tag in tags if tag))[:MOST_SUBJECTS]
 
 
 def _word(value: object) -> str | None:
+    """Return a text or number as text; None if it says nothing."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = trimmed(readable(str(value)))
-    return None if text.casefold() in _NOTHING else text
+    return text if any(map(str.isalnum, text)) and text.casefold().strip(".") not in _NOTHING else None
 
 
 def _type(value: object) -> MemoryType:
@@ -137,8 +121,8 @@ def _type(value: object) -> MemoryType:
 
 def _importance(value: object) -> float:
     """Return a number between 0 and 1; the default for a negative number or anything else."""
-    try:
+    with suppress(ValueError):
         number = float(str(value).strip().replace(",", "."))
-    except ValueError:
-        return DEFAULT_IMPORTANCE
-    return min(1.0, number) if math.isfinite(number) and number >= 0 else DEFAULT_IMPORTANCE
+        if 0 <= number < math.inf:
+            return min(1.0, number)
+    return DEFAULT_IMPORTANCE
