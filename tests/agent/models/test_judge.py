@@ -1,6 +1,5 @@
 """A model that decides where words leave it in doubt whether a fact takes another's place."""
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,9 +11,6 @@ from agent import Companion
 from agent.models.choose import given_model
 from agent.models.judge import ModelJudge
 from memory.facts.similar import Doubt
-
-OpenPet = Callable[..., Awaitable[Companion]]
-PetAt = Callable[..., Awaitable[Companion]]
 
 THEN, NOW = datetime(2025, 5, 1, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC)
 OLD, NEW = "Ana drives a red car", "Ana sold her car"
@@ -32,13 +28,9 @@ async def _in_doubt(pet: Companion, server: ScriptedServer, way: Any, ruling: An
     return sorted(memory.content for memory in await pet.memories(user="ana"))
 
 
-async def test_a_doubt_is_put_to_the_model_for_upkeep(
-    pet_at: PetAt, some_way: Any, server: ScriptedServer
-) -> None:
+async def test_a_doubt_is_put_to_the_model_for_upkeep(pet_at, some_way, server):
     pet = await pet_at(some_way, judge=True, look_back="plain", upkeep_model="tinier")
-
     assert await _in_doubt(pet, server, some_way, REPLACE) == [NEW]
-
     _, asked = server.asked
     assert (asked.json["model"], asked.json["store"], asked.tools) == ("tinier", False, {})
     [(_, question)] = asked.conversation
@@ -46,54 +38,33 @@ async def test_a_doubt_is_put_to_the_model_for_upkeep(
     assert NEW in question
 
 
-async def test_the_model_that_answers_judges_where_no_other_is_named(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
-    pet = await pet_at(first_way, judge=True, look_back="plain")
-
-    assert await _in_doubt(pet, server, first_way, ADD) == [OLD, NEW]
-
-    assert [asked.json["model"] for asked in server.asked] == ["tiny", "tiny"]
-
-
 @pytest.mark.parametrize("ruling", [Fail(500), Say("I cannot say."), Call("remember", {}), Say("")])
-async def test_a_judge_that_fails_costs_nothing(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, caplog: pytest.LogCaptureFixture, ruling: Any
-) -> None:
+async def test_a_judge_that_fails_costs_nothing(pet_at, first_way, server, caplog, ruling):
     pet = await pet_at(first_way, judge=True, look_back="plain", model_retries=0)
-
     assert await _in_doubt(pet, server, first_way, ruling) == [OLD, NEW]
-
     assert "judge" in caplog.text
 
 
-async def test_nobody_is_asked_unless_it_is_set(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
-    pet = await pet_at(first_way)
-
-    assert await _in_doubt(pet, server, first_way, None) == [OLD, NEW]
-
-    assert len(server.asked) == 1
+@pytest.mark.parametrize(("judge", "models"), [(True, ["tiny", "tiny"]), (False, ["tiny"])])
+async def test_the_answering_model_judges_if_that_is_set(pet_at, first_way, server, judge, models):
+    pet = await pet_at(first_way, judge=judge, look_back="plain")
+    assert await _in_doubt(pet, server, first_way, ADD if judge else None) == [OLD, NEW]
+    assert [asked.json["model"] for asked in server.asked] == models
 
 
-async def test_the_stand_in_does_not_judge(open_pet: OpenPet) -> None:
+async def test_the_stand_in_does_not_judge(open_pet):
     pet = await open_pet(judge=True, look_back="plain")
-
     await pet.runtime()
-
     assert pet.components.similar.judge is None
 
 
-async def test_a_brought_model_judges_too(open_pet: OpenPet) -> None:
+async def test_a_brought_model_judges_too(open_pet):
     model = ScriptedModel(
         [[assistant_message(answer("Oh!", {"content": NEW}).text)], [assistant_message(REPLACE.text)]]
     )
     pet = await open_pet(given=model, judge=True, upkeep_model="another, which is not asked")
     await pet.remember(OLD, user="ana")
-
     await pet.respond("I have sold my car", user="ana", settle=True)
-
     assert [memory.content for memory in await pet.memories(user="ana")] == [NEW]
     model.assert_complete()
 
@@ -110,19 +81,14 @@ async def test_a_brought_model_judges_too(open_pet: OpenPet) -> None:
         ("", [False, False]),
     ],
 )
-async def test_rulings_are_read_leniently_and_count_only_where_they_are_clear(
-    text: str, rulings: list[bool]
-) -> None:
+async def test_rulings_are_read_leniently_and_count_only_where_they_are_clear(text, rulings):
     judge = ModelJudge(given_model(ScriptedModel([[assistant_message(text)]])))
-
     assert await judge([DOUBT, DOUBT]) == rulings
 
 
-async def test_all_doubts_are_put_in_one_question_with_their_dates() -> None:
+async def test_all_doubts_are_put_in_one_question_with_their_dates():
     model = ScriptedModel([[assistant_message("")]])
-
     await ModelJudge(given_model(model))([DOUBT, Doubt("a", NOW, "b", NOW)])
-
     [call] = model.calls
     question = call.input if isinstance(call.input, str) else call.input[0]["content"]
     assert f"older (2025-05-01): {OLD}" in question

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,9 @@ from agents import Agent, FunctionTool, RunConfig, Runner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent import Companion
 from agent.models.offline import ANNOUNCEMENT, LONGEST_STATEMENT, ROUNDS, OfflineModel
 from agent.models.offline_reading import find_due, read_message, share_found
 from memory.audience import PRIVATE
-
-OpenPet = Callable[..., Awaitable[Companion]]
 
 TALK = [
     json.loads(line)
@@ -26,9 +23,7 @@ TALK = [
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 
 
-async def test_a_mixed_talk_gets_no_wrong_answer_and_keeps_only_what_was_stated(
-    open_pet: OpenPet, clock: Any
-) -> None:
+async def test_a_mixed_talk_gets_no_wrong_answer_and_keeps_only_what_was_stated(open_pet, clock):
     """Every line: what the answer must and must not say, and the one fact it must leave behind."""
     pet, wrong = await open_pet(), []
     for line in TALK:
@@ -43,7 +38,7 @@ async def test_a_mixed_talk_gets_no_wrong_answer_and_keeps_only_what_was_stated(
     assert wrong == []
 
 
-async def test_an_answer_is_streamed_word_by_word_after_the_tools_were_called(open_pet: OpenPet) -> None:
+async def test_an_answer_is_streamed_word_by_word_after_the_tools_were_called(open_pet):
     pet = await open_pet()
     await pet.respond("my sister Ana lives in Rome", user="ben")
     stream = pet.stream("where does my sister live?", user="ben")
@@ -56,7 +51,7 @@ async def test_an_answer_is_streamed_word_by_word_after_the_tools_were_called(op
     assert stream.reply.model == "offline"
 
 
-async def test_a_quotation_names_the_day_by_the_persons_clock(open_pet: OpenPet, clock: Any) -> None:
+async def test_a_quotation_names_the_day_by_the_persons_clock(open_pet, clock):
     pet = await open_pet()
     await pet.respond("I live in Asia/Tokyo, by the river Sumida", user="ben", settle=True)
     clock.advance(hours=6)  # 15:30 UTC is the next day in Tokyo
@@ -67,7 +62,7 @@ async def test_a_quotation_names_the_day_by_the_persons_clock(open_pet: OpenPet,
     )
 
 
-async def test_in_a_shared_place_a_fact_and_its_quotation_name_who_said_it(open_pet: OpenPet) -> None:
+async def test_in_a_shared_place_a_fact_and_its_quotation_name_who_said_it(open_pet):
     pet = await open_pet()
     place = "acme/general"
     await pet.respond("I have a dog", user="ana", author="Ana", place=place)
@@ -80,7 +75,7 @@ async def test_in_a_shared_place_a_fact_and_its_quotation_name_who_said_it(open_
     assert own.message == "You told me on 21 November: “I have a dog”"
 
 
-async def test_documents_are_quoted_where_nothing_was_told(open_pet: OpenPet) -> None:
+async def test_documents_are_quoted_where_nothing_was_told(open_pet):
     pet = await open_pet()
     manual = "# Boiler\n\nBleed the radiators in autumn. The pressure must be 1.5 bar."
     await pet.add_document("boiler.md", manual)
@@ -88,7 +83,7 @@ async def test_documents_are_quoted_where_nothing_was_told(open_pet: OpenPet) ->
     assert re.fullmatch(r"In .*boiler.*: “.*The pressure must be 1.5 bar.”", reply.message)
 
 
-async def test_a_reminder_that_is_answered_with_done_is_done(open_pet: OpenPet, clock: Any) -> None:
+async def test_a_reminder_that_is_answered_with_done_is_done(open_pet, clock):
     pet = await open_pet()
 
     async def send(*_: Any) -> bool:
@@ -103,16 +98,14 @@ async def test_a_reminder_that_is_answered_with_done_is_done(open_pet: OpenPet, 
     assert [task.description for task in await pet.services.tasks.list("ben", PRIVATE)] == ["wash up"]
 
 
-async def test_for_an_anonymous_person_nothing_is_kept(
-    open_pet: OpenPet,
-) -> None:
+async def test_for_an_anonymous_person_nothing_is_kept(open_pet):
     pet = await open_pet()
     reply = await pet.respond("my sister Ana lives in Rome", user=None)
     assert "anonymous" in reply.message
     assert reply.memories == ()
 
 
-async def test_a_page_is_not_kept_as_a_fact(open_pet: OpenPet) -> None:
+async def test_a_page_is_not_kept_as_a_fact(open_pet):
     pet = await open_pet()
     reply = await pet.respond("I wrote this story. " * (LONGEST_STATEMENT // 20 + 1), user="ben")
     assert reply.message.startswith("That is too long for one note.")
@@ -140,20 +133,20 @@ async def run(
     return json.loads(result.final_output), called
 
 
-async def test_without_the_tool_a_statement_is_left_to_the_memories_of_the_answer() -> None:
+async def test_without_the_tool_a_statement_is_left_to_the_memories_of_the_answer():
     answer, _ = await run("I broke my arm", str, tools=())
     assert [memory["content"] for memory in answer["memories"]] == ["I broke my arm"]
 
 
 @pytest.mark.parametrize("said", ["I broke my arm", "where is my arm?", "remind me to rest"])
-async def test_a_tool_that_fails_is_told_and_not_called_again(said: str) -> None:
+async def test_a_tool_that_fails_is_told_and_not_called_again(said):
     tools = ("remember", "search_memories", "update_task")
     answer, called = await run(said, lambda _: "it broke", tools=tools)
     assert "it broke" in answer["message"]
     assert len(called) == 1
 
 
-def test_the_announcement_says_what_it_is_and_how_to_get_a_real_one() -> None:
+def test_the_announcement_says_what_it_is_and_how_to_get_a_real_one():
     assert "rule-based stand-in" in ANNOUNCEMENT
     assert "OPENAI_API_KEY" in ANNOUNCEMENT
 
@@ -171,7 +164,7 @@ def test_the_announcement_says_what_it_is_and_how_to_get_a_real_one() -> None:
         ("tomorrow", "tomorrow", None),
     ],
 )
-def test_a_due_date_is_read_at_either_end_of_a_task(text: str, left: str, due: str | None) -> None:
+def test_a_due_date_is_read_at_either_end_of_a_task(text, left, due):
     expected = datetime.fromisoformat(due).replace(tzinfo=UTC) if due else None
     assert find_due(text, NOW) == (left, expected)
 
@@ -186,11 +179,11 @@ def test_a_due_date_is_read_at_either_end_of_a_task(text: str, left: str, due: s
         ("where does my brother live?", "I live in Bremen", False),
     ],
 )
-def test_words_are_compared_by_their_forms(question: str, text: str, found: bool) -> None:
+def test_words_are_compared_by_their_forms(question, text, found):
     assert (share_found(question, text) >= 0.5) is found
 
 
 @given(st.text(max_size=300))
-def test_any_text_is_read(text: str) -> None:
+def test_any_text_is_read(text):
     for sentence in read_message(text, NOW):
         assert sentence.kind

@@ -1,19 +1,15 @@
 """Fixtures for replays: a turn that searches, remembers and answers, and its trace."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from scripted_server import Call, ScriptedServer, answer
+from scripted_server import Call, answer
 
-from agent import Companion
 from agent.tracing.trace import Trace
-
-Recorded = Callable[..., Awaitable[Trace]]
 
 
 @pytest.fixture
-async def pet(pet_at: Callable[..., Awaitable[Companion]], first_way: Any) -> Companion:
+async def pet(pet_at, first_way):
     pet = await pet_at(first_way, look_back="plain")
     await pet.remember("Ana loves her dog Rex", user="ana", subjects=["ana", "rex"])
     await pet.remember("Ana's dentist is Leo", user="ana", subjects=["ana", "leo"])
@@ -21,7 +17,7 @@ async def pet(pet_at: Callable[..., Awaitable[Companion]], first_way: Any) -> Co
 
 
 @pytest.fixture
-def recorded(pet: Companion, server: ScriptedServer, clock: Any) -> Recorded:
+def recorded(pet, server, clock):
     """`await recorded(*script, said=…)`: the trace of one turn; without a script it searches, remembers and
     answers."""
 

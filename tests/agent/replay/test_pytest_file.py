@@ -2,25 +2,20 @@
 
 import asyncio
 import runpy
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from scripted_server import Call, Fail, ScriptedServer, answer
+from scripted_server import Call, Fail, answer
 
-from agent import Companion
 from agent.replay.fixture import MAX_ROWS, Fixture
 from agent.replay.pytest_file import make_test, telling_words
 from agent.replay.testing import take_again
 from agent.tracing.trace import Trace
 from memory.search import recall
 
-Recorded = Callable[..., Awaitable[Trace]]
-
 
 @pytest.fixture
-def made(pet: Companion, tmp_path: Path) -> Callable[..., Awaitable[Path]]:
+def made(pet, tmp_path):
     """`await made(trace)`: the test's file, with its fixture beside it."""
 
     async def make(trace: Trace) -> Path:
@@ -41,8 +36,8 @@ async def passes(test: Path) -> None:
 
 
 async def test_it_reads_like_a_test_passes_anywhere_and_fails_when_behaviour_changes(
-    pet: Companion, recorded: Recorded, made: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    pet, recorded, made, monkeypatch
+):
     test = await made(await recorded())
 
     text = test.read_text()
@@ -63,9 +58,7 @@ async def test_it_reads_like_a_test_passes_anywhere_and_fails_when_behaviour_cha
         await passes(test)
 
 
-async def test_it_asks_for_the_words_that_were_found_and_holds_no_secret(
-    pet: Companion, recorded: Recorded
-) -> None:
+async def test_it_asks_for_the_words_that_were_found_and_holds_no_secret(pet, recorded):
     key = "sk-abcdefghijklmnopqrstuvwxyz"
     await recorded(answer("Keep it safe."), said=f"my key is {key}")
     search = Call("search_memories", {"query": "dentist"})
@@ -79,17 +72,13 @@ async def test_it_asks_for_the_words_that_were_found_and_holds_no_secret(
     assert telling_words(turn)[0] == "Leo"
 
 
-async def test_a_turn_that_failed_is_held_to_its_failure(
-    pet: Companion, server: ScriptedServer, made: Any
-) -> None:
+async def test_a_turn_that_failed_is_held_to_its_failure(pet, server, made):
     server.script(Fail(400, "no such thing"))
     with pytest.raises(Exception, match="400") as failed:
         await pet.respond("hello", user="ana")
     await pet.settle()
     trace = await pet.traces.get(failed.value.trace_id, pet.clock())  # type: ignore[attr-defined]
-
     test = await made(trace)
-
     assert "assert (turn.error or '').startswith('ModelRejected')" in test.read_text()
     await passes(test)
 
@@ -102,16 +91,13 @@ async def test_a_turn_that_failed_is_held_to_its_failure(
     ],
     ids=["python", "odd"],
 )
-async def test_whatever_was_said_it_is_python_that_passes(said: str, recorded: Recorded, made: Any) -> None:
+async def test_whatever_was_said_it_is_python_that_passes(said, recorded, made):
     search = Call("search_memories", {"query": said[:500]})
     trace = await recorded(search, answer(f"You said {said}"), said=said)
-
     await passes(await made(trace))
 
 
-async def test_of_a_long_memory_only_what_the_turn_had_before_it_comes_along(
-    pet: Companion, recorded: Recorded, made: Any
-) -> None:
+async def test_of_a_long_memory_only_what_the_turn_had_before_it_comes_along(pet, recorded, made):
     said = [
         {"author": "ana", "text": f"line {n}", "sent_at": "2026-01-01T00:00:00Z"} for n in range(MAX_ROWS)
     ]
@@ -127,9 +113,7 @@ async def test_of_a_long_memory_only_what_the_turn_had_before_it_comes_along(
     await passes(test)
 
 
-async def test_a_persona_of_ones_own_comes_along(
-    pet_at: Any, first_way: Any, server: ScriptedServer, tmp_path: Path, made: Any
-) -> None:
+async def test_a_persona_of_ones_own_comes_along(pet_at, first_way, server, tmp_path, made):
     (tmp_path / "persona.md").write_text("You are a parrot called Polly.")
     pet = await pet_at(first_way, persona=tmp_path / "persona.md")
     server.script(answer("Polly!"))
@@ -147,6 +131,6 @@ async def test_a_persona_of_ones_own_comes_along(
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"summary": 3}', "null"])
-def test_what_is_no_fixture_is_refused(text: str) -> None:
+def test_what_is_no_fixture_is_refused(text):
     with pytest.raises(ValueError, match=r"no fixture|Expecting value"):
         Fixture.from_json(text)

@@ -1,13 +1,10 @@
 """A replayed turn is the same if nothing has changed, else the first difference is named."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from agents.testing import ScriptedModel, assistant_message
-from scripted_server import Call, Fail, Say, ScriptedServer, answer
+from scripted_server import Call, Fail, Say, answer
 
 import prompts
 from agent import Companion
@@ -25,9 +22,6 @@ from tools import registry
 from tools.memories import search_memories
 from tools.registry import Tool
 
-Recorded = Callable[..., Awaitable[Trace]]
-Rows = Callable[..., list[dict[str, Any]]]
-
 DENTIST = (Call("search_memories", {"query": "dentist"}), answer("Leo."))
 
 
@@ -40,8 +34,8 @@ async def the_dentist(pet: Companion) -> str:
 
 
 async def test_what_was_said_and_set_later_changes_nothing_and_nothing_is_written(
-    pet: Companion, recorded: Recorded, server: ScriptedServer, rows: Rows
-) -> None:
+    pet, recorded, server, rows
+):
     trace = await recorded()
     later = {"content": "Ana loves her cat Mitzi more", "subjects": ["ana"], "ttl": None}
     await recorded(Call("remember", later), answer("Noted."), said="I love my cat Mitzi more")
@@ -57,18 +51,15 @@ async def test_what_was_said_and_set_later_changes_nothing_and_nothing_is_writte
     assert {table: rows(f"SELECT * FROM {table}") for table in tables} == before
 
 
-async def test_a_fact_that_was_replaced_later_is_found_again(pet: Companion, recorded: Recorded) -> None:
+async def test_a_fact_that_was_replaced_later_is_found_again(pet, recorded):
     trace = await recorded(*DENTIST, said="my dentist?")
     changed = {"content": "Ana's dentist is Bob", "subjects": ["ana"], "replaces": await the_dentist(pet)}
     await recorded(Call("remember", changed | {"ttl": None}), answer("Noted."), said="my dentist is Bob now")
     assert "Ana's dentist is Leo" not in {m.content for m in await pet.memories(user="ana")}
-
     assert (await replay(pet, trace)).same
 
 
-async def test_a_memory_that_was_corrected_or_deleted_by_hand_is_the_first_difference(
-    pet: Companion, recorded: Recorded
-) -> None:
+async def test_a_memory_that_was_corrected_or_deleted_by_hand_is_the_first_difference(pet, recorded):
     trace = await recorded(*DENTIST, said="who is he?")
 
     await pet.update_memory(await the_dentist(pet), "Ana's dentist is Bob", user="ana")
@@ -83,9 +74,7 @@ async def test_a_memory_that_was_corrected_or_deleted_by_hand_is_the_first_diffe
     assert "dentist is" not in deleted.after
 
 
-async def test_a_changed_prompt_schema_or_code_is_named(
-    pet: Companion, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_changed_prompt_schema_or_code_is_named(pet, recorded, monkeypatch):
     trace = await recorded()
     read = prompts.read
 
@@ -109,9 +98,7 @@ async def test_a_changed_prompt_schema_or_code_is_named(
     assert "Leo" not in code.after
 
 
-async def test_what_went_wrong_goes_wrong_again(
-    pet: Companion, server: ScriptedServer, recorded: Recorded
-) -> None:
+async def test_what_went_wrong_goes_wrong_again(pet, server, recorded):
     retried = await recorded(Fail(500, "for a moment"), answer("Here I am."), said="are you there?")
     malformed = await recorded(Say("Just words."), said="hm")
     server.script(Fail(400, "no such thing"))
@@ -128,45 +115,36 @@ async def test_what_went_wrong_goes_wrong_again(
     assert replayed.after.summary.error == failed.summary.error
 
 
-async def test_a_model_that_was_down_is_down_again(
-    pet_at: Callable[..., Awaitable[Companion]], first_way: Any
-) -> None:
+async def test_a_model_that_was_down_is_down_again(pet_at, first_way):
     pet = await pet_at(first_way, openai_base_url="http://127.0.0.1:9/v1", model_retries=0)
     with pytest.raises(ModelUnavailable) as failed:
         await pet.respond("hello", user="ana")
     await pet.settle()
     trace = await pet.traces.get(str(failed.value.trace_id), pet.clock())
-
     assert (await replay(pet, trace)).same
 
 
-async def test_a_turn_in_a_place_sees_what_that_place_sees(pet: Companion, recorded: Recorded) -> None:
+async def test_a_turn_in_a_place_sees_what_that_place_sees(pet, recorded):
     await pet.remember("The team loves jasmine tea", user="ben", place="acme/general")
     search = Call("search_memories", {"query": "what is loved"})
     trace = await recorded(search, answer("Tea."), place="acme/general")
-
     replayed = await replay(pet, trace)
-
     assert replayed.same
     [span] = replayed.after.spans("search")
     found = [one["content"] for one in span.data["candidates"] if "left_out" not in one]
     assert found == ["The team loves jasmine tea"]
 
 
-async def test_tools_can_repeat_their_results(pet: Companion, recorded: Recorded) -> None:
+async def test_tools_can_repeat_their_results(pet, recorded):
     trace = await recorded()
     for memory in await pet.memories(user="ana"):
         await pet.delete_memory(memory.id, user="ana")
-
     repeated = await replay(pet, trace, ReplayOptions(tools="recorded"))
-
     assert "result" not in {difference.where.rpartition(", ")[2] for difference in repeated.differences}
     assert list(repeated.after.spans("search", "decision")) == []
 
 
-async def test_from_a_call_on_another_model_is_asked(
-    pet: Companion, recorded: Recorded, server: ScriptedServer
-) -> None:
+async def test_from_a_call_on_another_model_is_asked(pet, recorded, server):
     trace = await recorded()
     live = ScriptedModel([[assistant_message('{"message": "Rex, of course.", "memories": []}')]])
     server.script(answer("Rex it is."))
@@ -183,19 +161,18 @@ async def test_from_a_call_on_another_model_is_asked(
         await replay(pet, trace, ReplayOptions(fork=4))
 
 
-async def test_documents_are_searched_again(pet: Companion, recorded: Recorded, tmp_path: Path) -> None:
+async def test_documents_are_searched_again(pet, recorded, tmp_path):
     (tmp_path / "tea.md").write_text("# Tea\n\nJasmine tea is steeped for three minutes.\n")
     await pet.add_knowledge([tmp_path / "tea.md"])
     search = Call("search_knowledge", {"query": "how long is jasmine tea steeped"})
     trace = await recorded(search, answer("Three minutes."))
     assert "three minutes" in next(trace.spans("tool")).data["result"]
-
     assert (await replay(pet, trace)).same
     await pet.remove_knowledge(str(tmp_path / "tea.md"))
     assert (await first_difference(pet, trace)).where == "search_knowledge, result"
 
 
-async def test_tasks_are_as_they_were(pet: Companion, recorded: Recorded) -> None:
+async def test_tasks_are_as_they_were(pet, recorded):
     def update(id: str | None, status: str) -> Call:
         return Call("update_task", {"id": id, "description": "call Leo", "status": status})
 
@@ -207,7 +184,7 @@ async def test_tasks_are_as_they_were(pet: Companion, recorded: Recorded) -> Non
     assert (await replay(pet, trace)).same
 
 
-async def test_what_cannot_be_replayed_is_refused(pet: Companion, recorded: Recorded) -> None:
+async def test_what_cannot_be_replayed_is_refused(pet, recorded):
     trace = await recorded()
     [job, *_] = await pet.traces.after(trace.id, pet.clock())
     empty = replace(trace, root=Span("turn"))

@@ -1,17 +1,13 @@
 """Fixtures for traces."""
 
-from collections.abc import Awaitable, Callable
-
 import pytest
 
 from agent import Companion
 from agent.tracing.trace import Trace
 
-Looked = Callable[..., Awaitable[Trace]]
-
 
 @pytest.fixture
-def last() -> Looked:
+def last():
     """`await last(pet)`: the newest turn's trace, read from the database."""
 
     async def look(pet: Companion) -> Trace:

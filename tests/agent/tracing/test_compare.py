@@ -8,7 +8,6 @@ import pytest
 
 from agent.tracing.compare import differences, sections, steps
 from agent.tracing.trace import Summary, Trace
-from agent.types import Usage
 from memory.spans import Span
 
 SYSTEM = "You are Hachi.\n\nBe brief.\n\nNow: Friday"
@@ -16,17 +15,9 @@ SECTIONS = [["persona", 14], ["rules", 9], ["setting", 11]]
 
 
 def call(system: str = SYSTEM, said: str = "hello", output: Any = "hi", **more: Any) -> Span:
-    request = {
-        "system": system,
-        "input": [{"role": "user", "content": said}],
-        "tools": ["remember"],
-        "settings": {},
-    }
-    return Span(
-        "call",
-        "tiny",
-        data={"request": request | more.pop("request", {}), "output": [{"text": output}], **more},
-    )
+    request = {"system": system, "input": [{"role": "user", "content": said}], "tools": ["remember"]}
+    request |= {"settings": {}} | more.pop("request", {})
+    return Span("call", "tiny", data={"request": request, "output": [{"text": output}], **more})
 
 
 def tool(result: str = "{}", arguments: str = "{}", name: str = "remember") -> Span:
@@ -34,25 +25,8 @@ def tool(result: str = "{}", arguments: str = "{}", name: str = "remember") -> S
 
 
 def trace(*spans: Span, sections: Any = SECTIONS, schema: Any = "a", **data: Any) -> Trace:
-    summary = Summary(
-        id="trace_" + "0" * 32,
-        kind="turn",
-        turn_id=None,
-        status="ok",
-        started_at=datetime(2026, 11, 22, tzinfo=UTC),
-        took=1.0,
-        user="ana",
-        place="",
-        conversation="dm:ana",
-        surface="cli",
-        model="tiny",
-        said="hello",
-        reply="hi",
-        error=None,
-        calls=1,
-        tools=(),
-        usage=Usage(),
-    )
+    began = datetime(2026, 11, 22, tzinfo=UTC)
+    summary = Summary(id="trace_" + "0" * 32, kind="turn", started_at=began, user="ana")
     heard = {"incoming": {"text": "hello"}, "reply": {"message": "hi"}, "sections": sections}
     root = Span("turn", data=heard | data, spans=list(spans))
     return Trace(summary, root, {"tools": {"remember": {"parameters": schema}}}, redacted=False)
@@ -77,26 +51,24 @@ def where(before: Trace, after: Trace) -> list[str]:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_each_thing_that_differs_is_named(before: Trace, after: Trace, first: str) -> None:
+def test_each_thing_that_differs_is_named(before, after, first):
     assert where(before, after) == [first]
 
 
-def test_what_happens_first_is_told_first() -> None:
+def test_what_happens_first_is_told_first():
     before = trace(call(), tool(), call(said="{}"), reply={"message": "one"})
     after = trace(call(), tool("[]"), call(said="[]"), reply={"message": "two"})
-
     assert where(before, after) == ["remember, result", "call 2, message 1", "reply"]
 
 
-def test_a_call_that_failed_and_was_made_again_counts_once() -> None:
+def test_a_call_that_failed_and_was_made_again_counts_once():
     failed = call()
     failed.error = "RateLimitError: 429"
-
     assert differences(trace(call()), trace(failed, call())) == []
     assert len(steps(trace(failed, call()))) == 1
 
 
-def test_times_ids_and_the_name_of_the_model_make_no_difference() -> None:
+def test_times_ids_and_the_name_of_the_model_make_no_difference():
     one, other = trace(call(), tool()), trace(call(usage={"input": 3}), tool())
     other = replace(other, summary=replace(other.summary, id="trace_" + "1" * 32, took=9.0))
     other.root.spans[0].name = "huge"
@@ -109,7 +81,7 @@ def test_times_ids_and_the_name_of_the_model_make_no_difference() -> None:
     assert differences(without_content, without_content) == []
 
 
-def test_sections_of_the_system_message_are_named() -> None:
+def test_sections_of_the_system_message_are_named():
     [changed] = differences(trace(call()), trace(call(SYSTEM.replace("brief", "funny"))))
     assert (changed.where, changed.what) == ("call 1, system message, rules", "differs")
     assert (changed.before, changed.after) == ("Be brief.", "Be funny.")
@@ -123,7 +95,7 @@ def test_sections_of_the_system_message_are_named() -> None:
     assert unnamed == ["call 1, system message, whole"]
 
 
-def test_another_order_of_steps_ends_the_comparison() -> None:
+def test_another_order_of_steps_ends_the_comparison():
     found = differences(trace(call(), tool(), call()), trace(call(), call()))
     assert found[-1].what == "something else happens"
     assert (found[-1].before, found[-1].after) == ("remember is called", "the model is asked")
@@ -135,7 +107,7 @@ def test_another_order_of_steps_ends_the_comparison() -> None:
     )
 
 
-def test_errors_and_answers_are_compared() -> None:
+def test_errors_and_answers_are_compared():
     failed = call(output=None)
     failed.error = "APITimeoutError: late"
     assert where(trace(call()), trace(failed))[-1] == "call 1, error"

@@ -57,7 +57,7 @@ def hostile(said: str = EVIL) -> Trace:
 
 
 @pytest.fixture(scope="module")
-def evil() -> Trace:
+def evil():
     return hostile()
 
 
@@ -70,7 +70,7 @@ class Tags(html.parser.HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-def test_on_a_terminal_nothing_is_done(evil: Trace) -> None:
+def test_on_a_terminal_nothing_is_done(evil):
     for lines in (overview_lines(evil, [evil]), full_lines(evil, [evil])):
         for line in lines:
             assert not HARMFUL.search(str(line))
@@ -81,14 +81,14 @@ def test_on_a_terminal_nothing_is_done(evil: Trace) -> None:
     assert not any(HARMFUL.search(cell) or "\n" in cell for cell in cells(evil.summary, NOW))
 
 
-def test_a_difference_is_told_harmlessly(evil: Trace) -> None:
+def test_a_difference_is_told_harmlessly(evil):
     other = hostile("Tea, please")
     lines = [str(line) for line in difference_lines(evil.summary, other.summary, differences(evil, other))]
     assert len(lines) > 5
     assert not any(HARMFUL.search(line) for line in lines)
 
 
-def test_json_can_be_printed_and_reads_as_it_was(evil: Trace) -> None:
+def test_json_can_be_printed_and_reads_as_it_was(evil):
     text = json_text(trace_json(TraceWithJobs(evil, [evil])))
     assert not HARMFUL.search(text)
     read = json.loads(text)
@@ -97,7 +97,7 @@ def test_json_can_be_printed_and_reads_as_it_was(evil: Trace) -> None:
     assert json.loads(json_text(summary_json(evil.summary)))["said"] == read["said"]
 
 
-def test_a_page_has_no_tag_but_its_own_and_may_load_nothing(evil: Trace) -> None:
+def test_a_page_has_no_tag_but_its_own_and_may_load_nothing(evil):
     page = exported([TraceWithJobs(evil, [evil]), TraceWithJobs(evil)], "html")
     tags = Tags()
     tags.feed(page)
@@ -112,14 +112,14 @@ def test_a_page_has_no_tag_but_its_own_and_may_load_nothing(evil: Trace) -> None
     assert not HARMFUL.search(page)
 
 
-def test_a_fence_of_markdown_is_longer_than_any_inside(evil: Trace) -> None:
+def test_a_fence_of_markdown_is_longer_than_any_inside(evil):
     text = exported([TraceWithJobs(evil)], "md")
     fences = [line for line in text.splitlines() if re.fullmatch(r"`{3,}(text)?", line)]
     assert [len(fence.removesuffix("text")) for fence in fences] == [5] * 4
     assert not HARMFUL.search(text)
 
 
-def test_otlp_is_plain_unicode(evil: Trace) -> None:
+def test_otlp_is_plain_unicode(evil):
     text = exported([TraceWithJobs(evil)], "otlp")
     assert not HARMFUL.search(text)
     json.dumps(json.loads(text), ensure_ascii=False).encode()  # raises where half a character is left
@@ -136,15 +136,15 @@ def test_otlp_is_plain_unicode(evil: Trace) -> None:
         ("שלום", "שלום"),
     ],
 )
-def test_what_would_do_something_is_written_out(text: str, shown: str) -> None:
+def test_what_would_do_something_is_written_out(text, shown):
     assert one_line(text) == shown
 
 
-def test_lines_stay_lines() -> None:
+def test_lines_stay_lines():
     assert harmless("one\r\ntwo\rthree") == "one\ntwo\\rthree"
 
 
-def test_what_is_wide_is_cut_by_its_columns() -> None:
+def test_what_is_wide_is_cut_by_its_columns():
     assert clipped("日本語の文章", 7) == "日本語…"
     assert clipped("short", 7) == "short"
     assert width(clipped("x" * 50, 7)) == 7

@@ -2,18 +2,12 @@
 
 import json
 import zlib
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
-from scripted_server import Asked, Call, ScriptedServer, answer
+from scripted_server import Asked, Call, answer
 
-from agent import Companion
 from agent.tracing.trace import Trace
 from memory.spans import Span
-
-PetAt = Callable[..., Awaitable[Companion]]
-Looked = Callable[..., Awaitable[Trace]]
 
 STEPS = (
     [Call("search_memories", {"query": "tea"}, id="same"), Call("get_recent_memories", {}, id="same")],
@@ -52,9 +46,7 @@ def agrees(call: Span, asked: Asked, trace: Trace) -> None:
     assert results == asked.results
 
 
-async def test_each_request_and_answer_is_what_the_server_received_and_sent(
-    pet_at: PetAt, way: Any, server: ScriptedServer, last: Looked, rows: Callable[..., Any]
-) -> None:
+async def test_each_request_and_answer_is_what_the_server_received_and_sent(pet_at, way, server, last, rows):
     pet = await pet_at(way)
     server.script(answer("Hello!"), *STEPS)
     await way.ask(pet, "hello", user="ana")
@@ -82,24 +74,7 @@ async def test_each_request_and_answer_is_what_the_server_received_and_sent(
     assert stored.count("Lapsang") == 2, "as it came in, and in the first call"
 
 
-async def test_calls_of_background_jobs_are_recorded(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
-    pet = await pet_at(first_way)
-    server.script(answer("Hello!"))
-    reply = await pet.respond("hello", user="ana")
-    await pet.settle()
-
-    [looked] = await pet.traces.after(reply.trace_id, pet.clock())
-    [call] = looked.spans("call")
-    [asked] = server.looked_back
-    assert call.data["request"]["input"] in asked.text
-    assert call.data["output"][0]["content"][0]["text"] == "{}"
-
-
-async def test_a_search_names_its_candidates_and_why_each_was_left_out(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
-) -> None:
+async def test_a_search_names_its_candidates_and_why_each_was_left_out(pet_at, first_way, server, last):
     pet = await pet_at(first_way)
     for number in range(4):
         await pet.remember(f"Ana's cat number {number} likes tuna", user="ana", subjects=["ana"])
@@ -126,9 +101,7 @@ async def test_a_search_names_its_candidates_and_why_each_was_left_out(
 
 
 @pytest.mark.parametrize("first", [True, False])
-async def test_a_search_of_documents_names_its_candidates(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked, first: bool
-) -> None:
+async def test_a_search_of_documents_names_its_candidates(pet_at, first_way, server, last, first):
     pet = await pet_at(first_way, knowledge_first=first)
     await pet.add_document("tea.md", "# Tea\n\nJasmine tea is steeped for three minutes.", user="ana")
     steps = [] if first else [Call("search_knowledge", {"query": "how long is jasmine tea steeped"})]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,12 @@ import pytest
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1 import trace_pb2
-from scripted_server import Call, Fail, ScriptedServer, answer
+from scripted_server import Call, Fail, answer
 
-from agent import Companion
 from agent.errors import ModelError
 from agent.tracing.opentelemetry import attributes_of, otlp_json, pseudonym, span_name
 from agent.tracing.store import TraceFilter
 from memory.spans import Span
-
-PetAt = Callable[..., Awaitable[Companion]]
 
 LONG = "Ab3dEf6hIj9kLm2nOp5qRs8tUv"
 
@@ -35,15 +32,20 @@ class Collector(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.paths: list[str] = []
-        self.headers: list[dict[str, str]] = []
-        self.spans: list[trace_pb2.Span] = []
-        self.resources: list[dict[str, str]] = []
-        self.whole = b""
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.asked: list[tuple[str, Mapping[str, str], bytes]] = []
+        """Path, headers and body of each request."""
 
     @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+    def resource(self) -> dict[str, str]:
+        resource = ExportTraceServiceRequest.FromString(self.asked[0][2]).resource_spans[0].resource
+        return {one.key: one.value.string_value for one in resource.attributes}
+
+    @property
+    def spans(self) -> list[trace_pb2.Span]:
+        requests = [ExportTraceServiceRequest.FromString(body) for _, _, body in self.asked]
+        scopes = [scope for one in requests for found in one.resource_spans for scope in found.scope_spans]
+        return [span for scope in scopes for span in scope.spans]
 
     def named(self, name: str) -> list[trace_pb2.Span]:
         return [span for span in self.spans if span.name == name]
@@ -54,17 +56,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        if self.headers.get("content-encoding") == "gzip":
-            body = gzip.decompress(body)
-        self.server.paths.append(self.path)
-        self.server.headers.append(dict(self.headers))
-        self.server.whole += body
-        request = ExportTraceServiceRequest.FromString(body)
-        for resource in request.resource_spans:
-            told = {one.key: one.value.string_value for one in resource.resource.attributes}
-            self.server.resources.append(told)
-            for scope in resource.scope_spans:
-                self.server.spans += scope.spans
+        packed = self.headers.get("content-encoding") == "gzip"
+        self.server.asked.append((self.path, dict(self.headers), gzip.decompress(body) if packed else body))
         self.send_response(200)
         self.send_header("content-length", "0")
         self.end_headers()
@@ -73,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def collector() -> Iterator[Collector]:
+def collector():
     with Collector() as running:
         thread = threading.Thread(target=running.serve_forever, daemon=True)
         thread.start()
@@ -86,22 +79,17 @@ def attributes(span: trace_pb2.Span) -> dict[str, Any]:
     return {one.key: getattr(one.value, str(one.value.WhichOneof("value"))) for one in span.attributes}
 
 
-async def sent(pet: Companion) -> None:
-    """Closing sends what is left."""
-    await pet.components.recorder.close()
-
-
 async def test_a_turn_arrives_as_spans_with_the_conventions_names(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, collector: Collector, clock: Any
-) -> None:
+    pet_at, first_way, server, collector, clock
+):
     pet = await pet_at(first_way, otlp_endpoint=collector.url, look_back="off")
     server.script(Call("search_memories", {"query": "tea"}), answer("Jasmine tea."))
 
     reply = await pet.respond("what do I drink?", user="ana")
-    await sent(pet)
+    await pet.components.recorder.close()
 
-    assert set(collector.paths) == {"/v1/traces"}
-    assert collector.resources[0]["service.name"] == "hachi"
+    assert {path for path, _, _ in collector.asked} == {"/v1/traces"}
+    assert collector.resource["service.name"] == "hachi"
     [root] = collector.named("invoke_agent hachi")
     assert root.trace_id.hex() == reply.trace_id.removeprefix("trace_")
     assert not root.parent_span_id
@@ -131,8 +119,8 @@ async def test_a_turn_arrives_as_spans_with_the_conventions_names(
 
 
 async def test_a_failed_turn_is_sent_with_its_errors_without_secrets_as_the_usual_variables_say(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, collector: Collector, monkeypatch: Any
-) -> None:
+    pet_at, first_way, server, collector, monkeypatch
+):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=blue")
     monkeypatch.setenv("OTEL_SERVICE_NAME", "our-pet")
     pet = await pet_at(first_way, otlp_endpoint=f"{collector.url}/v1/traces/")
@@ -144,7 +132,7 @@ async def test_a_failed_turn_is_sent_with_its_errors_without_secrets_as_the_usua
     server.script(Call("search_memories", {"query": "tea"}), Fail(401, "wrong key"))
     with pytest.raises(ModelError):
         await pet.respond(f"my key is sk-proj-{LONG}, half \ud83d", user="ana")
-    await sent(pet)
+    await pet.components.recorder.close()
 
     [root] = collector.named("invoke_agent hachi")
     [tool] = collector.named("execute_tool search_memories")
@@ -155,16 +143,15 @@ async def test_a_failed_turn_is_sent_with_its_errors_without_secrets_as_the_usua
     [event] = tool.events
     assert event.name == "exception"
     assert "ZeroDivisionError: by nothing" in event.attributes[0].value.string_value
-    assert b"my key is [redacted]" in collector.whole
-    assert LONG.encode() not in collector.whole
-    assert collector.headers[0].get("x-team") == "blue"
-    assert collector.resources[0]["service.name"] == "our-pet"
+    _, headers, whole = collector.asked[0]
+    assert b"my key is [redacted]" in whole
+    assert LONG.encode() not in whole
+    assert headers["x-team"] == "blue"
+    assert collector.resource["service.name"] == "our-pet"
 
 
 @pytest.mark.parametrize("answers", [False, True], ids=["refuses", "hangs"])
-async def test_a_collector_that_is_down_keeps_nobody_waiting(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, answers: bool
-) -> None:
+async def test_a_collector_that_is_down_keeps_nobody_waiting(pet_at, first_way, server, monkeypatch, answers):
     monkeypatch.setattr("agent.tracing.opentelemetry.SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1] if answers else 9
@@ -174,11 +161,11 @@ async def test_a_collector_that_is_down_keeps_nobody_waiting(
         assert (await pet.respond("hello", user="ana")).message == "Hi."
         await pet.settle()
         assert await pet.traces.count(TraceFilter()) == 1
-        await sent(pet)
+        await pet.components.recorder.close()
         assert time.monotonic() - began < 8
 
 
-def test_nothing_of_it_is_imported_where_nobody_asks(home: Path) -> None:
+def test_nothing_of_it_is_imported_where_nobody_asks(home):
     look = (
         "import asyncio, sys\n"
         "from agent import Companion\n"
@@ -197,9 +184,7 @@ def test_nothing_of_it_is_imported_where_nobody_asks(home: Path) -> None:
     assert ran.stdout.strip() == "[]"
 
 
-async def test_the_json_is_what_a_collector_reads(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
+async def test_the_json_is_what_a_collector_reads(pet_at, first_way, server):
     pet = await pet_at(first_way, look_back="off")
     server.script(Call("nothing"), answer("Tea.", {"content": "Ana likes tea"}))
     reply = await pet.respond("what do I drink?", user="ana", place="acme/general", settle=True)
@@ -257,14 +242,14 @@ def decided(*actions: str) -> Span:
         (Span("new"), "new"),
     ],
 )
-def test_every_kind_of_span_has_a_name_and_attributes_even_without_data(span: Span, name: str) -> None:
+def test_every_kind_of_span_has_a_name_and_attributes_even_without_data(span, name):
     assert span_name(span) == name
     found = attributes_of(span)
     assert found["gen_ai.operation.name"]
     assert all(isinstance(value, str | int | float | bool | list) for value in found.values())
 
 
-def test_a_call_has_its_model_tokens_and_texts() -> None:
+def test_a_call_has_its_model_tokens_and_texts():
     asked = [
         {"role": "user", "content": "cats?"},
         {"type": "function_call", "call_id": "c1", "name": "search_memories", "arguments": "{}"},
@@ -289,7 +274,7 @@ def test_a_call_has_its_model_tokens_and_texts() -> None:
     assert answered["parts"] == [{"type": "text", "content": "Yes."}]
 
 
-def test_what_was_found_is_listed_with_its_score() -> None:
+def test_what_was_found_is_listed_with_its_score():
     candidates = [{"id": "m1", "content": "Ana skis"}, {"id": "m2", "content": "no", "left_out": "far"}]
     span = Span("search", data={"query": "ski", "candidates": candidates, "found": [["m1", 0.5]]})
     found = attributes_of(span)

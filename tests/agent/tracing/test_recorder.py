@@ -3,37 +3,34 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_server import Call, Fail, Hang, Raw, Say, ScriptedServer, answer
+from scripted_server import Call, Fail, Hang, Raw, Say, answer
 
 from agent import Companion, Settings
 from agent.errors import BadInput, ModelError
 from agent.tracing import recorder
 from agent.tracing.store import TraceFilter
-from agent.tracing.trace import Trace
 from agent.types import TurnRequest
 from memory.errors import StoreUnavailable
 from memory.spans import note, span
 from tools.registry import TOOLS
 
-OpenPet = Callable[..., Awaitable[Companion]]
-PetAt = Callable[..., Awaitable[Companion]]
-Looked = Callable[..., Awaitable[Trace]]
-Rows = Callable[..., list[dict[str, Any]]]
-
 EVERY = TraceFilter(kinds=frozenset())
 SEARCH = Call("search_memories", {"query": "shoulder"})
 
 
-async def test_a_turn_with_tools_is_recorded_whole(
-    pet_at: PetAt, way: Any, server: ScriptedServer, last: Looked
-) -> None:
+async def until(holds: Callable[[], Any], seconds: float) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_a_turn_with_tools_is_recorded_whole(pet_at, way, server, last):
     pet = await pet_at(way)
     server.script(SEARCH, Call("remember", {"content": "Ana skis"}), answer("Noted."))
 
@@ -68,8 +65,8 @@ async def test_a_turn_with_tools_is_recorded_whole(
 
 
 async def test_tools_that_fail_are_recorded_with_their_tracebacks(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    pet_at, first_way, server, last, monkeypatch
+):
     pet = await pet_at(first_way)
     outcomes = iter([StoreUnavailable("the shelf is broken"), None])
 
@@ -100,8 +97,8 @@ async def test_tools_that_fail_are_recorded_with_their_tracebacks(
 
 
 async def test_of_anonymous_users_no_text_is_kept_and_with_traces_off_nothing_at_all(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked, rows: Rows, tmp_path: Path
-) -> None:
+    pet_at, first_way, server, last, rows, tmp_path
+):
     pet = await pet_at(first_way)
     server.script(Call("zebrafish", {"of": "pelican"}), answer("walrus"))
     await first_way.ask(pet, "octopus", user=None, author="Badger")
@@ -131,9 +128,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_turn_fails_with_its_trace_if_the_model(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked, fault: str
-) -> None:
+async def test_a_turn_fails_with_its_trace_if_the_model(pet_at, first_way, server, last, fault):
     steps, named = FAULTS[fault]
     pet = await pet_at(first_way, model_timeout=0.3 if fault == "hangs" else 60, model_retries=1)
     server.script(*steps)
@@ -153,33 +148,24 @@ async def test_a_turn_fails_with_its_trace_if_the_model(
         assert call.data["request"]["input"] == [{"content": "hello", "role": "user"}]
 
 
-async def test_a_turn_that_its_client_gives_up_is_recorded(
-    pet_at: PetAt, some_way: Any, server: ScriptedServer, last: Looked
-) -> None:
+async def test_a_turn_that_its_client_gives_up_is_recorded(pet_at, some_way, server, last):
     pet = await pet_at(some_way)
     server.script(Hang("Let me think about", 1))
     turn = asyncio.create_task(some_way.ask(pet, "hello", user="ana"))
-    async with asyncio.timeout(10):
-        while not server.asked:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await until(lambda: server.asked, 10)
     turn.cancel()
     await asyncio.wait([turn])
-    async with asyncio.timeout(10):
-        while not pet.components.recorder._ended:  # noqa: ASYNC110 - a stream ends a moment later
-            await asyncio.sleep(0.01)
+    await until(lambda: pet.components.recorder._ended, 10)
 
     trace = await last(pet)
     assert (trace.summary.status, trace.summary.said) == ("error", "hello")
     assert "CancelledError" in str(trace.summary.error)
 
 
-async def test_a_turn_that_is_refused_is_recorded_but_not_a_job_in_which_nothing_happened(
-    open_pet: OpenPet, last: Looked
-) -> None:
+async def test_a_turn_that_is_refused_is_recorded_but_not_a_job_in_which_nothing_happened(open_pet, last):
     pet = await open_pet(look_back="off")
     with pytest.raises(BadInput):
         await pet.respond("  ", user="ana")
-
     trace = await last(pet)
     assert (trace.summary.error, trace.root.spans) == ("BadInput: the message is empty", [])
     await pet.respond("hello", user="ana")
@@ -187,9 +173,7 @@ async def test_a_turn_that_is_refused_is_recorded_but_not_a_job_in_which_nothing
     assert await pet.traces.count(EVERY) == 2
 
 
-async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, home: Path
-) -> None:
+async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(pet_at, first_way, server, home):
     pet = await pet_at(first_way)
     server.script(Hang())
     await pet.runtime()
@@ -199,12 +183,8 @@ async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(
         with closing(sqlite3.connect(home / "hachi.db", timeout=15)) as connection:
             return connection.execute("SELECT status, said FROM traces").fetchall()
 
-    async with asyncio.timeout(10):
-        while not server.asked:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    async with asyncio.timeout(1):
-        while not seen():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+    await until(lambda: server.asked, 10)
+    await until(lambda: seen(), 1)
     assert seen() == [("running", "are you there?")]
     async with asyncio.timeout(10):  # on a busy machine the call is only in the second writing
         while len((trace := await pet.traces.get("last", pet.clock())).root.spans) < 2:  # noqa: ASYNC110
@@ -217,9 +197,7 @@ async def test_a_turn_that_hangs_is_seen_by_others_within_a_second(
     await asyncio.wait([turn])
 
 
-async def test_background_jobs_are_linked_to_their_turn(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer
-) -> None:
+async def test_background_jobs_are_linked_to_their_turn(pet_at, first_way, server):
     pet = await pet_at(first_way)
     server.script(answer("So you ski!", {"content": "Ana skis"}))
 
@@ -232,7 +210,9 @@ async def test_background_jobs_are_linked_to_their_turn(
     [decision] = stored.spans("decision")
     assert [made["content"] for made in decision.data["decisions"]] == ["Ana skis"]
     [looked] = [trace for trace in after if trace.summary.kind == "look_back"]
-    assert [call.name for call in looked.spans("call")] == ["tiny"]
+    [call] = looked.spans("call")
+    assert (call.name, call.data["output"][0]["content"][0]["text"]) == ("tiny", "{}")
+    assert call.data["request"]["input"] in server.looked_back[0].text
     own = await pet.traces.get(reply.trace_id, pet.clock())
     assert not list(own.spans("decision")), "what was done afterwards is not in the turn"
 
@@ -253,8 +233,8 @@ def away(pet: Companion, monkeypatch: pytest.MonkeyPatch, why: Exception) -> Non
 
 
 async def test_a_turn_does_not_fail_when_its_trace_cannot_be_written_and_it_is_written_later(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+    open_pet, monkeypatch, caplog
+):
     pet = await open_pet(look_back="off")
     monkeypatch.setattr(recorder, "RETRY_AFTER", 0.05)
     real = pet.traces.write
@@ -275,9 +255,7 @@ async def test_a_turn_does_not_fail_when_its_trace_cannot_be_written_and_it_is_w
     assert caplog.text.count("the server has gone") == 1, "logged once"
 
 
-async def test_nobody_waits_long_for_a_store_that_does_not_answer(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nobody_waits_long_for_a_store_that_does_not_answer(open_pet, monkeypatch):
     pet = await open_pet()
     monkeypatch.setattr(recorder, "FLUSH_TIMEOUT", 0.1)
     monkeypatch.setattr(recorder, "WRITE_TIMEOUT", 0.3)
@@ -292,9 +270,7 @@ async def test_nobody_waits_long_for_a_store_that_does_not_answer(
     assert time.monotonic() - began < 5
 
 
-async def test_closing_writes_everything_even_after_a_cancelled_flush(
-    open_pet: OpenPet, rows: Rows, home: Any, clock: Any
-) -> None:
+async def test_closing_writes_everything_even_after_a_cancelled_flush(open_pet, rows, home, clock):
     async with Companion.open(Settings(home=home, embedder="bundled"), clock=clock, upkeep=False) as pet:
         await asyncio.gather(*(turn(pet, f"number {n}") for n in range(300)))
         flushing = asyncio.create_task(pet.components.recorder.flush())
@@ -304,9 +280,7 @@ async def test_closing_writes_everything_even_after_a_cancelled_flush(
     assert len(rows("SELECT * FROM traces")) == 301
 
 
-async def test_one_that_the_database_does_not_take_keeps_back_no_other(
-    open_pet: OpenPet, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_one_that_the_database_does_not_take_keeps_back_no_other(open_pet, caplog):
     pet = await open_pet()
     for user in ("ana", "half \ud83d", "ben"):
         await turn(pet, user=user)
@@ -315,9 +289,7 @@ async def test_one_that_the_database_does_not_take_keeps_back_no_other(
     assert "could not be written" in caplog.text
 
 
-async def test_a_listener_that_raises_is_logged_and_no_more(
-    open_pet: OpenPet, last: Looked, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_listener_that_raises_is_logged_and_no_more(open_pet, last, caplog):
     pet = await open_pet()
     heard = []
 
@@ -345,9 +317,7 @@ async def test_a_listener_that_raises_is_logged_and_no_more(
     assert "no end" in caplog.text
 
 
-async def test_beyond_its_bounds_the_oldest_go_and_the_log_says_how_many(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_beyond_its_bounds_the_oldest_go_and_the_log_says_how_many(open_pet, monkeypatch, caplog):
     monkeypatch.setattr(recorder, "MAX_WAITING", 10)
     pet = await open_pet()
     ids = [await turn(pet) for _ in range(25)]
@@ -356,9 +326,7 @@ async def test_beyond_its_bounds_the_oldest_go_and_the_log_says_how_many(
     assert "15 traces came faster than they could be written" in caplog.text
 
 
-async def test_a_turn_that_goes_on_is_written_ever_more_seldom(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_turn_that_goes_on_is_written_ever_more_seldom(pet_at, first_way, server, monkeypatch):
     monkeypatch.setattr(recorder, "PAUSE", 0.01)
     monkeypatch.setattr(recorder, "REWRITE_AFTER", 0.05)
     pet = await pet_at(first_way)
@@ -378,9 +346,7 @@ async def test_a_turn_that_goes_on_is_written_ever_more_seldom(
     assert 2 <= going_on <= 5
 
 
-async def test_a_turn_that_goes_on_keeps_nobody_from_closing(
-    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_turn_that_goes_on_keeps_nobody_from_closing(open_pet, monkeypatch):
     """Also where another ends at the very moment of closing."""
     pet = await open_pet()
     rec = pet.components.recorder

@@ -1,10 +1,9 @@
 """Turns that went wrong, as a person sees them: in less than a screen."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
-from scripted_server import Call, Fail, Hang, Say, ScriptedServer, answer
+from scripted_server import Call, Fail, Hang, Say, answer
 
 from agent import Companion
 from agent.errors import ModelError
@@ -13,7 +12,6 @@ from agent.tracing.render.overview import SCREEN, overview_lines
 from agent.tracing.render.text import when
 from agent.tracing.trace import Trace
 
-PetAt = Callable[..., Awaitable[Companion]]
 Looked = Callable[..., Awaitable[Trace]]
 
 
@@ -26,7 +24,7 @@ async def on_screen(pet: Companion, last: Looked) -> str:
     return "\n".join(map(str, lines))
 
 
-async def test_a_turn_is_a_tree(pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked) -> None:
+async def test_a_turn_is_a_tree(pet_at, first_way, server, last):
     pet = await pet_at(first_way)
     await pet.remember("Ana skis in Chamonix", user="ana")
     search = Call("search_memories", {"query": "where does Ana ski"})
@@ -49,9 +47,7 @@ async def test_a_turn_is_a_tree(pet_at: PetAt, first_way: Any, server: ScriptedS
     assert "⚠" not in text
 
 
-async def test_an_index_that_is_down_in_short_and_in_full(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
-) -> None:
+async def test_an_index_that_is_down_in_short_and_in_full(pet_at, first_way, server, last):
     pet = await pet_at(first_way, qdrant_url="http://127.0.0.1:9")
     server.script(Call("search_memories", {"query": "cats"}, id="call_7"), answer("You love cats."))
 
@@ -77,8 +73,8 @@ async def test_an_index_that_is_down_in_short_and_in_full(
 
 
 async def test_what_a_model_got_wrong_is_shown_as_it_wrote_it_and_what_it_did_not_answer(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
-) -> None:
+    pet_at, first_way, server, last
+):
     pet = await pet_at(first_way, model_timeout=0.5, model_retries=1, look_back="off")
     server.script(Call("search_memories", "{query: "), Call("no_such_tool"), Say("Hello, no JSON here"))
     await pet.respond("hi", user="ana")
@@ -103,24 +99,18 @@ async def test_what_a_model_got_wrong_is_shown_as_it_wrote_it_and_what_it_did_no
     assert "reply" not in text
 
 
-async def test_where_much_was_found_it_gives_way_to_what_happened(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
-) -> None:
+async def test_where_much_was_found_it_gives_way_to_what_happened(pet_at, first_way, server, last):
     pet = await pet_at(first_way, history_messages=0)
     for n in range(8):
         await pet.remember(f"Ana went to sea number {n} by boat", user="ana", importance=0.1)
     searches = [Call("search_memories", {"query": f"which boat, {n}?"}) for n in range(8)]
     server.script(searches, answer("Many."))
-
     await pet.respond("which boats?", user="ana")
-
     text = await on_screen(pet, last)
     assert text.count("search_memories(query=") == 8
 
 
-async def test_candidates_are_a_table_that_says_why_each_was_left_out(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Looked
-) -> None:
+async def test_candidates_are_a_table_that_says_why_each_was_left_out(pet_at, first_way, server, last):
     pet = await pet_at(first_way, history_messages=1)
     at = pet.clock()
     told = [{"author": "ana", "text": f"Boat {n} is red", "sent_at": at.isoformat()} for n in range(9)]

@@ -2,23 +2,16 @@
 
 import json
 import sys
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
-from scripted_server import Call, ScriptedServer, answer
+from scripted_server import Call, answer
 
-from agent import Companion
 from agent.errors import BadInput, SettingsError
 from agent.tracing.render.export import exported
-from agent.tracing.trace import Trace, TraceWithJobs
-
-PetAt = Callable[..., Awaitable[Companion]]
+from agent.tracing.trace import TraceWithJobs
 
 
-async def test_every_format_holds_the_turn_and_its_jobs(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, last: Callable[..., Awaitable[Trace]]
-) -> None:
+async def test_every_format_holds_the_turn_and_its_jobs(pet_at, first_way, server, last):
     pet = await pet_at(first_way)
     server.script(
         Call("search_memories", {"query": "tea"}),
@@ -50,9 +43,7 @@ async def test_every_format_holds_the_turn_and_its_jobs(
     assert 'class="bar"' in page
 
 
-async def test_without_the_otlp_library_errors_name_the_extra(
-    open_pet: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_the_otlp_library_errors_name_the_extra(open_pet, monkeypatch):
     monkeypatch.setitem(sys.modules, "agent.tracing.opentelemetry", None)
     nothing: list[TraceWithJobs] = []
     with pytest.raises(BadInput, match=r"pip install 'hachi\[otel\]'"):

@@ -48,14 +48,14 @@ def circle() -> Any:
 
 
 @pytest.mark.parametrize("value", [Odd(), deep(20_000), circle()], ids=["odd", "deep", "circle"])
-def test_of_what_cannot_be_written_the_content_is_lost_and_nothing_else(value: Any) -> None:
+def test_of_what_cannot_be_written_the_content_is_lost_and_nothing_else(value):
     trace = read(Span("turn", spans=[Span("call", "tiny", data={"value": value})]), said="hello")
     assert trace.root.data["lost"]
     assert [one.kind for one in trace.root.spans] == ["call"]
     assert trace.summary.said == ""
 
 
-def test_odd_values_are_written_as_far_as_they_can_be() -> None:
+def test_odd_values_are_written_as_far_as_they_can_be():
     values = {
         "surrogate": ("half \ud83d of a pair", "half \ud83d of a pair"),
         "bytes": (b"\xff\xfe", "b'\\xff\\xfe'"),
@@ -71,7 +71,7 @@ def test_odd_values_are_written_as_far_as_they_can_be() -> None:
     assert (usage.input, usage.output, usage.cached) == (2**31 - 1, 0, 0), "what a column holds"
 
 
-def test_long_texts_are_cut_and_no_row_shows_part_of_a_secret() -> None:
+def test_long_texts_are_cut_and_no_row_shows_part_of_a_secret():
     trace = read(Span("turn", data={"value": ["y" * 5_000_000]}))
     assert trace.root.data["value"][0].startswith("y" * 100_000 + " … (4,900,000 more")
     assert trace.redacted
@@ -80,7 +80,7 @@ def test_long_texts_are_cut_and_no_row_shows_part_of_a_secret() -> None:
 
 
 @pytest.mark.parametrize("body", [b"no body", zlib.compress(b"[]"), zlib.compress(b'{"root": {"odd": 1}}')])
-def test_a_body_that_cannot_be_read_is_refused(body: bytes) -> None:
+def test_a_body_that_cannot_be_read_is_refused(body):
     with pytest.raises(BadInput, match="cannot be read"):
         read_trace(ABOUT, body)
 
@@ -101,7 +101,7 @@ TEXTS = (
 
 
 @given(st.lists(words, min_size=6, max_size=6), st.sampled_from(TEXTS), st.sampled_from(TEXTS))
-def test_without_content_no_word_of_what_was_said_is_written(said: list[str], name: str, other: str) -> None:
+def test_without_content_no_word_of_what_was_said_is_written(said, name, other):
     search = Span("search", data={name: [said[0]], "found": [("5c8a", 0.5)]}, error=f"ValueError: {said[1]}")
     tool = Span("tool", said[2], data={other: {"deep": said[3]}, "ok": False, "traceback": said[1]})
     tool.spans.append(search)

@@ -1,25 +1,19 @@
 """What turns cost, summed up."""
 
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from scripted_server import Call, Fail, ScriptedServer, answer
+from scripted_server import Call, Fail, answer
 
-from agent import Companion
 from agent.errors import ModelError
 from agent.tracing.stats import Price, percentile, stats_of
 from agent.tracing.store import TraceFilter
 from agent.types import Usage
 
-PetAt = Callable[..., Awaitable[Companion]]
 EVERY = TraceFilter(kinds=frozenset())
 
 
-async def test_tools_and_models_are_counted_with_their_errors(
-    pet_at: PetAt, first_way: Any, server: ScriptedServer, rows: Any
-) -> None:
+async def test_tools_and_models_are_counted_with_their_errors(pet_at, first_way, server, rows):
     pet = await pet_at(first_way, model_retries=0, look_back="off")
     search = Call("search_memories", {"query": "tea"})
     server.script([search, Call("nothing")], answer("Tea."), Fail(500))
@@ -43,7 +37,7 @@ async def test_tools_and_models_are_counted_with_their_errors(
     assert (await stats_of(pet.traces, EVERY, pet.clock())).turns.calls == 1, "without what cannot be read"
 
 
-def test_a_percentile_is_one_of_the_values() -> None:
+def test_a_percentile_is_one_of_the_values():
     seconds = [float(n) for n in range(20, 0, -1)]
     assert percentile(seconds, 50) == 10.0
     assert percentile(seconds, 95) == 19.0
@@ -51,7 +45,7 @@ def test_a_percentile_is_one_of_the_values() -> None:
     assert percentile([], 50) is None
 
 
-def test_cached_tokens_may_have_a_price_of_their_own() -> None:
+def test_cached_tokens_may_have_a_price_of_their_own():
     usage = Usage(input=1_000_000, output=500_000, cached=400_000)
     assert Price(2.0, 10.0).of(usage) == 7.0
     assert Price(2.0, 10.0, 0.5).of(usage) == pytest.approx(1.2 + 0.2 + 5.0)

@@ -2,7 +2,6 @@
 
 import runpy
 import tempfile
-from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ SERIALIZER = Serializer("full", Redaction(), {"tools": {"remember": {}}}, "pytho
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[Any]:
+def postgresql():
     """The PostgreSQL server of the memory tests."""
     conftest = runpy.run_path(str(Path(__file__).parents[2] / "memory" / "conftest.py"), run_name="conftest")
     with tempfile.TemporaryDirectory(prefix="hachi-postgresql-") as folder:
@@ -34,7 +33,7 @@ def postgresql() -> Iterator[Any]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+async def database(request, tmp_path):
     if request.param == "sqlite":
         opened = await Database.open(None, tmp_path)
     else:
@@ -44,7 +43,7 @@ async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 
 @pytest.fixture
-def traces(database: Database) -> Traces:
+def traces(database):
     return Traces(database)
 
 
@@ -69,33 +68,28 @@ async def ids(traces: Traces, **wanted: Any) -> list[int]:
     return [int(one.id[6:], 16) for one in await traces.list(TraceFilter(**wanted), NOW)]
 
 
-async def test_a_trace_is_read_as_it_was_written(traces: Traces) -> None:
+async def test_a_trace_is_read_as_it_was_written(traces):
     root = Span("turn", data={"incoming": {"text": "half \ud83d, 茶"}}, spans=[Span("scene", at=0.25)])
     summary, body = made(1, root=root)
     await traces.write([(summary, body)], NOW, made_by=(SERIALIZER.made_by_key, SERIALIZER.made_by))
-
     trace = await Traces(traces._database).get(id_of(1), NOW)
-
     assert trace.summary == summary
     assert trace.root == root
     assert trace.made_by == SERIALIZER.made_by
 
 
-async def test_a_trace_written_again_keeps_its_place_but_not_if_it_was_deleted_meanwhile(
-    traces: Traces,
-) -> None:
+async def test_a_trace_written_again_keeps_its_place_but_not_if_it_was_deleted_meanwhile(traces):
     await traces.write([made(1, ended=False)], NOW)
     await traces.write([made(2)], NOW)
     await traces.write([made(1)], NOW, stored={id_of(1)})
     found = await traces.list(TraceFilter(), NOW)
     assert [(one.id, one.status) for one in found] == [(id_of(2), "ok"), (id_of(1), "ok")]
-
     assert await traces.prune(NOW + timedelta(seconds=1)) == 2
     assert await traces.write([made(1), made(3)], NOW, stored={id_of(1)}) == 1
     assert await ids(traces) == [3]
 
 
-async def test_a_list_fulfils_every_condition(traces: Traces) -> None:
+async def test_a_list_fulfils_every_condition(traces):
     await traces.write(
         [
             made(1, root=tool("search_memories")),
@@ -131,7 +125,7 @@ async def test_a_list_fulfils_every_condition(traces: Traces) -> None:
     assert [trace.id for trace in await traces.after(id_of(1), NOW)] == [id_of(5)]
 
 
-async def test_a_trace_is_found_by_the_beginning_of_its_id(traces: Traces) -> None:
+async def test_a_trace_is_found_by_the_beginning_of_its_id(traces):
     with pytest.raises(NotFound, match="there is no trace yet"):
         await traces.find("last", NOW)
     await traces.write([made(0xABCD << 112), made((0xABCE << 112) + 1), made(7, kind="look_back")], NOW)
@@ -147,7 +141,7 @@ async def test_a_trace_is_found_by_the_beginning_of_its_id(traces: Traces) -> No
         await traces.find("abcd", NOW)
 
 
-async def test_a_running_trace_whose_process_is_gone_was_killed(traces: Traces) -> None:
+async def test_a_running_trace_whose_process_is_gone_was_killed(traces):
     host = this_process().rpartition(":")[0]
     alive = made(1, ended=False)[0]
     for number, where in enumerate(
@@ -171,7 +165,7 @@ async def test_a_running_trace_whose_process_is_gone_was_killed(traces: Traces) 
     assert id_of(5) not in {one.id for one in await traces.list(TraceFilter(failed=True), NOW)}
 
 
-async def test_erasing_a_person_deletes_the_traces_of_the_places_where_they_spoke(traces: Traces) -> None:
+async def test_erasing_a_person_deletes_the_traces_of_the_places_where_they_spoke(traces):
     await traces.write(
         [
             made(1),
@@ -187,14 +181,14 @@ async def test_erasing_a_person_deletes_the_traces_of_the_places_where_they_spok
     assert await ids(traces) == [4, 2]
 
 
-async def test_traces_of_erased_messages_and_people_are_not_written(traces: Traces) -> None:
+async def test_traces_of_erased_messages_and_people_are_not_written(traces):
     gone = made(1, message_id="5c8a2f0e-0000-4000-8000-000000000000")
     work = made(2, kind="look_back", root=Span("look_back", error="x"), user="nobody")
     assert await traces.write([gone, work, made(3)], NOW) == 1
     assert await ids(traces, kinds=frozenset()) == [3]
 
 
-async def test_pruning_deletes_what_began_before_in_batches(traces: Traces) -> None:
+async def test_pruning_deletes_what_began_before_in_batches(traces):
     old = [made(number, started_at=NOW - timedelta(days=9)) for number in range(2, 1103)]
     await traces.write([made(1), *old], NOW)
     assert await traces.prune(NOW - timedelta(days=1)) == 1101

@@ -1,11 +1,11 @@
 import json
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.turn.output.answer import FALLBACK
 from agent.turn.output.stream import CERTAIN, PATIENCE, MessageStream
 
 LONG = "The ferry leaves at nine and the market opens at ten, so there is time for a coffee by the harbour. "
@@ -20,8 +20,13 @@ def streamed(raw: str, size: int = 1) -> tuple[str, str]:
     return shown, stream.close().message
 
 
-def envelope(message: str, **more: object) -> str:
-    return json.dumps({"message": message, "memories": [{"content": "Has a cat", "ttl": None}], **more})
+STREAMED = (Path(__file__).parents[3] / "data" / "streamed_outputs.jsonl").read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("case", [json.loads(line) for line in STREAMED])
+def test_a_message_is_shown_as_far_as_it_is_certain_whatever_stands_around_it(case):
+    for size in case.get("sizes", (1, 3, 7, 1000)):
+        assert streamed(case["raw"], size) == (case["shown"], case["message"]), size
 
 
 def test_the_message_appears_as_it_is_written_and_nothing_else():
@@ -29,72 +34,6 @@ def test_the_message_appears_as_it_is_written_and_nothing_else():
     pieces = ['{"mess', 'age": "Hel', "lo, ", 'Ada!", "memo', 'ries": [{"content": "x y"}]}']
     assert [stream.feed(piece) for piece in pieces] == ["", "Hel", "lo,", " Ada!", ""]
     assert [draft.content for draft in stream.close().memories] == ["x y"]
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-@pytest.mark.parametrize(
-    "raw",
-    [
-        envelope("Hi, Ada!"),
-        json.dumps(json.loads(envelope("Hi, Ada!")), indent=2),
-        f"```json\n{envelope('Hi, Ada!')}\n```",
-        f"<think>\nHm.\n</think>\n{envelope('Hi, Ada!')}",
-        f"[THINK]Hm.[/THINK]{envelope('Hi, Ada!')}",
-        f"Only thinking aloud.\n</think>\n{envelope('Hi, Ada!')}",
-        f"Here it comes:\n{envelope('Hi, Ada!')}",
-        f"<|im_start|>assistant\n{envelope('Hi, Ada!')}<|im_end|>",
-        envelope("Hi, Ada!") + "\n\nThat was it.",
-        '{"thought": "be \\"kind\\", now", "sure": true, "n": [1, {"a": "]}"}], ' + envelope("Hi, Ada!")[1:],
-        '{"memories": [{"content": "a \\" b"}], "message": "Hi, Ada!"}',
-        "{'message': 'Hi, Ada!', 'memories': []}",
-        "{“message”: “Hi, Ada!”, “memories”: []}",
-        '{message: "Hi, Ada!", memories: []}',
-        '{"message": "Hi, Ada!" // aside\n, "memories": []}',
-    ],
-)
-def test_an_envelope_streams_its_message_whatever_stands_around_it(raw, size):
-    assert streamed(raw, size) == ("Hi, Ada!", "Hi, Ada!")
-
-
-@pytest.mark.parametrize("size", [1, 4, 1000])
-@pytest.mark.parametrize(
-    ("raw", "message"),
-    [
-        (json.dumps(envelope("Hi!")), "Hi!"),
-        (json.dumps({"message": envelope("Hi!"), "memories": []}), "Hi!"),
-        ('{"reply": ' + envelope("Hi!") + "}", "Hi!"),
-        ('{"name": "reply", "arguments": ' + envelope("Hi!") + "}", "Hi!"),
-        ("message: Hi!\nmemories: []", "Hi!"),
-        (f"So.\n```json\n{envelope('Hi!')}\n```\nDone.", "Hi!"),
-        ('<tool_call>{"name": "a", "arguments": {"message": "b"}}</tool_call>' + envelope("Hi!"), "Hi!"),
-        ('{"message": """Hi!""", "memories": []}', "Hi!"),
-        ("```python\nprint(1)\n```", "```python\nprint(1)\n```"),
-        ("Hi!", "Hi!"),
-        ("[smiles]", "[smiles]"),
-        ("<3", "<3"),
-        ('{"message": "', FALLBACK),
-        ('{"message": 7, "memories": []}', "7"),
-        ("{}", FALLBACK),
-        ('{"a" b}', FALLBACK),
-    ],
-)
-def test_in_doubt_nothing_is_shown_before_the_end(raw, message, size):
-    assert streamed(raw, size) == ("", message)
-
-
-@pytest.mark.parametrize(
-    ("raw", "shown"),
-    [
-        ('{"message": "The "big" one, ' + LONG + '", "memories": []}', 'The "big" one, ' + LONG.strip()),
-        ('{"message": "He said "no", twice, and ' + LONG + '", "memories": []}', 'He said "no'),
-        ('{"message": "Ends in "yes"", "memories": [' + LONG, 'Ends in "yes'),
-        ('{"message": "So, "memories": [' + LONG, "So,"),
-        ('{"message": "\\x48i!", "memories": []}', "Hi!"),
-        ('{"message": "Cut in the mid', "Cut in the mid"),
-    ],
-)
-def test_quotes_of_a_sentence_do_not_let_syntax_through(raw, shown):
-    assert streamed(raw)[0] == shown
 
 
 @pytest.mark.parametrize("size", [1, 5, 10_000])
@@ -111,30 +50,6 @@ def test_plain_text_does_not_wait_for_its_end(beginning):
     stream = MessageStream()
     assert stream.feed(beginning + LONG * 2) != ""
     assert len(stream.shown) >= CERTAIN
-
-
-@pytest.mark.parametrize(
-    "tail", [envelope("Hi!"), "<|im_end|>\n<|im_start|>user\nok", '```json\n{"memories": ["a b"]}\n```']
-)
-def test_what_follows_plain_text_is_held_back_when_it_is_no_text(tail):
-    shown, _ = streamed(LONG * 2 + "\n\n" + tail)
-    assert shown == (LONG * 2).strip()
-
-
-def test_reasoning_without_an_opening_tag_is_waited_for_longer():
-    raw = "Okay, the user wants company. " + LONG + "\n</think>\n" + envelope("Hi!")
-    assert streamed(raw) == ("Hi!", "Hi!")
-
-
-@pytest.mark.parametrize(
-    ("written", "shown"),
-    [
-        ("A\x1b[1mB\x1b[0m\\u0007C\\r\\nD \\n ", "ABC\nD"),
-        ("Ice \\ud83c\\udf66 \\ud83c! \ud83c\udf66 \\ud83cé", "Ice 🍦 ! 🍦 é"),
-    ],
-)
-def test_control_characters_and_half_characters_are_not_shown(written, shown):
-    assert streamed('{"message": "' + written + '", "memories": []}') == (shown, shown)
 
 
 def test_an_undecided_place_is_left_to_the_end():
