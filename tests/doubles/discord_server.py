@@ -6,14 +6,13 @@
         assert discord.shown(DM) == ["Hello, Ana."]
 
 It refuses what Discord refuses: empty and over-long messages (2,000 UTF-16 code units), unknown messages,
-buttons with long or equal ids, answers to interactions that come late (after 3 s) or twice. A nonce that it
-knows returns the first message. The fixed fields of its objects are in discord.json.
+buttons with long or equal ids, answers to interactions that come late or twice. A nonce that it knows
+returns the first message. The fixed fields of its objects are in discord.json.
 """
 
 import asyncio
 import json
 import re
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -32,11 +31,10 @@ APPLICATION = BOT + 1
 ROLE = BOT + 2
 """The bot's own role in the server."""
 GUILD = SNOWFLAKE + 100
-GENERAL, RANDOM, DM, OTHER_DM, GROUP = range(SNOWFLAKE + 201, SNOWFLAKE + 206)
+GENERAL, RANDOM, DM, GROUP = range(SNOWFLAKE + 201, SNOWFLAKE + 205)
 ANA, BEN, ANOTHER_BOT = range(SNOWFLAKE + 11, SNOWFLAKE + 14)
 NAMES = {ANA: "Ana", BEN: "Ben", ANOTHER_BOT: "Robo", BOT: "Hachi"}
 LIMIT = 2_000
-INTERACTION_SECONDS = 3.0
 
 EPHEMERAL = 64
 EVERYBODY_MAY = 0x400 | 0x800
@@ -86,10 +84,8 @@ class Posted:
 @dataclass
 class Interaction:
     id: int
-    token: str
     user: int
     channel: int
-    began: float
     on: Posted | None = None
     answered: str = ""
     """`thinking`, `updating` or `modal`."""
@@ -114,8 +110,6 @@ class DiscordServer:
         self.interactions: dict[str, Interaction] = {}
         self.commands: list[Json] = []
         self.typed: Counter[int] = Counter()
-        self.identified: list[Json] = []
-        self.resumed: list[Json] = []
         self.faults: list[Callable[[str, str], web.Response | None]] = []
         """Each may answer a request (method, path) instead of the server."""
         self.close_with: int | None = None
@@ -130,14 +124,11 @@ class DiscordServer:
         self.refused: list[tuple[int, Json]] = []
         self.lost_answers = 0
         """So many posted messages are answered with 502."""
-        self.lost_connections = 0
-        """After so many posted messages the connection breaks."""
         self.late = False
         """Every answer to an interaction comes too late."""
         self._nonces: dict[tuple[int, str], int] = {}
         self._ids = count(SNOWFLAKE + 1_000_000)
         self._sequence = count(1)
-        self._sent: list[Json] = []
         self._socket: web.WebSocketResponse | None = None
         self._news = asyncio.Condition()
 
@@ -155,7 +146,8 @@ class DiscordServer:
         try:
             yield server
         finally:
-            await server.drop()
+            if server._socket is not None:
+                await server._socket.close()
             await runner.cleanup()
 
     async def say(self, text: str, *, by: int = ANA, channel: int = DM, **other: Any) -> int:
@@ -230,9 +222,9 @@ class DiscordServer:
         context: int | None = None,
     ) -> Interaction:
         id, token = next(self._ids), f"token-{next(self._ids)}"
-        made = Interaction(id, token, by, channel, time.monotonic(), on)
+        made = Interaction(id, by, channel, on)
         self.interactions[token] = made
-        private = channel in (DM, OTHER_DM, GROUP)
+        private = channel in (DM, GROUP)
         payload = TEMPLATES["interaction"] | {
             "id": str(id),
             "application_id": str(APPLICATION),
@@ -274,34 +266,13 @@ class DiscordServer:
             await self._news.wait_for(lambda: bool(holds()))
 
     async def send(self, event: str, data: Json) -> None:
-        """Send an event, and keep it for a client that resumes."""
-        frame = {"op": 0, "t": event, "s": next(self._sequence), "d": data}
-        self._sent.append(frame)
         if self._socket is not None and not self._socket.closed:
-            await self._socket.send_str(json.dumps(frame))
-
-    async def drop(self) -> None:
-        """Break the connection. The session can be resumed."""
-        self.connected.clear()
-        if self._socket is not None and not self._socket.closed:
-            await self._socket.close(code=4000)
-        self._socket = None
-
-    async def ask_to_reconnect(self) -> None:
-        assert self._socket is not None
-        self.connected.clear()
-        await self._socket.send_str(json.dumps({"op": 7, "d": None}))
-
-    async def invalidate(self) -> None:
-        """End the session: the client identifies again, and missed events are lost."""
-        assert self._socket is not None
-        self.connected.clear()
-        await self._socket.send_str(json.dumps({"op": 9, "d": False}))
+            await self._socket.send_json({"op": 0, "t": event, "s": next(self._sequence), "d": data})
 
     async def _gateway(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
         await socket.prepare(request)
-        await socket.send_str(json.dumps({"op": 10, "d": {"heartbeat_interval": 40_000}}))
+        await socket.send_json({"op": 10, "d": {"heartbeat_interval": 40_000}})
         async for message in socket:
             if message.type is not WSMsgType.TEXT:
                 break
@@ -310,24 +281,15 @@ class DiscordServer:
 
     async def _heard(self, socket: web.WebSocketResponse, frame: Json) -> None:
         if frame["op"] == 1:
-            await socket.send_str(json.dumps({"op": 11}))
+            await socket.send_json({"op": 11})
+        elif frame["op"] == 2 and self.close_with is not None:
+            await socket.close(code=self.close_with)
         elif frame["op"] == 2:
-            self.identified.append(frame["d"])
-            if self.close_with is not None:
-                await socket.close(code=self.close_with)
-                return
-            await self._welcome(socket)
-        elif frame["op"] == 6:
-            self.resumed.append(frame["d"])
-            for missed in [sent for sent in self._sent if sent["s"] > frame["d"]["seq"]]:
-                await socket.send_str(json.dumps(missed))
-            resumed = {"op": 0, "t": "RESUMED", "s": next(self._sequence), "d": {}}
-            await socket.send_str(json.dumps(resumed))
-        if frame["op"] in (2, 6):
             self._socket = socket
+            await self._welcome()
             self.connected.set()
 
-    async def _welcome(self, socket: web.WebSocketResponse) -> None:
+    async def _welcome(self) -> None:
         ready = {
             "v": 10,
             "user": _user(BOT),
@@ -336,11 +298,9 @@ class DiscordServer:
             "resume_gateway_url": f"ws://{self.address}/gw/",
             "application": {"id": str(APPLICATION), "flags": 0},
         }
-        for name, data in [
-            ("READY", ready),
-            *([] if self.forget_guild else [("GUILD_CREATE", self._guild())]),
-        ]:
-            await socket.send_str(json.dumps({"op": 0, "t": name, "s": next(self._sequence), "d": data}))
+        await self.send("READY", ready)
+        if not self.forget_guild:
+            await self.send("GUILD_CREATE", self._guild())
 
     def _routes(self) -> list[web.RouteDef]:
         api = "/api/v10"
@@ -373,8 +333,9 @@ class DiscordServer:
         try:
             answer: web.StreamResponse = await handler(request)
         except _Refused as refused:
-            self.refused.append((refused.code, {"path": path, "message": refused.message}))
-            answer = refusal(refused.status, refused.code, refused.message)
+            status, code, message = refused.args
+            self.refused.append((code, {"path": path, "message": message}))
+            answer = refusal(status, code, message)
         if path != "/gw/":
             async with self._news:
                 self._news.notify_all()
@@ -399,13 +360,12 @@ class DiscordServer:
         ]
         return _json(self.commands)
 
-    async def _open_dm(self, request: web.Request) -> web.Response:
-        user = int((await request.json())["recipient_id"])
-        return _json(self._channel(DM if user == ANA else OTHER_DM))
+    async def _open_dm(self, _: web.Request) -> web.Response:
+        return _json(self._channel(DM))
 
     async def _get_channel(self, request: web.Request) -> web.Response:
         id = int(request.match_info["channel"])
-        if id not in {GENERAL, RANDOM, DM, OTHER_DM, *self.threads}:
+        if id not in {GENERAL, RANDOM, DM, *self.threads}:
             raise _Refused(404, 10003, "Unknown Channel")
         return _json(self._channel(id))
 
@@ -426,9 +386,6 @@ class DiscordServer:
         posted = self._add(channel, body)
         if nonce is not None:
             self._nonces[channel, nonce] = posted.id
-        if self.lost_connections and request.transport is not None:
-            self.lost_connections -= 1
-            request.transport.abort()
         if self.lost_answers:
             self.lost_answers -= 1
             return _json({"message": "502: Bad Gateway"}, 502)
@@ -445,7 +402,7 @@ class DiscordServer:
 
     async def _callback(self, request: web.Request) -> web.Response:
         made = self.interactions[request.match_info["token"]]
-        if self.late or time.monotonic() - made.began > INTERACTION_SECONDS:
+        if self.late:
             raise _Refused(404, 10062, "Unknown interaction")
         if made.answered:
             raise _Refused(400, 40060, "Interaction has already been acknowledged.")
@@ -496,9 +453,6 @@ class DiscordServer:
     def _check(self, body: Json) -> None:
         if not (body.get("content") or "").strip():
             raise _Refused(400, 50006, "Cannot send an empty message")
-        self._check_parts(body)
-
-    def _check_parts(self, body: Json) -> None:
         if len((body.get("content") or "").encode("utf-16-le")) // 2 > LIMIT:
             raise _Refused(400, 50035, "Invalid Form Body: Must be 2000 or fewer in length.")
         rows = body.get("components") or []
@@ -535,13 +489,13 @@ class DiscordServer:
     def _message(self, id: int, channel: int, by: int, text: str) -> Json:
         message = {"id": str(id), "channel_id": str(channel), "author": _user(by), "content": text}
         message |= TEMPLATES["message"]
-        if channel not in (DM, OTHER_DM, GROUP):
+        if channel not in (DM, GROUP):
             message |= {"guild_id": str(GUILD), "member": TEMPLATES["member"]}
         return message
 
     def _channel(self, id: int) -> Json:
-        if id in (DM, OTHER_DM):
-            return {"id": str(id), "type": 1, "recipients": [_user(ANA if id == DM else BEN)]}
+        if id == DM:
+            return {"id": str(id), "type": 1, "recipients": [_user(ANA)]}
         if id == GROUP:
             return {"id": str(id), "type": 3, "recipients": [_user(ANA), _user(BEN)], "name": "a group"}
         here = {"id": str(id), "guild_id": str(GUILD)}
@@ -562,28 +516,17 @@ class DiscordServer:
 
 
 class _Refused(Exception):
-    def __init__(self, status: int, code: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
+    """Its arguments are the status, Discord's code and a message."""
 
 
 def refusal(status: int, code: int, message: str) -> web.Response:
     return _json({"code": code, "message": message}, status)
 
 
-def too_many(seconds: float) -> web.Response:
-    """Rate limited by Discord itself: discord.py waits only if there is a `Via` header."""
-    headers = {"Via": "1.1 google", "Retry-After": str(seconds), "X-RateLimit-Remaining": "0"}
-    body = {"message": "You are being rate limited.", "retry_after": seconds, "global": False}
-    return _json(body, 429, headers)
-
-
-def _json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+def _json(value: Any, status: int = 200) -> web.Response:
     """discord.py wants exactly this type, without a charset."""
-    whole = {"Content-Type": "application/json", **(headers or {})}
-    return web.Response(body=json.dumps(value).encode(), status=status, headers=whole)
+    headers = {"Content-Type": "application/json"}
+    return web.Response(body=json.dumps(value).encode(), status=status, headers=headers)
 
 
 def _user(id: int) -> Json:

@@ -59,15 +59,6 @@ class Posted:
         self.blocks = blocks if blocks is not None else self.blocks
         self.versions.append(text)
 
-    @property
-    def whole(self) -> str:
-        """Its text and its blocks."""
-        return f"{self.text}\n{self.blocks}"
-
-    def button(self, label: str) -> dict[str, Any]:
-        """The first button that bears this label."""
-        return next(button for button in buttons_of(self.blocks) if button["text"]["text"] == label)
-
 
 def buttons_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     inside = [
@@ -103,8 +94,8 @@ class SlackServer:
         """Envelope → the payload of its acknowledgement."""
         self.connections = 0
         """Of Socket Mode, so far."""
-        self.unanswered: dict[str, int] = {}
-        """Method → how many further calls are answered with 500."""
+        self.limited: set[str] = set()
+        """Methods whose next call is rate-limited."""
         self.closed: set[str] = set()
         """Channels where the bot may not write."""
         self.refused: dict[str, str] = {}
@@ -113,7 +104,6 @@ class SlackServer:
         self.creators: dict[str, str] = {}
         """Channel → who created it."""
         self.changed = asyncio.Event()
-        self._limits: dict[str, int] = {}
         self._numbers = count(1)
         self._sockets: list[web.WebSocketResponse] = []
 
@@ -135,8 +125,7 @@ class SlackServer:
             yield here
         finally:
             for socket in here._sockets:
-                with suppress(ConnectionError):
-                    await socket.close()
+                await socket.close()
             await runner.cleanup()
 
     @property
@@ -164,10 +153,6 @@ class SlackServer:
                 self.changed.clear()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.changed.wait(), 0.05)
-
-    def limit(self, method: str, times: int = 1) -> None:
-        """Rate-limit the next `times` calls."""
-        self._limits[method] = times
 
     def _next_ts(self) -> str:
         return f"1700000000.{next(self._numbers):06d}"
@@ -275,16 +260,6 @@ class SlackServer:
         await self._sockets[-1].send_json({**whole, **envelope})
         return id
 
-    async def hang_up(self, *, politely: bool) -> None:
-        """End the connection, with or without notice."""
-        socket = self._sockets.pop()
-        if politely:
-            await socket.send_json({"type": "disconnect", "reason": "refresh_requested"})
-        else:
-            transport = socket._req.transport if socket._req else None
-            assert transport is not None
-            transport.abort()
-
     async def post(
         self, url: str, payload: dict[str, Any], *, secret: str = SECRET, age: int = 0, **headers: str
     ) -> int:
@@ -318,21 +293,16 @@ class SlackServer:
         wanted = APP_TOKEN if method == "apps.connections.open" else BOT_TOKEN
         if request.headers.get("Authorization") != f"Bearer {wanted}":
             return web.json_response({"ok": False, "error": "invalid_auth"})
-        if self._limits.get(method, 0):
-            self._limits[method] -= 1
+        if method in self.limited:
+            self.limited.remove(method)
             limited = {"ok": False, "error": "ratelimited"}
             return web.json_response(limited, status=429, headers={"Retry-After": "0"})
-        if self.unanswered.get(method, 0):
-            self.unanswered[method] -= 1
-            return web.Response(status=500, text="oops")
         self.calls.append((method, arguments))
         answer: dict[str, Any]
         try:
-            if method not in METHODS:
-                raise Refused("unknown_method")
             if method in self.refused:
                 raise Refused(self.refused[method])
-            answer = METHODS[method](self, arguments) or {}
+            answer = getattr(self, method.replace(".", "_").lower())(arguments) or {}
         except Refused as error:
             answer = {"ok": False, "error": str(error)}
         self.changed.set()
@@ -391,7 +361,7 @@ class SlackServer:
         self.messages.append(posted)
         return posted
 
-    def post_message(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def chat_postmessage(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if not _text(arguments) and not arguments.get("blocks"):
             raise Refused("no_text")
         channel = arguments["channel"]
@@ -400,12 +370,12 @@ class SlackServer:
         posted = self._post(arguments)
         return {"channel": posted.channel, "ts": posted.ts, "message": {"text": posted.text}}
 
-    def post_ephemeral(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def chat_postephemeral(self, arguments: dict[str, Any]) -> dict[str, Any]:
         posted = self._post(arguments)
         posted.only_for = arguments["user"]
         return {"message_ts": posted.ts}
 
-    def update(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def chat_update(self, arguments: dict[str, Any]) -> dict[str, Any]:
         _fits(arguments)
         message = self._find(arguments)
         if message.streaming:
@@ -413,10 +383,10 @@ class SlackServer:
         message.become(_text(arguments), arguments.get("blocks"))
         return {"channel": message.channel, "ts": message.ts}
 
-    def delete(self, arguments: dict[str, Any]) -> None:
+    def chat_delete(self, arguments: dict[str, Any]) -> None:
         self.messages.remove(self._find(arguments))
 
-    def start_stream(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def chat_startstream(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if not arguments.get("thread_ts"):
             raise Refused("invalid_arguments")
         outside = not arguments["channel"].startswith("D")
@@ -426,7 +396,7 @@ class SlackServer:
         posted.streaming = posted.streamed = True
         return {"channel": posted.channel, "ts": posted.ts}
 
-    def append_stream(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def chat_appendstream(self, arguments: dict[str, Any]) -> dict[str, Any]:
         _fits(arguments)
         message = self._find(arguments)
         if not message.streaming:
@@ -434,42 +404,43 @@ class SlackServer:
         message.become(message.text + _text(arguments))
         return {"channel": message.channel, "ts": message.ts}
 
-    def stop_stream(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        answer = self.append_stream(arguments)
+    def chat_stopstream(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        answer = self.chat_appendstream(arguments)
         self._find(arguments).streaming = False
         return answer
 
-    def expire_streams(self) -> None:
-        """Slack ends idle streams."""
-        for message in self.messages:
-            message.streaming = False
-
-    def set_status(self, arguments: dict[str, Any]) -> None:
+    def assistant_threads_setstatus(self, arguments: dict[str, Any]) -> None:
         self.statuses.append((arguments["channel_id"], arguments["thread_ts"], arguments["status"]))
 
-    def user(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def auth_test(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"bot_id": BOT_ID, "team": "Acme", "team_id": TEAM, "user_id": BOT, "user": "hachi"}
+
+    def apps_connections_open(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"url": f"{self.url.replace('http', 'ws')}/socket"}
+
+    def users_info(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if (id := arguments["user"]) not in self.names:
             raise Refused("user_not_found")
         profile = {"display_name": self.names[id], "real_name": f"{self.names[id]} of Acme"}
         person = {"id": id, "team_id": TEAM, "name": id.lower(), "profile": profile}
         return {"user": person | {"is_admin": id in self.admins}}
 
-    def info(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def conversations_info(self, arguments: dict[str, Any]) -> dict[str, Any]:
         id = arguments["channel"]
         return {"channel": {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS")}}
 
-    def open_dm(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def conversations_open(self, arguments: dict[str, Any]) -> dict[str, Any]:
         channel = f"D{arguments['users'][1:]}"
         if channel in self.closed:
             raise Refused("cannot_dm_bot")
         return {"channel": {"id": channel}}
 
-    def publish(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def views_publish(self, arguments: dict[str, Any]) -> dict[str, Any]:
         _fits(arguments["view"], most=MOST_IN_VIEW)
         self.homes[arguments["user_id"]] = arguments["view"]
         return {"view": arguments["view"] | {"id": "V1"}}
 
-    def open_modal(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def views_open(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if (user := self.triggers.pop(arguments["trigger_id"], None)) is None:
             raise Refused("expired_trigger_id")
         view = arguments["view"]
@@ -481,32 +452,6 @@ class SlackServer:
             raise Refused("invalid_arguments")
         self.modals[user] = view
         return {"view": view | {"id": "V2"}}
-
-    def open_connection(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {"url": f"{self.url.replace('http', 'ws')}/socket"}
-
-    def who_am_i(self, _: dict[str, Any]) -> dict[str, Any]:
-        about = {"bot_id": BOT_ID, "url": "https://acme.test/", "team": "Acme"}
-        return about | {"team_id": TEAM, "user_id": BOT, "user": "hachi"}
-
-
-METHODS: dict[str, Callable[[SlackServer, dict[str, Any]], dict[str, Any] | None]] = {
-    "auth.test": SlackServer.who_am_i,
-    "apps.connections.open": SlackServer.open_connection,
-    "assistant.threads.setStatus": SlackServer.set_status,
-    "chat.postMessage": SlackServer.post_message,
-    "chat.postEphemeral": SlackServer.post_ephemeral,
-    "chat.update": SlackServer.update,
-    "chat.delete": SlackServer.delete,
-    "chat.startStream": SlackServer.start_stream,
-    "chat.appendStream": SlackServer.append_stream,
-    "chat.stopStream": SlackServer.stop_stream,
-    "conversations.info": SlackServer.info,
-    "conversations.open": SlackServer.open_dm,
-    "users.info": SlackServer.user,
-    "views.open": SlackServer.open_modal,
-    "views.publish": SlackServer.publish,
-}
 
 
 def _text(arguments: dict[str, Any]) -> str:

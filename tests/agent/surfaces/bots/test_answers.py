@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
+from odd_people import fact, task
 
 from agent.surfaces.bots.answers import context_items, erasure_answer, expiry, new_memories, shorten
 from memory.erasure.receipt import Erased, Remainder
-from memory.people.profile import UserContext
+from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Decision
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -49,11 +50,22 @@ def test_only_new_and_replacing_memories_have_a_receipt() -> None:
 
 
 def test_unknown_fields_are_left_out() -> None:
-    known = UserContext(conversation_themes=("cello", "Lyon"), memory_summary="Ana plays the cello.")
+    known = UserContext(
+        profile=Profile(role="nurse"),
+        preferences=Preferences(prefers_bullets=True),
+        conversation_themes=("cello", "Lyon"),
+        memory_summary="Ana plays the cello.",
+        open_tasks=(task("call Lucie"),),
+        long_term_facts=(fact("Ana lives in Lyon"),),
+    )
     assert context_items(UserContext()) == ()
     assert [(item.label, item.text) for item in context_items(known)] == [
+        ("role", "nurse"),
+        ("prefers bullets", "yes"),
         ("themes", "cello; Lyon"),
         ("in short", "Ana plays the cello."),
+        ("open tasks", "call Lucie"),
+        ("fact", "Ana lives in Lyon"),
     ]
 
 

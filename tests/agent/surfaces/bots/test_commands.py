@@ -9,7 +9,7 @@ import pytest
 from agent import Companion
 from agent.surfaces.bots.answers import Answer, Asker, Button, ReceiptUpdate
 from agent.surfaces.bots.commands import PAGE, Commands
-from memory.audience import PRIVATE, Place
+from memory.audience import Place
 from memory.records import Decision
 
 ANA, BEN = "chat:1", "chat:2"
@@ -113,23 +113,6 @@ async def test_remember_keeps_a_fact_that_undo_deletes(pet: Companion, commands:
     assert await pet.memories(user=ANA) == []
 
 
-@pytest.mark.parametrize("asker", [PRIVATELY, IN_GENERAL], ids=["private", "channel"])
-async def test_undo_restores_what_was_replaced_unless_it_was_replaced_again(
-    pet: Companion, commands: Commands, clock: Any, asker: Asker
-) -> None:
-    await pet.remember("Ana lives in Paris", user=ANA, place=asker.place)
-    first = await commands.run("remember", asker, "Ana lives in Paris with Bo")
-    clock.advance(minutes=1)
-    second = await commands.run("remember", asker, "Ana lives in Paris with Bo since 2020")
-    assert GONE in (await press(commands, asker, first, "Undo")).text
-    undone = await press(commands, asker, second, "Undo")
-    assert undone.text == "Taken back. I hold on to: Ana lives in Paris with Bo"
-    assert undone.update == ReceiptUpdate("Ana lives in Paris with Bo since 2020", "taken back")
-    for where in (asker, PRIVATELY):
-        assert texts(await commands.run("memories", where)) == ["Ana lives in Paris with Bo"]
-    assert GONE in (await press(commands, asker, second, "Undo")).text
-
-
 async def test_make_private_takes_a_memory_from_the_channel(pet: Companion, commands: Commands) -> None:
     answer = await commands.run("remember", IN_GENERAL, "Ana lives in Lyon")
     done = await press(commands, IN_GENERAL, answer, "Make private")
@@ -175,20 +158,6 @@ async def test_forget_takes_an_id_or_offers_a_choice(pet: Companion, commands: C
     assert "nothing" in (await commands.run("forget", PRIVATELY, "something-else")).text
 
 
-async def test_forget_me_asks_and_then_erases_the_asker_only(pet: Companion, commands: Commands) -> None:
-    await pet.remember("Ana lives in Lyon", user=ANA)
-    await pet.services.tasks.update(ANA, "call Lucie", now=pet.clock())
-    await pet.remember("Ben lives in Nice", user=BEN)
-    asked = await commands.run("forget-me", PRIVATELY)
-    assert "cannot be undone" in asked.text
-    assert "nothing was changed" in (await press(commands, PRIVATELY, asked, "Keep it")).text
-    assert "nothing was changed" in (await commands.press(PRIVATELY, "explode")).text
-    assert len(await pet.memories(user=ANA)) == 1
-    assert "is gone" in (await press(commands, PRIVATELY, asked, "Forget me")).text
-    assert await pet.memories(user=ANA) == await pet.services.tasks.list(ANA, PRIVATE) == []
-    assert len(await pet.memories(user=BEN)) == 1
-
-
 async def test_tasks_are_finished_with_their_button(pet: Companion, commands: Commands) -> None:
     due = datetime(2026, 11, 23, 8, tzinfo=UTC)
     await pet.set_context("timezone", "Europe/Paris", user=ANA)
@@ -212,22 +181,6 @@ async def test_trace_shows_the_askers_own_last_turn_in_this_place(pet: Companion
     assert answer.note.startswith("trace ")
     assert "recorded nothing" in (await commands.run("trace", IN_GENERAL)).text
     assert "jasmine tea" in texts(await commands.run("trace", BEN_IN_GENERAL))[0]
-
-
-async def test_context_shows_what_is_known(pet: Companion, commands: Commands) -> None:
-    assert "nothing" in (await commands.run("context", PRIVATELY)).text
-    for name, value in (("role", "nurse"), ("goals", "learn the cello"), ("prefers_bullets", "yes")):
-        await pet.set_context(name, value, user=ANA)
-    await pet.services.tasks.update(ANA, "call Lucie", now=pet.clock())
-    await pet.remember("Ana lives in Lyon", user=ANA, importance=0.9)
-    shown = {(item.label, item.text) for item in (await commands.run("context", PRIVATELY)).items}
-    known = {
-        "role": "nurse",
-        "goals": "learn the cello",
-        "open tasks": "call Lucie",
-        "prefers bullets": "yes",
-    }
-    assert {*known.items(), ("fact", "Ana lives in Lyon")} <= shown
 
 
 @pytest.mark.parametrize("allowed", [True, False])

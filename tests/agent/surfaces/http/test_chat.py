@@ -5,7 +5,6 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import httpx2
 import openai
 import pytest
 from scripted_server import Call, Drop, Fail, Hang, Say, ScriptedServer, answer
@@ -90,26 +89,24 @@ async def test_two_chats_are_two_conversations_and_one_person(site: Any) -> None
     assert (len(ids), len([id for id in ids if id.endswith(":ana")])) == (5, 3)
 
 
-async def test_an_invalid_request_gets_a_typed_error(site: Any) -> None:
-    headers = await site.headers("cat")
-    hello = {"messages": said("hello")}
-    bodies: list[tuple[dict[str, Any], str | None]] = [
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
         ({"messages": []}, "messages"),
         ({}, "messages"),
-        ({"messages": "hello"}, "messages"),
         ({"messages": [{"role": "robot", "content": "hello"}]}, "messages.0.role"),
         ({"messages": [{"role": "user", "content": "   "}]}, None),
-        ({"messages": [{"role": "user"}]}, None),
         ({"messages": said("x" * 100_001)}, None),
-        (hello | {"n": 2}, None),
-        (hello | {"stream": "perhaps"}, "stream"),
-    ]
-    for body, param in bodies:
-        answered = await site.client.post("/v1/chat/completions", json=body, headers=headers)
-        error = answered.json()["error"]
-        assert (answered.status_code, error["type"]) == (400, "invalid_request_error"), body
-        assert error["message"]
-        assert param is None or error["param"].startswith(param), error
+        ({"messages": said("hello"), "n": 2}, None),
+        ({"messages": said("hello"), "stream": "perhaps"}, "stream"),
+    ],
+)
+async def test_an_invalid_request_gets_a_typed_error(site: Any, body: Any, param: str | None) -> None:
+    headers = await site.headers("cat")
+    answered = await site.client.post("/v1/chat/completions", json=body, headers=headers)
+    error = answered.json()["error"]
+    assert (answered.status_code, error["type"], error["param"]) == (400, "invalid_request_error", param)
+    assert error["message"]
 
 
 async def test_the_client_raises_typed_errors_and_repeats_no_turn(
@@ -224,32 +221,3 @@ async def test_a_clients_own_task_is_answered_and_not_stored(scripted: Any, mode
     assert (await scripted.say(task, headers)).json()["error"]["code"] == "model_unavailable"
     assert scripted.messages("hal") == []
     assert all(not asked.tools and asked.system == "" for asked in model.asked[-3:])
-
-
-async def test_an_unexpected_error_is_one_line_and_the_server_goes_on(
-    site: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    headers = await site.headers("ivy")
-
-    async def broken(*_: Any, **__: Any) -> Any:
-        raise RuntimeError("a secret path")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(site.pet, "respond", broken)
-        failed = await site.say("hello", headers)
-    assert (failed.status_code, failed.json()["error"]["code"]) == (500, "internal_error")
-    assert "secret" not in failed.text
-    assert (await site.say("hello", headers)).status_code == 200
-
-
-async def test_concurrent_requests_each_get_their_own_answer(site: Any) -> None:
-    headers = await site.headers()
-
-    async def ask(number: int) -> httpx2.Response:
-        return await site.say(f"I own {number} boats", headers | {"x-openwebui-user-id": f"u{number}"})
-
-    answers = await asyncio.gather(*(ask(number) for number in range(12)))
-    assert {answer.status_code for answer in answers} == {200}
-    for number in (0, 7, 11):
-        [memory] = await site.pet.memories(user=f"u{number}")
-        assert f"{number} boats" in memory.content

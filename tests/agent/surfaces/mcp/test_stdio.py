@@ -74,20 +74,6 @@ async def test_what_was_asked_is_answered_though_stdin_ends(program: Program) ->
     assert kept["result"]["structuredContent"]["action"] == "add"
 
 
-async def test_lines_come_whole_however_they_are_cut(program: Program) -> None:
-    program.hello()
-    text = "Ana wohnt in Köln " + "und so weiter " * 100
-    call = {"name": "remember", "arguments": {"content": text}}
-    message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}
-    data = json.dumps(message, ensure_ascii=False).encode() + b"\n"
-    for piece in (data[:200], data[200:203], data[203:]):
-        program.write(piece)
-        await asyncio.sleep(0.01)
-    program.stop_writing()
-    _, kept = await program.ended()
-    assert kept["result"]["structuredContent"]["content"].startswith("Ana wohnt in Köln")
-
-
 async def test_a_line_that_is_no_message_ends_nothing(program: Program) -> None:
     program.hello()
     program.write(b"hello?\n\n\xff\xfe\n[]\n")

@@ -53,47 +53,21 @@ async def test_a_search_is_narrowed_by_subjects_and_limit_and_cuts_long_messages
         assert "Bea has a red boat in Brest" in await bea.knows()
 
 
-async def test_similar_facts_come_back_with_a_decision(shared: Companion, agent: Any) -> None:
-    async with agent(shared, "cleo") as cleo:
-        old = await cleo.call("remember", content="Cleo's dentist is on Tuesday the 3rd")
-        new = await cleo.call("remember", content="Cleo's dentist is on Friday the 6th")
-    assert {"id": old["id"], "content": old["content"]} in new["close"]
-
-
-async def test_two_people_do_not_see_each_others_memories(shared: Companion, agent: Any) -> None:
-    async with agent(shared, "dan") as dan, agent(shared, "eve") as eve:
-        kept = await dan.call("remember", content="Dan has a red boat")
-        await dan.call("update_task", description="paint the boat")
-        assert await eve.knows() == []
-        assert (await eve.call("search_memories", query="red boat"))["memories"] == []
-        assert (await eve.call("list_tasks"))["tasks"] == []
-        here = f"there is no memory '{kept['id']}' here; search_memories shows the ids"
-        assert await eve.refused("forget", id=kept["id"]) == here
-        assert await eve.refused("remember", content="Dan has no boat", replaces=kept["id"]) == here
-        assert await dan.knows() == ["Dan has a red boat"]
-
-
 async def test_nothing_private_is_told_in_a_place(shared: Companion, agent: Any) -> None:
     async with (
         agent(shared, "fay") as alone,
         agent(shared, "fay", "acme/general") as fay,
         agent(shared, "gus", "acme/general") as gus,
-        agent(shared, "gus", "acme/board") as elsewhere,
     ):
         private = await alone.call("remember", content="Fay looks for another job")
         public = await fay.call("remember", content="Fay leads the harbour project")
         await alone.call("update_task", description="write the application")
-        await fay.call("update_task", description="book the room")
         assert await fay.knows() == await gus.knows() == ["Fay leads the harbour project"]
-        assert await elsewhere.knows() == []
-        assert set(await alone.knows()) == {"Fay leads the harbour project", "Fay looks for another job"}
-        tasks = (await fay.call("list_tasks"))["tasks"]
-        assert [task["description"] for task in tasks] == ["book the room"]
-        assert len((await alone.call("list_tasks"))["tasks"]) == 2
-        assert "there is no memory" in await fay.refused("forget", id=private["id"])
+        assert (await fay.call("list_tasks"))["tasks"] == []
+        here = f"there is no memory '{private['id']}' here; search_memories shows the ids"
+        assert await fay.refused("forget", id=private["id"]) == here
+        assert await gus.refused("remember", content="Fay has no job", replaces=private["id"]) == here
         assert "is somebody else's" in await gus.refused("forget", id=public["id"])
-        await fay.call("forget", id=public["id"])
-        assert await gus.knows() == []
 
 
 async def test_tasks_are_made_changed_and_finished(shared: Companion, agent: Any) -> None:

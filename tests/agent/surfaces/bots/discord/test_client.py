@@ -124,25 +124,6 @@ async def test_a_message_that_comes_twice_is_answered_once_also_after_a_restart(
     assert platform.shown(DM) == ["Hello!", "Here I am."]
 
 
-async def test_messages_missed_while_the_connection_was_down_are_answered(
-    bot, platform: DiscordServer, server: ScriptedServer
-) -> None:
-    server.script(*(answer(word) for word in ("one", "two", "three", "four")))
-    await bot.hears("first")
-    await platform.drop()
-    await bot.hears("second")
-    assert len(platform.resumed) == 1
-    await platform.ask_to_reconnect()
-    await platform.connected.wait()
-    await bot.hears("third")
-    assert len(platform.identified) == 1
-    await platform.invalidate()
-    await platform.connected.wait()
-    await bot.hears("fourth")
-    assert platform.shown(DM) == ["one", "two", "three", "four"]
-    assert len(platform.identified) == 2
-
-
 async def test_messages_keep_their_order_and_attachments_are_fetched(
     bot, platform: DiscordServer, server: ScriptedServer
 ) -> None:

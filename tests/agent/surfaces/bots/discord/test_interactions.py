@@ -1,13 +1,11 @@
 """Commands and buttons, as Discord sends them."""
 
-import asyncio
 from typing import Any
 
 import pytest
 from discord_server import ANA, BEN, DM, GENERAL, GROUP, GUILD, DiscordServer
 
 from agent import Companion
-from agent.surfaces.bots.answers import Answer
 from agent.surfaces.bots.commands import COMMANDS, LISTEN
 from memory.audience import Place
 
@@ -67,16 +65,6 @@ async def test_a_button_works_after_a_restart_and_then_goes(
     assert [button["label"] for button in shown.buttons] == ["Forget 2"]
 
 
-async def test_further_pages_replace_the_list(bot, pet: Companion, platform: DiscordServer) -> None:
-    for number in range(10):
-        await pet.remember(f"Ana's locker {number} has the code {number}{number}: {'long ' * 60}", user=WHO)
-    shown = await ask(platform, "memories")
-    first, turned = shown.text, await platform.press(shown, "More")
-    await platform.answered(turned)
-    assert (shown.text != first, turned.follow_ups, len(shown.buttons)) == (True, [], 2)
-    assert platform.refused == []
-
-
 async def test_every_command_reaches_its_answer(bot, pet: Companion, platform: DiscordServer) -> None:
     assert "Ana lives in Lyon" in (await ask(platform, "remember", content="Ana lives in Lyon")).text
     await pet.services.tasks.update(WHO, "call the dentist", now=pet.clock())
@@ -98,21 +86,6 @@ async def test_forget_me_replaces_its_question(bot, pet: Companion, platform: Di
         assert text in asked.text
         assert asked.buttons == []
         assert len(await pet.memories(user=WHO)) == left
-
-
-async def test_a_slow_answer_is_deferred(bot, platform: DiscordServer, monkeypatch) -> None:
-    deferred = asyncio.Event()
-
-    async def slow(*_: Any) -> Answer:
-        await deferred.wait()
-        return Answer("It took a while.")
-
-    monkeypatch.setitem(bot.client.commands._handlers, "memories", slow)
-    asked = await platform.command("memories")
-    await platform.until(lambda: asked.answered)
-    assert (asked.answered, asked.ephemeral) == ("thinking", True)
-    deferred.set()
-    assert (await platform.answered(asked)).text == "It took a while."
 
 
 async def test_a_command_that_fails_is_answered_if_discord_still_takes_it(

@@ -116,39 +116,10 @@ async def test_facts_of_a_thread_belong_to_its_channel(
     assert [memory.content for memory in known] == ["Ana has a dog called Rex"]
 
 
-async def test_receipts_are_shown_to_the_person_alone_and_can_be_undone(
-    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Companion
-) -> None:
-    server.script(answer("Noted.", {"content": "Ana likes <!channel> & tea", "importance": 0.9, "ttl": "3h"}))
-    await bot.hears(*slack.mentions("UANA", "I like tea", channel=GENERAL, ts="1.5"))
-    [receipt] = slack.only_for("UANA")
-    assert receipt.thread == "1.5"
-    assert "Ana likes &lt;!channel&gt; &amp; tea" in receipt.whole
-    assert "until" in receipt.whole
-    await bot.hears(slack.pressed(receipt.button("Undo"), user="UANA", channel=GENERAL))
-    await slack.until(lambda: slack.responses)
-    assert "Forgotten" in slack.responses[0]["text"]
-    assert slack.responses[0]["replace_original"] is True
-    assert await pet.memories(user="slack:T1:UANA") == []
-
-
-async def test_a_long_reply_comes_in_several_messages_without_broken_code(
-    bot: Any, slack: SlackServer, server: ScriptedServer
-) -> None:
-    code = "\n".join(f"if a < {number}: print('a & b')" for number in range(600))
-    server.script(answer(f"So:\n```python\n{code}\n```\nThat is all."))
-    await bot.hears(slack.says("UANA", "show me", channel=DM))
-    parts = [text for text, _ in texts(slack, DM)]
-    assert len(parts) > 1
-    assert all(part.count("```") % 2 == 0 and len(part) <= 12_000 for part in parts)
-    assert all(f"a &lt; {number}:" in "".join(parts) for number in range(600))
-
-
 async def test_calls_are_repeated_files_are_fetched_and_a_reply_notifies_nobody(
     bot: Any, slack: SlackServer, server: ScriptedServer
 ) -> None:
-    slack.limit("chat.postMessage")
-    slack.unanswered = {"chat.postMessage": 2, "users.info": 1}
+    slack.limited = {"chat.postMessage"}
     slack.refused["assistant.threads.setStatus"] = "channel_not_found"
     server.script(answer("You said <!channel>, <@UBEN> & see https://x.test/?a=1&b=2"))
     files = [slack.attach("poem.txt", "Früh\n<!here>".encode()), slack.attach("me.png", b"\x89", "image/png")]

@@ -115,21 +115,6 @@ async def test_a_memory_is_edited_in_a_modal_that_works_after_a_restart(
     assert "Ana has the flu" in undone["text"]
 
 
-async def test_a_memory_of_the_channel_is_made_private_by_who_told_it_alone(
-    ask: Any, slack: SlackServer, pet: Companion, told: dict[str, Any]
-) -> None:
-    for label in ("Undo", "Edit", "Make private"):
-        answer = await ask(slack.pressed(told[label], user="UBEN", channel=GENERAL))
-        assert "somebody else said it" in answer["text"]
-    assert slack.modals == {}
-    assert await here(pet) == ["Ana has the flu"]
-    answer = await ask(slack.pressed(told["Make private"], user="UANA", channel=GENERAL))
-    assert answer["text"].startswith("Between us now: Ana has the flu")
-    assert answer["replace_original"] is True
-    assert await here(pet) == []
-    assert [memory.content for memory in await pet.memories(user=ANA)] == ["Ana has the flu"]
-
-
 async def test_a_slack_that_takes_no_modal_or_answer_breaks_nothing(
     ask: Any, slack: SlackServer, told: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:

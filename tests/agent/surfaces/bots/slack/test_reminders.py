@@ -6,36 +6,35 @@ from typing import Any
 from slack_server import SlackServer
 
 from agent import Companion
-from memory.audience import Place
-
-ANA = "slack:T1:UANA"
+from memory.audience import PRIVATE, Place
 
 
 async def test_reminders_reach_people_while_the_bot_runs(
     go_online: Callable[..., Any], slack: SlackServer, pet: Companion, clock: Any
 ) -> None:
-    tasks, there = pet.services.tasks, Place(("slack", "T1", "C1", "1.5"))
+    slack.closed = {"C2"}
     clock.advance(minutes=5)
-    await tasks.update(ANA, "call the dentist", now=clock(), due=clock())
-    await tasks.update(ANA, "bring <!channel> cake", now=clock(), due=clock(), place=there)
-    await tasks.update("slack:T2:UANA", "of another workspace", now=clock(), due=clock())
+    for what, user, path in (
+        ("call the dentist", "slack:T1:UANA", ()),
+        ("bring <!channel> cake", "slack:T1:UANA", ("slack", "T1", "C1", "1.5")),
+        ("buy milk", "slack:T1:UANA", ("slack", "T1", "C2")),
+        ("of another workspace", "slack:T2:UANA", ()),
+    ):
+        place = Place(path) if path else PRIVATE
+        await pet.services.tasks.update(user, what, now=clock(), due=clock(), place=place)
     assert await pet.reminders.run() == 0
     await go_online()
-    assert await pet.reminders.run() == 2
-    [private] = slack.in_channel("DANA")
-    assert "call the dentist" in private.text
+    assert await pet.reminders.run() == 3
+    assert "call the dentist" in slack.in_channel("DANA")[0].text
+    assert len(slack.in_channel("DANA")) == 2
     [public] = slack.in_channel("C1", thread="1.5")
     assert public.text.startswith("<@UANA> ")
     assert "bring &lt;!channel&gt; cake" in public.text
 
 
-async def test_a_closed_channel_or_closed_direct_messages_are_no_error(
+async def test_closed_direct_messages_are_no_error(
     bot: Any, slack: SlackServer, pet: Companion, clock: Any
 ) -> None:
-    slack.closed = {"C1", "DANA"}
-    await pet.services.tasks.update(ANA, "cake", now=clock(), due=clock(), place=Place(("slack", "T1", "C1")))
+    slack.closed = {"DANA"}
+    await pet.services.tasks.update("slack:T1:UANA", "cake", now=clock(), due=clock())
     assert await pet.reminders.run() == 0
-    slack.closed = {"C1"}
-    clock.advance(hours=1)
-    assert await pet.reminders.run() == 1
-    assert len(slack.in_channel("DANA")) == 1

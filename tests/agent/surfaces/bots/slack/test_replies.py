@@ -61,7 +61,7 @@ async def test_a_stream_that_expired_or_begins_otherwise_is_edited(
     view = reply(platform, THREAD)
     await view.show(begun)
     if expired:
-        slack.expire_streams()
+        slack.messages[0].streaming = False
     await view.finish("Good morning", ())
     [message] = slack.messages
     assert (message.text, message.streaming) == ("Good morning", False)

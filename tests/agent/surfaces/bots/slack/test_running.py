@@ -7,33 +7,13 @@ from typing import Any
 import aiohttp
 import pytest
 from scripted_server import ScriptedServer, answer
-from slack_server import SlackServer, buttons_of
+from slack_server import SlackServer
 
 from agent import Companion, Settings
 from agent.errors import HachiError, SettingsError
-from agent.surfaces.bots.slack import running
 from agent.surfaces.bots.slack.running import run
 
 DM = "D1"
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "PING_SECONDS", 0.2)
-
-
-@pytest.mark.parametrize("politely", [True, False], ids=["with notice", "without"])
-async def test_a_connection_that_ends_is_opened_again(
-    impatient: None, bot: Any, slack: SlackServer, server: ScriptedServer, politely: bool
-) -> None:
-    server.script(answer("Before."), answer("After."))
-    one = slack.says("UANA", "one", channel=DM)
-    await bot.hears(one)
-    await slack.hang_up(politely=politely)
-    await slack.until(lambda: slack.connections == 2)
-    await slack.deliver(one, retry_attempt=2, retry_reason="timeout")  # answered already
-    await bot.hears(slack.says("UANA", "two", channel=DM))
-    assert [message.text for message in slack.in_channel(DM)] == ["Before.", "After."]
 
 
 @pytest.fixture
@@ -75,20 +55,6 @@ async def test_requests_that_slack_did_not_sign_just_now_are_refused(
     assert server.asked == []
 
 
-async def test_commands_buttons_and_modals_come_in_by_http_too(
-    address: str, slack: SlackServer, pet: Companion
-) -> None:
-    command = slack.command("/remember", "Ana has the flu", user="UANA", channel="C1")
-    assert await slack.post(address, command) == 200
-    await slack.until(lambda: slack.responses)
-    edit = next(b for b in buttons_of(slack.responses[0]["blocks"]) if b["text"]["text"] == "Edit")
-    assert await slack.post(address, slack.pressed(edit, user="UANA", channel="C1")) == 200
-    await slack.until(lambda: slack.modals)
-    assert await slack.post(address, slack.filled_in("Ana is well", user="UANA")) == 200
-    await slack.until(lambda: len(slack.responses) == 2)
-    assert [memory.content for memory in await pet.memories(user="slack:T1:UANA")] == ["Ana is well"]
-
-
 @pytest.mark.parametrize(
     ("given", "http", "told"),
     [
@@ -115,11 +81,6 @@ async def test_an_unreachable_slack_is_an_error(pet: Companion, settings: Settin
     nowhere = Settings.load(**settings.model_dump(include=TOKENS) | {"slack_api_url": "http://127.0.0.1:1/"})
     with pytest.raises(HachiError, match="Slack cannot be reached"):
         await run(pet, nowhere, print)
-
-
-async def test_a_port_in_use_is_an_error(pet: Companion, settings: Settings, slack: SlackServer) -> None:
-    with pytest.raises(OSError, match="address already in use"):
-        await run(pet, settings, print, ("127.0.0.1", int(slack.url.rpartition(":")[2])))
 
 
 @pytest.mark.parametrize("http", [None, ("127.0.0.1", 0)], ids=["socket", "http"])
