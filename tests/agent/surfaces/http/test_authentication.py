@@ -208,7 +208,7 @@ async def test_a_body_is_not_awaited_without_a_right_key(site: Any, head: str, p
 ODD_PATHS = """
     /api/users/ana/../ben/memories /api/users/ana%2F..%2Fben/memories //api/users/ben/memories
     /api/users/%62en/memories /api/users/ben%00/memories /api/users/ben;ana/memories
-    /api/users/ben/memories?user=ana /api/users/ben/memories/ 
+    /api/users/ben/memories?user=ana /api/users/ben/memories/
     /api/sessions/ana%2F..%2Fben/memories /api/sessions/dm:ben/memories /healthz/%2e%2e/metrics //metrics
     http://127.0.0.1/api/users/ben/memories *
 """.split()
