@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -126,7 +127,7 @@ class DiscordServer:
         """So many posted messages are answered with 502."""
         self.late = False
         """Every answer to an interaction comes too late."""
-        self._nonces: dict[tuple[int, str], int] = {}
+        self._nonces: dict[str | None, Posted] = {}
         self._ids = count(SNOWFLAKE + 1_000_000)
         self._sequence = count(1)
         self._socket: web.WebSocketResponse | None = None
@@ -136,7 +137,7 @@ class DiscordServer:
     @asynccontextmanager
     async def running(cls) -> AsyncIterator["DiscordServer"]:
         server = cls()
-        app = web.Application(middlewares=[server._limits])
+        app = web.Application()
         app.add_routes(server._routes())
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
@@ -303,26 +304,30 @@ class DiscordServer:
             await self.send("GUILD_CREATE", self._guild())
 
     def _routes(self) -> list[web.RouteDef]:
-        api = "/api/v10"
-        return [
-            web.get("/gw/", self._gateway),
-            web.get("/files/{name}", self._file),
-            web.get(f"{api}/users/@me", self._me),
-            web.get(f"{api}/oauth2/applications/@me", self._application),
-            web.put(f"{api}/applications/{{app}}/commands", self._sync),
-            web.post(f"{api}/users/@me/channels", self._open_dm),
-            web.get(f"{api}/channels/{{channel}}", self._get_channel),
-            web.post(f"{api}/channels/{{channel}}/typing", self._typing),
-            web.post(f"{api}/channels/{{channel}}/messages", self._post),
-            web.patch(f"{api}/channels/{{channel}}/messages/{{id}}", self._patch),
-            web.delete(f"{api}/channels/{{channel}}/messages/{{id}}", self._delete),
-            web.post(f"{api}/interactions/{{id}}/{{token}}/callback", self._callback),
-            web.post(f"{api}/webhooks/{{app}}/{{token}}", self._follow_up),
-            web.patch(f"{api}/webhooks/{{app}}/{{token}}/messages/@original", self._patch_original),
-        ]
+        message, webhook = "/channels/{channel}/messages", "/webhooks/{app}/{token}"
+        own = TEMPLATES["application"] | {"id": str(APPLICATION), "owner": _user(ANA)}
+        handlers: dict[str, Callable[..., Any]] = {
+            "GET /users/@me": lambda _: _user(BOT),
+            "GET /oauth2/applications/@me": lambda _: own,
+            "PUT /applications/{app}/commands": self._sync,
+            "POST /users/@me/channels": lambda _: self._channel(DM),
+            "GET /channels/{channel}": self._get_channel,
+            "POST /channels/{channel}/typing": self._typing,
+            f"POST {message}": self._post,
+            f"PATCH {message}/{{id}}": self._patch,
+            f"DELETE {message}/{{id}}": self._delete,
+            "POST /interactions/{id}/{token}/callback": self._callback,
+            f"POST {webhook}": self._follow_up,
+            f"PATCH {webhook}/messages/@original": self._patch_original,
+        }
+        routes = [web.get("/gw/", self._gateway), web.get("/files/{name}", self._file)]
+        for address, handler in handlers.items():
+            method, path = address.split()
+            routes.append(web.route(method, f"/api/v10{path}", partial(self._answer, handler)))
+        return routes
 
-    @web.middleware
-    async def _limits(self, request: web.Request, handler: Any) -> web.StreamResponse:
+    async def _answer(self, handler: Callable[..., Any], request: web.Request) -> web.StreamResponse:
+        """Answer with what the handler returns for the body and the parts of the path; 204 for nothing."""
         path = request.path.removeprefix("/api/v10")
         for fault in self.faults:
             if (instead := fault(request.method, path)) is not None:
@@ -331,95 +336,76 @@ class DiscordServer:
         if keyed and request.headers.get("Authorization") != f"Bot {TOKEN}":
             return refusal(401, 0, "401: Unauthorized")
         try:
-            answer: web.StreamResponse = await handler(request)
+            body = await request.json() if request.can_read_body else {}
+            value = handler(body, *(v for k, v in request.match_info.items() if k != "app"))
+            answer = web.Response(status=204) if value is None else _json(value)
         except _Refused as refused:
             status, code, message = refused.args
             self.refused.append((code, {"path": path, "message": message}))
             answer = refusal(status, code, message)
-        if path != "/gw/":
-            async with self._news:
-                self._news.notify_all()
+        async with self._news:
+            self._news.notify_all()
         return answer
 
     async def _file(self, request: web.Request) -> web.Response:
         content = self.files.get(request.match_info["name"])
         return web.Response(body=content, status=404 if content is None else 200)
 
-    async def _me(self, _: web.Request) -> web.Response:
-        return _json(_user(BOT))
-
-    async def _application(self, _: web.Request) -> web.Response:
-        return _json(TEMPLATES["application"] | {"id": str(APPLICATION), "owner": _user(ANA)})
-
-    async def _sync(self, request: web.Request) -> web.Response:
-        given = await request.json()
+    def _sync(self, given: Any) -> Any:
         assert all(0 < len(command["description"]) <= 100 for command in given)
         self.commands = [
             command | {"id": str(next(self._ids)), "application_id": str(APPLICATION), "version": "1"}
             for command in given
         ]
-        return _json(self.commands)
+        return self.commands
 
-    async def _open_dm(self, _: web.Request) -> web.Response:
-        return _json(self._channel(DM))
-
-    async def _get_channel(self, request: web.Request) -> web.Response:
-        id = int(request.match_info["channel"])
-        if id not in {GENERAL, RANDOM, DM, *self.threads}:
+    def _get_channel(self, _: Json, channel: str) -> Json:
+        if int(channel) not in {GENERAL, RANDOM, DM, *self.threads}:
             raise _Refused(404, 10003, "Unknown Channel")
-        return _json(self._channel(id))
+        return self._channel(int(channel))
 
-    async def _typing(self, request: web.Request) -> web.Response:
-        self.typed[int(request.match_info["channel"])] += 1
-        return web.Response(status=204)
+    def _typing(self, _: Json, channel: str) -> None:
+        self.typed[int(channel)] += 1
 
-    async def _post(self, request: web.Request) -> web.Response:
-        channel = int(request.match_info["channel"])
-        body = await request.json()
-        if channel in self.closed_dms:
+    def _post(self, body: Json, channel: str) -> Json:
+        if int(channel) in self.closed_dms:
             raise _Refused(403, 50007, "Cannot send messages to this user")
         self._check(body)
-        nonce = body.get("nonce")
-        assert nonce is None or len(str(nonce)) <= 25
-        if nonce is not None and body.get("enforce_nonce") and (channel, nonce) in self._nonces:
-            return self._as_json(self.messages[self._nonces[channel, nonce]])
-        posted = self._add(channel, body)
-        if nonce is not None:
-            self._nonces[channel, nonce] = posted.id
-        if self.lost_answers:
-            self.lost_answers -= 1
-            return _json({"message": "502: Bad Gateway"}, 502)
+        nonce = body["nonce"] if body.get("enforce_nonce") else None
+        assert len(str(nonce)) <= 25
+        posted = self._nonces.get(nonce)
+        if posted is None:
+            posted = self._add(int(channel), body)
+            if nonce is not None:
+                self._nonces[nonce] = posted
+            if self.lost_answers:
+                self.lost_answers -= 1
+                raise _Refused(502, 0, "Bad Gateway")
         return self._as_json(posted)
 
-    async def _patch(self, request: web.Request) -> web.Response:
-        posted = self._known(request)
-        self._change(posted, await request.json())
-        return self._as_json(posted)
+    def _patch(self, body: Json, _: str, id: str) -> Json:
+        return self._change(self._known(id), body)
 
-    async def _delete(self, request: web.Request) -> web.Response:
-        self._known(request).deleted = True
-        return web.Response(status=204)
+    def _delete(self, _: Json, __: str, id: str) -> None:
+        self._known(id).deleted = True
 
-    async def _callback(self, request: web.Request) -> web.Response:
-        made = self.interactions[request.match_info["token"]]
+    def _callback(self, body: Json, _: str, token: str) -> Json:
+        made = self.interactions[token]
         if self.late:
             raise _Refused(404, 10062, "Unknown interaction")
         if made.answered:
             raise _Refused(400, 40060, "Interaction has already been acknowledged.")
-        body = await request.json()
-        kinds = {5: "thinking", 6: "updating", 9: "modal"}
         data = body.get("data") or {}
         if body["type"] == 9:
             self._check_modal(data)
             made.modal = data
-        made.answered = kinds[body["type"]]
+        made.answered = {5: "thinking", 6: "updating", 9: "modal"}[body["type"]]
         made.ephemeral = bool(data.get("flags", 0) & EPHEMERAL)
         made.original = made.on if made.answered == "updating" else None
-        return _json({"interaction": {"id": str(made.id), "type": 2, "response_message_loading": True}})
+        return {"interaction": {"id": str(made.id), "type": 2, "response_message_loading": True}}
 
-    async def _follow_up(self, request: web.Request) -> web.Response:
-        made = self._interaction(request)
-        body = await request.json()
+    def _follow_up(self, body: Json, token: str) -> Json:
+        made = self._interaction(token)
         self._check(body)
         posted = self._add(made.channel, body)
         posted.ephemeral = made.ephemeral if made.answered == "thinking" and not made.follow_ups else False
@@ -428,24 +414,23 @@ class DiscordServer:
         made.done.set()
         return self._as_json(posted)
 
-    async def _patch_original(self, request: web.Request) -> web.Response:
-        made = self._interaction(request)
+    def _patch_original(self, body: Json, token: str) -> Json:
+        made = self._interaction(token)
         if made.original is None:
             raise _Refused(404, 10008, "Unknown Message")
-        body = await request.json()
-        self._change(made.original, body)
+        changed = self._change(made.original, body)
         if "content" in body and made.original.ephemeral:  # a menu gives way; what all see is not for one
             made.done.set()
-        return self._as_json(made.original)
+        return changed
 
-    def _interaction(self, request: web.Request) -> Interaction:
-        made = self.interactions.get(request.match_info["token"])
+    def _interaction(self, token: str) -> Interaction:
+        made = self.interactions.get(token)
         if made is None or not made.answered:
             raise _Refused(404, 10015, "Unknown Webhook")
         return made
 
-    def _known(self, request: web.Request) -> Posted:
-        posted = self.messages.get(int(request.match_info["id"]))
+    def _known(self, id: str) -> Posted:
+        posted = self.messages.get(int(id))
         if posted is None or posted.deleted or posted.ephemeral:
             raise _Refused(404, 10008, "Unknown Message")
         return posted
@@ -476,15 +461,16 @@ class DiscordServer:
         self.messages[posted.id] = posted
         return posted
 
-    def _change(self, posted: Posted, body: Json) -> None:
+    def _change(self, posted: Posted, body: Json) -> Json:
         self._check(body | {"content": body.get("content", posted.text)})
         if body.get("content") is not None:
             posted.texts.append(body["content"])
         posted.body = posted.body | {key: value for key, value in body.items() if key != "content"}
+        return self._as_json(posted)
 
-    def _as_json(self, posted: Posted) -> web.Response:
+    def _as_json(self, posted: Posted) -> Json:
         message = self._message(posted.id, posted.channel, BOT, posted.text)
-        return _json(message | {"components": posted.body.get("components") or []})
+        return message | {"components": posted.body.get("components") or []}
 
     def _message(self, id: int, channel: int, by: int, text: str) -> Json:
         message = {"id": str(id), "channel_id": str(channel), "author": _user(by), "content": text}

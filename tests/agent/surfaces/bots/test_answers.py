@@ -80,9 +80,7 @@ LEFT = Remainder("index", 3, "it cannot be reached", expected=False)
         ({}, (LEFT,), "Not everything is gone yet", [("left: index", "3, it cannot be reached")]),
     ],
 )
-def test_an_erasure_tells_what_was_removed_and_what_is_left(
-    removed: dict[str, int], left: tuple[Remainder, ...], text: str, items: list[tuple[str, str]]
-) -> None:
+def test_an_erasure_tells_what_was_removed_and_what_is_left(removed, left, text, items) -> None:
     answer = erasure_answer(Erased("chat:1", NOW, removed, left, not left))
     assert answer.text.startswith(text)
     assert [(item.label, item.text) for item in answer.items] == items

@@ -46,9 +46,7 @@ def file(
         ("a", "", True),
     ],
 )
-async def test_text_is_known_by_its_type_its_ending_or_the_platform(
-    name: str, media_type: str, is_text: bool
-) -> None:
+async def test_text_is_known_by_its_type_its_ending_or_the_platform(name, media_type, is_text) -> None:
     read = await read_attachments([file(name, "\ufeffé".encode(), media_type, is_text=is_text)])
     assert read == f"[file {name}]\né\n[end of {name}]"
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -44,9 +43,7 @@ async def press(commands: Commands, asker: Asker, answer: Answer, label: str) ->
     return await commands.press(asker, pressed.action, pressed.value)
 
 
-async def test_memories_lists_the_newest_first_with_a_button_to_forget(
-    pet: Companion, commands: Commands, clock: Any
-) -> None:
+async def test_memories_lists_the_newest_first_with_a_button_to_forget(pet, commands, clock) -> None:
     assert "nothing" in (await commands.run("memories", PRIVATELY)).text
     await pet.remember("Ana lives in Lyon", user=ANA)
     clock.advance(minutes=1)
@@ -84,9 +81,7 @@ async def test_in_a_channel_nothing_private_is_shown(pet: Companion, commands: C
     assert ("nurse" in context, "application" in context) == (False, False)
 
 
-async def test_other_people_see_a_memory_of_the_channel_but_cannot_change_it(
-    pet: Companion, commands: Commands
-) -> None:
+async def test_other_people_see_a_memory_of_the_channel_but_cannot_change_it(pet, commands) -> None:
     public = button(await commands.run("remember", IN_GENERAL, "Ana lives in Lyon"), "Edit").value
     private = button(await commands.run("remember", PRIVATELY, "Ana looks for another job"), "Edit").value
     [item] = (await commands.run("memories", BEN_IN_GENERAL)).items
@@ -197,9 +192,7 @@ async def test_who_manages_a_channel_sets_what_is_listened_to(commands: Commands
     assert "direct messages" in (await commands.listen(PRIVATELY, "nothing", may_set)).text
 
 
-async def test_privacy_says_where_messages_are_sent(
-    commands: Commands, open_pet: Callable[..., Awaitable[Companion]], tmp_path: Any
-) -> None:
+async def test_privacy_says_where_messages_are_sent(commands, open_pet, tmp_path) -> None:
     assert "Nothing of it leaves" in str(await commands.run("privacy", PRIVATELY))
     at_openai = await open_pet(home=tmp_path / "two", openai_api_key="sk-test", embedder="bundled")
     assert "gpt-5-mini at OpenAI" in str(await Commands(at_openai).run("privacy", PRIVATELY))

@@ -50,9 +50,7 @@ def test_a_message_is_answered_by_what_is_listened_to() -> None:
         assert should_answer(listening, addressed=addressed, to_others=to_others) is answered
 
 
-async def test_a_message_is_answered_in_its_conversation(
-    conversations: Conversations, platform: Any, server: ScriptedServer, rows: Callable[..., Any]
-) -> None:
+async def test_a_message_is_answered_in_its_conversation(conversations, platform, server, rows) -> None:
     server.script(answer("one"))
     message = ana("hello", conversation="topic 1")
     assert conversations.add(message)
@@ -68,9 +66,7 @@ async def test_a_message_is_answered_in_its_conversation(
     assert names == {"topic 1", "topic 2"}
 
 
-async def test_a_burst_of_one_person_is_one_turn(
-    conversations_with: Callable[..., Conversations], platform: Any, server: ScriptedServer
-) -> None:
+async def test_a_burst_of_one_person_is_one_turn(conversations_with, platform, server) -> None:
     conversations = conversations_with(burst_seconds=0.2)
     server.script(answer("Congratulations!"))
     conversations.add(ana("guess what"))
@@ -83,9 +79,7 @@ async def test_a_burst_of_one_person_is_one_turn(
     assert "guess what\n  I got the job\n  in Lyon!" in server.asked[0].conversation[-1][1]
 
 
-async def test_people_in_one_channel_are_answered_in_order(
-    conversations: Conversations, platform: Any, server: ScriptedServer
-) -> None:
+async def test_people_in_one_channel_are_answered_in_order(conversations, platform, server) -> None:
     server.script(answer("Hi Ana."), answer("Hi Ben."), answer("Yes, Ana?"))
     conversations.add(ana("hello"))
     await until(lambda: server.asked)
@@ -98,9 +92,7 @@ async def test_people_in_one_channel_are_answered_in_order(
     assert "me\n  again" in server.asked[2].conversation[-1][1]
 
 
-async def test_one_conversation_does_not_wait_for_another(
-    conversations: Conversations, platform: Any, server: ScriptedServer
-) -> None:
+async def test_one_conversation_does_not_wait_for_another(conversations, platform, server) -> None:
     server.script(Hang(), answer("Hi Ben."))
     conversations.add(ana("hello", place=PRIVATE))
     await until(lambda: server.asked)
@@ -200,9 +192,7 @@ async def test_a_platform_that_fails_does_not_stop_the_next_turn(
     assert platform.said == [None, "two"]
 
 
-async def test_queued_messages_are_answered_before_the_bot_stops(
-    conversations: Conversations, platform: Any, server: ScriptedServer
-) -> None:
+async def test_queued_messages_are_answered_before_the_bot_stops(conversations, platform, server) -> None:
     server.script(answer("Good night."))
     conversations.add(ana("good night"))
     await conversations.stop()

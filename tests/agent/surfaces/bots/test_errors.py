@@ -18,9 +18,7 @@ from memory.errors import IndexUnavailable, NotFound, StoreUnavailable
         (ValueError("'token' at line 3"), UNEXPECTED),
     ],
 )
-def test_the_message_has_no_details_and_the_log_has_them_under_its_id(
-    error: Exception, start: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_message_has_no_details_and_the_log_has_them_under_its_id(error, start, caplog) -> None:
     text = describe_error(error)
     assert text.startswith(start)
     assert str(error) not in text

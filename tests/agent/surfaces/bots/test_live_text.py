@@ -1,6 +1,8 @@
 """A reply that is shown while it is generated, in one or more messages."""
 
 import asyncio
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -13,8 +15,7 @@ class Screen:
     def __init__(self) -> None:
         self.now = 0.0
         self.slept: list[float] = []
-        self.texts: list[str] = []
-        self.times: list[float] = []
+        self.shown: list[tuple[float, str]] = []
         self.failures = 0
         self.gate = asyncio.Event()
         self.gate.set()
@@ -32,8 +33,13 @@ class Screen:
         if self.failures:
             self.failures -= 1
             raise ConnectionError("the platform is away")
-        self.texts.append(text)
-        self.times.append(self.now)
+        self.shown.append((self.now, text))
+
+    async def write(self, live: LiveText, *pieces: str) -> None:
+        for piece in pieces:
+            live.add(piece)
+            for _ in range(20):
+                await asyncio.sleep(0)
 
 
 @pytest.fixture
@@ -41,54 +47,42 @@ def screen() -> Screen:
     return Screen()
 
 
-async def a_while() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-async def test_text_is_shown_at_most_once_a_second(screen: Screen) -> None:
+async def test_text_is_shown_at_most_once_a_second(screen) -> None:
     async with screen.live() as live:
-        for piece in (" ", "Hel", "lo ", "there"):
-            live.add(piece)
-            await a_while()
+        await screen.write(live, " ", "Hel", "lo ", "there")
         assert await live.finish(lambda: screen.show("Hello there!"))
-    assert screen.texts == [" Hel", " Hello ", " Hello there", "Hello there!"], "a blank text is not shown"
-    waits = [later - earlier for earlier, later in zip(screen.times, screen.times[1:], strict=False)]
-    assert min(waits) >= EDIT_SECONDS
+    times, texts = zip(*screen.shown, strict=True)
+    assert texts == (" Hel", " Hello ", " Hello there", "Hello there!"), "a blank text is not shown"
+    assert all(later - earlier >= EDIT_SECONDS for earlier, later in pairwise(times))
 
 
-async def test_a_slow_platform_that_fails_once_gets_only_the_newest_text(screen: Screen) -> None:
+async def test_a_slow_platform_that_fails_once_gets_only_the_newest_text(screen) -> None:
     screen.gate.clear()
     screen.failures = 1
     async with screen.live() as live:
-        for piece in "abcdef":
-            live.add(piece)
-            await a_while()
+        await screen.write(live, *"abcdef")
         screen.gate.set()
-        await a_while()
+        await screen.write(live, "")
         assert await live.finish(lambda: screen.show("abcdef."))
-    assert screen.texts == ["abcdef", "abcdef."]
+    assert [text for _, text in screen.shown] == ["abcdef", "abcdef."]
 
 
-@pytest.mark.parametrize(("failures", "shown"), [(0, ["done"]), (ATTEMPTS - 1, ["done"]), (ATTEMPTS, [])])
-async def test_the_final_text_is_tried_again_after_longer_and_longer_waits(
-    screen: Screen, failures: int, shown: list[str]
-) -> None:
+@pytest.mark.parametrize(("failures", "shown"), [(0, 1), (ATTEMPTS - 1, 1), (ATTEMPTS, 0)])
+async def test_the_final_text_is_tried_again_after_longer_and_longer_waits(screen, failures, shown) -> None:
     screen.failures = failures
     async with screen.live() as live:
         assert await live.finish(lambda: screen.show("done")) is bool(shown)
-    assert screen.texts == shown
+    assert len(screen.shown) == shown
     assert screen.slept == ([1, 2, 4] if failures else [])
 
 
-async def test_nothing_is_shown_after_the_block_is_left(screen: Screen) -> None:
+async def test_nothing_is_shown_after_the_block_is_left(screen) -> None:
     screen.gate.clear()
     async with screen.live() as live:
-        live.add("a")
-        await a_while()
+        await screen.write(live, "a")
     screen.gate.set()
-    await a_while()
-    assert screen.texts == []
+    await screen.write(live, "b")
+    assert screen.shown == []
 
 
 class Channel:
@@ -97,34 +91,28 @@ class Channel:
     def __init__(self) -> None:
         self.messages: dict[int, str] = {}
         self.calls: list[str] = []
-        self.failures = 0
+        self.fails = False
 
     @property
     def texts(self) -> list[str]:
         return list(self.messages.values())
 
     async def post(self, text: str) -> int:
-        self._maybe_fail()
-        number = len(self.calls)
-        self.messages[number] = text
+        if self.fails:
+            raise ConnectionError
         self.calls.append("post")
-        return number
+        self.messages[len(self.calls)] = text
+        return len(self.calls)
 
     async def edit(self, number: int, text: str) -> None:
-        self._maybe_fail()
         if number not in self.messages:
             raise MessageGone
-        self.messages[number] = text
         self.calls.append("edit")
+        self.messages[number] = text
 
     async def remove(self, number: int) -> None:
         if self.messages.pop(number, None) is None:
             raise MessageGone
-
-    def _maybe_fail(self) -> None:
-        if self.failures:
-            self.failures -= 1
-            raise ConnectionError
 
 
 @pytest.fixture
@@ -133,15 +121,15 @@ def channel() -> Channel:
 
 
 @pytest.fixture
-def posted(channel: Channel) -> PostedText[int]:
+def posted(channel: Channel) -> Any:
     return PostedText(100, channel.post, channel.edit, channel.remove)
 
 
 A, B, C = "a" * 90 + "\n", "b" * 90 + "\n", "c" * 90 + "\n"
 
 
-async def test_a_growing_text_continues_in_further_messages_and_a_shorter_one_removes_them(
-    channel: Channel, posted: PostedText[int]
+async def test_a_growing_text_continues_in_further_messages_that_a_shorter_one_removes(
+    channel, posted
 ) -> None:
     for text in ("", "aa", A, A + "b", A + B + C, A + B + C):
         await posted.show(text)
@@ -156,29 +144,21 @@ async def test_a_growing_text_continues_in_further_messages_and_a_shorter_one_re
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [
-        ("text", ["text\n\none\ntwo"]),
-        ("", ["one\ntwo"]),
-        ("a" * 92, ["a" * 92, "one\ntwo"]),
-        (A + "b" * 92, [A, "b" * 92, "one\ntwo"]),
-    ],
+    [("text", ["text\n\none\ntwo"]), ("", ["one\ntwo"]), (A + "b" * 92, [A, "b" * 92, "one\ntwo"])],
 )
-async def test_the_footer_is_not_split(
-    channel: Channel, posted: PostedText[int], text: str, shown: list[str]
-) -> None:
+async def test_the_footer_is_not_split(channel, posted, text, shown) -> None:
     await posted.show(text, "one\ntwo")
     assert channel.texts == shown
 
 
-async def test_a_deleted_message_is_posted_again_and_an_error_is_made_up_for(
-    channel: Channel, posted: PostedText[int]
-) -> None:
+async def test_a_deleted_message_is_posted_again_and_an_error_is_made_up_for(channel, posted) -> None:
     await posted.show("one")
     channel.messages.clear()
     await posted.show(A)
-    channel.failures = 1
+    channel.fails = True
     with pytest.raises(ConnectionError):
         await posted.show(A + B)
+    channel.fails = False
     await posted.show(A + B)
     assert channel.texts == [A, B]
     channel.messages.clear()

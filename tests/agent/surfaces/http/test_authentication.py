@@ -176,9 +176,7 @@ async def test_each_key_has_its_own_requests_per_minute(serve: Serve) -> None:
     assert (await site.client.get("/v1/models", headers=ben)).status_code == 200
 
 
-async def test_wrong_keys_are_logged_without_the_key_and_throttled_by_address(
-    serve: Serve, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_wrong_keys_are_logged_without_the_key_and_throttled_by_address(serve, caplog) -> None:
     site = await serve()
     ana = await site.headers("ana")
     tries = FAILED_PER_MINUTE + 5

@@ -109,9 +109,7 @@ async def test_an_invalid_request_gets_a_typed_error(site: Any, body: Any, param
     assert error["message"]
 
 
-async def test_the_client_raises_typed_errors_and_repeats_no_turn(
-    scripted: Any, model: ScriptedServer
-) -> None:
+async def test_the_client_raises_typed_errors_and_repeats_no_turn(scripted, model) -> None:
     _, secret = await scripted.key("dan")
     async with client_of(scripted, "hachi-wrong") as client:
         with pytest.raises(openai.AuthenticationError, match="no such key"):
@@ -149,9 +147,7 @@ async def test_a_stream_that_breaks_midway_raises_in_the_client(scripted: Any, m
     assert "".join(shown).startswith("Once")
 
 
-async def test_a_late_error_is_told_in_the_stream_without_details(
-    scripted: Any, model: ScriptedServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_late_error_is_told_in_the_stream_without_details(scripted, model, monkeypatch) -> None:
     def broken(*_: Any) -> Any:
         raise RuntimeError("a secret path")
 
@@ -176,9 +172,7 @@ CLIENTS_OWN = [
 
 
 @pytest.mark.parametrize("user", ["gil", None])
-async def test_the_clients_own_messages_reach_the_model_in_a_new_conversation(
-    scripted: Any, model: ScriptedServer, user: str | None
-) -> None:
+async def test_the_clients_own_messages_reach_the_model_in_a_new_conversation(scripted, model, user) -> None:
     model.script(answer("On Sundays, arr."))
     body = {"messages": [*CLIENTS_OWN, *said("when do I sail?")]}
     headers = await scripted.headers(user)

@@ -130,9 +130,7 @@ WHOLE = "the body must be an object in JSON, sent with content-type: application
         ("GET", "/api/users/ana/memories?limit=many", {}, "limit: input should be a valid integer"),
     ],
 )
-async def test_what_is_wrong_with_a_request_is_told_in_words(
-    site: Any, method: str, path: str, given: dict[str, Any], said: str
-) -> None:
+async def test_what_is_wrong_with_a_request_is_told_in_words(site, method, path, given, said) -> None:
     answer = await site.client.request(method, path, headers=await site.headers("ana"), **given)
     assert answer.status_code == 400
     assert answer.json()["error"]["message"].startswith(said)

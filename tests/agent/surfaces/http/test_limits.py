@@ -76,9 +76,7 @@ TOO_LONG = (413, b"too_large")
         ([chunk(b"x" * 5, more=True)], None, (408, b"request_timeout")),
     ],
 )
-async def test_a_body_is_read_within_its_limits(
-    received: list[Message], content_length: bytes | None, expected: tuple[int, bytes]
-) -> None:
+async def test_a_body_is_read_within_its_limits(received, content_length, expected) -> None:
     start, body = await run(echo, *received, content_length=content_length, seconds=0.1)
     assert start["status"] == expected[0]
     assert expected[1] in body["body"]

@@ -55,9 +55,7 @@ async def test_a_memory_is_added_read_listed_and_deleted(serve: Serve, clock: An
         ({"content": "Dan blinked", "importance": 0.1}, 422),
     ],
 )
-async def test_a_statement_that_is_not_kept_or_not_valid_is_refused(
-    site: Any, body: Any, status: int
-) -> None:
+async def test_a_statement_that_is_not_kept_or_not_valid_is_refused(site, body, status) -> None:
     answer = await site.client.post(
         "/api/sessions/dan/memories", json=body, headers=await site.headers("dan")
     )

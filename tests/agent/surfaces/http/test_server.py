@@ -97,9 +97,7 @@ async def exchange(site: Any, request: bytes, drop: bytes = b"") -> bytes:
         (b"GET /healthz HTTP/1.1" + HOST + b"\r\n", b"x"),  # the second request
     ],
 )
-async def test_a_connection_whose_request_stays_incomplete_is_closed(
-    site: Any, monkeypatch: pytest.MonkeyPatch, begun: bytes, drop: bytes
-) -> None:
+async def test_a_connection_whose_request_stays_incomplete_is_closed(site, monkeypatch, begun, drop) -> None:
     monkeypatch.setattr(http_server, "HEAD_TIMEOUT", 0.3)
     answer = await exchange(site, begun, drop=drop)
     assert answer == b"" or answer.startswith(b"HTTP/1.1 200")

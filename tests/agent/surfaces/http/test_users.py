@@ -82,9 +82,7 @@ async def test_tasks_are_added_changed_and_done(ana: Ana) -> None:
         ("DELETE", "/knowledge/00000000-0000-0000-0000-000000000000", None, 404),
     ],
 )
-async def test_wrong_requests_get_a_typed_error(
-    ana: Ana, method: str, path: str, body: Any, status: int
-) -> None:
+async def test_wrong_requests_get_a_typed_error(ana, method, path, body, status) -> None:
     error = (await ana(method, path, body, status=status))["error"]
     assert error.keys() == {"message", "type", "param", "code"}
     assert error["message"]

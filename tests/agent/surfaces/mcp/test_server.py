@@ -44,9 +44,7 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("tool", "arguments", "message"), WRONG_CALLS)
-async def test_a_wrong_call_is_told_in_one_line(
-    shared: Companion, agent: Any, tool: str, arguments: dict[str, Any], message: str
-) -> None:
+async def test_a_wrong_call_is_told_in_one_line(shared, agent, tool, arguments, message) -> None:
     async with agent(shared, "ana") as ana:
         assert (await ana.refused(tool, **arguments)).startswith(message)
 
@@ -69,9 +67,7 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(shared: Companion, ag
         ("forget", {"id": "0" * 36}),
     ],
 )
-async def test_for_nobody_nothing_is_read_or_kept(
-    shared: Companion, agent: Any, tool: str, arguments: dict[str, Any]
-) -> None:
+async def test_for_nobody_nothing_is_read_or_kept(shared, agent, tool, arguments) -> None:
     async with agent(shared, None) as anonymous:
         assert (await anonymous.refused(tool, **arguments)).startswith("nobody is named")
 

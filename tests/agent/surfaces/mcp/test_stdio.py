@@ -92,9 +92,7 @@ async def test_a_signal_ends_it_though_nobody_closes_stdin(program: Program, num
         await program.serving
 
 
-async def test_an_answer_that_takes_too_long_is_not_waited_for(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_answer_that_takes_too_long_is_not_waited_for(program, monkeypatch) -> None:
     monkeypatch.setattr(stdio, "GRACE", 0.2)
     monkeypatch.setattr("agent.companion.Companion.context", lambda *_, **__: asyncio.sleep(60))
     program.hello()

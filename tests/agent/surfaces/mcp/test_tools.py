@@ -1,6 +1,5 @@
 """What each tool does, and for whom."""
 
-from pathlib import Path
 from typing import Any
 
 from agent import Companion
@@ -34,9 +33,7 @@ async def test_a_fact_is_remembered_found_corrected_and_forgotten(pet: Companion
         assert "there is no memory" in await ana.refused("forget", id=new["id"])
 
 
-async def test_a_search_is_narrowed_by_subjects_and_limit_and_cuts_long_messages(
-    shared: Companion, agent: Any
-) -> None:
+async def test_a_search_is_narrowed_by_subjects_and_limit_and_cuts_long_messages(shared, agent) -> None:
     said = {"author": "bea", "text": "the harbour " + "and so on " * 400, "sent_at": shared.clock()}
     await shared.import_messages([said], user="bea")
     async with agent(shared, "bea") as bea:
@@ -90,9 +87,7 @@ async def test_tasks_are_made_changed_and_finished(shared: Companion, agent: Any
         assert await hal.refused("update_task", id="a" * 37) == "id: string should have at most 36 characters"
 
 
-async def test_a_persons_documents_are_searched_for_them_alone(
-    shared: Companion, agent: Any, tmp_path: Path
-) -> None:
+async def test_a_persons_documents_are_searched_for_them_alone(shared, agent, tmp_path) -> None:
     (tmp_path / "travel.md").write_text("# Travel\n\n## Tickets\n\nThe office pays for train tickets.\n")
     await shared.add_knowledge([tmp_path / "travel.md"], user="ivy")
     question = "who pays for train tickets?"

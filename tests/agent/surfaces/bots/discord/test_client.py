@@ -43,9 +43,7 @@ async def test_direct_messages_and_mentions_are_answered_and_a_reply_pings_nobod
     assert platform.typed[DM] >= 1
 
 
-async def test_the_bot_is_called_by_its_name_its_role_or_a_reply(
-    bot, platform: DiscordServer, server: ScriptedServer
-) -> None:
+async def test_the_bot_is_called_by_its_name_its_role_or_a_reply(bot, platform, server) -> None:
     for text in (f"{AT}, hello", f"hello {AT}", f"<@&{ROLE}> hello", f"<@!{BOT}>: hello"):
         server.script(answer("Yes?"))
         await bot.hears(text, channel=GENERAL)
@@ -56,9 +54,7 @@ async def test_the_bot_is_called_by_its_name_its_role_or_a_reply(
     assert platform.shown(GENERAL)[-2:] == ["You called?", "I am fine."]
 
 
-async def test_the_model_reads_names_instead_of_ids(
-    bot, platform: DiscordServer, server: ScriptedServer
-) -> None:
+async def test_the_model_reads_names_instead_of_ids(bot, platform, server) -> None:
     server.script(answer("Yes?"), answer("Yes!"))
     text = f"ask {AT} and <@{BEN}> and <@77> in <#{RANDOM}> or <#78> <:wave:5> <@&{ROLE}> <@&79> now"
     await bot.hears(text, channel=GENERAL)
@@ -68,9 +64,7 @@ async def test_the_model_reads_names_instead_of_ids(
     assert server.asked[1].text.endswith("#a channel @a role says @everyone")
 
 
-async def test_other_messages_are_neither_answered_nor_kept(
-    bot, platform: DiscordServer, server: ScriptedServer, rows: Rows
-) -> None:
+async def test_other_messages_are_neither_answered_nor_kept(bot, platform, server, rows) -> None:
     await bot.hears("hello Ben", channel=GENERAL)
     await bot.hears(f"<@{BEN}> hello @everyone", channel=GENERAL)
     for text in ("hello", f"{AT} hello"):
@@ -124,9 +118,7 @@ async def test_a_message_that_comes_twice_is_answered_once_also_after_a_restart(
     assert platform.shown(DM) == ["Hello!", "Here I am."]
 
 
-async def test_messages_keep_their_order_and_attachments_are_fetched(
-    bot, platform: DiscordServer, server: ScriptedServer
-) -> None:
+async def test_messages_keep_their_order_and_attachments_are_fetched(bot, platform, server) -> None:
     files = [
         platform.attach("notes.txt", "text/plain; charset=utf-8", "קנה חלב".encode()),
         platform.attach("photo.png", "image/png", b"\x89PNG"),
@@ -143,9 +135,7 @@ async def test_messages_keep_their_order_and_attachments_are_fetched(
     assert "photo.png (image/png, I read text only); gone.md (it could not be fetched)" in asked
 
 
-async def test_a_channel_listens_to_what_its_manager_sets(
-    bot, platform: DiscordServer, server: ScriptedServer
-) -> None:
+async def test_a_channel_listens_to_what_its_manager_sets(bot, platform, server) -> None:
     async def listen(to: str, **given: Any) -> str:
         command = await platform.command("listen", channel=GENERAL, to=to, **given)
         return str((await platform.answered(command)).text)

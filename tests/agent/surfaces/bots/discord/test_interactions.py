@@ -33,9 +33,7 @@ async def test_discord_gets_the_commands_with_their_options(bot, platform: Disco
     assert registered == {}
 
 
-async def test_only_who_asked_sees_the_memories_of_the_place(
-    bot, pet: Companion, platform: DiscordServer
-) -> None:
+async def test_only_who_asked_sees_the_memories_of_the_place(bot, pet, platform) -> None:
     await pet.remember("Ana likes *green* tea [here](http://a.example)", user=WHO, place=HERE)
     await pet.remember("Ana looks for another job", user=WHO)
     shown = await ask(platform, "memories", channel=GENERAL)
@@ -52,9 +50,7 @@ async def test_only_who_asked_sees_the_memories_of_the_place(
     assert len(await pet.memories(user=WHO)) == 2
 
 
-async def test_a_button_works_after_a_restart_and_then_goes(
-    bot, pet: Companion, platform: DiscordServer, go_online: Any, clock: Any
-) -> None:
+async def test_a_button_works_after_a_restart_and_then_goes(bot, pet, platform, go_online, clock) -> None:
     await pet.remember("Ana plays the cello", user=WHO)
     clock.advance(minutes=1)
     await pet.remember("Ana lives in Lyon", user=WHO)

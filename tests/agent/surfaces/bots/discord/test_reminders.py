@@ -15,9 +15,7 @@ async def due(pet: Companion, what: str, place: Place = PRIVATE, user: str = f"d
     await pet.services.tasks.update(user, what, now=now - timedelta(days=1), due=now, place=place)
 
 
-async def test_in_a_channel_a_reminder_pings_the_person_and_nobody_else(
-    bot, pet: Companion, platform: DiscordServer
-) -> None:
+async def test_in_a_channel_a_reminder_pings_the_person_and_nobody_else(bot, pet, platform) -> None:
     await due(pet, f"tell <@{BEN}> and @everyone", Place((*SERVER.path, str(GENERAL))))
     assert await pet.reminders.run() == 1
     [posted] = platform.posted(GENERAL)

@@ -14,9 +14,7 @@ HERE = Place(("discord", str(GUILD), str(GENERAL)))
 FLU = {"content": "Ana has the flu", "subjects": ["ana"], "ttl": "6d"}
 
 
-async def test_a_reply_is_edited_while_it_is_generated_with_its_code_closed(
-    bot, platform: DiscordServer, server: ScriptedServer
-) -> None:
+async def test_a_reply_is_edited_while_it_is_generated_with_its_code_closed(bot, platform, server) -> None:
     server.script(Hang('{"message": "```py\\nprint(1)\\nprint(2)\\nprint(3)\\n', 6))
     await bot.reached(await platform.say("hello"))
     await platform.until(lambda: "print(2" in "".join(platform.shown(DM)))
@@ -40,9 +38,7 @@ async def test_a_long_reply_comes_in_parts_and_only_the_first_is_a_reply_on_disc
 
 
 @pytest.mark.parametrize("failure", ["lost answer", "deleted"])
-async def test_a_reply_is_posted_once_whatever_goes_wrong(
-    bot, platform: DiscordServer, server: ScriptedServer, failure: str
-) -> None:
+async def test_a_reply_is_posted_once_whatever_goes_wrong(bot, platform, server, failure) -> None:
     platform.lost_answers = int(failure == "lost answer")
 
     def delete(method: str, path: str) -> None:
@@ -53,12 +49,10 @@ async def test_a_reply_is_posted_once_whatever_goes_wrong(
     server.script(answer("Hello there, how are you today?"))
     await bot.hears("hello")
     assert platform.shown(DM) == ["Hello there, how are you today?"]
-    assert [code for code, _ in platform.refused] == ([10008] if failure == "deleted" else [])
+    assert [code for code, _ in platform.refused] == [10008 if failure == "deleted" else 0]
 
 
-async def test_replies_and_answers_ping_nobody_and_fetch_no_previews(
-    bot, pet: Companion, platform: DiscordServer, server: ScriptedServer
-) -> None:
+async def test_replies_and_answers_ping_nobody_and_fetch_no_previews(bot, pet, platform, server) -> None:
     text = f"@everyone and @here and <@{BEN}> must know"
     await pet.remember(f"{text}: Ana likes tea", user=f"discord:{ANA}", place=Place(("discord", str(GUILD))))
     server.script(answer(text, {"content": f"{text}: Ana has a dog"}))
@@ -118,9 +112,7 @@ async def test_a_receipt_has_buttons_for_who_told_it(
     assert [memory.content for memory in await pet.memories(user=f"discord:{ANA}")] == kept
 
 
-async def test_a_memory_is_edited_in_a_modal(
-    bot, pet: Companion, platform: DiscordServer, server: ScriptedServer
-) -> None:
+async def test_a_memory_is_edited_in_a_modal(bot, pet, platform, server) -> None:
     reply = await receipt(bot, server)
     before = reply.text
     assert "somebody else" in (await press(platform, reply, "Edit", by=BEN)).text
@@ -137,9 +129,7 @@ async def test_a_memory_is_edited_in_a_modal(
     assert await here(pet) == ["Ana has the measles"]
 
 
-async def test_of_many_receipts_five_are_shown_each_with_its_buttons(
-    bot, platform: DiscordServer, server: ScriptedServer
-) -> None:
+async def test_of_many_receipts_five_are_shown_each_with_its_buttons(bot, platform, server) -> None:
     facts = [{"content": f"Ana's locker {n} has the code {n}{n}{n}", "subjects": ["ana"]} for n in range(7)]
     server.script(answer("A lot of lockers. ```", *facts))
     await bot.hears("my lockers …")

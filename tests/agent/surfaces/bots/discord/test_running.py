@@ -46,18 +46,14 @@ async def test_it_prints_the_invitation_and_finishes_its_replies_when_stopped(
         (4013, HachiError, "code 4013"),
     ],
 )
-async def test_refusals_are_errors_of_one_line(
-    code: int, kind: type[Exception], told: str, pet: Companion, platform: DiscordServer
-) -> None:
+async def test_refusals_are_errors_of_one_line(code, kind, told, pet, platform) -> None:
     platform.close_with = code
     with pytest.raises(kind, match=told) as raised:
         await run(pet, TOKEN if code else "wrong")
     assert "\n" not in str(raised.value)
 
 
-async def test_an_unreachable_discord_is_an_error(
-    pet: Companion, platform: DiscordServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_unreachable_discord_is_an_error(pet, platform, monkeypatch) -> None:
     monkeypatch.setattr(discord.http.Route, "BASE", "http://127.0.0.1:9/api/v10")
     with pytest.raises(HachiError, match="Discord cannot be reached"):
         await run(pet, TOKEN)

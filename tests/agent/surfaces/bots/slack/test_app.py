@@ -6,7 +6,6 @@ from typing import Any
 from scripted_server import Hang, ScriptedServer, answer
 from slack_server import BOT, BOT_ID, SlackServer
 
-from agent import Companion
 from memory.audience import Place
 
 DM, GENERAL = "D1", "C1"
@@ -17,9 +16,7 @@ def texts(slack: SlackServer, channel: str) -> list[tuple[str, str | None]]:
     return [(message.text, message.thread) for message in slack.in_channel(channel)]
 
 
-async def test_direct_messages_are_answered_in_place(
-    bot: Any, slack: SlackServer, server: ScriptedServer
-) -> None:
+async def test_direct_messages_are_answered_in_place(bot, slack, server) -> None:
     server.script(answer("Hello **Ana**!"), answer("Here I am."))
     await bot.hears(slack.says("UANA", "hello", channel=DM))
     await bot.hears(slack.says("UANA", "are you there?", channel=DM, thread_ts="1.2"))
@@ -48,9 +45,7 @@ async def test_a_mention_in_a_channel_is_answered_in_a_thread_that_goes_on_witho
     assert texts(slack, "C2") == [("Good.", "1.5")]
 
 
-async def test_the_model_reads_names_and_not_the_mention_that_calls_the_bot(
-    bot: Any, slack: SlackServer, server: ScriptedServer
-) -> None:
+async def test_the_model_reads_names_and_not_the_mention_that_calls_the_bot(bot, slack, server) -> None:
     server.script(answer("Yes."), answer("Yes?"), answer("Hello."))
     await bot.hears(slack.says("UANA", f"<@{BOT}>, ask <@UBEN> &amp; me", channel=DM))
     assert server.asked[0].conversation[-1] == ("user", "ask @Ben & me")
@@ -105,9 +100,7 @@ async def test_a_message_that_comes_again_is_answered_once_also_after_a_restart(
     assert texts(slack, DM) == [("Hello!", None)]
 
 
-async def test_facts_of_a_thread_belong_to_its_channel(
-    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Companion
-) -> None:
+async def test_facts_of_a_thread_belong_to_its_channel(bot, slack, server, pet) -> None:
     server.script(answer("Noted.", {"content": "Ana has a dog called Rex"}), answer("Rain."))
     await bot.hears(*slack.mentions("UANA", "my dog is called Rex", channel=GENERAL, ts="1.5"))
     await bot.hears(*slack.mentions("UBEN", "the weather?", channel=GENERAL, ts="1.6"))
@@ -116,9 +109,7 @@ async def test_facts_of_a_thread_belong_to_its_channel(
     assert [memory.content for memory in known] == ["Ana has a dog called Rex"]
 
 
-async def test_calls_are_repeated_files_are_fetched_and_a_reply_notifies_nobody(
-    bot: Any, slack: SlackServer, server: ScriptedServer
-) -> None:
+async def test_calls_are_repeated_files_are_fetched_and_a_reply_notifies_nobody(bot, slack, server) -> None:
     slack.limited = {"chat.postMessage"}
     slack.refused["assistant.threads.setStatus"] = "channel_not_found"
     server.script(answer("You said <!channel>, <@UBEN> & see https://x.test/?a=1&b=2"))
@@ -132,9 +123,7 @@ async def test_calls_are_repeated_files_are_fetched_and_a_reply_notifies_nobody(
     assert "[attached, but not read: me.png (image/png" in said
 
 
-async def test_where_everything_is_listened_to_answers_stay_out_of_threads(
-    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Companion
-) -> None:
+async def test_where_everything_is_listened_to_answers_stay_out_of_threads(bot, slack, server, pet) -> None:
     await bot.hachi.pet.services.places.set(HERE, "everything", "slack:T1:UANA", pet.clock())
     server.script(answer("Sunny."), answer("Tomorrow too."))
     await bot.hears(slack.says("UANA", "the weather?", channel=GENERAL))
@@ -147,9 +136,7 @@ async def test_where_everything_is_listened_to_answers_stay_out_of_threads(
     assert len(server.asked) == 2
 
 
-async def test_events_are_acknowledged_before_they_are_answered(
-    bot: Any, slack: SlackServer, server: ScriptedServer
-) -> None:
+async def test_events_are_acknowledged_before_they_are_answered(bot, slack, server) -> None:
     server.script(Hang())
     await slack.deliver(slack.says("UANA", "hello", channel=DM))
     await slack.until(lambda: server.asked)

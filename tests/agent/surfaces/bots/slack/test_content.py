@@ -30,9 +30,7 @@ async def test_slack_is_asked_once_for_each_person_it_knows(client: Any, slack: 
     assert [call["user"] for call in slack.called("users.info")] == ["UA", "UB", "UC", "UNEW", "UNEW"]
 
 
-async def test_the_cache_of_names_is_limited(
-    client: Any, slack: SlackServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_cache_of_names_is_limited(client, slack, monkeypatch) -> None:
     monkeypatch.setattr(content, "MAX_NAMES", 1)
     reader = Reader(client)
     for user in ("UANA", "UBEN", "UANA"):
@@ -59,9 +57,7 @@ async def test_files_and_snippets_are_read(client: Any, slack: SlackServer) -> N
         (b"text", {"url_private_download": ""}, "not kept at Slack"),
     ],
 )
-async def test_the_reason_is_given_for_a_file_that_is_not_read(
-    client: Any, slack: SlackServer, content: bytes, other: dict[str, Any], reason: str
-) -> None:
+async def test_the_reason_is_given_for_a_file_that_is_not_read(client, slack, content, other, reason) -> None:
     assert reason in await read(client, slack.attach("thing", content, **other))
 
 

@@ -2,10 +2,7 @@
 
 from typing import Any
 
-import pytest
 from slack_server import SlackServer, buttons_of
-
-from agent import Companion
 
 ANA = "slack:T1:UANA"
 
@@ -26,9 +23,7 @@ async def press(slack: SlackServer, home: dict[str, Any], label: str) -> dict[st
     return slack.homes["UANA"]
 
 
-async def test_the_home_shows_a_person_what_is_remembered_and_takes_it_away(
-    bot: Any, slack: SlackServer, pet: Companion, clock: Any
-) -> None:
+async def test_the_home_shows_a_person_what_is_remembered_and_takes_it_away(bot, slack, pet, clock) -> None:
     for number, word in enumerate("tea rain bread chess Lyon rowing cats Bach snow".split()):
         clock.advance(minutes=1)
         await pet.remember(f"Fact {number}: Ana wrote about <!channel> & {word}", user=ANA)
@@ -49,9 +44,7 @@ async def test_the_home_shows_a_person_what_is_remembered_and_takes_it_away(
     assert await pet.memories(user=ANA) == []
 
 
-async def test_another_tab_and_a_home_that_slack_does_not_take_change_nothing(
-    bot: Any, slack: SlackServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_another_tab_and_a_home_that_slack_does_not_take_change_nothing(bot, slack, caplog) -> None:
     event = {"type": "app_home_opened", "user": "UANA", "channel": "D1"}
     await slack.deliver(slack.event(event | {"tab": "messages"}))
     slack.refused["views.publish"] = "not_enabled"

@@ -37,9 +37,7 @@ async def test_every_command_is_answered(ask: Any, slack: SlackServer) -> None:
         assert (await ask(slack.command(f"/{command.name}", user="UANA")))["text"]
 
 
-async def test_memories_are_listed_with_buttons_to_forget_them(
-    ask: Any, slack: SlackServer, pet: Companion
-) -> None:
+async def test_memories_are_listed_with_buttons_to_forget_them(ask, slack, pet) -> None:
     for fact in ("Ana likes <!channel> & tea", "Ana lives in Lyon"):
         await pet.remember(fact, user=ANA)
     answer = await ask(slack.command("/memories", user="UANA"))
@@ -53,9 +51,7 @@ async def test_memories_are_listed_with_buttons_to_forget_them(
     assert "tea" not in str(in_channel)
 
 
-async def test_further_pages_and_confirmed_buttons_replace_their_message(
-    ask: Any, slack: SlackServer, pet: Companion, clock: Any
-) -> None:
+async def test_further_pages_and_confirmed_buttons_replace_their_message(ask, slack, pet, clock) -> None:
     for number, word in enumerate("tea rain bread chess Lyon rowing cats Bach snow mint".split()):
         clock.advance(minutes=1)
         await pet.remember(f"Fact {number}: Ana wrote about {word} in letter {number}", user=ANA)
@@ -115,9 +111,7 @@ async def test_a_memory_is_edited_in_a_modal_that_works_after_a_restart(
     assert "Ana has the flu" in undone["text"]
 
 
-async def test_a_slack_that_takes_no_modal_or_answer_breaks_nothing(
-    ask: Any, slack: SlackServer, told: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_slack_that_takes_no_modal_or_answer_breaks_nothing(ask, slack, told, caplog) -> None:
     slack.refused["views.open"] = "expired_trigger_id"
     await slack.deliver(slack.pressed(told["Edit"], user="UANA", channel=GENERAL))
     await slack.until(lambda: "cannot show the modal" in caplog.text)

@@ -1,17 +1,9 @@
 """Reminders on Slack reach the people of the workspace."""
 
-from collections.abc import Callable
-from typing import Any
-
-from slack_server import SlackServer
-
-from agent import Companion
 from memory.audience import PRIVATE, Place
 
 
-async def test_reminders_reach_people_while_the_bot_runs(
-    go_online: Callable[..., Any], slack: SlackServer, pet: Companion, clock: Any
-) -> None:
+async def test_reminders_reach_people_while_the_bot_runs(go_online, slack, pet, clock) -> None:
     slack.closed = {"C2"}
     clock.advance(minutes=5)
     for what, user, path in (
@@ -32,9 +24,7 @@ async def test_reminders_reach_people_while_the_bot_runs(
     assert "bring &lt;!channel&gt; cake" in public.text
 
 
-async def test_closed_direct_messages_are_no_error(
-    bot: Any, slack: SlackServer, pet: Companion, clock: Any
-) -> None:
+async def test_closed_direct_messages_are_no_error(bot, slack, pet, clock) -> None:
     slack.closed = {"DANA"}
     await pet.services.tasks.update("slack:T1:UANA", "cake", now=clock(), due=clock())
     assert await pet.reminders.run() == 0

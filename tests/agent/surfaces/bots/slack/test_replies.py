@@ -34,9 +34,7 @@ async def grow_and_shrink(view: SlackReply) -> None:
         await view.show(text)
 
 
-async def test_in_a_thread_text_is_appended_to_a_stream_and_elsewhere_edited(
-    platform: SlackPlatform, slack: SlackServer
-) -> None:
+async def test_in_a_thread_text_is_appended_to_a_stream_and_elsewhere_edited(platform, slack) -> None:
     view = reply(platform, THREAD)
     await view.show("Good")
     await view.show("Good mor")
@@ -55,9 +53,7 @@ async def test_in_a_thread_text_is_appended_to_a_stream_and_elsewhere_edited(
 @pytest.mark.parametrize(
     ("begun", "expired"), [('{"message": "Goo', False), ("Good", True), ("Good morning", True)]
 )
-async def test_a_stream_that_expired_or_begins_otherwise_is_edited(
-    platform: SlackPlatform, slack: SlackServer, begun: str, expired: bool
-) -> None:
+async def test_a_stream_that_expired_or_begins_otherwise_is_edited(platform, slack, begun, expired) -> None:
     view = reply(platform, THREAD)
     await view.show(begun)
     if expired:
@@ -84,9 +80,7 @@ async def test_deleted_messages_are_posted_again_and_superfluous_ones_removed(
     assert [message.text for message in slack.messages] == ["Good morning"]
 
 
-async def test_errors_of_slack_pass_through_and_the_next_call_continues(
-    platform: SlackPlatform, slack: SlackServer
-) -> None:
+async def test_errors_of_slack_pass_through_and_the_next_call_continues(platform, slack) -> None:
     for method in ("chat.update", "chat.delete", "chat.postMessage"):
         slack.messages.clear()
         slack.refused[method] = "fatal_error"
@@ -99,9 +93,7 @@ async def test_errors_of_slack_pass_through_and_the_next_call_continues(
 
 
 @pytest.mark.parametrize(("error", "tried_again"), [("internal_error", True), ("unknown_method", False)])
-async def test_without_a_stream_a_message_is_posted(
-    platform: SlackPlatform, slack: SlackServer, error: str, tried_again: bool
-) -> None:
+async def test_without_a_stream_a_message_is_posted(platform, slack, error, tried_again) -> None:
     slack.refused["chat.startStream"] = error
     await reply(platform, THREAD).finish("Good morning", ())
     slack.refused.clear()
@@ -112,9 +104,7 @@ async def test_without_a_stream_a_message_is_posted(
     ]
 
 
-async def test_receipts_are_shown_once_with_buttons_for_each(
-    platform: SlackPlatform, slack: SlackServer
-) -> None:
+async def test_receipts_are_shown_once_with_buttons_for_each(platform, slack) -> None:
     view = reply(platform, FLAT)
     await view.finish("Noted.", NEW)
     await view.finish("Noted.", NEW)

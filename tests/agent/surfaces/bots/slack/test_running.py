@@ -6,8 +6,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from scripted_server import ScriptedServer, answer
-from slack_server import SlackServer
+from scripted_server import answer
 
 from agent import Companion, Settings
 from agent.errors import HachiError, SettingsError
@@ -22,9 +21,7 @@ async def address(go_online: Any) -> str:
     return str(bot.where.partition("events at ")[2])
 
 
-async def test_a_signed_event_is_answered_once(
-    address: str, slack: SlackServer, server: ScriptedServer
-) -> None:
+async def test_a_signed_event_is_answered_once(address, slack, server) -> None:
     server.script(answer("Hello!"))
     message = slack.says("UANA", "hello", channel=DM)
     assert await slack.post(address, message) == 200
@@ -38,9 +35,7 @@ async def test_a_signed_event_is_answered_once(
     assert await slack.post(address, challenge) == 200
 
 
-async def test_requests_that_slack_did_not_sign_just_now_are_refused(
-    address: str, slack: SlackServer, server: ScriptedServer
-) -> None:
+async def test_requests_that_slack_did_not_sign_just_now_are_refused(address, slack, server) -> None:
     forgeries: tuple[dict[str, Any], ...] = (
         {"secret": "another"},
         {"age": 600},
@@ -84,9 +79,7 @@ async def test_an_unreachable_slack_is_an_error(pet: Companion, settings: Settin
 
 
 @pytest.mark.parametrize("http", [None, ("127.0.0.1", 0)], ids=["socket", "http"])
-async def test_it_runs_until_a_signal(
-    pet: Companion, settings: Settings, http: tuple[str, int] | None
-) -> None:
+async def test_it_runs_until_a_signal(pet, settings, http) -> None:
     told: list[str] = []
 
     def say(line: str) -> None:
