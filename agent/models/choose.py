@@ -1,7 +1,7 @@
 """Chooses the language model that the settings name."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import openai
 from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings
@@ -14,10 +14,6 @@ from agents.tracing.provider import DefaultTraceProvider
 from agent.models.failures import WORTH_RETRYING
 from agent.models.offline import OfflineModel
 from agent.settings import Settings
-
-if TYPE_CHECKING:
-    import httpx2
-
 
 LONGEST_WAIT = 20.0
 """Seconds. If a server asks for more in Retry-After, the call fails: a person waits for the reply."""
@@ -52,8 +48,8 @@ def given_model(model: Model) -> ChosenModel:
     return ChosenModel(type(model).__name__, model, "none", ModelSettings(store=False))
 
 
-def choose_model(settings: Settings, http: "httpx2.AsyncClient | None" = None) -> ChosenModel:
-    """Return the model that the settings name. `http` replaces the HTTP client, so that a test can answer."""
+def choose_model(settings: Settings) -> ChosenModel:
+    """Return the model that the settings name."""
     keep_traces_here()
     retry = ModelRetrySettings(
         max_retries=settings.model_retries,
@@ -75,7 +71,6 @@ def choose_model(settings: Settings, http: "httpx2.AsyncClient | None" = None) -
         api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none",
         base_url=settings.openai_base_url,
         max_retries=0,  # the runner retries; retries in both would multiply
-        http_client=http,
     )
     model: Model
     if settings.chosen_api == "responses":

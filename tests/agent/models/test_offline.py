@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,21 +11,23 @@ from agents import Agent, FunctionTool, RunConfig, Runner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.offline import ANNOUNCEMENT, LONGEST_STATEMENT, ROUNDS, OfflineModel
+from agent.models.offline import LONGEST_STATEMENT, ROUNDS, OfflineModel
 from agent.models.offline_reading import find_due, read_message, share_found
 from memory.audience import PRIVATE
 
-TALK = [
-    json.loads(line)
-    for line in Path(__file__).with_name("offline_talk.jsonl").read_text("utf-8").splitlines()
-]
+DATA = Path(__file__).parents[2] / "data"
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 async def test_a_mixed_talk_gets_no_wrong_answer_and_keeps_only_what_was_stated(open_pet, clock):
     """Every line: what the answer must and must not say, and the one fact it must leave behind."""
     pet, wrong = await open_pet(), []
-    for line in TALK:
+    talk = lines_of(Path(__file__).with_name("offline_talk.jsonl"))
+    for line in talk:
         clock.advance(minutes=1)
         reply = await pet.respond(line["say"], user=line["who"])
         kept = [decision.content for decision in reply.memories if decision.action == "add"]
@@ -34,7 +35,7 @@ async def test_a_mixed_talk_gets_no_wrong_answer_and_keeps_only_what_was_stated(
         unwanted = "not" in line and re.search(line["not"], reply.message)
         if not re.search(line["answer"], reply.message) or unwanted or kept != expected:
             wrong.append((line["say"], reply.message, kept))
-    assert len(TALK) >= 60
+    assert len(talk) >= 60
     assert wrong == []
 
 
@@ -112,20 +113,17 @@ async def test_a_page_is_not_kept_as_a_fact(open_pet):
     assert reply.memories == ()
 
 
-async def run(
-    said: str, answer: Callable[[str], str], *, tools: tuple[str, ...]
-) -> tuple[dict[str, Any], list[str]]:
-    """The answer of the bare model with tools that answer with text; and the tools called."""
+async def run(said: str, answer: str, *tools: str) -> tuple[dict[str, Any], list[str]]:
+    """The answer of the bare model with tools that all give the same answer; and the tools called."""
     called: list[str] = []
 
     def tool(name: str) -> FunctionTool:
         async def invoke(_: Any, arguments: str) -> str:
             called.append(name)
-            return answer(arguments)
+            return answer
 
-        return FunctionTool(
-            name, name, {"type": "object", "properties": {}}, invoke, strict_json_schema=False
-        )
+        schema: dict[str, Any] = {"type": "object", "properties": {}}
+        return FunctionTool(name, name, schema, invoke, strict_json_schema=False)
 
     agent = Agent(name="Hachi", instructions="You are Hachi.", tools=[tool(name) for name in tools])
     config = RunConfig(model=OfflineModel(), tracing_disabled=True)
@@ -134,53 +132,26 @@ async def run(
 
 
 async def test_without_the_tool_a_statement_is_left_to_the_memories_of_the_answer():
-    answer, _ = await run("I broke my arm", str, tools=())
+    answer, _ = await run("I broke my arm", "")
     assert [memory["content"] for memory in answer["memories"]] == ["I broke my arm"]
 
 
 @pytest.mark.parametrize("said", ["I broke my arm", "where is my arm?", "remind me to rest"])
 async def test_a_tool_that_fails_is_told_and_not_called_again(said):
-    tools = ("remember", "search_memories", "update_task")
-    answer, called = await run(said, lambda _: "it broke", tools=tools)
+    answer, called = await run(said, "it broke", "remember", "search_memories", "update_task")
     assert "it broke" in answer["message"]
     assert len(called) == 1
 
 
-def test_the_announcement_says_what_it_is_and_how_to_get_a_real_one():
-    assert "rule-based stand-in" in ANNOUNCEMENT
-    assert "OPENAI_API_KEY" in ANNOUNCEMENT
+@pytest.mark.parametrize("case", lines_of(DATA / "tasks_with_due_dates.jsonl"))
+def test_a_due_date_is_read_at_either_end_of_a_task(case):
+    due = datetime.fromisoformat(case["due"]).replace(tzinfo=UTC) if case["due"] else None
+    assert find_due(case["text"], NOW) == (case["left"], due)
 
 
-@pytest.mark.parametrize(
-    ("text", "left", "due"),
-    [
-        ("call Ana tomorrow at 9", "call Ana", "2026-11-22T09:00"),
-        ("tomorrow at 9 to call Ana", "call Ana", "2026-11-22T09:00"),
-        ("to send the report by Friday 17:30", "send the report", "2026-11-27T17:30"),
-        ("in 20 minutes about the oven", "the oven", "2026-11-21T09:50"),
-        ("buy cream for the sun", "buy cream for the sun", None),
-        ("buy 5", "buy 5", None),
-        ("ask May about the march", "ask May about the march", None),
-        ("tomorrow", "tomorrow", None),
-    ],
-)
-def test_a_due_date_is_read_at_either_end_of_a_task(text, left, due):
-    expected = datetime.fromisoformat(due).replace(tzinfo=UTC) if due else None
-    assert find_due(text, NOW) == (left, expected)
-
-
-@pytest.mark.parametrize(
-    ("question", "text", "found"),
-    [
-        ("who is allergic?", "Ana has an allergy", True),
-        ("where do I live?", "she is living in Rome", True),
-        ("is it Müller?", "ask muller", True),
-        ("where is the art?", "the cart is here", False),
-        ("where does my brother live?", "I live in Bremen", False),
-    ],
-)
-def test_words_are_compared_by_their_forms(question, text, found):
-    assert (share_found(question, text) >= 0.5) is found
+@pytest.mark.parametrize("case", lines_of(DATA / "forms_of_words.jsonl"))
+def test_words_are_compared_by_their_forms(case):
+    assert (share_found(case["question"], case["text"]) >= 0.5) is case["found"]
 
 
 @given(st.text(max_size=300))

@@ -74,9 +74,7 @@ async def test_documents_are_put_in_order_by_the_model_where_the_settings_say_so
     await pet.runtime()
     await pet.add_knowledge([tmp_path])
     server.script(Say(json.dumps({"best": [3]})), Say("I would rather not."))
-
     [best] = await pet.search_knowledge("trees in the garden", user="ana")
     otherwise: list[Any] = await pet.search_knowledge("trees in the garden", user="ana")
-
     assert best.text
     assert len(otherwise) == 3, "a reranker that fails takes nothing away"

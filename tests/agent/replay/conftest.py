@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from scripted_server import Call, answer
+from scripted_server import Call, Fail, answer
 
+from agent.errors import ModelError
 from agent.tracing.trace import Trace
 
 
@@ -29,6 +30,20 @@ def recorded(pet, server, clock):
         return await pet.traces.get(reply.trace_id, pet.clock())
 
     return record
+
+
+@pytest.fixture
+def failing(server):
+    """`await failing(pet)`: the trace of a turn whose model refuses the request."""
+
+    async def fail(pet: Any) -> Trace:
+        server.script(Fail(400, "no such thing"))
+        with pytest.raises(ModelError) as error:
+            await pet.respond("hello", user="ana")
+        await pet.settle()
+        return await pet.traces.get(str(error.value.trace_id), pet.clock())
+
+    return fail
 
 
 SEARCHES_REMEMBERS_ANSWERS = (

@@ -5,7 +5,7 @@ import runpy
 from pathlib import Path
 
 import pytest
-from scripted_server import Call, Fail, answer
+from scripted_server import Call, answer
 
 from agent.replay.fixture import MAX_ROWS, Fixture
 from agent.replay.pytest_file import make_test, telling_words
@@ -35,9 +35,7 @@ async def passes(test: Path) -> None:
             await asyncio.to_thread(function)
 
 
-async def test_it_reads_like_a_test_passes_anywhere_and_fails_when_behaviour_changes(
-    pet, recorded, made, monkeypatch
-):
+async def test_it_passes_anywhere_and_fails_when_behaviour_changes(pet, recorded, made, monkeypatch):
     test = await made(await recorded())
 
     text = test.read_text()
@@ -63,22 +61,15 @@ async def test_it_asks_for_the_words_that_were_found_and_holds_no_secret(pet, re
     await recorded(answer("Keep it safe."), said=f"my key is {key}")
     search = Call("search_memories", {"query": "dentist"})
     trace = await recorded(search, answer("Oh, it is Leo, as ever."), said="who is my dentist?")
-
     files = await make_test(pet, trace)
-
     assert not any(key in text for text in files.values())
     [fixture] = [text for name, text in files.items() if name.endswith(".json")]
     turn = await asyncio.to_thread(take_again, Fixture.from_json(fixture))
     assert telling_words(turn)[0] == "Leo"
 
 
-async def test_a_turn_that_failed_is_held_to_its_failure(pet, server, made):
-    server.script(Fail(400, "no such thing"))
-    with pytest.raises(Exception, match="400") as failed:
-        await pet.respond("hello", user="ana")
-    await pet.settle()
-    trace = await pet.traces.get(failed.value.trace_id, pet.clock())  # type: ignore[attr-defined]
-    test = await made(trace)
+async def test_a_turn_that_failed_is_held_to_its_failure(pet, failing, made):
+    test = await made(await failing(pet))
     assert "assert (turn.error or '').startswith('ModelRejected')" in test.read_text()
     await passes(test)
 
@@ -103,9 +94,7 @@ async def test_of_a_long_memory_only_what_the_turn_had_before_it_comes_along(pet
     ]
     await pet.import_messages(said, user="ana")
     trace = await recorded()
-
     test = await made(trace)
-
     [path] = test.parent.glob("trace_*.json")
     fixture = Fixture.from_json(path.read_text())
     assert len(fixture.rows["messages"]) < MAX_ROWS

@@ -33,18 +33,14 @@ async def the_dentist(pet: Companion) -> str:
     return next(m.id for m in await pet.memories(user="ana") if "dentist" in m.content)
 
 
-async def test_what_was_said_and_set_later_changes_nothing_and_nothing_is_written(
-    pet, recorded, server, rows
-):
+async def test_what_was_said_later_changes_nothing_and_nothing_is_written(pet, recorded, server, rows):
     trace = await recorded()
     later = {"content": "Ana loves her cat Mitzi more", "subjects": ["ana"], "ttl": None}
     await recorded(Call("remember", later), answer("Noted."), said="I love my cat Mitzi more")
     await pet.set_context("language", "French", user="ana")
     tables = [row["name"] for row in rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
     before, asked = {table: rows(f"SELECT * FROM {table}") for table in tables}, len(server.asked)
-
     replayed = await replay(pet, trace)
-
     assert replayed.same
     assert replayed.differences == ()
     assert len(server.asked) == asked
@@ -61,12 +57,10 @@ async def test_a_fact_that_was_replaced_later_is_found_again(pet, recorded):
 
 async def test_a_memory_that_was_corrected_or_deleted_by_hand_is_the_first_difference(pet, recorded):
     trace = await recorded(*DENTIST, said="who is he?")
-
     await pet.update_memory(await the_dentist(pet), "Ana's dentist is Bob", user="ana")
     corrected = await first_difference(pet, trace)
     await pet.delete_memory(await the_dentist(pet), user="ana")
     deleted = await first_difference(pet, trace)
-
     assert (corrected.where, corrected.what) == ("search_memories, result", "differs")
     assert "Leo" in corrected.before
     assert "Bob" in corrected.after
@@ -98,15 +92,10 @@ async def test_a_changed_prompt_schema_or_code_is_named(pet, recorded, monkeypat
     assert "Leo" not in code.after
 
 
-async def test_what_went_wrong_goes_wrong_again(pet, server, recorded):
+async def test_what_went_wrong_goes_wrong_again(pet, failing, recorded):
     retried = await recorded(Fail(500, "for a moment"), answer("Here I am."), said="are you there?")
     malformed = await recorded(Say("Just words."), said="hm")
-    server.script(Fail(400, "no such thing"))
-    with pytest.raises(Exception, match="400") as error:
-        await pet.respond("hello", user="ana")
-    await pet.settle()
-    failed = await pet.traces.get(error.value.trace_id, pet.clock())  # type: ignore[attr-defined]
-
+    failed = await failing(pet)
     assert (retried.summary.calls, malformed.summary.status) == (2, "malformed")
     assert (await replay(pet, retried)).same
     assert (await replay(pet, malformed)).same

@@ -75,7 +75,6 @@ def test_times_ids_and_the_name_of_the_model_make_no_difference():
     for side, id in ((one, "a"), (other, "b")):
         side.root.spans[0].data["output"] = [{"id": id, "text": "hi"}]
     assert differences(one, other) == []
-
     bare = [Span("call", "tiny"), Span("tool", "remember", data={"ok": True}), Span("answer")]
     without_content = trace(*bare, incoming={}, reply={}, sections=[])
     assert differences(without_content, without_content) == []
@@ -85,11 +84,9 @@ def test_sections_of_the_system_message_are_named():
     [changed] = differences(trace(call()), trace(call(SYSTEM.replace("brief", "funny"))))
     assert (changed.where, changed.what) == ("call 1, system message, rules", "differs")
     assert (changed.before, changed.after) == ("Be brief.", "Be funny.")
-
     more = trace(call(f"{SYSTEM}\n\nAna skis."), sections=[*SECTIONS, ["person", 9]])
     [new], [gone] = differences(trace(call()), more), differences(more, trace(call()))
     assert (new.where, new.what, gone.what) == ("call 1, system message, person", "is new", "is gone")
-
     assert sections(trace(), f"{SYSTEM}\n\nAnswer now.")["last call"] == "Answer now."
     unnamed = where(trace(call("a"), sections=[]), trace(call("b"), sections=[]))
     assert unnamed == ["call 1, system message, whole"]

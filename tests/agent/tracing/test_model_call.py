@@ -106,9 +106,7 @@ async def test_a_search_of_documents_names_its_candidates(pet_at, first_way, ser
     await pet.add_document("tea.md", "# Tea\n\nJasmine tea is steeped for three minutes.", user="ana")
     steps = [] if first else [Call("search_knowledge", {"query": "how long is jasmine tea steeped"})]
     server.script(*steps, answer("Three minutes."))
-
     await pet.respond("how long is jasmine tea steeped?", user="ana")
-
     [documents] = (await last(pet)).spans("documents")
     [candidate] = documents.data["candidates"]
     assert candidate["source"] == "tea.md"

@@ -1,12 +1,14 @@
 """Every turn leaves a trace, however it ends; recording never fails a turn and never keeps one waiting."""
 
 import asyncio
+import re
 import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from scripted_server import Call, Fail, Hang, Raw, Say, answer
@@ -64,9 +66,7 @@ async def test_a_turn_with_tools_is_recorded_whole(pet_at, way, server, last):
     assert "last_call" in made_by["prompts"]
 
 
-async def test_tools_that_fail_are_recorded_with_their_tracebacks(
-    pet_at, first_way, server, last, monkeypatch
-):
+async def test_tools_that_fail_are_recorded_with_tracebacks(pet_at, first_way, server, last, monkeypatch):
     pet = await pet_at(first_way)
     outcomes = iter([StoreUnavailable("the shelf is broken"), None])
 
@@ -96,9 +96,7 @@ async def test_tools_that_fail_are_recorded_with_their_tracebacks(
     assert (read.data["well_formed"], read.data["answer"]["message"]) == (False, "just text")
 
 
-async def test_of_anonymous_users_no_text_is_kept_and_with_traces_off_nothing_at_all(
-    pet_at, first_way, server, last, rows, tmp_path
-):
+async def test_of_anonymous_users_no_text_is_kept(pet_at, first_way, server, last, rows, tmp_path):
     pet = await pet_at(first_way)
     server.script(Call("zebrafish", {"of": "pelican"}), answer("walrus"))
     await first_way.ask(pet, "octopus", user=None, author="Badger")
@@ -118,19 +116,18 @@ async def test_of_anonymous_users_no_text_is_kept_and_with_traces_off_nothing_at
     assert await off.traces.count(TraceFilter(kinds=frozenset())) == 0
 
 
-FAULTS = {
-    "refuses the key": ([Fail(401)], "ModelRejected"),
-    "takes the request for wrong": ([Fail(400, "no such parameter")], "no such parameter"),
-    "is down": ([Fail(503)] * 2, "ModelUnavailable"),
-    "hangs": ([Hang()], "ModelUnavailable"),
-    "sends a page of HTML": ([Raw(b"<html>hello</html>")], "Model"),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_a_turn_fails_with_its_trace_if_the_model(pet_at, first_way, server, last, fault):
-    steps, named = FAULTS[fault]
-    pet = await pet_at(first_way, model_timeout=0.3 if fault == "hangs" else 60, model_retries=1)
+@pytest.mark.parametrize(
+    ("steps", "named"),
+    [
+        ([Fail(400, "no such parameter")], "ModelRejected: .*no such parameter"),
+        ([Fail(503)] * 2, "ModelUnavailable"),
+        ([Hang()], "ModelUnavailable"),
+        ([Raw(b"<html>hello</html>")], "Model"),
+    ],
+    ids=["refused", "down", "hanging", "HTML"],
+)
+async def test_a_turn_whose_model_fails_leaves_a_trace(pet_at, first_way, server, last, steps, named):
+    pet = await pet_at(first_way, model_timeout=0.5, model_retries=1)
     server.script(*steps)
 
     with pytest.raises(ModelError) as raised:
@@ -139,7 +136,7 @@ async def test_a_turn_fails_with_its_trace_if_the_model(pet_at, first_way, serve
     trace = await last(pet)
     assert trace.id == raised.value.trace_id
     assert trace.summary.status == "error"
-    assert named in str(trace.summary.error)
+    assert re.match(named, str(trace.summary.error))
     calls = list(trace.spans("call"))
     assert 1 <= len(calls) <= len(steps)
     for call in calls:
@@ -156,7 +153,6 @@ async def test_a_turn_that_its_client_gives_up_is_recorded(pet_at, some_way, ser
     turn.cancel()
     await asyncio.wait([turn])
     await until(lambda: pet.components.recorder._ended, 10)
-
     trace = await last(pet)
     assert (trace.summary.status, trace.summary.said) == ("error", "hello")
     assert "CancelledError" in str(trace.summary.error)
@@ -225,25 +221,19 @@ async def turn(pet: Companion, text: str = "hello", user: str = "ana", **data: A
     return turning.id
 
 
-def away(pet: Companion, monkeypatch: pytest.MonkeyPatch, why: Exception) -> None:
-    async def refused(*_: Any, **__: Any) -> int:
-        raise why
-
-    monkeypatch.setattr(pet.traces, "write", refused)
-
-
-async def test_a_turn_does_not_fail_when_its_trace_cannot_be_written_and_it_is_written_later(
+async def test_a_trace_that_cannot_be_written_fails_no_turn_and_is_written_later(
     open_pet, monkeypatch, caplog
 ):
     pet = await open_pet(look_back="off")
     monkeypatch.setattr(recorder, "RETRY_AFTER", 0.05)
     real = pet.traces.write
-    away(pet, monkeypatch, OSError("gone"))
+    monkeypatch.setattr(pet.traces, "write", AsyncMock(side_effect=OSError("gone")))
     assert (await pet.respond("lost", user="ana")).message
     await pet.components.recorder.flush()
     assert "gone" in caplog.text
 
-    away(pet, monkeypatch, StoreUnavailable("the server has gone"))
+    away = StoreUnavailable("the server has gone")
+    monkeypatch.setattr(pet.traces, "write", AsyncMock(side_effect=away))
     ids = {await turn(pet) for _ in range(3)}
     await pet.components.recorder.flush()
     assert await pet.traces.count(EVERY) == 0

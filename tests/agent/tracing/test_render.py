@@ -72,9 +72,7 @@ async def test_an_index_that_is_down_in_short_and_in_full(pet_at, first_way, ser
     assert "search_memories, get_recent_memories, search_knowledge" in text
 
 
-async def test_what_a_model_got_wrong_is_shown_as_it_wrote_it_and_what_it_did_not_answer(
-    pet_at, first_way, server, last
-):
+async def test_what_a_model_got_wrong_or_did_not_answer_is_shown(pet_at, first_way, server, last):
     pet = await pet_at(first_way, model_timeout=0.5, model_retries=1, look_back="off")
     server.script(Call("search_memories", "{query: "), Call("no_such_tool"), Say("Hello, no JSON here"))
     await pet.respond("hi", user="ana")

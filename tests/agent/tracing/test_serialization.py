@@ -86,18 +86,7 @@ def test_a_body_that_cannot_be_read_is_refused(body):
 
 
 words = st.text("qwzx", min_size=4, max_size=8)
-TEXTS = (
-    "text",
-    "query",
-    "result",
-    "arguments",
-    "system",
-    "answer",
-    "candidates",
-    "decisions",
-    "reply",
-    "scene",
-)
+TEXTS = "text query result arguments system answer candidates decisions reply scene".split()
 
 
 @given(st.lists(words, min_size=6, max_size=6), st.sampled_from(TEXTS), st.sampled_from(TEXTS))
@@ -106,9 +95,7 @@ def test_without_content_no_word_of_what_was_said_is_written(said, name, other):
     tool = Span("tool", said[2], data={other: {"deep": said[3]}, "ok": False, "traceback": said[1]})
     tool.spans.append(search)
     root = Span("turn", data={name: said[4]}, spans=[tool], error=f"ModelError: {said[5]}")
-
     summary, body = written(root, "none", said=said[0], reply=said[1])
-
     whole = f"{summary} {zlib.decompress(body).decode()}"
     assert not [word for word in said if word in whole]
     trace = read_trace(summary, body)

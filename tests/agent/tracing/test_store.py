@@ -144,38 +144,32 @@ async def test_a_trace_is_found_by_the_beginning_of_its_id(traces):
 async def test_a_running_trace_whose_process_is_gone_was_killed(traces):
     host = this_process().rpartition(":")[0]
     alive = made(1, ended=False)[0]
-    for number, where in enumerate(
-        (f"{host}:999999999-1", f"{host}:1-1", "elsewhere:1-1", this_process()), 2
-    ):
+    processes = (f"{host}:999999999-1", f"{host}:1-1", "elsewhere:1-1", this_process())
+    for number, where in enumerate(processes, 2):
         serializer = Serializer("full", Redaction(), {}, "python", where)
         recorded = Recording(id_of(number), Span("turn"))
         about = Summary(id=recorded.id, kind="turn", started_at=NOW, user="ana")
         await traces.write([serializer.serialize(recorded, about)], NOW)
     assert alive.status == "running"
 
-    found = {one.id: one.status for one in await traces.list(TraceFilter(), NOW)}
-    assert found == {
-        id_of(2): "killed",
-        id_of(3): "killed",  # its number is another's now
-        id_of(4): "running",
-        id_of(5): "running",
-    }
+    found = {one.process: one.status for one in await traces.list(TraceFilter(), NOW)}
+    statuses = ["killed", "killed", "running", "running"]  # the second one's number is another's now
+    assert found == dict(zip(processes, statuses, strict=True))
     later = NOW + timedelta(minutes=16)
     assert {one.status for one in await traces.list(TraceFilter(), later)} == {"killed"}
     assert id_of(5) not in {one.id for one in await traces.list(TraceFilter(failed=True), NOW)}
 
 
 async def test_erasing_a_person_deletes_the_traces_of_the_places_where_they_spoke(traces):
-    await traces.write(
-        [
-            made(1),
-            made(2, user="ben"),
-            made(3, user="ben", place="acme/general/thread"),
-            made(4, user="ben", place="acme/other"),
-            made(5, place="acme/general"),
-        ],
-        NOW,
+    said = (
+        ("ana", ""),
+        ("ben", ""),
+        ("ben", "acme/general/thread"),
+        ("ben", "acme/other"),
+        ("ana", "acme/general"),
     )
+    rows = [made(number, user=user, place=place) for number, (user, place) in enumerate(said, 1)]
+    await traces.write(rows, NOW)
     assert await traces.places_of("ana") == {"acme/general"}
     assert await traces.erase("ana", {"acme/general"}) == 3
     assert await ids(traces) == [4, 2]
