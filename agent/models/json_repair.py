@@ -1,16 +1,13 @@
 """Reads malformed JSON from a model in one pass, with bounded depth and without raising.
 
-Besides JSON it accepts single, curly, backtick and full-width quotes and punctuation, Python and JavaScript
-literals, comments, bare keys, missing or extra commas and closers, raw newlines and unescaped quotes in
-strings, and truncated text. It marks an object or string that the text does not finish as cut, and merges the
-lists of a key that appears twice.
-
-The json-repair library does not say what was cut, drops one of two equal keys, and ends strings at any quote.
+It accepts any quotes, full-width punctuation, Python and JavaScript literals, comments, bare keys, missing or
+extra commas and closers, raw newlines and quotes in strings, and truncated text. The json-repair library does
+not say what was cut, drops one of two equal keys, and ends strings at any quote.
 """
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from memory.text import without_surrogates
 
@@ -96,11 +93,8 @@ class Fields(dict[str, object]):
 class CutText(str):
     """A string or bare word that the end of the text cuts off."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An object in a text and its position."""
 
     value: Fields
@@ -110,19 +104,13 @@ class Found:
 
 def object_with(text: str, *keys: str) -> Fields | None:
     """Return the first object in `text` that has one of `keys`, or None."""
-
-    def wanted(fields: Fields) -> bool:
-        return not fields.keys().isdisjoint(keys)
-
-    return next((found.value for found in objects_in(text, wanted) if wanted(found.value)), None)
+    found = objects_in(text, lambda fields: any(key in fields for key in keys))
+    return next((one.value for one in found if any(key in one.value for key in keys)), None)
 
 
 def objects_in(text: str, wanted: Callable[[Fields], bool] = bool) -> Iterator[Found]:
-    """Yield the successive objects in `text`, whatever is written between them.
-
-    An unfinished object hides the text after it, so it counts only if it is `wanted`. The work is bounded:
-    reading stops after several times the length of the text, or a thousand objects.
-    """
+    """Yield the successive objects in `text`, at most a thousand, whatever is written between them. An
+    unfinished object hides the text after it, so it counts only if it is `wanted`."""
     position, allowance = 0, 3 * len(text) + 10_000
     for _ in range(1000):
         opening = _OBJECT.search(text, position)
@@ -144,8 +132,7 @@ def read_object(text: str, start: int) -> Found:
 
 
 def unescape(raw: str) -> str:
-    """Decode the inside of a string, surrogates included. Unknown escapes stay; an incomplete one is
-    dropped."""
+    """Decode the inside of a string. Unknown escapes stay; an incomplete one is dropped."""
     return _ESCAPE.sub(_unescaped, raw) if "\\" in raw else raw
 
 

@@ -19,10 +19,9 @@ from agent.turn.output.memories import drafts_in
 from memory.records import Draft
 from memory.text import readable
 
+# Shown if nothing readable remains of an answer, and if it holds memories but no message.
 FALLBACK = "Sorry, I lost my words there. Could you say that again?"
-"""Shown if nothing readable remains of an answer."""
 FALLBACK_NOTED = "Noted, I will remember that."
-"""Shown if an answer holds memories but no message."""
 NEARBY = 400
 """Characters around an object that help decide whether it is the answer or part of one."""
 
@@ -81,17 +80,17 @@ def _repaired(text: str, depth: int) -> Answer:
         envelope, around = envelope_in(labelled), ""
     if envelope is None:
         return Answer(_plain(around, found))
-    memories = drafts_in(envelope.memories)
+    message, memories = envelope.message or "", drafts_in(envelope.memories)
+    if isinstance(message, CutText) and (token := cleaning.TURN_ENDS.search(message)):
+        message = message[: token.start()]
     around = "" if cleaning.announces(around) else around
-    return Answer(_message(envelope) or around or (FALLBACK_NOTED if memories else FALLBACK), memories)
+    shown = trimmed(readable(message)) or around or (FALLBACK_NOTED if memories else FALLBACK)
+    return Answer(shown, memories)
 
 
 def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
-    """Return the envelope among the objects, and the sentences around it.
-
-    A corrected version follows its draft, so the last envelope counts, unless another speaker's turn precedes
-    it.
-    """
+    """Return the envelope among the objects, and the sentences around it. A corrected version follows its
+    draft, so the last envelope of this speaker's turn counts."""
     envelope: Envelope | None = None
     taken: list[Found] = []
     for item in found:
@@ -99,7 +98,7 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
         if candidate is None:
             taken += [item] if is_call(item.value) else []
             continue
-        if envelope is not None and cleaning.next_turn_begins(text[taken[-1].end : item.start]):
+        if envelope is not None and cleaning.NEXT_TURN.search(text, taken[-1].end, item.start):
             break
         if candidate.sure or _stands_alone(text, item, candidate):
             taken.append(item)
@@ -116,14 +115,12 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
 
 
 def _stands_alone(text: str, item: Found, candidate: Envelope) -> bool:
-    """Return whether an object with a message and no memories is the answer, not data that the answer
-    shows."""
+    """Return whether an object with a message and no memories is the answer, not data that it shows."""
     before, after = text[max(0, item.start - NEARBY) : item.start], text[item.end : item.end + NEARBY]
-    said_before, said_after = unfenced(before), unfenced(after)
-    if _LIST_FOLLOWS.match(after) or not (said_before or said_after):
+    said = [unfenced(before), unfenced(after)]
+    if _LIST_FOLLOWS.match(after) or not any(said):
         return True
-    sample = _FENCE_OPENS.search(before[-40:]) and said_before and said_after
-    return candidate.bare and not sample
+    return candidate.bare and not (_FENCE_OPENS.search(before[-40:]) and all(said))
 
 
 def _around(text: str, taken: list[Found]) -> str:
@@ -139,21 +136,13 @@ def _inside_fence(text: str) -> str:
     return text.split("\n", 1)[1].rstrip("` \n") if _FENCED.fullmatch(text) else text
 
 
-def _message(envelope: Envelope) -> str:
-    message = envelope.message or ""
-    if isinstance(message, CutText) and (token := cleaning.TURN_ENDS.search(message)):
-        message = message[: token.start()]
-    return trimmed(readable(message))
-
-
 def _plain(text: str, found: list[Found]) -> str:
     """Return the text of an answer without an envelope; `FALLBACK` if all of it is syntax."""
     if _SYNTAX.fullmatch(text):
         return FALLBACK
     if _OBJECT_STARTS.match(text) is None or (found and _FENCED.fullmatch(text)):
         return text
-    values: list[object] = [item.value for item in found]
-    if text.startswith("["):
-        values = [read_object('{"items": ' + text + "}", 0).value]
+    items = [read_object('{"items": ' + text + "}", 0)] if text.startswith("[") else found
+    values = [item.value for item in items]
     sentences = (trimmed(readable(said)) for value in values for said in sentences_in(value))
     return max(sentences, key=len, default=FALLBACK)

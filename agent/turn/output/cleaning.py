@@ -28,7 +28,9 @@ TURN_ENDS = re.compile(
     r"<\|(?:im_end|im_start|eot_id|eom_id|end|endoftext|end_of_text|end_of_turn|start_header_id|start|return|call"
     r"|user|assistant)\|>|<(?:end|start)_of_turn>|</s>|\[/?INST\]"
 )
-_NEXT_SPEAKER = re.compile(r"^[#>*_ \t]{0,6}(?:user|human|utilisateur|instruction)[*_ \t]{0,4}:", re.I | re.M)
+_NEXT_SPEAKER = r"^[#>*_ \t]{0,6}(?i:user|human|utilisateur|instruction)[*_ \t]{0,4}:"
+NEXT_TURN = re.compile(rf"{TURN_ENDS.pattern}|{_NEXT_SPEAKER}", re.MULTILINE)
+"""Where another speaker's turn begins."""
 
 _LEAKED_CALLS = re.compile(
     r"<(tool_calls?|function_calls?|function|invoke)(?=[>= ]).*?(?:</\1>|\Z)"
@@ -40,7 +42,7 @@ _LEFT_TAGS = re.compile(
     r"</?(?:tool_calls?|function_calls?|function|response|answer|output|json|final)>|\[TOOL_CALLS\]"
     r"|<[|｜][a-z_▁]{1,40}[|｜]>|</s>"
 )
-_LEFT_AFTER = re.compile(r"[\s\]},]*+(?:```[\w+-]*)?")
+_LEFT_AFTER = re.compile(r"\A[\s\]},]*+(?:```[\w+-]*)?")
 _LEFT_BEFORE = re.compile(
     r"(?:```[\w+-]*)?\s*(?:[\"'*#_]{0,4}\b(?:message|memories)[\"'*_]{0,4}\s*[:：][*_]{0,2})?\s*(?:```[\w+-]*)?[\s\[{]*\Z",
     re.IGNORECASE,
@@ -71,11 +73,6 @@ def first_turn(text: str) -> str:
     return text
 
 
-def next_turn_begins(between: str) -> bool:
-    """Return whether another speaker's turn begins in the text between two objects."""
-    return TURN_ENDS.search(between) is not None or _NEXT_SPEAKER.search(between) is not None
-
-
 def without_thoughts(text: str) -> str:
     """Return the text after the model's thoughts, whether it wrote both tags, one or none."""
     while opened := THOUGHT_OPENS.match(text := text.lstrip(EDGES)):
@@ -94,9 +91,8 @@ def without_thoughts(text: str) -> str:
 
 def _trailing_answer(text: str) -> str:
     """Return the answer at the very end of thoughts that were never closed; empty if there is none."""
-    last = next(reversed(list(_LAST_ANSWER.finditer(text))), None)
-    ended = text.rstrip(EDGES).endswith(("}", "```"))
-    return text[last.start() :] if last is not None and ended else ""
+    *_, last = (0, *(found.start() for found in _LAST_ANSWER.finditer(text)))
+    return text[last:] if last and text.rstrip(EDGES).endswith(("}", "```")) else ""
 
 
 def prose(text: str) -> str:
@@ -106,9 +102,7 @@ def prose(text: str) -> str:
 
 def unfenced(text: str) -> str:
     """Return the text as `prose` does, without the marks next to an object: fences, brackets, a label."""
-    text = prose(text)
-    if left := _LEFT_AFTER.match(text):
-        text = text[left.end() :]
+    text = _LEFT_AFTER.sub("", prose(text), count=1)
     # Only the last characters are searched for the end, to keep this cheap.
     return trimmed(text[:-60] + _LEFT_BEFORE.sub("", text[-60:]))
 

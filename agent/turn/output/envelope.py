@@ -1,7 +1,5 @@
-"""Finds the answer in a parsed value: the object that is ``{"message", "memories"}``.
-
-Models rename its keys, wrap it in another object or in a function call, or encode it twice.
-"""
+"""Finds the object ``{"message", "memories"}`` in a parsed value: with renamed keys, wrapped in another
+object or a function call, or encoded twice."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -21,8 +21,8 @@ _IMPORTANCES = tuple("importance priority weight salience".split())
 _REPLACES = tuple("replaces replace supersedes replacesid".split())
 ATTRIBUTES = frozenset((*_SUBJECTS, *_TTLS, *_TYPES, *_IMPORTANCES))
 _VALUE_STARTS = re.compile(r"\s*+(?:\{|\[\s*[\[{\"'])")
-_NOTHING = frozenset("none null nil nan n/a na undefined nothing empty".split())
-_NOTHING |= {"no memories", "no new memories"}
+_NOTHING = frozenset("none null nil ~ nan n/a na undefined nothing empty".split())
+_NOTHING |= {"", "no memories", "no new memories"}
 
 
 def drafts_in(value: object) -> tuple[Draft, ...]:
@@ -87,7 +87,9 @@ def draft_in(entry: object) -> Draft | None:
     fields = named(entry) if isinstance(entry, Mapping) else Fields(content=entry)
     written, ttl = first(fields, _CONTENTS), first(fields, _TTLS)
     content = _word(written) if isinstance(written, str) and not isinstance(written, CutText) else None
-    if content is None or (fields.cut and (isinstance(ttl, CutText) or fields.keys().isdisjoint(_TTLS))):
+    if content is None or not any(map(str.isalnum, content)):
+        return None
+    if fields.cut and (isinstance(ttl, CutText) or fields.keys().isdisjoint(_TTLS)):
         return None
     return Draft(
         content=content,
@@ -111,7 +113,7 @@ def _word(value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = trimmed(readable(str(value)))
-    return text if any(map(str.isalnum, text)) and text.casefold().strip(".") not in _NOTHING else None
+    return None if text.casefold().strip(".") in _NOTHING else text
 
 
 def _type(value: object) -> MemoryType:

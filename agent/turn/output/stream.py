@@ -1,7 +1,5 @@
-"""The message of an answer while the model is still writing it.
-
-Only text that can no longer change is shown: the inside of the envelope's ``message`` string, or plain text
-once no envelope can follow. Everything else waits until the whole answer is parsed.
+"""The message of an answer while the model is still writing it: the inside of the envelope's ``message``
+string, or plain text once no envelope can follow. Everything else waits for the whole answer.
 """
 
 import re
@@ -15,8 +13,8 @@ from agent.turn.output.memories import name_of
 from memory.text import readable
 
 CERTAIN, CERTAIN_AFTER_ALL = 120, 400
-"""Characters of prose without an object after which the prose counts as the answer itself. The second number
-applies if it announces an answer or talks about the user."""
+"""Characters of prose after which it counts as the answer itself; more if it announces one or talks about the
+user."""
 PATIENCE = 8192
 """After this many undecided characters, nothing is shown until the end."""
 LOOKAHEAD = 60
@@ -50,11 +48,8 @@ _UNFINISHED = re.compile(r"(?:\r|[\ud800-\udbff]|\x1b(?:\[[0-?]{0,32}[ -/]{0,4})
 
 
 class MessageStream:
-    """Extracts the visible message from the model's text as it streams in.
-
-    For well-formed output, the text returned so far is always a prefix of the final message. Otherwise the
-    final answer decides: compare it with `shown`.
-    """
+    """Extracts the visible message from the model's text as it streams in. If the output is well-formed, what
+    it returned is a prefix of the final message; otherwise compare that with `shown`."""
 
     def __init__(self) -> None:
         self._raw: list[str] = []
@@ -162,8 +157,7 @@ class MessageStream:
         return quote
 
     def _settled(self, text: str) -> str:
-        """Return the part of the text that is safe to show: whole characters, without blanks that may turn
-        out to be trailing."""
+        """Return the part that is safe to show: whole characters, without blanks that may be trailing."""
         text = self._unsettled + text
         cut = unfinished.start() if (unfinished := _UNFINISHED.search(text)) else len(text)
         whole = readable(text[:cut])
