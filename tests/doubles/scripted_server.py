@@ -9,15 +9,19 @@ apart, with "nothing new" unless they have a script of their own:
         ...                                     # with server.url as the base URL
         assert server.asked[0].json["model"] == "tiny"
         assert "Ana: tea!" in server.looked_back[0].text
+
+`ScriptedServer.on_a_thread()` is for tests that run an event loop in what they test.
 """
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
+
+from anyio.from_thread import start_blocking_portal
 
 LOOKS_BACK = "You keep the notes of a companion"
 """How the prompt of looking back begins."""
@@ -48,7 +52,7 @@ class Asked:
     @property
     def conversation(self) -> list[tuple[str, str]]:
         """(role, text) of what was said; without the system's message, calls and results."""
-        items = self.json.get("input") or self.json.get("messages")
+        items = self.json.get("input") or self.json.get("messages") or ()
         return [
             (item["role"], item["content"])
             for item in items
@@ -105,6 +109,8 @@ class Say:
 
     text: str
     calls: tuple[Call, ...] = ()
+    pause: float = 0.0
+    """Seconds before each piece of the text; before a whole answer, once."""
 
 
 def answer(message: str, *memories: dict[str, Any]) -> Say:
@@ -170,6 +176,8 @@ class ScriptedServer:
         """Calls that looked back at a conversation, in order."""
         self.left = asyncio.Event()
         """Set once a client went away while it was kept waiting."""
+        self.then: Step = Fail(418, "the script is at its end")
+        """What calls beyond the script get."""
         self._steps: list[Step] = []
         self._findings: list[Step] = []
         self._numbers = count(1)
@@ -189,8 +197,17 @@ class ScriptedServer:
                 writer.transport.abort()
             await asyncio.sleep(0)
 
+    @classmethod
+    @contextmanager
+    def on_a_thread(cls) -> Iterator["ScriptedServer"]:
+        with (
+            start_blocking_portal() as portal,
+            portal.wrap_async_context_manager(cls.running()) as running,
+        ):
+            yield running
+
     def script(self, *steps: Step) -> None:
-        """What the next calls get, one each. A call beyond them fails with 418."""
+        """What the next calls get, one each. A call beyond them gets `then`."""
         self._steps += steps
 
     def script_looking_back(self, *steps: Step) -> None:
@@ -198,11 +215,13 @@ class ScriptedServer:
         self._findings += steps
 
     def _step(self, asked: Asked) -> Step:
+        if asked.path.endswith("/models"):
+            return self.then
         if asked.looks_back:
             self.looked_back.append(asked)
             return self._findings.pop(0) if self._findings else Say("{}")
         self.asked.append(asked)
-        return self._steps.pop(0) if self._steps else Fail(418, "the script is at its end")
+        return self._steps.pop(0) if self._steps else self.then
 
     @property
     def unused(self) -> int:
@@ -221,6 +240,8 @@ class ScriptedServer:
         self, step: Step, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
         """Whether the connection can be used again."""
+        if asked.path.endswith("/models") and not isinstance(step, Fail):
+            step = Raw(json.dumps(_MODELS).encode(), "application/json")
         if isinstance(step, Fail):
             body = json.dumps({"error": {"message": step.message, "type": "fault", "code": None}}).encode()
             extra = {} if step.retry_after is None else {"retry-after": step.retry_after}
@@ -232,12 +253,15 @@ class ScriptedServer:
         if isinstance(step, Hang | Drop):
             return await self._leave_unfinished(step, asked, reader, writer)
         said = _said(step)
+        pause = said.pause if isinstance(said, Say) else 0.0
         if not asked.json.get("stream"):
+            await asyncio.sleep(pause)
             body = json.dumps(self._body(said, asked)).encode()
             await _write(writer, _whole(body, "application/json"))
             return True
         await _write(writer, _STREAM)
         for event in self._events(said, asked):
+            await asyncio.sleep(pause if pause and _is_piece(event) else 0)
             await _write(writer, _chunk(event))
         await _write(writer, _chunk(b""))
         return True
@@ -377,6 +401,7 @@ class ScriptedServer:
         return {"id": id, "object": kind, "created": 0, "model": asked.json["model"], "choices": choices}
 
 
+_MODELS = {"object": "list", "data": [{"id": "tiny", "object": "model", "created": 0, "owned_by": "us"}]}
 _CHAT_USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 
@@ -395,6 +420,8 @@ def _pieces(text: str) -> list[str]:
 
 
 def _is_piece(event: bytes) -> bool:
+    if event.startswith(b"data: [DONE]"):
+        return False
     data = json.loads(event.removeprefix(b"data: "))
     if "choices" in data:
         return any(choice["delta"].get("content") for choice in data["choices"])

@@ -1,28 +1,19 @@
 """What stories of conversations share: a companion that is closed and opened again, the command beside it,
 and what of a prompt is in our own words."""
 
-import io
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command import Hachi, Ran
 from scripted_server import ScriptedServer
 
 from agent import Companion, Settings
-from agent.surfaces.cli import main
 
 Opened = Callable[..., AbstractAsyncContextManager[Companion]]
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture
@@ -50,22 +41,9 @@ def scripted(opened: Opened, server: ScriptedServer) -> Opened:
 
 
 @pytest.fixture
-def hachi(
-    home: Path, light_embedder: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Ran]:
+def hachi(home: Path) -> Callable[..., Ran]:
     """`hachi("chat", "-m", "hello")`: the command itself, on the same `home`, for Ana."""
-    monkeypatch.setenv("HACHI_HOME", str(home))
-    monkeypatch.setenv("LOGNAME", "ana")
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*args: str) -> Ran:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
-        capsys.readouterr()
-        code = main(args)
-        out, err = capsys.readouterr()
-        return Ran(code, out, err)
-
-    return run
+    return partial(Hachi(home), LOGNAME="ana")
 
 
 @pytest.fixture

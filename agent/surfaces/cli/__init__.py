@@ -1,5 +1,5 @@
-"""The command `hachi`: puts the groups of commands together, and turns errors into one line and an exit code
-(1, or 2 for a mistyped command). Nothing heavy is imported until a command runs."""
+"""The command `hachi`: puts the groups of commands together, and reports an error in one line. Then the exit
+code is 1, or 2 for a mistyped command. Nothing heavy is imported until a command runs."""
 
 import functools
 import os
@@ -10,13 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.surfaces.cli import knowledge
+from agent.surfaces.cli import knowledge, memories, people, servers
 from agent.surfaces.cli.chat import command as chat_command
-from agent.surfaces.cli.memories import commands as memory_commands
-from agent.surfaces.cli.memories import transfer
-from agent.surfaces.cli.operate import doctor, keys, maintenance, stats
-from agent.surfaces.cli.people import context, tasks
-from agent.surfaces.cli.servers import discord, mcp, serve, slack
+from agent.surfaces.cli.operate import doctor, maintenance
 from agent.surfaces.cli.session import Session
 from agent.surfaces.cli.traces import browse as trace_commands
 
@@ -30,21 +26,18 @@ def build() -> typer.Typer:
         name="hachi", rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False
     )
     app.callback(invoke_without_command=True)(_options)
-    app.command("chat")(chat_command.chat)
-    memory_commands.group.command("export")(transfer.export_memories)
-    memory_commands.group.command("import")(transfer.import_memories)
     for name, group in {
-        "memories": memory_commands.group,
-        "tasks": tasks.group,
-        "context": context.group,
+        "memories": memories.group,
+        "tasks": people.tasks,
+        "context": people.context,
         "knowledge": knowledge.group,
         "traces": trace_commands.group,
-        "keys": keys.group,
+        "keys": maintenance.keys,
     }.items():
         app.add_typer(group, name=name)
     for command in (
-        *(serve.serve, mcp.mcp, discord.discord, slack.slack, stats.stats),
-        *(maintenance.purge, maintenance.reindex, maintenance.migrate, doctor.doctor),
+        *(chat_command.chat, servers.serve, servers.mcp, servers.discord, servers.slack),
+        *(maintenance.stats, maintenance.purge, maintenance.reindex, maintenance.migrate, doctor.doctor),
     ):
         app.command()(command)
     return app
@@ -52,14 +45,14 @@ def build() -> typer.Typer:
 
 def _options(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Say which version this is.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show the log as it is written.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print the log on stderr.")] = False,
 ) -> None:
     """Hachi, a companion that remembers.
 
-    Settings are environment variables (HACHI_HOME, HACHI_MODEL, OPENAI_API_KEY ...); `hachi doctor` shows
-    them all and what can be reached.
+    Settings are environment variables (HACHI_HOME, HACHI_MODEL, OPENAI_API_KEY ...). `hachi doctor` shows
+    them all, and what can be reached.
     """
     if version:
         from importlib.metadata import version as version_of
@@ -73,7 +66,7 @@ def _options(
 
 @functools.cache
 def _command() -> Any:
-    """Built once a process: it takes 30 ms."""
+    """Cached, because it takes 30 ms to build."""
     return typer.main.get_command(build())
 
 

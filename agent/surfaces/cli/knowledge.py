@@ -1,5 +1,6 @@
 """`hachi knowledge`: the documents that answers are looked up in."""
 
+import os
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import PurePath
@@ -7,17 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.surfaces.cli.options import Json, Limit, OneUser, Query, clean
-from agent.surfaces.cli.output import (
-    console,
-    plain,
-    print_json,
-    print_records,
-    progress_bar,
-    say,
-    short,
-    when,
-)
+from agent.surfaces.cli.options import Limit, OneUser, Query
+from agent.surfaces.cli.output import Output, console, plain, progress_bar, say, short, table_of, when
 from agent.surfaces.cli.session import require, with_companion
 from memory.audience import GLOBAL, Audience, Place
 from memory.errors import EmbedderUnavailable, IndexUnavailable
@@ -40,86 +32,81 @@ MAX_NAME = 40
 NONE = "there are no documents here; `hachi knowledge add PATH` reads some"
 
 OnePlace = Annotated[
-    str | None,
-    typer.Option("--place", parser=clean, metavar="PLACE", help="A place's, such as acme/general."),
+    str | None, typer.Option("--place", metavar="PLACE", help="A place's, such as acme/general.")
 ]
+
+
+# File names are bytes: they need not be text.
 
 
 @group.command()
 @with_companion
 async def add(
     pet: "Companion",
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Files and folders.")],
+    paths: Annotated[
+        list[bytes], typer.Argument(parser=os.fsencode, metavar="PATH...", help="Files and folders.")
+    ],
     user: OneUser = None,
     place: OnePlace = None,
-    json: Json = False,
-) -> None:
-    """Read Markdown, text, HTML and PDF, for everybody unless said; again: only what has changed."""
+) -> Output:
+    """Read Markdown, text, HTML and PDF, for everybody by default. Unchanged files are skipped."""
+    names = [os.fsdecode(path) for path in paths]
     with progress_bar() as bar:
-        done = await pet.add_knowledge(paths, user=user, place=place, progress=_shown_on(bar))
+        done = await pet.add_knowledge(names, user=user, place=place, progress=_shown_on(bar))
     try:
         await pet.services.documents.library.catch_up()
     except (IndexUnavailable, EmbedderUnavailable) as error:
         say(f"what was read is kept, and found once it is indexed: {error}")
-    if json:
-        print_json(asdict(done))
-    else:
-        for unread in done.unread:
-            say(plain(f"{unread.path}: {unread.reason}"))
-        print(_counts(done))
-    if not (done.added or done.replaced or done.unchanged or done.removed):
-        if json or not done.unread:
-            say("nothing could be read; Markdown, text, HTML and PDF are read from a folder")
-        raise typer.Exit(1)
+    found = bool(done.added or done.replaced or done.unchanged or done.removed)
+    return Output(asdict(done), lambda: _print_result(done), code=0 if found else 1)
+
+
+def _print_result(done: "IngestResult") -> None:
+    for unread in done.unread:
+        say(plain(f"{unread.path}: {unread.reason}"))
+    names = ("added", "replaced", "unchanged", "removed", "unread")
+    counts = [len(getattr(done, name)) for name in names]
+    told = ", ".join(f"{count} {name}" for count, name in zip(counts, names, strict=True))
+    print(f"{told}; {done.chunks} new {'passage' if done.chunks == 1 else 'passages'}")
+    if not any(counts):
+        say("nothing could be read; Markdown, text, HTML and PDF are read from a folder")
 
 
 @group.command("list")
 @with_companion
-async def list_documents(
-    pet: "Companion", user: OneUser = None, place: OnePlace = None, json: Json = False
-) -> None:
-    """What everybody may look things up in; with a person or a place, theirs too."""
+async def list_documents(pet: "Companion", user: OneUser = None, place: OnePlace = None) -> Output:
+    """List the documents that everybody may read, and those of a named person or place."""
     found = await pet.services.documents.library.documents(_audience(user, place))
-    print_records(found, json, ("id", "title", "file", "chunks", "whose", "added"), _row, empty=NONE)
+    return table_of(found, ("id", "title", "file", "chunks", "whose", "added"), _row, empty=NONE)
 
 
 @group.command()
 @with_companion
 async def search(
-    pet: "Companion",
-    query: Query,
-    user: OneUser = None,
-    place: OnePlace = None,
-    limit: Limit = 5,
-    json: Json = False,
-) -> None:
-    """Find passages in what everybody may read; with a person or a place, in theirs too."""
+    pet: "Companion", query: Query, user: OneUser = None, place: OnePlace = None, limit: Limit = 5
+) -> Output:
+    """Find passages that everybody may read, and those of a named person or place."""
     audience, library = _audience(user, place), pet.services.documents.library
     found = await library.search(query, audience, limit)
-    if json:
-        print_json([asdict(chunk) for chunk in found])
-    elif found:
-        _print_passages(found)
-    else:
-        say("nothing was found" if await library.documents(audience) else NONE)
+    none = "" if found else "nothing was found" if await library.documents(audience) else NONE
+    return Output([asdict(chunk) for chunk in found], lambda: say(none) if none else _print_passages(found))
 
 
 @group.command()
 @with_companion
 async def remove(
     pet: "Companion",
-    what: Annotated[str, typer.Argument(metavar="PATH|ID", help="A file, a folder, or a document's id.")],
+    what: Annotated[
+        bytes,
+        typer.Argument(parser=os.fsencode, metavar="PATH|ID", help="A file, a folder, or a document's id."),
+    ],
     user: OneUser = None,
     place: OnePlace = None,
-    json: Json = False,
-) -> None:
-    """Take documents away; the files stay where they are."""
-    gone = await pet.remove_knowledge(what, user=user, place=place)
-    if json:
-        print_json([asdict(document) for document in gone])
-        return
-    for document in gone:
-        print(plain(f"removed {short(document.id)}: {document.path}"))
+) -> Output:
+    """Remove documents from Hachi. The files stay where they are."""
+    gone = await pet.remove_knowledge(os.fsdecode(what), user=user, place=place)
+    removed = [f"removed {short(document.id)}: {document.path}" for document in gone]
+    return Output([asdict(document) for document in gone], "\n".join(removed))
 
 
 def _audience(user: str | None, place: str | None) -> Audience:
@@ -145,12 +132,6 @@ def _shown_on(bar: "Progress") -> "Callable[[IngestProgress], None]":
     return show
 
 
-def _counts(done: "IngestResult") -> str:
-    names = ("added", "replaced", "unchanged", "removed", "unread")
-    counts = ", ".join(f"{len(getattr(done, name))} {name}" for name in names)
-    return f"{counts}; {done.chunks} new {'passage' if done.chunks == 1 else 'passages'}"
-
-
 def _row(document: "Document") -> list[str]:
     whose = "everybody" if document.owner == GLOBAL else document.owner
     added = when(document.added_at)
@@ -158,18 +139,15 @@ def _row(document: "Document") -> list[str]:
 
 
 def _print_passages(found: "list[Chunk]") -> None:
-    from rich.padding import Padding
+    from rich.table import Table
     from rich.text import Text
 
-    out = console()
-    for number, chunk in enumerate(found):
-        lines = (_heading(chunk), chunk.source, _excerpt(chunk.text))
-        head, *rest = (Text(plain(line), overflow="fold") for line in lines)
-        if number:
-            out.print()
-        out.print(Text(f"{chunk.score:.2f}  ").append_text(head))
-        for line in rest:
-            out.print(Padding(line, (0, 0, 0, 6), expand=False))
+    passages = Table.grid(padding=(0, 2))
+    for chunk in found:
+        lines = (_heading(chunk), chunk.source, _excerpt(chunk.text), "")
+        text = Text("\n".join(plain(line) for line in lines), overflow="fold")
+        passages.add_row(f"{chunk.score:.2f}", text)
+    console().print(passages)
 
 
 def _heading(chunk: "Chunk") -> str:

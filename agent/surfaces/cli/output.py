@@ -1,17 +1,17 @@
-"""Printing: JSON for programs, tables for people, messages on stderr."""
+"""What commands print: JSON for programs, tables for people, messages on stderr."""
 
-import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
+from agent.tracing.render.text import json_text
 from memory.records import Memory
 
 if TYPE_CHECKING:
@@ -28,47 +28,54 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def say(message: str) -> None:
-    """A line beside the output: what was decided, what to do next."""
+    """Print a message about the output on stderr."""
     print(f"hachi: {message}", file=sys.stderr)
 
 
 def plain(text: str) -> str:
-    """Without control characters: remembered text must not drive the terminal."""
+    """Return the text without control characters, so that it cannot drive the terminal."""
     return _CONTROL.sub("", text)
 
 
-def print_json(value: Any) -> None:
-    print(json.dumps(value, ensure_ascii=False, indent=2, default=_as_json))
+@dataclass(frozen=True)
+class Output:
+    """What a command prints at its end."""
+
+    data: Any
+    """For `--json`."""
+    text: str | Callable[[], object]
+    """For people: the text, or what prints it."""
+    code: int = 0
+    """The exit code."""
+
+    def print(self, json: bool) -> None:
+        if json:
+            print(json_text(self.data, indent=2))
+        elif isinstance(self.text, str):
+            print(plain(self.text))
+        else:
+            self.text()
+        if self.code:
+            raise typer.Exit(self.code)
 
 
-def json_line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_as_json)
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, frozenset):
-        return sorted(value)
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
-
-
-def print_records(
+def table_of(
     records: Sequence[T],
-    json: bool,
     columns: Sequence[str],
     row: Callable[[T], Sequence[str]],
     *,
     empty: str,
     to_json: Callable[[Any], Any] = asdict,
-) -> None:
-    """As JSON or as a table; if there are none, `empty` is said."""
-    if json:
-        print_json([to_json(record) for record in records])
-    elif records:
-        print_table(columns, map(row, records))
-    else:
-        say(empty)
+) -> Output:
+    """Records as a table; where there are none, `empty` is said."""
+
+    def table() -> None:
+        if records:
+            print_table(columns, map(row, records))
+        else:
+            say(empty)
+
+    return Output([to_json(record) for record in records], table)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -110,7 +117,7 @@ def console() -> "Console":
     from rich.console import Console
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else FILE_WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False, markup=False)
+    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
 
 
 def progress_bar() -> "Progress":
@@ -126,20 +133,25 @@ def interactive() -> bool:
 
 
 def confirm(question: str, done: str) -> None:
-    """Exits with 1 and "nothing was …" if the answer is no."""
+    """Exit with 1 and "nothing was `done`" if the answer is no."""
     if not typer.confirm(question):
         say(f"nothing was {done}")
         raise typer.Exit(1)
 
 
-def write_private_file(path: Path, text: str) -> None:
-    """Whole or not at all, and readable by the owner only. Raises OSError with the path."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+def write_output(file: Path | None, text: str, what: str) -> None:
+    """Write the text to stdout, or to a file: whole or not at all, readable by its owner only, and say `what`
+    is in it. "-" is stdout too. Raises OSError with the path."""
+    if file is None or str(file) == "-":
+        sys.stdout.write(text)
+        return
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "w", encoding="utf-8") as out:
             out.write(text)
-        partial.replace(path)
+        partial.replace(file)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        raise OSError(error.errno, error.strerror, str(file)) from error
+    say(f"{what} in {file}")

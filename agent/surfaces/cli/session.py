@@ -2,27 +2,37 @@
 
 import asyncio
 import errno
-import functools
 import inspect
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Concatenate, TypeVar
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent.errors import FAULTS
+from agent.surfaces.cli.output import Output
+from memory.text import storable
 
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.settings import Settings
     from agent.tracing.store import Traces
 
-T = TypeVar("T")
+Command = Callable[..., Coroutine[Any, Any, Any]]
+Decorator = Callable[[Command], Any]
+
+CONTEXT = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+JSON = inspect.Parameter(
+    "json",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[bool, typer.Option("--json", help="Print JSON.")],
+)
 
 
 class Session(ExitStack):
-    """Made by `main`; every command has it as `context.obj`."""
+    """Made by `main`, once for each run."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +41,7 @@ class Session(ExitStack):
         self._settings: Settings | None = None
 
     def settings(self) -> "Settings":
-        """Read once; from then on there is a log. Raises SettingsError."""
+        """Read the settings and open the log, once. Raises SettingsError."""
         if self._settings is None:
             from agent.settings import Settings
             from agent.surfaces.cli.log import logging_to
@@ -55,17 +65,15 @@ class Session(ExitStack):
         from agent.tracing.store import Traces
         from memory.sql.engine import Database
 
-        own = settings.traces_url is not None
-        url = settings.traces_url if own else settings.database_url
-        name = "HACHI_TRACES_URL" if own else "DATABASE_URL"
-        database = await Database.open(url.get_secret_value() if url else None, settings.home, name)
+        name, url = database_urls(settings)[-1]
+        database = await Database.open(url, settings.home, name)
         try:
             yield Traces(database)
         finally:
             await database.close()
 
     def report(self, error: Exception) -> None:
-        """One line on stderr; with --debug after the traceback. The log has the traceback of a bug."""
+        """Print one line on stderr, after the traceback with --debug. The log gets the traceback of a bug."""
         if self.debug:
             import traceback
 
@@ -75,6 +83,16 @@ class Session(ExitStack):
 
             logging.getLogger("hachi.cli").error("something broke inside", exc_info=error)
         print(f"hachi: {error_line(error)}", file=sys.stderr)
+
+
+def database_urls(settings: "Settings") -> list[tuple[str, str | None]]:
+    """Each database's setting and its value. Traces are in the last one."""
+    urls = {"DATABASE_URL": settings.database_url, "HACHI_TRACES_URL": settings.traces_url}
+    return [
+        (name, url.get_secret_value() if url else None)
+        for name, url in urls.items()
+        if url or name == "DATABASE_URL"
+    ]
 
 
 def error_line(error: Exception) -> str:
@@ -94,51 +112,56 @@ def _text(error: Exception) -> str:
     return f"something broke inside: {type(error).__name__}: {error}; run again with `hachi --debug …`"
 
 
-def async_command(command: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """An async function as a command."""
+def _command_with(open_resource: Callable[[Session], AbstractAsyncContextManager[Any]]) -> Decorator:
+    """Make a decorator that turns an async function into a command. The function's first argument is what
+    `open_resource` opens, the others are options. A function that returns an Output has an option --json."""
 
-    @functools.wraps(command)
-    def run(*args: Any, **options: Any) -> None:
-        try:
-            asyncio.run(command(*args, **options))
-        except BrokenPipeError:
-            raise typer.Exit(1) from None  # whoever was reading has read enough
+    def decorate(command: Command) -> Any:
+        signature = inspect.signature(command)
+        has_json = signature.return_annotation is Output
 
+        async def execute(session: Session, options: dict[str, Any]) -> Any:
+            async with open_resource(session) as resource:
+                return await command(resource, **options)
+
+        def run(context: typer.Context, **options: Any) -> None:
+            json = has_json and options.pop("json")
+            try:
+                output = asyncio.run(execute(context.obj, _storable(options)))
+                if output is not None:
+                    output.print(json)
+            except BrokenPipeError:
+                raise typer.Exit(1) from None  # the reader has closed the pipe
+
+        _, *options = signature.parameters.values()
+        return with_parameters(run, command, [CONTEXT, *options, *([JSON] if has_json else [])])
+
+    return decorate
+
+
+def with_parameters(run: Any, command: Command, parameters: list[inspect.Parameter]) -> Any:
+    """`run` with the command's name and docstring, and with these parameters, which typer reads."""
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__signature__ = inspect.signature(command).replace(parameters=parameters)
     return run
 
 
-def with_companion(
-    command: Callable[Concatenate["Companion", ...], Coroutine[Any, Any, None]],
-) -> Callable[..., None]:
-    """An async function as a command; its first argument is an open companion."""
-    return _opening(Session.companion, command)
+def _storable(value: Any) -> Any:
+    """Options without the surrogates of undecodable bytes."""
+    if isinstance(value, dict):
+        return {name: _storable(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    return storable(value) if isinstance(value, str) else value
 
 
-def with_traces(
-    command: Callable[Concatenate["Traces", ...], Coroutine[Any, Any, None]],
-) -> Callable[..., None]:
-    """An async function as a command; its first argument is the store of traces."""
-    return _opening(Session.traces, command)
-
-
-def _opening(
-    open_resource: Callable[[Session], AbstractAsyncContextManager[T]],
-    command: Callable[Concatenate[T, ...], Coroutine[Any, Any, None]],
-) -> Callable[..., None]:
-    async def run(context: typer.Context, **options: Any) -> None:
-        async with open_resource(context.obj) as resource:
-            await command(resource, **options)
-
-    # Typer reads the options from the signature: the command's, with the context for the resource.
-    _, *options = inspect.signature(command).parameters.values()
-    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__annotations__ = {one.name: one.annotation for one in (context, *options)}
-    run.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
-    return async_command(run)
+with_session = _command_with(nullcontext)
+with_companion = _command_with(Session.companion)
+with_traces = _command_with(Session.traces)
 
 
 def require(condition: bool, message: str) -> None:
-    """For wrong usage that the options alone do not show. Exits with 2."""
+    """Exit with 2 for wrong usage that the options alone do not show."""
     if not condition:
         raise typer.BadParameter(message)

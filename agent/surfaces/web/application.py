@@ -3,20 +3,22 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from importlib.resources import files
+from typing import Any
 from urllib.parse import parse_qs
 from uuid import uuid4
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
 
 from agent.companion import Companion
 from agent.errors import FAULTS, BadInput
+from agent.surfaces.http.errors import ApiError
 from agent.surfaces.http.limits import RequestLimits
-from agent.surfaces.web import compare, listing, trace_page
+from agent.surfaces.web import listing, trace_page
 from agent.surfaces.web.templates import page
-from agent.surfaces.web.visits import NotAdmitted, Visits, require_own_page, require_visit
+from agent.surfaces.web.visits import NotAdmin, Visits, require_own_page, require_visit
 from memory.errors import NotFound
 
 log = logging.getLogger("hachi.traces.page")
@@ -25,7 +27,6 @@ MAX_BODY = 10_000
 """Bytes. The longest form holds a key."""
 TIMEOUT = 60.0
 """Seconds for which a browser may leave a response unread."""
-MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -53,11 +54,13 @@ def app(pet: Companion, *, loopback: bool = False, stopping: Callable[[], bool] 
     made.state.pet, made.state.traces, made.state.clock = pet, pet.traces, pet.clock
     made.state.stopping, made.state.test_lock = stopping, asyncio.Lock()
     made.state.visits = Visits(pet, loopback=loopback)
-    for part in (listing, trace_page, compare):
+    for part in (listing, trace_page):
         made.include_router(part.router, dependencies=[Depends(require_visit)])
     made.include_router(_visits)
-    _add_static(made)
-    _add_errors(made)
+    made.mount("/static", StaticFiles(packages=[("agent.surfaces.web", "static")]))  # without a key
+    handlers: dict[type[Exception], Any] = {ApiError: _refused, HTTPException: _no_page}
+    for kind, handler in (handlers | dict.fromkeys(FAULTS, _fault)).items():
+        made.add_exception_handler(kind, handler)
     made.middleware("http")(_add_headers)
     made.add_middleware(RequestLimits, max_body=MAX_BODY, timeout=TIMEOUT)
     return made
@@ -96,40 +99,27 @@ async def _add_headers(request: Request, answer: Callable[[Request], Awaitable[R
     return response
 
 
-def _add_static(app: FastAPI) -> None:
-    """Serve the static files without a key."""
-    folder = files("agent.surfaces.web") / "static"
-    kept = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
-
-    @app.get("/static/{name}")
-    async def static(name: str) -> Response:
-        if name not in kept:
-            raise HTTPException(404)
-        return Response(kept[name], media_type=MEDIA_TYPES[name.rpartition(".")[2]])
+# Every error is shown as a page.
 
 
-def _add_errors(app: FastAPI) -> None:
-    """Show every error as a page."""
+async def _refused(request: Request, error: ApiError) -> HTMLResponse:
+    """The form for a key, if one would help."""
+    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    back = asked if request.method == "GET" and request.url.path != "/live" else "/"
+    form = error.status == 401 or isinstance(error, NotAdmin)
+    return page(request, "enter.html", status=error.status, wrong=str(error), back=back, form=form)
 
-    @app.exception_handler(NotAdmitted)
-    async def not_admitted(request: Request, error: NotAdmitted) -> HTMLResponse:
-        asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        back = asked if request.method == "GET" and request.url.path != "/live" else "/"
-        return page(request, "enter.html", status=error.status, wrong=str(error), back=back, form=error.form)
 
-    @app.exception_handler(HTTPException)
-    async def http(request: Request, error: HTTPException) -> HTMLResponse:
-        messages = {404: "There is nothing at this address.", 405: "This address does not take that method."}
-        return _error(request, error.status_code, messages.get(error.status_code, "This cannot be read."))
+async def _no_page(request: Request, error: HTTPException) -> HTMLResponse:
+    messages = {404: "There is nothing at this address.", 405: "This address does not take that method."}
+    return _error(request, error.status_code, messages.get(error.status_code, "This cannot be read."))
 
-    async def fault(request: Request, error: Exception) -> HTMLResponse:
-        status = 404 if isinstance(error, NotFound) else 400 if isinstance(error, BadInput) else 503
-        if status == 503:
-            log.warning("%s", error)
-        return _error(request, status, str(error))
 
-    for kind in FAULTS:
-        app.add_exception_handler(kind, fault)
+async def _fault(request: Request, error: Exception) -> HTMLResponse:
+    status = 404 if isinstance(error, NotFound) else 400 if isinstance(error, BadInput) else 503
+    if status == 503:
+        log.warning("%s", error)
+    return _error(request, status, str(error))
 
 
 def _error(request: Request, status: int, message: str) -> HTMLResponse:

@@ -1,19 +1,22 @@
-"""The list of traces, and its live updates."""
+"""The list of traces with its filters, and its live updates."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from time import perf_counter
+from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.responses import HTMLResponse
 
 from agent.errors import FAULTS, BadInput
-from agent.surfaces.web.query import MAX_FIELD, Query, read_query
 from agent.surfaces.web.templates import page, render
+from agent.tracing.filters import read_place, read_seconds, read_since
 from agent.tracing.store import TraceFilter, Traces
-from agent.tracing.trace import Summary
+from agent.tracing.trace import TURN, Summary
 
 PAGE = 50
 """Traces on a page."""
@@ -21,8 +24,55 @@ PAUSE = 0.7
 """Seconds between two reads of a live list, at least."""
 PAUSE_RATIO = 10
 """The pause after a slow read, as a multiple of the read's duration."""
+READERS: dict[str, Callable[[str], Any]] = {
+    "text": str,
+    "user": str,
+    "place": read_place,
+    "tool": str,
+    "failed": bool,
+    "slower": read_seconds,
+}
+"""How the fields of the form become those of a TraceFilter."""
 
 router = APIRouter()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The filters of the list, as in the page's address."""
+
+    fields: Mapping[str, str]
+    """The fields as typed, without empty ones."""
+    filter: TraceFilter
+
+    @property
+    def before(self) -> str | None:
+        """The id of the trace below which the page begins."""
+        return self.fields.get("before")
+
+    @property
+    def filtered(self) -> bool:
+        return any(name != "before" for name in self.fields)
+
+    def address(self, path: str = "/", **changes: str | None) -> str:
+        """Return the address with changed fields. It begins at the newest trace again."""
+        fields = {**self.fields, "before": None, **changes}
+        given = {name: value for name, value in fields.items() if value}
+        return f"{path}?{urlencode(given, errors='replace')}" if given else path
+
+
+def read_query(parameters: Mapping[str, str], now: datetime) -> Query:
+    """Parse the parameters. Raises BadInput."""
+    fields = _fields(parameters)
+    read = {name: READERS[name](value) for name, value in fields.items() if name in READERS}
+    since = read_since(fields["since"], now) if "since" in fields else None
+    kinds = frozenset[str]() if "kind" in fields else frozenset({TURN})
+    return Query(fields, TraceFilter(since=since, kinds=kinds, **read))
+
+
+def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
+    names = (*READERS, "since", "kind", "before")
+    return {name: value for name in names if (value := parameters.get(name, "").strip())}
 
 
 @router.get("/")
@@ -34,8 +84,8 @@ async def newest(request: Request) -> HTMLResponse:
         query = read_query(request.query_params, now)
         found, older = await _page_of(request.app.state.traces, query, now)
     except BadInput as error:
-        kept = {name: value[:MAX_FIELD] for name, value in request.query_params.items() if name != "before"}
-        query, found, older, wrong, status = Query(kept, TraceFilter()), [], None, str(error), 400
+        query, found, older = Query(_fields(request.query_params), TraceFilter()), [], None
+        wrong, status = str(error), 400
     return page(request, "list.html", status=status, query=query, found=found, older=older, wrong=wrong)
 
 

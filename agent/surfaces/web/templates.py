@@ -1,7 +1,6 @@
 """Renders templates. Every value is sanitised, then escaped."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -10,7 +9,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from agent.surfaces.web.query import address
 from agent.surfaces.web.visits import COOKIE
 from agent.tracing.render.text import duration, harmless
 from memory.audience import Place
@@ -41,11 +39,11 @@ def environment() -> Environment:
         "duration": lambda seconds: duration(seconds) or "…",
         "moment": lambda time: time.astimezone().strftime("%d %b %H:%M:%S"),
         "clock": lambda time: time.astimezone().strftime("%A %d %B %Y, %H:%M:%S %Z"),
-        "iso": _iso,
+        "iso": lambda time: time.isoformat(timespec="milliseconds"),
         "place": lambda key: str(Place.of_key(key)),
         "cut": cut,
     }
-    made.globals |= {"status_names": STATUS_NAMES, "address": address}
+    made.globals["status_names"] = STATUS_NAMES
     return made
 
 
@@ -53,10 +51,6 @@ def _harmless(value: Any) -> Any:
     if isinstance(value, Markup):
         return value
     return "" if value is None else harmless(str(value))
-
-
-def _iso(time: datetime) -> str:
-    return time.isoformat(timespec="milliseconds")
 
 
 def cut(lines: Sequence[str]) -> tuple[str, int]:

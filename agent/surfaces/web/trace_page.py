@@ -1,16 +1,18 @@
-"""One trace: its page, the pane of a span, and downloads in other formats."""
+"""One trace: its page, the pane of a span, and downloads in other formats; and two traces side by side."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Depends, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from agent.errors import BadInput
 from agent.surfaces.web.spans import MAX_ROWS, Row, SpanTree, find_row, span_tree
 from agent.surfaces.web.templates import page
 from agent.surfaces.web.visits import require_own_page
+from agent.surfaces.web.word_diff import word_diff
+from agent.tracing.compare import differences
 from agent.tracing.render.export import markdown, trace_json
 from agent.tracing.render.overview import warnings
 from agent.tracing.render.text import harmless, json_text
@@ -21,16 +23,10 @@ from memory.errors import NotFound
 
 FIRST = "0.0"
 """The root span of the trace itself."""
+MAX_DIFFERENCES = 100
+"""Differences on a page."""
 
 router = APIRouter()
-
-
-@router.get("/open")
-async def open_by_id(request: Request) -> RedirectResponse:
-    """From a form: the trace whose id, or beginning of an id, was typed."""
-    traces: Traces = request.app.state.traces
-    found = await traces.find(request.query_params.get("id", "")[:100], request.app.state.clock())
-    return RedirectResponse(f"/traces/{found.id}", 303)
 
 
 @router.get("/traces/{id}")
@@ -97,6 +93,26 @@ async def as_test(request: Request, id: str) -> Response:
     if "file" in form:
         return _download(files, form["file"][0])
     return page(request, "test.html", trace=trace, summary=trace.summary, files=files)
+
+
+@router.get("/compare")
+async def compare(request: Request) -> HTMLResponse:
+    """`?id=…&id=…`: the earlier of the two first."""
+    traces: Traces = request.app.state.traces
+    ids = [id.strip()[:100] for id in request.query_params.getlist("id") if id.strip()]
+    if len(ids) != 2:
+        raise BadInput("choose two traces to compare")
+    chosen = [await traces.get(id, request.app.state.clock()) for id in ids]
+    before, after = sorted(chosen, key=lambda trace: trace.summary.started_at)
+    found = differences(before, after)
+    return page(
+        request,
+        "compare.html",
+        before=before.summary,
+        after=after.summary,
+        shown=[(one, word_diff(one.before, one.after)) for one in found[:MAX_DIFFERENCES]],
+        number=len(found),
+    )
 
 
 def _download(files: Mapping[str, str], name: str) -> Response:

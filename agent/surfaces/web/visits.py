@@ -4,7 +4,6 @@ API: until the first key is created, a server that only this machine can reach n
 
 import hashlib
 import secrets
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,7 +12,7 @@ from starlette.responses import Response
 
 from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticator, address_of
-from agent.surfaces.http.errors import ApiError
+from agent.surfaces.http.errors import ApiError, forbidden
 
 COOKIE = "hachi_traces"
 VISIT = timedelta(hours=12)
@@ -22,12 +21,8 @@ MAX_VISITS = 1_000
 """How many visits may be open. Beyond that the oldest ends."""
 
 
-class NotAdmitted(Exception):
-    def __init__(self, status: int, message: str, *, form: bool = False) -> None:
-        super().__init__(message)
-        self.status = status
-        self.form = form
-        """Whether a key would help."""
+class NotAdmin(ApiError):
+    """The key is not an admin's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +36,26 @@ class Visits:
     def __init__(self, pet: Companion, *, loopback: bool) -> None:
         self._authenticator = Authenticator(pet, per_minute=0, loopback=loopback)
         self._clock = pet.clock
-        self._visits: OrderedDict[str, _Visit] = OrderedDict()
-        """By the digest of the cookie."""
+        self._visits: dict[str, _Visit] = {}
+        """By the digest of the cookie, oldest first."""
 
     async def admit(self, request: Request) -> None:
-        """Admit the request's visitor. Raises NotAdmitted."""
+        """Admit the request's visitor. Raises ApiError."""
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        visit = self._visit(request)
         if scheme.lower() == "bearer":
             await self._check(request, given.strip())
-        else:
-            await self._check(request, visit.key if visit else None)
+            return
+        visit = self._visits.get(_digest(request))
+        open = visit is not None and self._clock() < visit.until
+        await self._check(request, visit.key if visit and open else None)
 
     async def begin(self, key: str, request: Request, response: Response) -> None:
-        """Set a cookie for a visitor with an admin's key. Raises NotAdmitted."""
+        """Set a cookie for a visitor with an admin's key. Raises ApiError."""
         await self._check(request, key.strip())
         cookie = secrets.token_urlsafe(32)
-        self._visits[_digest(cookie)] = _Visit(key.strip(), self._clock() + VISIT)
+        self._visits[_sha256(cookie)] = _Visit(key.strip(), self._clock() + VISIT)
         if len(self._visits) > MAX_VISITS:
-            self._visits.popitem(last=False)
+            del self._visits[next(iter(self._visits))]
         response.set_cookie(
             COOKIE,
             cookie,
@@ -70,29 +66,21 @@ class Visits:
         )
 
     def end(self, request: Request, response: Response) -> None:
-        self._visits.pop(_digest(request.cookies.get(COOKIE, "")), None)
+        self._visits.pop(_digest(request), None)
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
-
-    def _visit(self, request: Request) -> _Visit | None:
-        digest = _digest(request.cookies.get(COOKIE, ""))
-        visit = self._visits.get(digest)
-        if visit is not None and visit.until <= self._clock():
-            del self._visits[digest]
-            return None
-        return visit
 
     async def _check(self, request: Request, secret: str | None) -> None:
         try:
             host, address = request.headers.get("host", ""), address_of(request.scope)
             key = await self._authenticator.authenticate(secret or "", host, address)
         except ApiError as error:
-            message = "Traces show what everybody said: an admin's key opens them."
             if secret or error.status != 401:
-                message = str(error)
-            raise NotAdmitted(error.status, message, form=error.status == 401) from error
+                raise
+            message = "Traces show what everybody said: an admin's key opens them."
+            raise ApiError(401, "invalid_api_key", message) from error
         if key is not None and not key.admin:
             message = "this is no admin's key; `hachi keys create NAME --service --admin` makes one"
-            raise NotAdmitted(403, message, form=True)
+            raise NotAdmin(403, "forbidden", message)
 
 
 async def require_visit(request: Request) -> None:
@@ -102,14 +90,18 @@ async def require_visit(request: Request) -> None:
 
 def require_own_page(request: Request) -> None:
     """Protect a route that changes something: the browser must say that our own page sent the form. Raises
-    NotAdmitted."""
+    ApiError."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     own = site in (None, "", "same-origin", "none")
     if origin is not None:
         own = own and origin.partition("://")[2] == request.headers.get("host")
     if not own:
-        raise NotAdmitted(403, "This was sent from another site, and is not done.")
+        raise forbidden("This was sent from another site, and is not done.")
 
 
-def _digest(cookie: str) -> str:
+def _digest(request: Request) -> str:
+    return _sha256(request.cookies.get(COOKIE, ""))
+
+
+def _sha256(cookie: str) -> str:
     return hashlib.sha256(cookie.encode("utf-8", "replace")).hexdigest()

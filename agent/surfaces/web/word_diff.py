@@ -33,30 +33,19 @@ class WordDiff:
 
 
 def word_diff(before: str, after: str) -> WordDiff:
-    start = _whole_words(before, _common_prefix(before, after))
-    rest, other_rest = before[start:][::-1], after[start:][::-1]
-    end = _whole_words(rest, _common_prefix(rest, other_rest))
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
     head, tail = before[:start], before[len(before) - end :]
     old, new = _changes(before[start : len(before) - end], after[start : len(after) - end])
     return WordDiff(_in_context(head, old, tail), _in_context(head, new, tail))
 
 
-def _common_prefix(one: str, other: str) -> int:
-    """Return the length of the common prefix. It bisects, because texts may have megabytes."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[:middle] == other[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _whole_words(text: str, length: int) -> int:
-    """Return the length, shortened so that it does not split a word."""
+def _common(one: str, other: str) -> int:
+    """Return the length of the common prefix, shortened so that it does not split a word."""
+    pairs = enumerate(zip(one, other, strict=False))
+    length = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
     for end in range(length, max(0, length - MAX_WORD), -1):
-        if not text[end - 1].isalnum():
+        if not one[end - 1].isalnum():
             return end
     return length if length > MAX_WORD else 0
 
@@ -74,15 +63,8 @@ def _changes(before: str, after: str) -> tuple[list[Piece], list[Piece]]:
     return old, new
 
 
-def _piece(kind: Kind, text: str) -> list[Piece]:
-    return [Piece(kind, text)] if text else []
-
-
 def _cut(text: str) -> list[Piece]:
-    more = len(text) - MAX_PIECE
-    return _piece("changed", text[:MAX_PIECE]) + _piece(
-        "omitted", f"{more:,} more characters" if more > 0 else ""
-    )
+    return [*_piece("changed", text[:MAX_PIECE]), *_omitted(len(text) - MAX_PIECE, "more characters")]
 
 
 def _in_context(head: str, pieces: list[Piece], tail: str) -> list[Piece]:
@@ -95,5 +77,9 @@ def _in_context(head: str, pieces: list[Piece], tail: str) -> list[Piece]:
     ]
 
 
-def _omitted(number: int) -> list[Piece]:
-    return _piece("omitted", f"{number:,} characters that are the same" if number > 0 else "")
+def _piece(kind: Kind, text: str) -> list[Piece]:
+    return [Piece(kind, text)] if text else []
+
+
+def _omitted(number: int, what: str = "characters that are the same") -> list[Piece]:
+    return _piece("omitted", f"{number:,} {what}" if number > 0 else "")

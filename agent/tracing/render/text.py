@@ -80,8 +80,16 @@ def count(number: int, one: str, several: str | None = None) -> str:
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
     """Return JSON that can be printed anywhere: harmful characters are escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent, default=datetime.isoformat)
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=_as_json)
     return _HARMFUL.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def as_lines(value: Any) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from agent.tracing.render.text import clipped, width
+from agent.tracing.render.text import width
 from memory.spans import Span
 
 Tone = Literal["plain", "strong", "good", "bad", "warning", "faint"]
@@ -41,10 +41,6 @@ class Line:
 
     def __str__(self) -> str:
         return f"{self.branch}{self.text}".rstrip()
-
-    def fitting(self, columns: int) -> "Line":
-        """Cut the line to the width of a terminal."""
-        return Line(self.branch, clipped(self.text, max(10, columns - width(self.branch))), self.tone)
 
 
 def drawn(node: Node) -> Iterator[Line]:

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from bs4 import BeautifulSoup
 
-from agent.surfaces.cli.traces.differences import difference_lines
-from agent.surfaces.cli.traces.lines import cells
+from agent.surfaces.cli.traces.lines import cells, difference_lines
 from agent.tracing.compare import differences
 from agent.tracing.redact import Redaction
 from agent.tracing.render.export import exported, summary_json, trace_json

@@ -1,4 +1,4 @@
-"""The conversation at a terminal: a prompt with history, a spinner, then the text as it comes."""
+"""The conversation at a terminal: a prompt with history, a spinner, then the text while it is written."""
 
 import asyncio
 import signal
@@ -13,9 +13,9 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.patch_stdout import patch_stdout
 
-from agent.surfaces.cli.chat.turn import announce_offline, print_turn
-from agent.surfaces.cli.options import clean
+from agent.surfaces.cli.chat.turn import print_turn
 from agent.surfaces.cli.session import Session
+from memory.text import storable
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -25,9 +25,8 @@ EXIT_WORDS = frozenset({"exit", "quit"})
 
 
 async def converse(pet: "Companion", session: Session, user: str, place: str) -> None:
-    """Until Ctrl-D or `exit`. A turn that fails is reported in one line, and the conversation goes on."""
+    """Talk until Ctrl-D or `exit`. A turn that fails is reported in one line and does not end it."""
     settings = pet.settings
-    announce_offline(pet)
     model = "the offline stand-in" if settings.offline else settings.chosen_model
     print(f"Hachi, with {model}. What is remembered is in {settings.home}.")
     print("Ctrl-C stops an answer; Ctrl-D or exit ends.")
@@ -100,6 +99,6 @@ class ChatHistory(FileHistory):
 
     def store_string(self, string: str) -> None:
         try:
-            super().store_string(clean(string))
+            super().store_string(storable(string))
         except OSError:
             sys.stderr.write("hachi: what you type cannot be kept in chat_history\n")

@@ -1,4 +1,4 @@
-"""One turn whose text is printed as it comes."""
+"""One turn whose text is printed while the model writes it."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -18,21 +18,19 @@ def announce_offline(pet: "Companion") -> None:
 
 
 async def print_turn(pet: "Companion", text: str, user: str, place: str, *, prefix: str = "") -> None:
-    """A spinner until the first piece of text; then `prefix` and the text."""
+    """Show a spinner until the first piece of text, then `prefix` and the text."""
     from rich.console import Console
 
     begun = False
-    spinner = Console().status("thinking", spinner="dots")
-    spinner.start()
-    try:
-        async with pet.stream(text, user=user, place=place) as stream:
-            async for piece in stream:
-                if not begun:
-                    begun = True
-                    spinner.stop()
-                    print(prefix, end="")
-                print(plain(piece), end="", flush=True)
-    finally:
-        spinner.stop()
-        if begun:
-            print(flush=True)
+    with Console().status("thinking", spinner="dots") as spinner:
+        try:
+            async with pet.stream(text, user=user, place=place) as stream:
+                async for piece in stream:
+                    if not begun:
+                        begun = True
+                        spinner.stop()
+                        print(prefix, end="")
+                    print(plain(piece), end="", flush=True)
+        finally:
+            if begun:
+                print(flush=True)

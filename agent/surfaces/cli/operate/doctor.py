@@ -9,12 +9,9 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from agent.errors import FAULTS
-from agent.surfaces.cli.options import Json
-from agent.surfaces.cli.output import plain, print_json
-from agent.surfaces.cli.session import Session, async_command, error_line
+from agent.surfaces.cli.output import Output, plain
+from agent.surfaces.cli.session import Session, error_line, with_session
 from memory.errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -36,36 +33,21 @@ class Check:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredSetting:
-    name: str
-    value: str | None
-    source: str
-    """`environment` or `default`."""
-
-
-@async_command
-async def doctor(context: typer.Context, json: Json = False) -> None:
-    """Say what is configured and whether it can be reached; exit 1 where something cannot."""
-    session: Session = context.obj
+@with_session
+async def doctor(session: Session) -> Output:
+    """Show what is configured and whether it can be reached. Exit 1 if something cannot."""
     settings = session.settings()
     checks, counts = await _check_memory(session, settings)
     checks.append(await _check_model(settings))
     ok = all(check.ok is not False for check in checks)
-    if json:
-        print_json(
-            {
-                "ok": ok,
-                "settings": [asdict(setting) for setting in configured(settings)],
-                "checks": [asdict(check) for check in checks],
-                "versions": _versions(),
-                "counts": counts,
-            }
-        )
-    else:
-        _print(settings, checks, counts)
-    if not ok:
-        raise typer.Exit(1)
+    found = {
+        "ok": ok,
+        "settings": _configured(settings),
+        "checks": [asdict(check) for check in checks],
+        "versions": _versions(),
+        "counts": counts,
+    }
+    return Output(found, lambda: _print(found), code=0 if ok else 1)
 
 
 async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Check], dict[str, int]]:
@@ -81,8 +63,8 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
             embedder = Check("embedder", False, error_line(error))
             return [Check("database", True, "can be opened"), embedder, unchecked], {}
 
-        health = pet.services.health
-        index = await _check("index", lambda: _index(pet))
+        health, where = pet.services.health, _mask(settings.qdrant_url) or "embedded"
+        index = await _check("index", health.indexed, lambda points: f"{where}, {points} points")
         checks = [
             Check("database", True, health.database_location),
             *_traces(pet),
@@ -96,26 +78,21 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
 
 
 def _traces(pet: "Companion") -> list[Check]:
-    """Named only if they are off or have a database of their own, which is open by now."""
+    """Traces are named only if they are off, or have a database of their own, which is open by now."""
     if not pet.settings.traces:
         return [Check("traces", None, "off")]
     location = pet.services.health.traces_location
     return [Check("traces", True, location)] if location else []
 
 
-async def _check(name: str, look: Callable[[], Awaitable[str]]) -> Check:
+async def _check(name: str, look: Callable[[], Awaitable[Any]], told: Callable[[Any], str] = str) -> Check:
     try:
         async with asyncio.timeout(CHECK_TIMEOUT):
-            return Check(name, True, await look())
+            return Check(name, True, told(await look()))
     except TimeoutError:
         return Check(name, False, f"no answer within {CHECK_TIMEOUT} s")
     except FAULTS as error:
         return Check(name, False, error_line(error))
-
-
-async def _index(pet: "Companion") -> str:
-    location = _mask(pet.settings.qdrant_url) or "embedded"
-    return f"{location}, {await pet.services.health.indexed()} points"
 
 
 async def _check_model(settings: "Settings") -> Check:
@@ -141,21 +118,21 @@ async def _model(settings: "Settings") -> str:
     return name if name in known else f"{name}; the server answers, but does not list this model"
 
 
-def configured(settings: "Settings") -> list[ConfiguredSetting]:
-    """Every setting, secrets masked."""
+def _configured(settings: "Settings") -> list[dict[str, Any]]:
+    """Return every setting, secrets masked, and whether it is from the environment or the default."""
+    given = {name.upper() for name, value in os.environ.items() if value}
     found = []
     for field, info in type(settings).model_fields.items():
         alias: Any = info.validation_alias
         name = alias.choices[-1] if alias else f"HACHI_{field.upper()}"
-        given = any(key.upper() == name and value for key, value in os.environ.items())
         value = getattr(settings, field)
         text = None if value is None else _mask(str(value))
-        found.append(ConfiguredSetting(name, text, "environment" if given else "default"))
+        found.append({"name": name, "value": text, "source": "environment" if name in given else "default"})
     return found
 
 
 def _mask(text: str | None) -> str | None:
-    """Without the name and password in an address; a SecretStr masks itself."""
+    """Hide the name and password in an address. A SecretStr masks itself."""
     return text and re.sub(r"//[^/@\s]*@", "//…@", text)
 
 
@@ -174,16 +151,16 @@ def _versions() -> dict[str, str]:
 _MARKS = {True: "✓", False: "✗", None: "–"}
 
 
-def _print(settings: "Settings", checks: list[Check], counts: dict[str, int]) -> None:
+def _print(found: dict[str, Any]) -> None:
     print("Settings")
-    for setting in configured(settings):
-        value = "unset" if setting.value is None else plain(setting.value)
-        print(f"  {setting.name:<22} {value} ({setting.source})")
+    for setting in found["settings"]:
+        value = "unset" if setting["value"] is None else plain(setting["value"])
+        print(f"  {setting['name']:<22} {value} ({setting['source']})")
     print("\nReached")
-    for check in checks:
-        print(f"{_MARKS[check.ok]} {check.name:<10} {plain(check.detail)}")
-    print("\nVersions\n  " + ", ".join(f"{part} {number}" for part, number in _versions().items()))
-    if counts:
+    for check in found["checks"]:
+        print(f"{_MARKS[check['ok']]} {check['name']:<10} {plain(check['detail'])}")
+    print("\nVersions\n  " + ", ".join(f"{part} {number}" for part, number in found["versions"].items()))
+    if found["counts"]:
         print("\nKept")
-        for name, count in counts.items():
+        for name, count in found["counts"].items():
             print(f"  {name:<22} {count}")

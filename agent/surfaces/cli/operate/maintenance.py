@@ -1,68 +1,151 @@
-"""`hachi purge`, `reindex` and `migrate`."""
+"""`hachi stats`, `purge`, `reindex`, `migrate` and `keys`: for the operator."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.surfaces.cli.options import Json
-from agent.surfaces.cli.output import print_json, print_table, progress_bar, say, short, when
-from agent.surfaces.cli.session import Session, async_command, with_companion
+from agent.surfaces.cli.options import DryRun, OneUser, ShortId, person
+from agent.surfaces.cli.output import Output, print_table, progress_bar, say, short, table_of, when
+from agent.surfaces.cli.session import Session, database_urls, require, with_companion, with_session
 from memory.records import memory_json
 
 if TYPE_CHECKING:
     from agent.companion import Companion
+    from memory.erasure.cleanup import CleanupItem
+    from memory.sql.keys import Key
+
+keys = typer.Typer(help="Make and revoke the keys of `hachi serve`.", rich_markup_mode=None)
+
+KEY_COLUMNS = ("id", "name", "kind", "user", "admin", "created", "last used", "revoked")
+MAX_ROWS = 10
+"""Subjects and days that `stats` shows; JSON has all."""
+LABELS = {
+    "types": "type",
+    "subjects": "subject",
+    "days": "day",
+    "decisions": "decided",
+    "look_backs": "looked back",
+}
 
 
 @with_companion
-async def purge(
-    pet: "Companion",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
-    json: Json = False,
-) -> None:
-    """Delete what has expired, everybody's, and what the settings on clean-up do not keep; says what went."""
+async def stats(pet: "Companion", user: OneUser = None) -> Output:
+    """Count memories, decisions and consolidations."""
+    found = await pet.services.statistics.memories(user)
+    figures = await pet.services.statistics.figures.totals(user)
+    days = Counter(one.created_at.astimezone().date().isoformat() for one in found)
+    counts = {
+        "memories": len(found),
+        "types": dict(Counter(one.type for one in found).most_common()),
+        "subjects": dict(Counter(tag for one in found for tag in one.subjects).most_common()),
+        "days": dict(sorted(days.items(), reverse=True)),
+        "decisions": {action: figures[action] for action in ("add", "merge", "replace", "ignore")},
+        "look_backs": {"applied": figures["applied"], "failed": figures["extractions"] - figures["applied"]},
+    }
+    return Output(counts, lambda: print_table(("what", "", "count"), _count_rows(counts)))
+
+
+def _count_rows(counts: dict[str, Any]) -> list[list[str]]:
+    rows = [["memories", "", str(counts["memories"])]]
+    for name, label in LABELS.items():
+        items = list(counts[name].items())
+        rows += [[label, item, str(count)] for item, count in items[:MAX_ROWS]]
+        if len(items) > MAX_ROWS:
+            rows.append([label, f"… and {len(items) - MAX_ROWS} more", ""])
+    return rows
+
+
+@with_companion
+async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
+    """Delete everybody's expired memories, and what the settings on clean-up do not keep."""
     from memory.erasure.cleanup import CleanupItem
 
     if dry_run:
         items = await pet.preview_purge()
     else:
         items = [CleanupItem(memory, "expired") for memory in await pet.purge()] + await pet.tidy()
-    if json:
-        gone = [memory_json(one.memory) | {"reason": one.reason} for one in items]
-        print_json({"count": len(gone), "dry_run": dry_run, "memories": gone})
-        return
+    gone = [memory_json(one.memory) | {"reason": one.reason} for one in items]
+    data = {"count": len(gone), "dry_run": dry_run, "memories": gone}
+    return Output(data, lambda: _print_purged(items, "would be deleted" if dry_run else "deleted"))
+
+
+def _print_purged(items: "list[CleanupItem]", done: str) -> None:
     if items:
         found = [(one.memory, one.reason) for one in items]
         rows = [[short(m.id), m.user_id, m.content, when(m.expires_at), why] for m, why in found]
         print_table(("id", "user", "content", "expires", "why"), rows)
-    done = "would be deleted" if dry_run else "deleted"
     print(f"{len(items)} {'memory' if len(items) == 1 else 'memories'} {done}")
 
 
 @with_companion
 async def reindex(pet: "Companion") -> None:
-    """Build the index anew; what is remembered is in the database and stays as it is."""
+    """Rebuild the index from the database, which stays as it is."""
     with progress_bar() as bar:
         task = bar.add_task("indexing", total=await pet.services.maintenance.rows_to_index())
         done = await pet.reindex(lambda count: bar.advance(task, count))
     say(f"the index is new: {done} entries are in it")
 
 
-@async_command
-async def migrate(context: typer.Context) -> None:
-    """Bring the database's tables to the shape this version needs, and those of traces where they are in
-    another."""
-    session: Session = context.obj
+@with_session
+async def migrate(session: Session) -> None:
+    """Bring each database's tables to the schema of this version."""
     settings = session.settings()
     from memory.sql.engine import Database
 
-    urls = {"DATABASE_URL": settings.database_url}
-    if settings.traces_url is not None:
-        urls["HACHI_TRACES_URL"] = settings.traces_url
-    for name, url in urls.items():
-        database = Database.connect(url.get_secret_value() if url else None, settings.home, name)
+    for name, url in database_urls(settings):
+        database = Database.connect(url, settings.home, name)
         try:
             done = await database.migrate()
             revision = await database.revision()
         finally:
             await database.close()
         print(f"{database.where}: {'brought to' if done else 'already at'} {revision}")
+
+
+@keys.command()
+@with_companion
+async def create(
+    pet: "Companion",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")],
+    service: Annotated[
+        bool, typer.Option("--service", help="For a trusted service, which names the user of each request.")
+    ] = False,
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", parser=person, metavar="NAME", help="For that person alone.")
+    ] = None,
+    admin: Annotated[bool, typer.Option("--admin", help="May also read metrics and traces.")] = False,
+) -> Output:
+    """Make a key. It is shown once, and stored nowhere."""
+    require(service != (user is not None), "give either --service, or --user NAME")
+    key, secret = await pet.services.keys.create(
+        name, "service" if service else "user", user, admin, now=pet.clock()
+    )
+    return Output({"id": key.id, "key": secret} | asdict(key), lambda: _print_secret(secret, short(key.id)))
+
+
+def _print_secret(secret: str, id: str) -> None:
+    print(secret)
+    say(f"this is key {id}; it is not shown again, `hachi keys revoke {id}` ends it")
+
+
+@keys.command("list")
+@with_companion
+async def list_keys(pet: "Companion") -> Output:
+    """List all keys, without their secrets."""
+    empty = "there is no key yet; `hachi keys create NAME --user U` makes one"
+    return table_of(await pet.services.keys.all(), KEY_COLUMNS, _key_row, empty=empty)
+
+
+@keys.command()
+@with_companion
+async def revoke(pet: "Companion", id: ShortId) -> None:
+    """End a key, at once and for good."""
+    key = await pet.services.keys.revoke(id, pet.clock())
+    print(f"revoked {short(key.id)}: {key.name}")
+
+
+def _key_row(key: "Key") -> list[str]:
+    times = map(when, (key.created_at, key.last_used_at, key.revoked_at))
+    return [short(key.id), key.name, key.kind, key.user or "", "yes" if key.admin else "", *times]

@@ -1,6 +1,10 @@
-"""`hachi traces`: what happened in a turn, and why. This module lists, shows and compares; the other commands
-of the group have modules of their own."""
+"""`hachi traces`: what happened in a turn, and why. This module lists, follows, shows and compares; the other
+commands of the group have modules of their own."""
 
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -8,60 +12,89 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.errors import FAULTS
-from agent.surfaces.cli.options import Json, Limit
-from agent.surfaces.cli.output import say
-from agent.surfaces.cli.session import Session, async_command, with_traces
-from agent.surfaces.cli.traces import export, replay, serve, stats, tail
-from agent.surfaces.cli.traces.options import (
-    Failed,
-    InPlace,
-    OfUser,
-    Since,
-    Slower,
-    TraceId,
-    WithJobs,
-    WithText,
-    WithTool,
-    trace_filter,
-)
+from agent.surfaces.cli.options import Limit
+from agent.surfaces.cli.output import Output, say
+from agent.surfaces.cli.servers import serve_traces
+from agent.surfaces.cli.session import Session, with_session, with_traces
+from agent.surfaces.cli.traces import export, replay
+from agent.surfaces.cli.traces.options import TraceId, filtered
 
 if TYPE_CHECKING:
-    from agent.tracing.store import Traces
+    from agent.tracing.store import TraceFilter, Traces
+    from agent.tracing.trace import Summary
+
+PAUSE = 0.5
+"""Seconds between two reads."""
+NEWEST = 200
+"""Traces of one read. Changes of older ones are missed."""
+MAX_KNOWN = 5_000
+
 
 group = typer.Typer(help="See what happened in each turn, and why.", rich_markup_mode=None)
 
 
 @group.command()
-@async_command
-async def ls(
-    context: typer.Context,
-    user: OfUser = None,
-    place: InPlace = None,
-    tool: WithTool = None,
-    error: Failed = False,
-    text: WithText = None,
-    since: Since = None,
-    slower: Slower = None,
-    limit: Limit = 20,
-    all: WithJobs = False,
-    json: Json = False,
+@with_traces
+@filtered()
+async def ls(traces: "Traces", wanted: "TraceFilter", limit: Limit = 20) -> Output:
+    """List turns, newest first."""
+    from agent.surfaces.cli.traces.lines import print_summaries
+    from agent.tracing.render.export import summary_json
+
+    now = datetime.now(UTC)
+    found = await traces.list(wanted, now, limit)
+    none = "there is no such trace; none is recorded while HACHI_TRACES is false"
+    return Output(
+        [summary_json(one) for one in found], lambda: print_summaries(found, now) if found else say(none)
+    )
+
+
+@group.command()
+@with_traces
+@filtered()
+async def tail(
+    traces: "Traces",
+    wanted: "TraceFilter",
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="How many earlier ones to show first.")
+    ] = 10,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
-    """Turns, newest first."""
-    session: Session = context.obj
+    """Follow turns as they begin and end, until Ctrl-C."""
     from agent.surfaces.cli.traces.lines import print_summaries
     from agent.tracing.render.export import summary_json
     from agent.tracing.render.text import json_text
 
-    wanted, now = trace_filter(user, place, tool, error, text, since, slower, all), datetime.now(UTC)
-    async with session.traces() as traces:
-        found = await traces.list(wanted, now, limit)
-    if json:
-        print(json_text([summary_json(one) for one in found], indent=2))
-    elif found:
-        print_summaries(found, now)
-    else:
-        off = "" if session.settings().traces else "; HACHI_TRACES is off, so that nothing new is recorded"
-        say(f"there is no such trace{off}")
+    if not json:
+        print_summaries([], datetime.now(UTC), fixed=True)
+    with suppress(asyncio.CancelledError):  # Ctrl-C
+        async for summary in followed(traces, wanted, limit):
+            if json:
+                print(json_text(summary_json(summary)), flush=True)
+            else:
+                print_summaries([summary], datetime.now(UTC), headings=False, fixed=True)
+
+
+async def followed(
+    traces: "Traces", wanted: "TraceFilter", before: int, pause: float = PAUSE
+) -> "AsyncIterator[Summary]":
+    """Yield so many earlier traces, then each when it appears and when its status changes."""
+    newest = await traces.list(wanted, datetime.now(UTC), NEWEST)
+    known = OrderedDict((summary.id, summary.status) for summary in reversed(newest))
+    for summary in reversed(newest[:before]):
+        yield summary
+    oldest = newest[-1].started_at if len(newest) == NEWEST else None
+    while True:
+        await asyncio.sleep(pause)
+        for summary in reversed(await traces.list(wanted, datetime.now(UTC), NEWEST)):
+            if oldest is not None and summary.started_at < oldest:
+                continue  # it moved up because others were deleted
+            if known.get(summary.id) != summary.status:
+                known[summary.id] = summary.status
+                known.move_to_end(summary.id)
+                yield summary
+        while len(known) > MAX_KNOWN:
+            known.popitem(last=False)
 
 
 @group.command()
@@ -72,40 +105,32 @@ async def show(
     full: Annotated[
         bool, typer.Option("--full", help="Everything: exact requests, outputs, results.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
-) -> None:
-    """One turn as a tree, and what was done after it; the newest unless said."""
+) -> Output:
+    """Show one turn as a tree, with its background jobs. The newest by default."""
     from agent.surfaces.cli.traces.lines import print_lines
     from agent.tracing.render.export import trace_json
     from agent.tracing.render.full import full_lines
     from agent.tracing.render.overview import overview_lines
-    from agent.tracing.render.text import json_text
 
     found = await traces.get_with_jobs(id, datetime.now(UTC))
-    if json:
-        print(json_text(trace_json(found), indent=2))
-    else:
-        print_lines((full_lines if full else overview_lines)(found.trace, found.jobs))
+    lines = full_lines if full else overview_lines
+    return Output(trace_json(found), lambda: print_lines(lines(found.trace, found.jobs)))
 
 
 @group.command()
-@async_command
+@with_session
 async def diff(
-    context: typer.Context,
+    session: Session,
     before: TraceId,
     after: TraceId,
-    full: Annotated[bool, typer.Option("--full", help="Each text whole.")] = False,
-    json: Json = False,
-) -> None:
-    """What is different in two turns, in the order in which it happened; times and ids are left aside.
+    full: Annotated[bool, typer.Option("--full", help="Show each text whole.")] = False,
+) -> Output:
+    """Show what differs between two turns, in the order in which it happened. Times and ids are ignored.
 
-    Exit 0 where they are the same, 1 where they differ, 2 where they cannot be compared.
+    Exit 0 if they are the same, 1 if they differ, 2 if they cannot be compared.
     """
-    session: Session = context.obj
-    from agent.surfaces.cli.traces.differences import difference_lines
-    from agent.surfaces.cli.traces.lines import print_lines
+    from agent.surfaces.cli.traces.lines import difference_lines, print_lines
     from agent.tracing.compare import differences
-    from agent.tracing.render.text import json_text
 
     try:
         async with session.traces() as traces:
@@ -114,23 +139,22 @@ async def diff(
         session.report(error)
         raise typer.Exit(2) from None
     found = differences(one, other)
-    if json:
-        print(json_text([asdict(difference) for difference in found], indent=2))
-    elif found:
-        print_lines(difference_lines(one.summary, other.summary, found, whole=full))
-    else:
-        say(f"{one.summary.short} and {other.summary.short} are the same")
-    if found:
-        raise typer.Exit(1)
+
+    def text() -> None:
+        if found:
+            print_lines(difference_lines(one.summary, other.summary, found, whole=full))
+        else:
+            say(f"{one.summary.short} and {other.summary.short} are the same")
+
+    return Output([asdict(difference) for difference in found], text, code=1 if found else 0)
 
 
 for _name, _command in {
-    "tail": tail.tail,
     "export": export.export,
     "prune": export.prune,
     "replay": replay.replay,
     "to-test": replay.to_test,
-    "stats": stats.stats,
-    "serve": serve.serve,
+    "stats": export.stats,
+    "serve": serve_traces,
 }.items():
     group.command(_name)(_command)

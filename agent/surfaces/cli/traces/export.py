@@ -1,19 +1,26 @@
-"""`hachi traces export` and `prune`."""
+"""`hachi traces export`, `prune` and `stats`."""
 
-import sys
+import re
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agent.surfaces.cli.options import Json, Yes
-from agent.surfaces.cli.output import confirm, interactive, print_json, say, write_private_file
+from agent.surfaces.cli.options import DryRun, Yes, moment, read_by
+from agent.surfaces.cli.output import Output, confirm, interactive, print_table, say, write_output
 from agent.surfaces.cli.session import with_traces
-from agent.surfaces.cli.traces.options import TraceIds, since
+from agent.surfaces.cli.traces.options import TraceIds, filtered
 
 if TYPE_CHECKING:
-    from agent.tracing.store import Traces
+    from agent.tracing.stats import Price, Stats, Tally
+    from agent.tracing.store import TraceFilter, Traces
+
+DEFAULT_SINCE = "7d"
+"""Every trace is read whole, so not all of them."""
+COLUMNS = ("what", "name", "calls", "errors", "p50", "p95", "in", "cached", "out", "cost")
 
 
 @with_traces
@@ -22,32 +29,28 @@ async def export(
     ids: TraceIds,
     format: Annotated[Literal["json", "md", "html", "otlp"], typer.Option("--format")] = "json",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Unset or - is stdout.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Stdout by default, or for -."),
     ] = None,
 ) -> None:
-    """Write traces, with what was done after them, as one file: JSON, Markdown, HTML or OTLP/JSON."""
+    """Write traces and their background jobs as one file: JSON, Markdown, HTML or OTLP/JSON."""
     from agent.tracing.render.export import exported
 
     found = [await traces.get_with_jobs(id, datetime.now(UTC)) for id in ids]
-    text = exported(found, format)
-    if output is None or str(output) == "-":
-        sys.stdout.write(text)
-        return
-    write_private_file(output, text)
-    say(f"{len(found)} {'trace is' if len(found) == 1 else 'traces are'} in {output}")
+    what = f"{len(found)} {'trace is' if len(found) == 1 else 'traces are'}"
+    write_output(output, exported(found, format), what)
 
 
 @with_traces
 async def prune(
     traces: "Traces",
     older: Annotated[
-        datetime, typer.Option(parser=since, metavar="TIME", help="Than this: 30d, 2w, 2026-01-10.")
+        datetime, typer.Option(parser=moment, metavar="TIME", help="Than this: 30d, 2w, 2026-01-10.")
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many would go.")] = False,
+    dry_run: DryRun = False,
     yes: Yes = False,
-    json: Json = False,
-) -> None:
-    """Delete old traces, everybody's. They go by themselves after HACHI_TRACE_DAYS."""
+) -> Output:
+    """Delete everybody's old traces. Without this they are deleted after HACHI_TRACE_DAYS."""
     from agent.tracing.render.text import count, when
     from agent.tracing.store import TraceFilter
 
@@ -58,7 +61,63 @@ async def prune(
         confirm("Delete them for good?", "deleted")
     if not dry_run:
         old = await traces.prune(older)
-    if json:
-        print_json({"count": old, "dry_run": dry_run, "before": older})
-    else:
-        print(f"{count(old, 'trace')} {'would be deleted' if dry_run else 'deleted'}")
+    done = "would be deleted" if dry_run else "deleted"
+    data = {"count": old, "dry_run": dry_run, "before": older}
+    return Output(data, f"{count(old, 'trace')} {done}")
+
+
+def _price(text: str) -> tuple[str, tuple[float, ...]]:
+    number = r"(\d{1,6}(?:\.\d{1,6})?)"
+    found = re.fullmatch(rf"(.+)={number}/{number}(?:/{number})?", text)
+    if found is None:
+        raise ValueError(f"{text!r} is no price such as gpt-5-mini=0.25/2 or gpt-5-mini=0.25/2/0.025")
+    return found[1], tuple(float(part) for part in found.groups()[1:] if part is not None)
+
+
+@with_traces
+@filtered("all")
+async def stats(
+    traces: "Traces",
+    wanted: "TraceFilter",
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--price",
+            metavar="MODEL=IN/OUT[/CACHED]",
+            help="The price of a million tokens. May be given several times.",
+        ),
+    ] = None,
+) -> Output:
+    """Count turns, background jobs, tool calls and model calls, of the last 7 days by default."""
+    from agent.tracing.stats import Price, stats_of
+
+    prices = {model: Price(*amounts) for model, amounts in map(read_by(_price), price or ())}
+    begin = wanted.since or moment(DEFAULT_SINCE)
+    found = await stats_of(traces, replace(wanted, since=begin, kinds=frozenset()), datetime.now(UTC))
+    for model in prices.keys() - found.models.keys():
+        say(f"no call of {model!r} is recorded, so that its price was not needed")
+    data = {"since": begin, **found.json(prices)}
+    return Output(data, lambda: print_table(COLUMNS, _rows(found, prices)))
+
+
+def _rows(found: "Stats", prices: "dict[str, Price]") -> Iterator[list[str]]:
+    from agent.tracing.stats import busiest
+
+    statuses = ", ".join(f"{number} {status}" for status, number in found.statuses.most_common())
+    yield ["turns", statuses, *_cells(found.turns), "", "", "", ""]
+    for what, tallies in (("after turns", sorted(found.work.items())), ("tool", busiest(found.tools))):
+        for name, tally in tallies:
+            yield [what, name, *_cells(tally), "", "", "", ""]
+    for name, tally in busiest(found.models):
+        usage = tally.usage
+        counts = [f"{number:,}" for number in (usage.input, usage.cached, usage.output)]
+        cost = f"{prices[name].of(usage):.4f}" if name in prices else "?"
+        yield ["model", name, *_cells(tally), *counts, cost]
+
+
+def _cells(tally: "Tally") -> list[str]:
+    from agent.tracing.render.text import duration
+    from agent.tracing.stats import percentile
+
+    times = [duration(percentile(tally.seconds, percent)) for percent in (50, 95)]
+    return [f"{tally.calls:,}", f"{tally.errors:,}", *times]

@@ -1,78 +1,86 @@
-"""Traces as lines of a terminal: one row each in lists, coloured at a terminal."""
+"""Traces at a terminal: a table of turns, and coloured lines of trees and differences."""
 
-import os
-import shutil
-import sys
-from collections.abc import Iterable, Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from agent.surfaces.cli.output import FILE_WIDTH
-from agent.tracing.render.text import clipped, duration, one_line, quoted, tokens, where, width
+from rich.table import Column, Table
+from rich.text import Text
+
+from agent.surfaces.cli.output import console
+from agent.tracing.compare import Difference
+from agent.tracing.render.overview import heading
+from agent.tracing.render.text import as_lines, clipped, duration, one_line, quoted, tokens, where
 from agent.tracing.render.tree import Line, Tone
 from agent.tracing.trace import TURN, Summary
 
-COLUMNS = ("ID", "WHEN", "WHERE", "USER", "SAID", "CALLS", "TOOLS", "TOKENS", "DUR", "STATUS")
-WIDTHS = (8, 11, 5, 8, 30, 5, 6, 9, 6, 10)
-"""Where rows are printed before the next ones are known."""
-SAID, STATUS = COLUMNS.index("SAID"), COLUMNS.index("STATUS")
-MIN_SAID = 12
-GAP = "  "
-
-_TONES: dict[str, Tone] = {
-    "error": "bad",
-    "killed": "bad",
-    "tool_error": "bad",
-    "malformed": "warning",
-    "running": "warning",
+COLUMNS = {
+    "ID": 8,
+    "WHEN": 11,
+    "WHERE": 12,
+    "USER": 8,
+    "SAID": 30,
+    "CALLS": 5,
+    "TOOLS": 6,
+    "TOKENS": 9,
+    "DUR": 6,
+    "STATUS": 10,
 }
-_CODES: dict[Tone, str] = {"strong": "1", "good": "32", "bad": "31", "warning": "33", "faint": "2"}
+"""Each with its width where rows are printed before the next ones are known."""
+MIN_WIDTH = 12
+"""Of the columns that shrink on a narrow terminal."""
+MAX_LINES = 12
+"""Lines of one difference, unless all are asked for."""
+CONTEXT = 1
+"""Equal lines shown around those that differ."""
+
+_STYLES: dict[Tone, str] = {
+    "strong": "bold",
+    "good": "green",
+    "bad": "red",
+    "warning": "yellow",
+    "faint": "dim",
+}
+_SIGNS: dict[str, Tone] = {"-": "bad", "+": "good"}
+_STATUS_STYLES = {
+    "error": "red",
+    "killed": "red",
+    "tool_error": "red",
+    "malformed": "yellow",
+    "running": "yellow",
+}
 
 
 def print_lines(lines: Iterable[Line]) -> None:
-    """Cut to the width of a terminal; whole in a file or a pipe."""
-    at_terminal = sys.stdout.isatty()
+    """Print them cut to the width of a terminal; whole in a file or a pipe."""
+    out = console()
     for line in lines:
-        shown = line.fitting(_terminal_width()) if at_terminal else line
-        print(f"{shown.branch}{_coloured(shown.text, shown.tone)}".rstrip())
+        if out.is_terminal:
+            text = Text.assemble(line.branch, (line.text, _STYLES.get(line.tone, "")))
+            out.print(text, no_wrap=True, overflow="ellipsis")
+        else:
+            print(line)
 
 
-def _terminal_width() -> int:
-    return shutil.get_terminal_size((FILE_WIDTH, 24)).columns
-
-
-def _coloured(text: str, tone: Tone) -> str:
-    code = _CODES.get(tone)
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return f"\x1b[{code}m{text}\x1b[0m" if code and text and sys.stdout.isatty() and not plain else text
-
-
-def print_summaries(summaries: Sequence[Summary], now: datetime) -> None:
-    rows = [cells(summary, now) for summary in summaries]
-    widths = [max(width(row[at]) for row in [COLUMNS, *rows]) for at in range(len(COLUMNS))]
-    print(headings(widths))
-    for summary, row in zip(summaries, rows, strict=True):
-        print(_row(row, widths, _TONES.get(summary.status, "plain")))
-
-
-def headings(widths: Sequence[int] = WIDTHS) -> str:
-    return _coloured(_row(COLUMNS, widths, "plain"), "faint")
-
-
-def summary_line(summary: Summary, now: datetime) -> str:
-    """One row in `WIDTHS`."""
-    return _row(cells(summary, now), WIDTHS, _TONES.get(summary.status, "plain"))
-
-
-def _row(row: Sequence[str], widths: Sequence[int], tone: Tone) -> str:
-    """The message and the status share the room that the other columns leave."""
-    fixed = sum(wide + len(GAP) for at, wide in enumerate(widths) if at not in (SAID, STATUS))
-    room = max(2 * MIN_SAID, _terminal_width() - fixed - len(GAP))
-    status = clipped(row[STATUS], max(MIN_SAID, room - min(widths[SAID], max(MIN_SAID, room // 2))))
-    said = max(MIN_SAID, min(widths[SAID], room - width(status)))
-    sized = [said if at == SAID else wide for at, wide in enumerate(widths[:STATUS])]
-    texts = [clipped(cell, wide) for cell, wide in zip(row, sized, strict=False)]
-    padded = [text + " " * (wide - width(text)) for text, wide in zip(texts, sized, strict=True)]
-    return GAP.join([*padded, _coloured(status, tone)]).rstrip()
+def print_summaries(
+    summaries: Sequence[Summary], now: datetime, *, headings: bool = True, fixed: bool = False
+) -> None:
+    """Print a table. With `fixed` widths its rows fit below those of another one."""
+    columns = [
+        Column(
+            name,
+            width=wide if fixed and name != "STATUS" else None,
+            min_width=MIN_WIDTH if name in ("SAID", "STATUS") else None,
+            no_wrap=name not in ("SAID", "STATUS"),
+        )
+        for name, wide in COLUMNS.items()
+    ]
+    table = Table(*columns, box=None, padding=(0, 2, 0, 0), show_header=headings, header_style="dim")
+    for summary in summaries:
+        *texts, status = (Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells(summary, now))
+        status.stylize(_STATUS_STYLES.get(summary.status, ""))
+        table.add_row(*texts, status)
+    console().print(table)
 
 
 def cells(summary: Summary, now: datetime) -> list[str]:
@@ -103,3 +111,24 @@ def _when(moment: datetime, now: datetime) -> str:
     if local.date() == today.date():
         return local.strftime("%H:%M:%S")
     return local.strftime("%m-%d %H:%M" if local.year == today.year else "%Y-%m-%d")
+
+
+def difference_lines(
+    before: Summary, after: Summary, found: Sequence[Difference], *, whole: bool = False
+) -> Iterator[Line]:
+    yield Line("", f"--- {heading(before)}", "bad")
+    yield Line("", f"+++ {heading(after)}", "good")
+    for difference in found:
+        yield Line("", f"@@ {one_line(difference.where)}: {one_line(difference.what)}", "strong")
+        yield from text_lines_of(difference, whole=whole)
+
+
+def text_lines_of(difference: Difference, *, whole: bool) -> Iterator[Line]:
+    before, after = ([] if not text else as_lines(text) for text in (difference.before, difference.after))
+    context = len(before) if whole else CONTEXT
+    diff = list(difflib.unified_diff(before, after, lineterm="", n=context))
+    lines = [text for text in diff[2:] if not text.startswith("@@")]
+    for text in lines if whole else lines[:MAX_LINES]:
+        yield Line("", text, _SIGNS.get(text[:1], "plain"))
+    if not whole and len(lines) > MAX_LINES:
+        yield Line("", f"… {len(lines) - MAX_LINES} more lines; --full shows them", "faint")

@@ -1,78 +1,72 @@
 """Options that several commands of `hachi traces` take."""
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+import inspect
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.surfaces.cli.options import clean, person, read_by
-from agent.tracing.filters import read_place, read_seconds, read_since
+from agent.surfaces.cli.options import moment, person, read_by
+from agent.surfaces.cli.session import Command, with_parameters
+from agent.tracing.filters import read_place, read_seconds
 
 if TYPE_CHECKING:
     from agent.tracing.store import TraceFilter
 
-since = read_by(lambda text: read_since(text, datetime.now(UTC)))
-
-_ID = "the first characters of it, or `last` for the newest turn."
-TraceId = Annotated[str, typer.Argument(parser=clean, metavar="ID", help=f"Its id, {_ID}")]
-TraceIds = Annotated[list[str], typer.Argument(parser=clean, metavar="ID...", help=f"Each an id, {_ID}")]
-OfUser = Annotated[
-    str | None,
-    typer.Option("--user", "-u", parser=person, metavar="NAME", help="Only what this person said."),
-]
-InPlace = Annotated[
-    str | None,
-    typer.Option(
-        "--place",
-        parser=read_by(read_place),
-        metavar="dm|NAME",
-        help="Only in private (dm), or in a place such as acme and what is in it.",
-    ),
-]
-WithTool = Annotated[
-    str | None, typer.Option("--tool", parser=clean, metavar="NAME", help="Only where this tool was called.")
-]
-Failed = Annotated[bool, typer.Option("--error", help="Only what failed, or where a tool did.")]
-WithText = Annotated[
-    str | None,
-    typer.Option(
-        "--text", parser=clean, metavar="TEXT", help="Only where the beginning of what was said has this."
-    ),
-]
-Since = Annotated[
-    datetime | None,
-    typer.Option("--since", parser=since, metavar="TIME", help="Only from then on: 2h, 1d, 2026-01-10."),
-]
-Slower = Annotated[
-    float | None,
-    typer.Option(
-        "--slower", parser=read_by(read_seconds), metavar="TIME", help="Only what took so long: 2s, 500ms."
-    ),
-]
-WithJobs = Annotated[bool, typer.Option("--all", help="The work that was done after turns, too.")]
+_ID = "id, its first characters, or `last` for the newest turn."
+TraceId = Annotated[str, typer.Argument(metavar="ID", help=f"An {_ID}")]
+TraceIds = Annotated[list[str], typer.Argument(metavar="ID...", help=f"Each an {_ID}")]
 
 
-def trace_filter(
-    user: str | None = None,
-    place: str | None = None,
-    tool: str | None = None,
-    failed: bool = False,
-    text: str | None = None,
-    since: datetime | None = None,
-    slower: float | None = None,
-    with_jobs: bool = False,
+def _filter(
+    user: Annotated[
+        str | None,
+        typer.Option("--user", "-u", parser=person, metavar="NAME", help="Only what this person said."),
+    ] = None,
+    place: Annotated[
+        str | None,
+        typer.Option(
+            parser=read_by(read_place),
+            metavar="dm|NAME",
+            help="Only in private (dm), or in a place such as acme and what is in it.",
+        ),
+    ] = None,
+    tool: Annotated[str | None, typer.Option(metavar="NAME", help="Only if this tool was called.")] = None,
+    error: Annotated[bool, typer.Option("--error", help="Only if something failed.")] = False,
+    text: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only if the beginning of the message or reply has it.")
+    ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(parser=moment, metavar="TIME", help="Only from then on: 2h, 1d, 2026-01-10."),
+    ] = None,
+    slower: Annotated[
+        float | None,
+        typer.Option(parser=read_by(read_seconds), metavar="TIME", help="Only if it took longer: 2s, 500ms."),
+    ] = None,
+    all: Annotated[bool, typer.Option("--all", help="Background jobs too.")] = False,
 ) -> "TraceFilter":
     from agent.tracing.store import TraceFilter
     from agent.tracing.trace import TURN
 
-    kinds = frozenset[str]() if with_jobs else frozenset({TURN})
-    return TraceFilter(
-        user=user,
-        place=place,
-        tool=tool,
-        failed=failed,
-        text=text,
-        since=since,
-        slower=slower,
-        kinds=kinds,
-    )
+    kinds = frozenset[str]() if all else frozenset({TURN})
+    return TraceFilter(user, place, tool, error, text, since, slower, kinds)
+
+
+def filtered(*left_out: str) -> Callable[[Command], Command]:
+    """Give a command the options of a trace filter, but those left out. Its second argument is the filter."""
+    offered = dict(inspect.signature(_filter).parameters)
+    for name in left_out:
+        del offered[name]
+
+    def decorate(command: Command) -> Command:
+        def run(traces: Any, **options: Any) -> Any:
+            given = {name: options.pop(name) for name in offered}
+            return command(traces, _filter(**given), **options)
+
+        traces, _, *others = inspect.signature(command).parameters.values()
+        found: Command = with_parameters(run, command, [traces, *offered.values(), *others])
+        return found
+
+    return decorate

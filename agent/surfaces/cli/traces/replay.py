@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from agent.errors import BadInput
-from agent.surfaces.cli.options import Json
-from agent.surfaces.cli.output import progress_bar, say
+from agent.surfaces.cli.output import Output, progress_bar, say
 from agent.surfaces.cli.session import require, with_companion
 from agent.surfaces.cli.traces.options import TraceId
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from agent.replay.replay import Replayed, ReplayOptions
+    from agent.replay.replay import Replayed
     from agent.tracing.render.tree import Line
     from agent.tracing.trace import Trace
 
@@ -28,7 +27,7 @@ async def replay(
     pet: "Companion",
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Ids, the first characters of them, or `last`."),
+        typer.Argument(metavar="[ID]...", help="Ids, their first characters, or `last`."),
     ] = None,
     newest: Annotated[
         int | None, typer.Option("--newest", min=1, metavar="N", help="The newest N turns instead.")
@@ -39,32 +38,28 @@ async def replay(
     ] = "live",
     from_call: Annotated[
         int | None,
-        typer.Option("--from", min=1, metavar="N", help="Ask a model from call N on; wants --model live."),
+        typer.Option("--from", min=1, metavar="N", help="Ask a model from call N on. Needs --model live."),
     ] = None,
     model: Annotated[
         Literal["recorded", "live"],
-        typer.Option("--model", help="What the model said then, or the model of the settings."),
+        typer.Option("--model", help="The recorded outputs, or the model of the settings."),
     ] = "recorded",
     full: Annotated[bool, typer.Option("--full", help="Every difference, and each text whole.")] = False,
-    json: Json = False,
-) -> None:
-    """Take turns again: what the model said then, against today's tools and memory. Nothing real is written.
+) -> Output:
+    """Replay turns: the recorded model outputs against today's tools and memory. Nothing real is written.
 
-    Names the first thing that is not as recorded. Exit 0 where all is the same, 3 where something changed.
+    Shows the first difference. Exit 0 if nothing differs, 3 if something does.
     """
     require(bool(ids) != bool(newest), "name the turns by their ids, or --newest N")
     require((model == "live") == (from_call is not None), "--from N and --model live go together")
-    from agent.replay.replay import ReplayOptions
-    from agent.tracing.render.text import json_text
+    from agent.replay.replay import ReplayOptions, replay
 
+    options = ReplayOptions(tools=tools, fork=from_call)
     traces = await _traces(pet, ids or [], newest)
-    replayed = await _replay_all(pet, traces, ReplayOptions(tools=tools, fork=from_call))
-    if json:
-        print(json_text([_as_json(one) for one in replayed], indent=2))
-    else:
-        _print(replayed, full=full)
-    if not all(one.same for one in replayed):
-        raise typer.Exit(CHANGED)
+    with progress_bar() as bar:
+        replayed = [await replay(pet, trace, options) for trace in bar.track(traces, description="replaying")]
+    code = 0 if all(one.same for one in replayed) else CHANGED
+    return Output([_as_json(one) for one in replayed], lambda: _print(replayed, full=full), code)
 
 
 @with_companion
@@ -73,12 +68,11 @@ async def to_test(
     id: TraceId = "last",
     into: Annotated[
         Path | None,
-        typer.Option("--into", metavar="FOLDER", help="Where to write; `tests` where there is one, or here."),
+        typer.Option("--into", metavar="FOLDER", help="`tests` by default if it is here, otherwise here."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over what is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files.")] = False,
 ) -> None:
-    """Make a pytest file of a turn, and the fixture it needs. It passes now, and fails when the turn would
-    go otherwise."""
+    """Make a pytest file of a turn, and its fixture. It passes now, and fails if the turn goes otherwise."""
     from agent.replay.pytest_file import make_test
 
     files = await make_test(pet, await pet.traces.get(id, pet.clock()))
@@ -88,7 +82,7 @@ async def to_test(
 
 
 def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[Path]:
-    """Raises BadInput if a file is there already, unless with `force`."""
+    """Return the paths. Raises BadInput if a file is there already, unless with `force`."""
     folder = into or (Path("tests") if Path("tests").is_dir() else Path())
     folder.mkdir(parents=True, exist_ok=True)
     existing = [name for name in files if (folder / name).exists()]
@@ -100,22 +94,13 @@ def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[
 
 
 async def _traces(pet: "Companion", ids: Sequence[str], newest: int | None) -> "list[Trace]":
-    """Those named, or the newest turns that ended and whose content is recorded."""
+    """Return those named, or the newest turns that ended and whose content is recorded."""
     from agent.tracing.store import TraceFilter
 
     if newest is not None:
         found = await pet.traces.list(TraceFilter(), pet.clock(), newest)
         ids = [one.id for one in found if one.status not in ("running", "killed") and one.said]
     return [await pet.traces.get(id, pet.clock()) for id in ids]
-
-
-async def _replay_all(
-    pet: "Companion", traces: "Sequence[Trace]", options: "ReplayOptions"
-) -> "list[Replayed]":
-    from agent.replay.replay import replay
-
-    with progress_bar() as bar:
-        return [await replay(pet, trace, options) for trace in bar.track(traces, description="replaying")]
 
 
 def _as_json(replayed: "Replayed") -> dict[str, Any]:
@@ -134,15 +119,14 @@ def _as_json(replayed: "Replayed") -> dict[str, Any]:
 def _print(replayed: "Sequence[Replayed]", *, full: bool) -> None:
     from agent.surfaces.cli.traces.lines import print_lines
 
-    for one in replayed:
-        print_lines(_lines(one, full=full))
+    print_lines(line for one in replayed for line in _lines(one, full=full))
     if len(replayed) > 1:
         changed = sum(not one.same for one in replayed)
         print(f"{len(replayed)} replayed: {len(replayed) - changed} same, {changed} changed")
 
 
 def _lines(replayed: "Replayed", *, full: bool) -> "Iterator[Line]":
-    from agent.surfaces.cli.traces.differences import difference_lines, text_lines_of
+    from agent.surfaces.cli.traces.lines import difference_lines, text_lines_of
     from agent.tracing.render.overview import heading
     from agent.tracing.render.text import one_line
     from agent.tracing.render.tree import Line
@@ -158,8 +142,8 @@ def _lines(replayed: "Replayed", *, full: bool) -> "Iterator[Line]":
         yield from list(difference_lines(before, after, replayed.differences, whole=True))[3:]
     else:
         yield from text_lines_of(first, whole=False)
-    if others and not full:
-        yield Line("", f"… and {len(others)} more that may follow from it; --full shows them", "faint")
+        if others:
+            yield Line("", f"… and {len(others)} more that may follow from it; --full shows them", "faint")
     if replayed.options.fork is not None:
         yield Line("", f"from call {replayed.options.fork} on the model of today was asked", "faint")
         reply = replayed.after.root.data.get("reply", {}).get("message", "")

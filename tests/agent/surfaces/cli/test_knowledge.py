@@ -1,8 +1,10 @@
 import os
-import sys
 
-import pexpect
 import pytest
+
+from agent.surfaces.cli import knowledge
+from agent.surfaces.cli.output import progress_bar
+from memory.documents import IngestProgress
 
 BOATS = """# Boats
 
@@ -54,8 +56,9 @@ def test_documents_are_added_listed_found_and_removed(hachi, folder):
     found = hachi("knowledge", "search", "what are oars made of?").out.splitlines()
     score, _, where = found[0].partition("  ")
     assert 0 < float(score) <= 1
-    assert (where, found[1].strip()) == ("Boats > Oars", str(folder / "boats.md"))
-    assert found[2] == "      Oars are made of ash."
+    assert where.rstrip() == "Boats > Oars"
+    assert found[1].strip() == str(folder / "boats.md")
+    assert found[2].rstrip() == "      Oars are made of ash."
 
     gone = hachi("knowledge", "remove", str(folder / "wood")).out
     assert gone.startswith("removed ")
@@ -63,7 +66,7 @@ def test_documents_are_added_listed_found_and_removed(hachi, folder):
     assert files(hachi) == [str(folder / "boats.md")]
 
 
-def test_counts_and_unread_files_are_told(hachi, folder, tmp_path):
+def test_counts_and_unread_files_are_told(hachi, folder):
     (folder / "empty.md").write_text("")
     (folder / "photo.png").write_bytes(b"\x89PNG")
     ran = hachi("knowledge", "add", str(folder))
@@ -71,32 +74,23 @@ def test_counts_and_unread_files_are_told(hachi, folder, tmp_path):
     png, empty = sorted(ran.err.splitlines(), key=lambda line: "png" not in line)
     assert png.startswith(f"hachi: {folder / 'photo.png'}: .png files in a folder are not read")
     assert empty == f"hachi: {folder / 'empty.md'}: it is empty"
-    (folder / "photo.png").unlink()
-    (folder / "empty.md").unlink()
-    (folder / "boats.md").write_text("# Boats\n\nSpruce makes lighter oars.")
-    (folder / "wood" / "ash.txt").unlink()
-    (folder / "new.md").write_text("Masts are made of spruce.")
-    assert hachi("knowledge", "add", str(folder)).out == told(added=1, replaced=1, removed=1, passages=2)
-    for file in folder.glob("*.md"):
-        file.unlink()
-    ran = hachi("knowledge", "add", str(folder))
-    assert (ran.code, ran.out, ran.err) == (0, told(removed=2), "")
 
 
-def test_where_nothing_can_be_read_it_fails(hachi, folder):
+@pytest.mark.parametrize(
+    ("name", "out", "complaint"),
+    [
+        ("empty.md", told(unread=1), "empty.md: it is empty"),
+        ("nothing", told(), "nothing could be read"),
+        ("nowhere", "", "there is no file or folder"),
+        (None, "", "name the files and folders"),
+    ],
+)
+def test_where_nothing_can_be_read_it_fails(hachi, folder, name, out, complaint):
     (folder / "empty.md").write_text("")
     (folder / "nothing").mkdir()
-    ran = hachi("knowledge", "add", str(folder / "empty.md"))
-    assert (ran.code, ran.out) == (1, told(unread=1))
-    assert ran.complaint == f"hachi: {folder / 'empty.md'}: it is empty"
-    ran = hachi("knowledge", "add", str(folder / "nothing"))
-    assert (ran.code, ran.out, "nothing could be read" in ran.complaint) == (1, told(), True)
-    ran = hachi("knowledge", "add", str(folder), str(folder / "nowhere"))
-    assert (ran.code, ran.out) == (1, "")
-    assert f"there is no file or folder {folder / 'nowhere'}" in ran.complaint
-    ran = hachi("knowledge", "add", "")
-    assert (ran.code, "name the files and folders" in ran.complaint) == (1, True)
-    assert files(hachi) == []
+    ran = hachi("knowledge", "add", str(folder / name) if name else "")
+    assert (ran.code, ran.out) == (1, out)
+    assert complaint in ran.complaint
 
 
 def test_the_json(hachi, folder):
@@ -121,7 +115,6 @@ def test_the_json(hachi, folder):
     assert hachi("knowledge", "remove", first["id"][:8], "--json").json == [first]
     nothing = hachi("knowledge", "add", str(folder / "empty.md"), "--json")
     assert (nothing.code, nothing.json["added"]) == (1, [])
-    assert "nothing could be read" in nothing.complaint
 
 
 @pytest.fixture(scope="module")
@@ -159,10 +152,6 @@ def test_owners_are_shown_and_only_ones_own_is_removed(owned):
     for args in ([], ["--user", "lea"], ["--place", "acme/general"]):
         ran = owned("knowledge", "remove", own, *args)
         assert (ran.code, "no such document" in ran.complaint) == (1, True)
-    for command in (["add", "."], ["remove", "x"]):
-        for whose in (["--user", "lea", "--place", "acme"], ["--place", "dm"]):
-            ran = owned("knowledge", *command, *whose)
-            assert (ran.code, "user" in ran.complaint) == (1, True)
 
 
 def test_passages_are_shown_in_part_by_their_title(hachi, tmp_path):
@@ -178,8 +167,7 @@ def test_passages_are_shown_in_part_by_their_title(hachi, tmp_path):
     assert "" in lines
     assert any(line.endswith(" …") for line in lines)
     assert shown.count("Another oar.") < 30
-    assert "  long\n" in shown
-    assert "  Masts > Wood\n" in shown
+    assert {"long", "Masts > Wood"} <= {line.partition("  ")[2] for line in lines}
 
 
 def test_hostile_names_and_texts_are_harmless(hachi, tmp_path):
@@ -210,15 +198,10 @@ def test_without_the_index_documents_are_kept_and_indexed_later(hachi, folder):
     assert "made of ash" in hachi("knowledge", "search", "oars").out
 
 
-def test_at_a_terminal_a_bar_shows_the_file_that_is_read(hachi, tmp_path):
-    folder = tmp_path / "pages"
-    folder.mkdir()
-    for number in range(200):
-        (folder / f"page-{number}-[red]{'x' * 60}.md").write_text(f"# Page {number}\n\n" + "An oar. " * 300)
-    command = ["-m", "agent.surfaces.cli", "knowledge", "add", str(folder)]
-    child = pexpect.spawn(sys.executable, command, encoding="utf-8", timeout=60)
-    child.expect(r"page-\d+-\[red\]x+…")
-    child.expect("200 added, 0 replaced")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 0
+def test_the_bar_names_the_file_that_is_read():
+    bar = progress_bar()
+    show = knowledge._shown_on(bar)
+    show(IngestProgress(f"pages/[red]{'x' * 60}.md", 1, 3))
+    [task] = bar.tasks
+    assert task.description == rf"\[red]{'x' * 34}…"
+    assert (task.completed, task.total) == (1, 3)

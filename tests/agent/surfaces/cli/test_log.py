@@ -84,3 +84,9 @@ def test_a_disk_that_fills_up_costs_only_the_log(tmp_path, capsys):
         logging.getLogger("hachi.turn").error("lost")
         logging.getLogger("hachi.memory").info(LINE)
     assert capsys.readouterr().err == ""
+
+
+def test_it_goes_to_the_terminal_only_with_verbose(hachi, home):
+    assert hachi("memories", "add", "Mickael skis").err == ""
+    assert '"event": "memory_decision"' in hachi("-v", "memories", "add", "Mickael rides a horse").err
+    assert (home / "hachi.log").read_text().count("memory_decision") == 2

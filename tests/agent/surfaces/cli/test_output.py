@@ -1,36 +1,25 @@
 import io
 
 import pytest
+from command import Screen
 
-from agent.surfaces.cli.output import console, json_line, plain, progress_bar
-from agent.surfaces.cli.session import error_line
+from agent.surfaces.cli.output import Output, console, plain, progress_bar
 
 
 def test_control_characters_are_removed_and_line_breaks_kept():
     assert plain("a\x1b[1mb\r\n\tc\x9bd") == "a[1mb\n\tcd"
 
 
-def test_json_keeps_every_script_and_refuses_unknown_types():
-    text = json_line({"text": "שלום", "owners": frozenset({"b", "a"})})
-    assert text == '{"text": "שלום", "owners": ["a", "b"]}'
+def test_json_keeps_every_script_and_refuses_unknown_types(capsys):
+    Output({"text": "שלום", "owners": frozenset({"b", "a"})}, "").print(json=True)
+    assert capsys.readouterr().out.split() == '{ "text": "שלום", "owners": [ "a", "b" ] }'.split()
     with pytest.raises(TypeError):
-        json_line(object())
+        Output(object(), "").print(json=True)
 
 
 def test_width_and_progress_depend_on_the_terminal(monkeypatch):
-    class Screen(io.StringIO):
-        def isatty(self):
-            return True
-
     monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("sys.stdout", io.StringIO())
-    monkeypatch.setattr("sys.stderr", io.StringIO())
-    assert (console().width, progress_bar().disable) == (160, True)
-    monkeypatch.setattr("sys.stdout", Screen())
-    monkeypatch.setattr("sys.stderr", Screen())
-    assert (console().width, progress_bar().disable) == (80, False)
-
-
-def test_an_error_is_one_line():
-    assert error_line(OSError("odd\nerror")) == "odd error"
-    assert error_line(OSError()) == "OSError"
+    for kind, seen in ((io.StringIO, (160, True)), (Screen, (80, False))):
+        monkeypatch.setattr("sys.stdout", kind())
+        monkeypatch.setattr("sys.stderr", kind())
+        assert (console().width, progress_bar().disable) == seen

@@ -17,7 +17,7 @@ async def key(pet: Companion, *, admin: bool = True) -> tuple[Any, str]:
 
 
 PATHS = [
-    *("/", "/live", "/open?id=last", "/compare", "/traces/last", "/traces/last/pane"),
+    *("/", "/live", "/compare", "/traces/last", "/traces/last/pane"),
     *("/traces/last/value", "/traces/last/text", "/traces/last/json", "/traces/last/markdown"),
 ]
 

@@ -1,9 +1,11 @@
 import json
+import os
+
+from scripted_server import Fail, answer
 
 from agent.companion import Companion
 from agent.errors import ModelUnavailable
-
-ANNOUNCEMENT = "rule-based stand-in"
+from agent.surfaces.cli import main
 
 
 def test_each_line_is_a_message_and_each_answer_follows(hachi):
@@ -11,10 +13,8 @@ def test_each_line_is_a_message_and_each_answer_follows(hachi):
     assert ran.code == 0
     assert len(ran.out.splitlines()) == 2
     assert "shoulder" in ran.out.splitlines()[0]
-    assert ANNOUNCEMENT in ran.complaint
+    assert "rule-based stand-in" in ran.complaint
     assert "shoulder" in hachi("chat", "-m", "What happened to me?").out
-    nothing = hachi("chat")
-    assert (nothing.code, nothing.out, nothing.err) == (0, "", "")
 
 
 def test_json_is_one_object_a_turn_with_what_was_done(hachi):
@@ -23,7 +23,6 @@ def test_json_is_one_object_a_turn_with_what_was_done(hachi):
     assert list(first) == ["message", "memories", "tools", "trace_id", "model"]
     assert list(first["memories"][0]) == ["content", "action", "id", "expires_at"]
     assert first["memories"][0]["action"] == "add"
-    assert first["memories"][0]["id"]
     assert list(second["tools"][0]) == ["name", "arguments", "ok"]
     assert second["tools"][0]["name"] == "search_memories"
     assert first["model"] == "offline"
@@ -31,10 +30,9 @@ def test_json_is_one_object_a_turn_with_what_was_done(hachi):
 
 
 def test_the_memories_of_an_answer_are_stored_before_it_ends(hachi, model):
-    memory = {"content": "Mickael skis", "subjects": [], "ttl": "7d", "type": "fact", "importance": 0.8}
-    model.answer = json.dumps({"message": "Noted.", "memories": [memory]})
+    model.then = answer("Noted.", {"content": "Mickael skis", "ttl": "7d"})
     ran = hachi("chat", "--json", "-m", "I ski").json
-    assert (ran["message"], ran["model"]) == ("Noted.", "small")
+    assert (ran["message"], ran["model"]) == ("Noted.", "tiny")
     assert [kept["content"] for kept in ran["memories"]] == ["Mickael skis"]
     assert ran["memories"][0]["expires_at"].endswith("+00:00")
     hachi("chat", "--user", "lea", "--place", "acme/general", "-m", "I ski")
@@ -51,21 +49,20 @@ def test_undecodable_input_is_read_as_well_as_possible(hachi):
 
 def test_a_message_that_cannot_be_taken_fails_alone(hachi):
     ran = hachi("chat", stdin=b"x" * 1_000_000 + b"\nI broke my shoulder\n")
-    assert ran.code == 1
-    assert "shoulder" in ran.out
-    assert "1,000,000 characters" in ran.err
-    assert len(ran.err.splitlines()) == 2
+    assert (ran.code, "shoulder" in ran.out, "1,000,000 characters" in ran.err) == (1, True, True)
     empty = hachi("chat", "-m", "")
     assert (empty.code, "the message is empty" in empty.err) == (1, True)
 
 
 def test_a_turn_that_fails_is_reported_and_the_next_one_is_taken(hachi, model):
-    model.status = 500
+    model.then = Fail(500)
     ran = hachi("chat", stdin=b"one\ntwo\n")
-    assert ran.code == 1
-    assert len(ran.err.splitlines()) == 2
-    assert "500" in ran.err
-    assert len(model.asked) == 2
+    assert (ran.code, ran.err.count("500"), len(ran.err.splitlines())) == (1, 2, 2)
+
+
+def test_a_missing_model_is_reported_before_anything_is_typed(shared):
+    ran = shared("chat", stdin=b"hello\n", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    assert (ran.code, "HACHI_MODEL" in ran.complaint) == (1, True)
 
 
 def test_an_error_names_its_trace(shared, monkeypatch):
@@ -78,11 +75,11 @@ def test_an_error_names_its_trace(shared, monkeypatch):
     assert shared("chat", "-m", "hello").err.splitlines()[-1] == "hachi: the model is away (trace_1)"
 
 
-def test_stdin_that_cannot_be_read_is_reported(shared, monkeypatch):
-    def broken():
-        raise OSError(5, "Input/output error")
-        yield
-
-    monkeypatch.setattr("agent.surfaces.cli.chat.stdin._lines", broken)
-    ran = shared("chat")
-    assert (ran.code, ran.complaint) == (1, "hachi: Input/output error")
+def test_stdin_that_cannot_be_read_is_reported(home, monkeypatch, capsys, tmp_path):
+    folder = os.open(tmp_path, os.O_RDONLY)
+    monkeypatch.setattr(
+        "sys.stdin", type("Stdin", (), {"fileno": lambda _: folder, "isatty": lambda _: False})()
+    )
+    assert main(["chat"]) == 1
+    assert "Is a directory" in capsys.readouterr().err.splitlines()[-1]
+    os.close(folder)

@@ -1,20 +1,19 @@
-"""The conversation, typed: in this process for each turn of it, and once at a real terminal."""
+"""The conversation, typed: in this process, and once at a real terminal."""
 
-import asyncio
 import os
 import signal
 import sys
-from contextlib import contextmanager
 
 import pexpect
 import pytest
+from command import stopping, until
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
+from scripted_server import Fail, Say, answer
 
 from agent.companion import Companion
 from agent.surfaces.cli.chat.terminal import ChatHistory
-from agent.surfaces.cli.chat.turn import print_turn
 
 PROMPT = r"\x1b\[\?2004h[^\r\n]*mickael:"
 
@@ -23,30 +22,21 @@ PROMPT = r"\x1b\[\?2004h[^\r\n]*mickael:"
 def talk(hachi):
     """`talk("hello")` types it at the prompt, and leaves."""
 
-    @contextmanager
-    def typing():
+    def run(*lines: str, leave: str = "exit\r", **options):
         with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
-            yield keys
-
-    def run(*lines: str, leave: str = "exit\r"):
-        with typing() as keys:
             keys.send_text("".join(f"{line}\r" for line in lines) + leave)
-            return hachi("chat", typed=True, screen=True)
+            return hachi("chat", typed=True, screen=True, **options)
 
     return run
 
 
 def test_a_conversation_is_answered_and_its_lines_are_kept(talk, home):
-    ran = talk("I broke my shoulder", " ", "What happened to me?")
+    ran = talk("I broke my shoulder", " ", "What happened to me?", leave="\x04")
     assert ran.code == 0
     assert ran.out.count("hachi: ") == 2
     assert "offline stand-in" in ran.out.splitlines()[0]
     assert str(home) in ran.out.splitlines()[0]
     assert "+I broke my shoulder" in (home / "chat_history").read_text()
-
-
-def test_ctrl_d_leaves(talk):
-    assert talk(leave="\x04").code == 0
 
 
 def test_ctrl_c_drops_what_was_being_typed(talk):
@@ -56,7 +46,7 @@ def test_ctrl_c_drops_what_was_being_typed(talk):
 
 
 def test_a_turn_that_fails_does_not_end_the_conversation(talk, model):
-    model.status = 500
+    model.then = Fail(500)
     ran = talk("one", "two")
     assert ran.code == 0
     assert ran.err.count("answered 500") == 2
@@ -72,48 +62,43 @@ def test_a_runtime_that_does_not_load_is_tried_again(talk, monkeypatch):
 
 
 def test_ctrl_c_stops_the_turn_and_nothing_else(talk, model):
-    model.answer, model.pause = "one two three four five six", 0.4
+    model.then = answer("one two three four five six seven eight nine ten")
+    model.then = Say(model.then.text, pause=0.3)
 
-    waiting = model.interrupt_once_asked(after=1.0)
+    def press(out, _):
+        with stopping():
+            until(lambda: "one" in out.getvalue())
+
     before = signal.getsignal(signal.SIGINT)
-    ran = talk("hello")
-    waiting.join()
+    ran = talk("hello", meanwhile=press)
     assert ran.code == 0
     assert "(stopped)" in ran.out
-    assert "six" not in ran.out
+    assert "ten" not in ran.out
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_one_message_at_a_terminal_is_shown_as_it_comes(hachi, model):
-    assert "Hello there, how are you?" in hachi("chat", "-m", "hi", screen=True).out
+def test_the_text_is_shown_piece_by_piece(hachi, model):
+    model.then = Say('{"message": "Hello there, how are you?", "memories": []}', pause=0.2)
+    seen = []
+
+    def watch(out, _):
+        until(lambda: "Hello" in out.getvalue())
+        seen.append(out.getvalue())
+
+    ran = hachi("chat", "-m", "hi", screen=True, meanwhile=watch)
+    assert "how are you" not in seen[0]
+    assert "Hello there, how are you?\n" in ran.out
 
 
-async def test_the_text_is_shown_piece_by_piece(home, model, capsys):
-    model.answer, model.pause = '{"message": "Hello there, how are you?", "memories": []}', 0.3
-    async with Companion.open(upkeep=False) as pet:
-        turn = asyncio.create_task(print_turn(pet, "hi", "mickael", "dm", prefix="hachi: "))
-        seen = ""
-        async with asyncio.timeout(30):
-            while "there" not in seen:
-                await asyncio.sleep(0.05)
-                seen += capsys.readouterr().out
-        assert "how are you" not in seen
-        await turn
-    assert "how are you?\n" in capsys.readouterr().out
-
-
-def test_history_that_cannot_be_kept_costs_only_that(tmp_path, capsys):
+def test_history_takes_what_is_no_text_and_costs_only_itself(tmp_path, capsys):
+    history = ChatHistory(tmp_path / "chat_history")
+    history.store_string("half \udce9")
+    assert list(history.load_history_strings()) == ["half �"]
     history = ChatHistory(tmp_path / "nowhere" / "chat_history")
     history.store_string("hello")
     assert "cannot be kept" in capsys.readouterr().err
     unreadable = ChatHistory(tmp_path)
     assert list(unreadable.load_history_strings()) == []
-
-
-def test_history_takes_what_is_no_text(tmp_path):
-    history = ChatHistory(tmp_path / "chat_history")
-    history.store_string("half \udce9")
-    assert list(history.load_history_strings()) == ["half �"]
 
 
 def test_at_a_real_terminal(home):

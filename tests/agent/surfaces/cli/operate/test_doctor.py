@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from scripted_server import Fail, Say
 
 from agent.services.health import HealthService
 from agent.surfaces.cli.operate import doctor
@@ -62,15 +63,15 @@ def test_secrets_are_masked(shared):
 @pytest.mark.parametrize(
     ("status", "name", "mark", "message"),
     [
-        (200, "small", "✓", "small\n"),
+        (200, "tiny", "✓", "tiny\n"),
         (200, "huge", "✓", "huge; the server answers, but does not list this model"),
-        (404, "small", "✓", "has no list of models"),
-        (401, "small", "✗", "OPENAI_API_KEY"),
-        (500, "small", "✗", "500"),
+        (404, "tiny", "✓", "has no list of models"),
+        (401, "tiny", "✗", "OPENAI_API_KEY"),
+        (500, "tiny", "✗", "500"),
     ],
 )
 def test_the_model_server_is_asked_for_the_model(hachi, model, status, name, mark, message):
-    model.status = status
+    model.then = Say("Hello.") if status == 200 else Fail(status)
     ran = hachi("doctor", HACHI_MODEL=name)
     assert ran.code == (mark == "✗")
     assert marks(ran.out)["model"] == mark

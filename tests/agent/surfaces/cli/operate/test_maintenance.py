@@ -1,5 +1,8 @@
+import re
 import sqlite3
 from contextlib import closing
+
+import pytest
 
 
 def expire(home, content):
@@ -57,3 +60,71 @@ def test_migrate_names_each_database_and_what_was_done(hachi, tmp_path):
     for name in ("DATABASE_URL", "HACHI_TRACES_URL"):
         ran = hachi("migrate", **{name: "nonsense"})
         assert (ran.code, f"{name} is no URL" in ran.err) == (1, True)
+
+
+@pytest.fixture(scope="module")
+def filled(shared):
+    tags = [part for number in range(11) for part in ("--subject", f"tag{number}")]
+    shared("memories", "add", "Mickael skis", "--subject", "sport", "--at", "2026-01-10")
+    shared("memories", "add", "Mickael likes tea", "--type", "preference", "--at", "2026-01-11", *tags)
+    shared("memories", "add", "Mickael skis")
+    shared("memories", "add", "Lea swims", "--subject", "sport", "--user", "lea", "--at", "2026-01-11")
+    with closing(sqlite3.connect(shared.home / "hachi.db")) as database, database:
+        counted = [("mickael", "extractions", 2), ("mickael", "applied", 1), ("lea", "extractions", 1)]
+        database.executemany("INSERT INTO figures VALUES (?, ?, ?)", counted)
+    return shared
+
+
+def test_memories_and_decisions_are_counted(filled):
+    counts = filled("stats", "--json").json
+    assert counts.pop("subjects") == {"sport": 2} | {f"tag{number}": 1 for number in range(11)}
+    assert counts == {
+        "memories": 3,
+        "types": {"fact": 2, "preference": 1},
+        "days": {"2026-01-11": 2, "2026-01-10": 1},
+        "decisions": {"add": 3, "merge": 0, "replace": 0, "ignore": 1},
+        "look_backs": {"applied": 1, "failed": 2},
+    }
+    counts = filled("stats", "--user", "lea", "--json").json
+    assert (counts["memories"], counts["subjects"]) == (1, {"sport": 1})
+    assert counts["decisions"]["add"] == 1
+    assert counts["look_backs"] == {"applied": 0, "failed": 1}
+
+
+def test_the_table_shows_the_first_of_many(filled):
+    table = filled("stats").out
+    assert "tag8" in table
+    assert "tag10" not in table
+    assert "… and 2 more" in table
+    assert "looked back" in table
+
+
+def test_keys_are_made_listed_and_revoked(hachi):
+    assert hachi("keys", "list").complaint.startswith("hachi: there is no key yet")
+    ran = hachi("keys", "create", "laptop", "--user", "ana")
+    [secret] = ran.out.splitlines()
+    assert secret.startswith("hachi-")
+    assert "not shown again" in ran.complaint
+    assert secret not in hachi("keys", "list").out
+    [listed] = hachi("keys", "list", "--json").json
+    assert re.search(rf"{listed['id'][:8]}\s+laptop\s+user\s+ana", hachi("keys", "list").out)
+    revoked = hachi("keys", "revoke", listed["id"][:8])
+    assert revoked.out == f"revoked {listed['id'][:8]}: laptop\n"
+    assert hachi("keys", "list", "--json").json[0]["revoked_at"]
+    again = hachi("keys", "revoke", listed["id"][:8])
+    assert (again.code, "hachi keys list" in again.complaint) == (1, True)
+
+
+def test_the_json_of_a_new_key(hachi):
+    made = hachi("keys", "create", "web", "--service", "--admin", "--json").json
+    assert made.pop("key").startswith("hachi-")
+    assert made.pop("id")
+    assert made.pop("created_at")
+    assert made == {
+        "name": "web",
+        "kind": "service",
+        "user": None,
+        "admin": True,
+        "last_used_at": None,
+        "revoked_at": None,
+    }

@@ -1,0 +1,178 @@
+"""`hachi context` and `hachi tasks`: what is known of a person, and what they want to be reminded of."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.surfaces.cli.options import PlaceName, User, read_by
+from agent.surfaces.cli.output import Output, console, plain, print_table, say, short, table_of, when
+from agent.surfaces.cli.session import require, with_companion
+from agent.surfaces.records_json import task_json
+from memory.audience import PRIVATE
+from memory.errors import NotFound
+from memory.people.due_dates import read_due
+from memory.records import Task, TaskStatus
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
+    from memory.people.profile import UserContext
+
+context = typer.Typer(help="See and set what is known of a person.", rich_markup_mode=None)
+tasks = typer.Typer(help="See and change tasks.", rich_markup_mode=None)
+
+MAX_FACTS = 7
+"""Facts shown; `hachi memories list` shows all."""
+COLUMNS = ("id", "description", "status", "due", "changed")
+
+
+@context.command()
+@with_companion
+async def show(pet: "Companion", user: User, place: PlaceName = "dm") -> Output:
+    """Show what is known of a person, and may be known there."""
+    known = await pet.context(user=user, place=place)
+    return Output(known.to_json(), lambda: _print_context(user, known))
+
+
+@context.command("set")
+@with_companion
+async def set_field(
+    pet: "Companion",
+    field: Annotated[
+        str, typer.Argument(metavar="FIELD", help="name, timezone, language, tone, goals …, or mode.")
+    ],
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="An empty one ('') clears the field.")],
+    user: User,
+    place: PlaceName = "dm",
+) -> Output:
+    """Set one field. A list such as goals gets one more item."""
+    known = await pet.set_context(field, value, user=user, place=place)
+    name, held = _current(known, field, value)
+    return Output(known.to_json(), f"{name}: {held}" if held else f"{name} is forgotten")
+
+
+def _current(known: "UserContext", field: str, value: str) -> tuple[str, str]:
+    """Return the field's own name and its value now. The mode belongs to the conversation, not the person."""
+    if field.strip().casefold() == "mode":
+        return "mode", value.strip()
+    from memory.people.profile import field_named
+
+    path = field_named(field)
+    found: Any = known
+    for name in path.split("."):
+        found = getattr(found, name)
+    return path, _text(found)
+
+
+def _print_context(user: str, known: "UserContext") -> None:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    sections = list(_sections(known))
+    if not sections:
+        say(f"nothing is known of {user!r} here; `hachi context set name NAME` tells it a first thing")
+        return
+    tree = Tree(Text(plain(f"{user}, {when(known.last_updated)}".removesuffix(", "))), guide_style="dim")
+    for name, lines in sections:
+        branch = tree.add(Text(name, style="bold"))
+        for line in lines:
+            branch.add(Text(plain(line)))
+    console().print(tree)
+
+
+def _sections(known: "UserContext") -> Iterator[tuple[str, list[str]]]:
+    """Yield titles with their lines, without what is empty."""
+    for title, part in (("profile", known.profile), ("preferences", known.preferences)):
+        fields = [(name.replace("_", " "), _text(value)) for name, value in part]
+        if lines := [f"{name}: {text}" for name, text in fields if text]:
+            yield title, lines
+    if known.conversation_themes:
+        yield "themes", [_text(known.conversation_themes)]
+    if known.memory_summary:
+        yield "summary", [known.memory_summary]
+    if known.open_tasks:
+        yield "open tasks", [f"{task.description} ({task.status})" for task in known.open_tasks]
+    if known.long_term_facts:
+        yield "most important facts", [fact.content for fact in known.long_term_facts[:MAX_FACTS]]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "; ".join(value) if isinstance(value, tuple) else value or ""
+
+
+def _due(text: str) -> str:
+    """Check the time and return it as typed: its zone is that of the task's user. Raises ValueError."""
+    if text.lower() in ("never", "none"):
+        return "never"
+    try:
+        read_due(text, None, datetime.now(UTC))
+    except ValueError as error:
+        raise ValueError(f"{error}; never takes it away") from None
+    return text
+
+
+@tasks.command("list")
+@with_companion
+async def list_tasks(
+    pet: "Companion",
+    user: User,
+    all: Annotated[bool, typer.Option("--all", help="Finished ones too.")] = False,
+) -> Output:
+    """List the open tasks, newest first. Times are by the person's clock."""
+    found = await pet.services.tasks.list(user, PRIVATE, done=all)
+    zone = await _zone_of(pet, user)
+    empty = f"no {'' if all else 'open '}tasks for {user!r}"
+    return table_of(found, COLUMNS, lambda task: _row(task, zone), empty=empty, to_json=task_json)
+
+
+@tasks.command()
+@with_companion
+async def update(
+    pet: "Companion",
+    id: Annotated[str, typer.Argument(metavar="ID|new", help="The id or its beginning, or `new`.")],
+    user: User,
+    description: Annotated[str, typer.Option(metavar="TEXT")] = "",
+    status: Annotated[TaskStatus | None, typer.Option()] = None,
+    due: Annotated[
+        str | None,
+        typer.Option(
+            parser=read_by(_due),
+            metavar="TIME|never",
+            help="By the person's clock: 2026-01-10 (at nine), 2026-01-10T09:30, friday 17:30, in 2 hours.",
+        ),
+    ] = None,
+) -> Output:
+    """Change a task, or make a new one."""
+    from memory.people.tasks import Unclear
+
+    new, described = id == "new", bool(description.strip())
+    require(described or not new, "a new task needs a --description")
+    require(new or described or bool(status or due), "say what is to change")
+    zone, now = await _zone_of(pet, user), pet.clock()
+    due_at = None if due is None else read_due(due, zone, now)
+    try:
+        change = await pet.services.tasks.update(
+            user, description, status, id=None if new else id, due=due_at, now=now, alike=False
+        )
+    except NotFound as error:
+        if new or isinstance(error, Unclear):
+            raise
+        raise NotFound(f"no task {id!r}; `hachi tasks list --all` shows the ids") from error
+    if new and change.action != "made":
+        say(f"task {short(change.task.id)} has the same words, so there is no second one")
+    return Output(task_json(change.task), lambda: print_table(COLUMNS, [_row(change.task, zone)]))
+
+
+async def _zone_of(pet: "Companion", user: str) -> tzinfo | None:
+    """Return the person's time zone, or None (this machine's) if they told none."""
+    known = await pet.context(user=user)
+    return known.zone if known.profile.timezone else None
+
+
+def _row(task: Task, zone: tzinfo | None) -> list[str]:
+    times = (task.due, task.last_updated)
+    due, changed = (f"{time.astimezone(zone):%Y-%m-%d %H:%M}" if time else "" for time in times)
+    return [short(task.id), task.description, task.status, due, changed]

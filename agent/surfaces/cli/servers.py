@@ -1,0 +1,186 @@
+"""`hachi serve`, `mcp`, `discord`, `slack` and `traces serve`: what runs until it is stopped."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent.errors import BadInput, SettingsError
+from agent.surfaces.cli.options import PlaceName, person
+from agent.surfaces.cli.output import say
+from agent.surfaces.cli.session import Session, require, with_session
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
+    from agent.surfaces.http.server import Server
+
+Host = Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes any free port.")]
+HttpPort = Annotated[
+    int | None,
+    typer.Option("--http", min=0, max=65535, metavar="PORT", help="Serve HTTP here. 0 takes any free port."),
+]
+
+NO_TOKEN = "set DISCORD_TOKEN to your bot's token; docs/discord.md shows where it comes from"
+
+
+@with_session
+async def serve(session: Session, host: Host = "127.0.0.1", port: Port = 8000) -> None:
+    """Serve OpenAI's API and REST until Ctrl-C. An address that others can reach needs a key."""
+    settings = session.settings()
+    from agent.surfaces.http.application import app
+
+    await _serve(session, host, port, lambda pet, loopback, _: app(pet, settings, loopback=loopback))
+
+
+@with_session
+async def serve_traces(session: Session, host: Host = "127.0.0.1", port: Port = 8020) -> None:
+    """Show traces in a browser until Ctrl-C. An address that others can reach needs an admin's key."""
+    session.settings()
+    from agent.surfaces.web.application import app
+
+    await _serve(
+        session,
+        host,
+        port,
+        lambda pet, loopback, stopping: app(pet, loopback=loopback, stopping=stopping),
+        key_options="--service --admin",
+        open_to="look",
+        upkeep=False,
+    )
+
+
+@with_session
+async def mcp(
+    session: Session,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user", "-u", parser=person, metavar="NAME", help="Whose memory, on stdin and stdout."
+        ),
+    ] = None,
+    place: PlaceName = "dm",
+    http: HttpPort = None,
+    host: Host = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="A host name by which clients reach --http, as behind a proxy. May be given several times.",
+        ),
+    ] = None,
+) -> None:
+    """Give the memory tools to other agents, over the Model Context Protocol.
+
+    On stdin and stdout for one person, or over HTTP, where the key says whose memory it is.
+    """
+    if http is None:
+        require(user is not None, "say whose memory it is: --user NAME, or --http PORT, where keys say it")
+        require(not allow_host, "--allow-host is for HTTP; give --http PORT with it, or leave it out")
+        await _mcp_on_stdio(session, str(user), place)
+        return
+    unnamed = user is None and place == "dm"
+    require(unnamed, "over HTTP the key says whose memory it is; leave --user and --place out")
+    settings, names = session.settings(), allow_host or []
+    from agent.surfaces.mcp.http import PATH, app
+
+    await _serve(
+        session,
+        host,
+        http,
+        lambda pet, loopback, _: app(pet, settings, host=host, loopback=loopback, names=names),
+        option="--http",
+        path=PATH,
+    )
+
+
+async def _mcp_on_stdio(session: Session, user: str, place: str) -> None:
+    """Run without background jobs: many of these may run beside a server, and none may hold the embedded
+    index before it searches."""
+    session.settings()
+    from agent.services.arguments import place_of
+    from agent.surfaces.mcp.stdio import serve_stdio
+    from agent.surfaces.mcp.tools import Identity
+
+    identity = Identity(user, place_of(place), operator=True)
+    async with session.companion() as pet:
+        if sys.stdin.isatty():
+            say(f"the memory of {user!r}, for a program that speaks MCP on stdin; Ctrl-D stops")
+        await serve_stdio(pet, identity)
+
+
+async def _serve(
+    session: Session,
+    host: str,
+    port: int,
+    app: "Callable[[Companion, bool, Callable[[], bool]], Any]",
+    *,
+    option: str = "--port",
+    path: str = "",
+    key_options: str = "--service` or `--user U",
+    open_to: str = "ask, for anybody",
+    upkeep: bool = True,
+) -> None:
+    """Serve `app(pet, loopback, stopping)` until a signal. Raises BadInput for an address that others can
+    reach while there is no key.
+
+    `option` named the port; `path` is where the application answers; `key_options` make a fitting key;
+    `open_to` is what anybody on this machine may do without one.
+    """
+    from agent.surfaces.http.server import address_of, is_loopback, listening, server_of
+
+    loopback = is_loopback(host)
+    with listening(host, port, option) as listener:
+        async with session.companion(upkeep=upkeep) as pet:
+            protected = await pet.services.keys.exist()
+            if not (protected or loopback):
+                raise BadInput(
+                    f"{host} can be reached by others, and there is no key yet; make one first: "
+                    f"`hachi keys create NAME {key_options}`"
+                )
+            if not protected:
+                say(f"there is no key yet, so whoever is on this machine may {open_to}")
+            say(f"listening on {address_of(listener)}{path}; Ctrl-C stops")
+            serving: list[Server] = []
+            serving.append(server_of(app(pet, loopback, lambda: serving[0].should_exit)))
+            await serving[0].serve(sockets=[listener])
+    say("stopped")
+
+
+@with_session
+async def discord(session: Session) -> None:
+    """Run the bot on Discord."""
+    settings = session.settings()
+    with _extra("discord", "discord.py", "discord", "aiohttp"):
+        from agent.surfaces.bots.discord.running import run
+    if settings.discord_token is None:
+        raise SettingsError(NO_TOKEN)
+    settings.chosen_model  # noqa: B018 - raises before anybody writes
+    async with session.companion(upkeep=True) as pet:
+        await run(pet, settings.discord_token.get_secret_value(), say)
+
+
+@with_session
+async def slack(session: Session, http: HttpPort = None, host: Host = "127.0.0.1") -> None:
+    """Run the bot on Slack, in Socket Mode or over HTTP."""
+    settings = session.settings()
+    with _extra("slack", "slack-bolt", "slack_bolt", "slack_sdk", "aiohttp"):
+        from agent.surfaces.bots.slack.running import check, run
+    check(settings, http=http is not None)
+    settings.chosen_model  # noqa: B018 - raises before anybody writes
+    async with session.companion(upkeep=True) as pet:
+        await run(pet, settings, say, None if http is None else (host, http))
+
+
+@contextmanager
+def _extra(name: str, library: str, *packages: str) -> Iterator[None]:
+    """Name the extra to install if one of its packages is missing. Raises SettingsError."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name and error.name.partition(".")[0] in packages:
+            raise SettingsError(f"{library} is not installed; run: pip install 'hachi[{name}]'") from error
+        raise

@@ -1,0 +1,226 @@
+"""What runs until it is stopped: most of it in this process, each kind once as a process of its own."""
+
+import asyncio
+import json
+import re
+import signal
+import socket
+import sys
+import threading
+import urllib.request
+import warnings
+
+import httpx2
+import pytest
+import yarl
+from command import COMMAND, process, stopping
+from discord_server import TOKEN, DiscordServer
+from mcp import StdioServerParameters
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from slack_server import APP_TOKEN, BOT_TOKEN, SlackServer
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # of audioop, for voice, which is not used
+    import discord
+    from discord.gateway import DiscordWebSocket
+
+
+def ask(address, path="", key=None):
+    request = urllib.request.Request(address + path)
+    if key:
+        request.add_header("authorization", f"Bearer {key}")
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=20) as answer:
+        return answer.read()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_serve_runs_until_a_signal(hachi, number):
+    def visit(address):
+        assert json.loads(ask(address, "/healthz")) == {"status": "ok"}
+        assert json.loads(ask(address, "/v1/models"))["data"][0]["id"] == "hachi"
+
+    ran = hachi.serving("serve", "--port", "0", visit=visit, stop=number)
+    assert ran.code == 0
+    first, _, last = ran.err.splitlines()
+    assert "no key yet" in first
+    assert last == "hachi: stopped"
+
+
+def test_with_a_key_serve_says_nothing_and_asks_for_it(hachi):
+    key = hachi("keys", "create", "web", "--service", "--json").json["key"]
+
+    def visit(address):
+        assert ask(address, "/v1/models", key)
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            ask(address, "/v1/models")
+
+    ran = hachi.serving("serve", "--port", "0", "--host", "localhost", visit=visit)
+    assert (ran.code, "no key" in ran.err) == (0, False)
+
+
+def test_the_pages_of_traces_are_served_by_a_process(home):
+    with process("traces", "serve", "--port", "0") as running:
+        assert b"no key yet, so whoever is on this machine may look" in running.stderr.readline()
+        address = re.search(rb"listening on (http://\S+);", running.stderr.readline())[1].decode()
+        assert b"There is no trace yet" in ask(address)
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(20) == 0
+        assert running.stderr.read() == b"hachi: stopped\n"
+
+
+@pytest.mark.parametrize("command", ["serve --port 0", "mcp --http 0", "traces serve --port 0"])
+def test_other_machines_are_refused_while_there_is_no_key(shared, command):
+    ran = shared(*command.split(), "--host", "0.0.0.0")
+    assert ran.code == 1
+    assert "hachi keys create" in ran.complaint
+
+
+def test_an_address_that_cannot_be_listened_on_is_named(shared):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        ran, other = shared("serve", "--port", str(port)), shared("mcp", "--http", str(port))
+    assert ran.code == 1
+    assert f"127.0.0.1:{port} cannot be listened on" in ran.complaint
+    assert ran.complaint.endswith("choose another --port")
+    assert other.complaint.endswith("choose another --http")
+
+
+# MCP.
+
+
+async def call(client, tool, **arguments):
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def test_a_program_that_starts_mcp_has_the_memory_of_one_person(home):
+    _, *module = COMMAND
+    args = [*module, "--verbose", "mcp", "--user", "ana", "--place", "acme/general"]
+    settings = {"HACHI_HOME": str(home), "HACHI_EMBEDDER": "bundled"}
+    async with Client(StdioServerParameters(command=sys.executable, args=args, env=settings)) as ana:
+        tools = {tool.name for tool in (await ana.list_tools()).tools}
+        kept = await call(ana, "remember", content="Ana has a red boat")
+        found = await call(ana, "get_recent_memories")
+        assert [hit["id"] for hit in found["memories"]] == [kept["id"]]
+    assert {"search_memories", "remember", "update_task", "forget"} <= tools
+    assert "Traceback" not in (home / "hachi.log").read_text()
+
+
+def test_over_http_a_key_says_whose_memory_it_is(hachi):
+    keys = [hachi("keys", "create", user, "--user", user, "--json").json for user in ("ana", "ben")]
+
+    async def remembered(url, key):
+        headers = {"authorization": f"Bearer {key['key']}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=20, trust_env=False) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            proxied = await http.post(url, headers={"host": "hachi.example"}, json={})
+            assert proxied.status_code == 400  # and not 421
+            await call(client, "remember", content=f"{key['user'].title()} has a red boat")
+            found = (await call(client, "get_recent_memories"))["memories"]
+        return [memory["content"] for memory in found]
+
+    def visit(url):
+        assert url.endswith("/mcp")
+        known = [asyncio.run(remembered(url, key)) for key in keys]
+        assert known == [["Ana has a red boat"], ["Ben has a red boat"]]
+
+    ran = hachi.serving("mcp", "--http", "0", "--allow-host", "hachi.example", visit=visit)
+    assert (ran.code, ran.err.splitlines()[-1]) == (0, "hachi: stopped")
+
+
+# The bots.
+
+
+@pytest.fixture
+def tokens(monkeypatch):
+    monkeypatch.setenv("SLACK_BOT_TOKEN", BOT_TOKEN)
+    monkeypatch.setenv("SLACK_APP_TOKEN", APP_TOKEN)
+    monkeypatch.setenv("DISCORD_TOKEN", TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("without", "command", "told"),
+    [
+        ("DISCORD_TOKEN", "discord", "set DISCORD_TOKEN"),
+        ("SLACK_BOT_TOKEN", "slack", "set SLACK_BOT_TOKEN"),
+        ("SLACK_APP_TOKEN", "slack", "set SLACK_APP_TOKEN"),
+        ("SLACK_APP_TOKEN", "slack --http 0", "set SLACK_SIGNING_SECRET"),
+    ],
+)
+def test_a_missing_token_is_told_in_one_line(hachi, monkeypatch, tokens, without, command, told):
+    monkeypatch.delenv(without)
+    ran = hachi(*command.split())
+    assert (ran.code, told in ran.complaint) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("bot", "missing", "told"),
+    [
+        ("discord", "discord", "discord.py is not installed; run: pip install 'hachi[discord]'"),
+        ("slack", "slack_bolt", "slack-bolt is not installed; run: pip install 'hachi[slack]'"),
+        ("slack", "agent.surfaces.bots.slack.home", "agent.surfaces.bots.slack.home"),
+    ],
+)
+def test_a_missing_extra_is_told_with_what_to_run(hachi, monkeypatch, tokens, bot, missing, told):
+    loaded = (f"agent.surfaces.bots.{bot}", "slack_bolt.")
+    for name in [name for name in sys.modules if name.startswith(loaded)]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    ran = hachi(bot)
+    assert (ran.code, told in ran.complaint) == (1, True)
+
+
+@pytest.mark.parametrize("bot", ["discord", "slack"])
+def test_a_platform_that_is_away_is_told_in_one_line(hachi, monkeypatch, tokens, bot):
+    monkeypatch.setattr(discord.http.Route, "BASE", "http://127.0.0.1:9/api/v10")
+    monkeypatch.setenv("SLACK_API_URL", "http://127.0.0.1:9/api/")
+    ran = hachi(bot)
+    assert (ran.code, "cannot be reached (" in ran.complaint) == (1, True)
+
+
+def test_the_discord_bot_runs_until_it_is_stopped(hachi, monkeypatch, tokens):
+    listening = threading.Event()
+
+    async def serve():
+        async with DiscordServer.running() as platform, asyncio.timeout(30):
+            monkeypatch.setattr(discord.http.Route, "BASE", f"http://{platform.address}/api/v10")
+            gateway = yarl.URL(f"ws://{platform.address}/gw/")
+            monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", gateway)
+            listening.set()
+            await platform.connected.wait()
+            with stopping(signal.SIGTERM):
+                pass
+            await asyncio.sleep(0.5)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert listening.wait(10)
+    ran = hachi("discord")
+    thread.join()
+    assert (ran.code, ran.out) == (0, "")
+
+
+def test_the_slack_bot_answers_until_it_is_stopped(hachi, monkeypatch, tokens):
+    listening = threading.Event()
+
+    async def serve():
+        async with SlackServer.running() as slack:
+            monkeypatch.setenv("SLACK_API_URL", slack.api)
+            listening.set()
+            with stopping(signal.SIGTERM):
+                await slack.until(lambda: slack.connections, seconds=30)
+                await slack.deliver(slack.says("UANA", "I like jasmine tea", channel="D1"))
+                await slack.until(lambda: slack.in_channel("D1"), seconds=30)
+            await asyncio.sleep(0.5)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert listening.wait(10)
+    ran = hachi("slack")
+    thread.join()
+    assert ran.code == 0
+    assert ran.complaint == "hachi: on Slack in Acme as hachi, in Socket Mode; Ctrl-C stops"

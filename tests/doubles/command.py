@@ -1,0 +1,135 @@
+"""The command `hachi`, run in this process as a person or another program would run it."""
+
+import functools
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.surfaces.cli import main
+from memory.index.embedders import bundled
+
+COMMAND = (sys.executable, "-m", "agent.surfaces.cli")
+LOAD_ONCE = functools.cache(bundled._load)
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def complaint(self) -> str:
+        """The one line on stderr; more lines fail the test."""
+        [line] = self.err.splitlines()
+        return line
+
+
+class Keyboard(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Hachi:
+    """`hachi("memories", "list", stdin=b"…")`, with settings such as `HACHI_TRACES="no"`."""
+
+    home: Path
+
+    def __call__(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        typed: bool = False,
+        screen: bool = False,
+        meanwhile: Callable[[io.StringIO, io.StringIO], object] | None = None,
+        **settings: str,
+    ) -> Ran:
+        """`typed` input comes from a terminal; with `screen` the output goes to one. `meanwhile(out, err)`
+        runs beside it, on a thread."""
+        out, err = Screen() if screen else io.StringIO(), Screen() if screen else io.StringIO()
+        with (
+            (Keyboard if typed else io.TextIOWrapper)(tempfile.TemporaryFile(), encoding="utf-8") as keys,
+            pytest.MonkeyPatch.context() as patch,
+            redirect_stdout(out),
+            redirect_stderr(err),
+            ThreadPoolExecutor(1) as pool,
+        ):
+            keys.buffer.write(stdin)
+            keys.seek(0)
+            patch.setattr(sys, "stdin", keys)
+            use_home(patch, self.home)
+            for name, value in settings.items():
+                patch.setenv(name, value)
+            acting = pool.submit(meanwhile, out, err) if meanwhile else None
+            code = main(args)
+            if acting is not None:
+                acting.result(30)
+        return Ran(code, out.getvalue(), err.getvalue())
+
+    def serving(self, *args: str, visit: Callable[[str], object], stop: int = signal.SIGTERM) -> Ran:
+        """Run a server, `visit` its address, and stop it."""
+
+        def act(_: io.StringIO, err: io.StringIO) -> None:
+            with stopping(stop):
+                visit(until(lambda: re.search(r"listening on (http://\S+);", err.getvalue()))[1])
+
+        return self(*args, meanwhile=act)
+
+
+@contextmanager
+def stopping(number: int = signal.SIGINT) -> Iterator[None]:
+    """Sends this process a signal at the end, as Ctrl-C does."""
+    try:
+        yield
+    finally:
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+
+
+def until(true: Callable[[], Any], seconds: float = 30) -> Any:
+    """Wait for it, and return it."""
+    end = time.monotonic() + seconds
+    while not (found := true()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+    return found
+
+
+def use_home(patch: pytest.MonkeyPatch, home: Path) -> None:
+    settings = {"HACHI_HOME": str(home), "LOGNAME": "mickael", "COLUMNS": "200", "TZ": "UTC"}
+    for name, value in settings.items():
+        patch.setenv(name, value)
+    patch.setattr(bundled, "_load", LOAD_ONCE)
+    time.tzset()
+
+
+@contextmanager
+def process(*args: str, **options: Any) -> "Iterator[subprocess.Popen[bytes]]":
+    """`hachi` as a process of its own, with pipes."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([*COMMAND, *args], **pipes | options) as running:
+        yield running
+        running.kill()
