@@ -121,6 +121,15 @@ class Index(Protocol):
         """Which of these ids are in the index, whoever owns them: to verify an erasure."""
         ...
 
+    async def owned_by(self, owner: str) -> list[str]:
+        """The ids of all points with this owner key, to verify an erasure."""
+        ...
+
+    async def compact(self) -> bool:
+        """Rewrite the files of the index, so that nothing of removed points is left in them. False if they
+        are out of reach."""
+        ...
+
     async def refresh(self) -> str:
         """Create the index if it no longer exists. Returns its current generation."""
         ...

@@ -10,7 +10,6 @@ back. `memory.index.server` has one.
 """
 
 import asyncio
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from memory.errors import IndexUnavailable
-from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, schema
+from memory.index import Point, Question, Rankings, VectorSpace, compacting, fingerprint_of, schema
 
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard, Filter, QueryRequest
@@ -31,8 +30,6 @@ PAYLOAD_MEMORY = "Cached"
 
 _MARKER = str(UUID(int=0))
 """The id of the point that holds generation and fingerprint. It has no owner, so no search finds it."""
-_PARTS = ("edge_config.json", "segments", "temp_segments", "wal")
-"""The files and folders that Edge creates in its folder. A rebuild deletes only these."""
 
 
 class EmbeddedIndex:
@@ -43,13 +40,16 @@ class EmbeddedIndex:
         self._space = space
         self._generation = ""
         self._shard: EdgeShard | None = None
+        self._copy: EdgeShard | None = None
+        """While `compact` copies: every change is made in it too."""
 
     async def put(self, points: Sequence[Point]) -> None:
         from qdrant_edge import UpdateOperation
 
         for part in schema.slices(points, SLICE):
             with self._opened() as shard:
-                shard.update(UpdateOperation.upsert_points([_engine_point(point) for point in part]))
+                for one in filter(None, (shard, self._copy)):
+                    one.update(UpdateOperation.upsert_points([_engine_point(point) for point in part]))
             await asyncio.sleep(0)
 
     async def remove(self, ids: Sequence[str]) -> None:
@@ -57,7 +57,8 @@ class EmbeddedIndex:
 
         for part in schema.slices(ids, SLICE):
             with self._opened() as shard:
-                shard.update(UpdateOperation.delete_points(list(part)))
+                for one in filter(None, (shard, self._copy)):
+                    one.update(UpdateOperation.delete_points(list(part)))
             await asyncio.sleep(0)
 
     async def search(self, question: Question) -> Rankings:
@@ -84,6 +85,18 @@ class EmbeddedIndex:
             await asyncio.sleep(0)
         return found
 
+    async def owned_by(self, owner: str) -> list[str]:
+        from qdrant_edge import ScrollRequest
+
+        wanted, found, after = _filter([schema.owned_by(owner)]), list[str](), None
+        while True:
+            with self._opened() as shard:
+                records, after = shard.scroll(ScrollRequest(offset=after, limit=SLICE, filter=wanted))
+            found += [str(record.id) for record in records]
+            if after is None:
+                return found
+            await asyncio.sleep(0)
+
     async def refresh(self) -> str:
         with self._opened():
             return self._generation
@@ -94,6 +107,37 @@ class EmbeddedIndex:
         with self._opened() as shard:
             shard.flush()
             shard.optimize()
+
+    async def compact(self) -> bool:
+        """Copy all points into new files, some 0.1 ms a point, while the index stays in use. One that is
+        being compacted already is left to that."""
+        from qdrant_edge import EdgeShard
+
+        folder = self.folder / compacting.COPYING
+        with self._opened() as shard:
+            if self._copy is not None:
+                return True
+            compacting.delete(folder)  # of a process that was killed meanwhile
+            folder.mkdir(mode=0o700)
+            self._copy = copy = EdgeShard.create(str(folder), _config(self._space.dimension))
+            _index_fields(copy)
+            pages = compacting.copy_points(shard, copy)
+        try:
+            while True:
+                with self._translated():
+                    if self._shard is not shard:
+                        raise IndexUnavailable("the memory index was closed while it was compacted")
+                    if next(pages, self) is self:
+                        break
+                await asyncio.sleep(0)
+        finally:
+            self._copy = None
+            copy.close()
+        with self._translated():
+            self._release()
+            folder.rename(self.folder / compacting.COPIED)
+            self._load()
+        return True
 
     async def wipe(self) -> None:
         with self._translated():
@@ -123,7 +167,8 @@ class EmbeddedIndex:
         another kind."""
         from qdrant_edge import EdgeShard
 
-        if not any((self.folder / part).exists() for part in _PARTS):
+        compacting.settle(self.folder)
+        if not any((self.folder / part).exists() for part in compacting.PARTS):
             return False
         shard = EdgeShard.load(str(self.folder))
         records = shard.retrieve([_MARKER], True, False)
@@ -137,13 +182,11 @@ class EmbeddedIndex:
         from qdrant_edge import Point as EnginePoint
 
         self._release()
-        for part in _PARTS:
-            place = self.folder / part
-            place.unlink() if place.is_file() else shutil.rmtree(place, ignore_errors=True)
+        for part in (*compacting.PARTS, compacting.COPYING, compacting.COPIED):
+            compacting.delete(self.folder / part)
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         shard = EdgeShard.create(str(self.folder), _config(self._space.dimension))
-        for field, use in schema.FIELDS.items():
-            shard.update(UpdateOperation.create_field_index(field, _field_index(use)))
+        _index_fields(shard)
         generation = str(uuid4())
         payload = {"generation": generation, "fingerprint": fingerprint_of(self._space)}
         # Last, so that an index whose creation was interrupted has no marker and is created again.
@@ -245,6 +288,13 @@ def _config(dimension: int) -> Any:
         payload_memory=getattr(Memory, PAYLOAD_MEMORY),
         optimizers=EdgeOptimizersConfig(indexing_threshold=1_000_000_000),  # kilobytes: never a graph
     )
+
+
+def _index_fields(shard: "EdgeShard") -> None:
+    from qdrant_edge import UpdateOperation
+
+    for field, use in schema.FIELDS.items():
+        shard.update(UpdateOperation.create_field_index(field, _field_index(use)))
 
 
 def _field_index(use: str) -> Any:

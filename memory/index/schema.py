@@ -72,6 +72,10 @@ def audience(question: Question) -> Condition:
     return Condition("owners", any_of=tuple(_keywords(question.audience)))
 
 
+def owned_by(owner: str) -> Condition:
+    return Condition("owners", any_of=(keyword(owner),))
+
+
 def conditions(question: Question) -> list[Condition]:
     """The conditions that a point must meet, the audience first."""
     wanted = [audience(question), Condition("expires_at", above=question.now.timestamp())]

@@ -109,6 +109,26 @@ class ServerIndex:
             found.update(str(record.id) for record in records)
         return found
 
+    async def owned_by(self, owner: str) -> list[str]:
+        wanted, found, after = _filter([schema.owned_by(owner)]), list[str](), None
+        while True:
+            async with self._opened() as client:
+                records, after = await client.scroll(
+                    self.collection,
+                    scroll_filter=wanted,
+                    limit=SLICE,
+                    offset=after,
+                    with_payload=False,
+                    with_vectors=False,
+                )
+            found += [str(record.id) for record in records]
+            if after is None:
+                return found
+
+    async def compact(self) -> bool:
+        """Does nothing: the files are the server's, whose optimiser decides when it rewrites them."""
+        return False
+
     async def refresh(self) -> str:
         """Create the collection again if a replica or the server deleted it. Returns its generation."""
         async with self._opened() as client:

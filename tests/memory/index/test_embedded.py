@@ -1,9 +1,12 @@
 """What holds for the index in this process alone."""
 
+import asyncio
+import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -207,3 +210,85 @@ async def test_a_panic_of_the_engine_does_not_end_the_process(tmp_path: Path) ->
     await index.wipe()
     assert await index.count() == 0
     await index.close()
+
+
+def holding(folder: Path, what: bytes) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and what in path.read_bytes()]
+
+
+ZOE = frozenset({"user:zoe"})
+
+
+async def with_one_removed(folder: Path) -> tuple[EmbeddedIndex, str]:
+    index = index_in(folder)
+    await index.put([a_point(number) for number in range(1, 200)])
+    gone = str(UUID(int=999))
+    await index.put([Point(gone, "memory", ZOE, "cats", [0, 1, 0, 0], NOW)])
+    assert await index.owned_by("user:zoe") == [gone]
+    await index.remove([gone])
+    assert await index.owned_by("user:zoe") == []
+    await index.optimise()
+    return index, gone
+
+
+async def test_compacting_leaves_nothing_of_removed_points_in_the_files(tmp_path: Path) -> None:
+    index, gone = await with_one_removed(tmp_path)
+    assert holding(tmp_path, b"user:zoe"), "the engine keeps what was removed"
+    generation = await index.refresh()
+
+    assert await index.compact()
+
+    assert holding(tmp_path, b"user:zoe") == holding(tmp_path, UUID(gone).bytes) == []
+    assert (await index.count(), await index.refresh()) == (199, generation)
+    question = Question(ANNA, NOW, dense=[1, 0, 0, 0], text="dogs", limit=200)
+    found = await index.search(question)
+    assert (len(found.dense), len(found.words)) == (199, 199)
+    await index.close()
+    assert await index_in(tmp_path).count() == 199
+
+
+async def test_what_changes_while_it_is_compacted_is_kept(tmp_path: Path) -> None:
+    index, _ = await with_one_removed(tmp_path)
+    compacted = asyncio.create_task(index.compact())
+    await asyncio.sleep(0)
+    assert await index.compact(), "a second one leaves it to the first"
+    await index.put([a_point(500)])
+    await index.remove([str(UUID(int=1)), str(UUID(int=199))])
+    await compacted
+    ids = [str(UUID(int=number)) for number in (1, 2, 199, 500)]
+    assert await index.present(ids) == {ids[1], ids[3]}
+    assert await index.count() == 198
+
+
+async def test_a_compaction_that_was_killed_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, _ = await with_one_removed(tmp_path)
+    generation = await index.refresh()
+    rename = Path.rename
+    for renames in range(4):  # after so many files have changed places
+        left = iter(range(renames))
+
+        def killed(self: Path, target: Path, left: Iterator[int] = left) -> Path:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return rename(self, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "rename", killed)
+            with pytest.raises(KeyboardInterrupt):
+                await index.compact()
+        index = index_in(tmp_path)
+        assert (await index.count(), await index.refresh()) == (199, generation)
+    await index.compact()
+    assert not {"copying", "copied"} & set(os.listdir(tmp_path))
+
+
+async def test_an_index_that_is_closed_while_it_is_compacted_says_so(tmp_path: Path) -> None:
+    index, _ = await with_one_removed(tmp_path)
+    compacted = asyncio.create_task(index.compact())
+    await asyncio.sleep(0)
+    await index.close()
+    with pytest.raises(IndexUnavailable, match="closed while it was compacted"):
+        await compacted
+    assert await index.count() == 199
