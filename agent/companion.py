@@ -34,7 +34,7 @@ from agent.wiring import (
 from memory.audience import Place
 from memory.documents import AddedDocument, DocumentLibrary, IngestProgress, IngestResult
 from memory.erasure.cleanup import CleanupItem
-from memory.erasure.receipt import Erased
+from memory.erasure.person.receipt import Erased
 from memory.index.sync import Progress
 from memory.people.profile import UserContext
 from memory.records import (

@@ -16,7 +16,8 @@ from agent.background.reminders import Reminders
 from agent.models.registry import Models, load
 from agent.services.documents import DocumentService
 from agent.services.erasure import ErasureService
-from agent.services.erasure.outside_sql import ErasureOutsideSql
+from agent.services.erasure.outside_sql import ErasureOutsideSql, out_of_reach
+from agent.services.erasure.search import FileSearch
 from agent.services.export import ExportService
 from agent.services.health import HealthService
 from agent.services.home import make_private, remove_obsolete
@@ -34,7 +35,7 @@ from agent.turn.persona import read_persona
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits
 from memory.erasure.forgetting import Forgetting
-from memory.erasure.person import Erasure
+from memory.erasure.person.erasure import Erasure
 from memory.errors import MemoryFault, StoreUnavailable
 from memory.facts.history import History
 from memory.facts.similar import SimilarFacts
@@ -236,6 +237,11 @@ def _components(
 
 
 def build_services(c: Components) -> Services:
+    file_search = FileSearch(
+        c.settings.home,
+        list({id(one): one for one in (c.database, c.traces.database)}.values()),
+        {} if c.settings.qdrant_url else {"index": c.index, "knowledge": c.documents_index},
+    )
     outside = ErasureOutsideSql(
         c.settings.home,
         c.traces,
@@ -245,6 +251,8 @@ def build_services(c: Components) -> Services:
         c.embedder,
         c.similar,
         c.figures,
+        file_search,
+        out_of_reach(c.settings),
         c.clock,
     )
     person = Erasure(
@@ -256,9 +264,8 @@ def build_services(c: Components) -> Services:
         c.documents_index,
         c.clock,
         outside.clean_payload,
-        embedded=c.settings.qdrant_url is None,
     )
-    erasure = ErasureService(person, outside, c.transcript, c.traces)
+    erasure = ErasureService(person, outside, c.traces)
     transcripts = TranscriptService(c.database, c.transcript, c.sync, erasure, c.clock)
     limits = Limits(_days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
     return Services(

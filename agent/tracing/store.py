@@ -1,5 +1,6 @@
 """Stores traces in SQL: lists them, finds them by the beginning of an id, prunes and erases them."""
 
+import asyncio
 import json
 import os
 import re
@@ -59,6 +60,10 @@ class Traces:
         self._people = people
         self._made_by: dict[str, Mapping[str, Any]] = {}
         """The stored values of `made_by` that this process knows, by key."""
+
+    @property
+    def database(self) -> Database:
+        return self._database
 
     @property
     def where(self) -> str:
@@ -200,10 +205,24 @@ class Traces:
         """Delete a person's traces, and those of `places`, whose prompts contain what the person said there.
         Returns how many were deleted."""
         gone = await self._delete(or_(traces.c.user_id == user, *(_inside(place) for place in places)))
-        if self._database.sqlite:  # the write-ahead log still holds the texts
-            async with self._database.read() as connection:
-                await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        await self._database.empty_log()
         return gone
+
+    async def erase_holding(self, sought: Sequence[bytes]) -> int:
+        """Delete every trace whose content holds one of these texts. Returns how many were deleted."""
+        query = (
+            select(traces.c.seq, traces.c.id, traces.c.said, traces.c.reply, traces.c.error)
+            .add_columns(trace_bodies.c.body)
+            .join(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
+            .order_by(traces.c.seq)
+            .limit(BATCH)
+        )
+        erased, after = 0, 0
+        while sought and (rows := await self._rows(query.where(traces.c.seq > after))):
+            found = await asyncio.to_thread(_holding, rows, sought)
+            erased += await self._delete(traces.c.id.in_(found)) if found else 0
+            after = rows[-1].seq
+        return erased
 
     async def _delete(self, condition: ColumnElement[bool]) -> int:
         gone = 0
@@ -215,6 +234,18 @@ class Traces:
             gone += len(ids)
             if len(ids) < BATCH:
                 return gone
+
+
+def _holding(rows: Sequence[Row[Any]], sought: Sequence[bytes]) -> list[str]:
+    return [row.id for row in rows if _holds(row, sought)]
+
+
+def _holds(row: Any, sought: Sequence[bytes]) -> bool:
+    with suppress(zlib.error):
+        content = " ".join((row.said, row.reply, row.error or "")).encode("utf-8", "surrogatepass")
+        content += zlib.decompress(row.body)
+        return any(text in content for text in sought)
+    return False
 
 
 async def _not_erased(

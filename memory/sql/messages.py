@@ -149,12 +149,6 @@ class Transcript:
         rows = rows[:limit] if len(rows) > most else rows[-limit:]
         return [_line(row) for row in reversed(rows)]
 
-    async def places_of(self, user: str) -> set[str]:
-        """The keys of the places where the user wrote a message or got a reply."""
-        query = select(messages.c.place).where(messages.c.user_id == user, messages.c.place != "").distinct()
-        async with self._database.read() as connection:
-            return set(await connection.scalars(query))
-
     async def newest(
         self,
         audience: Audience,

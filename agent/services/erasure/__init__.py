@@ -7,18 +7,14 @@ from weakref import WeakValueDictionary
 from agent.services.arguments import user_named
 from agent.services.erasure.outside_sql import ErasureOutsideSql
 from agent.tracing.store import Traces
-from memory.erasure.person import Erasure
-from memory.erasure.receipt import Erased
-from memory.sql.messages import Transcript
+from memory.erasure.person.erasure import Erasure
+from memory.erasure.person.receipt import Erased
 
 
 class ErasureService:
-    def __init__(
-        self, erasure: Erasure, outside: ErasureOutsideSql, transcript: Transcript, traces: Traces
-    ) -> None:
+    def __init__(self, erasure: Erasure, outside: ErasureOutsideSql, traces: Traces) -> None:
         self._erasure = erasure
         self._outside = outside
-        self._transcript = transcript
         self._traces = traces
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Held while a person is erased; the dictionary does not keep their name."""
@@ -33,8 +29,8 @@ class ErasureService:
         named = user_named(user)
         lock = self._locks.setdefault(named, asyncio.Lock())
         async with lock:
-            places = {*await self._transcript.places_of(named), *await self._traces.places_of(named)}
-            return await self._erasure.erase(named, self._outside.steps(places))
+            places = await self._traces.places_of(named)
+            return await self._erasure.erase(named, places, self._outside)
 
     async def finished(self, user: str | None) -> None:
         """Wait until no erasure of this person is running."""

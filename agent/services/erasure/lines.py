@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memory.erasure.person import SHORTEST_SOUGHT
+from memory.erasure.person.listing import SHORTEST_SOUGHT
 
 LOG, DECISIONS, TYPED = "hachi.log*", "decisions.jsonl*", "chat_history"
 

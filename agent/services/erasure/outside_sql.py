@@ -3,18 +3,20 @@
 import asyncio
 import functools
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from agent.services.erasure.lines import blank_lines_of, blank_typed
+from agent.services.erasure.search import FileSearch
 from agent.services.statistics import Figures
+from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.tracing.store import TraceFilter, Traces
 from agent.turn.jobs import read_store_memories
-from memory.erasure.receipt import ErasureProgress, OutsideStep
+from memory.erasure.person.receipt import ErasureProgress, Remainder
 from memory.errors import StoreUnavailable
 from memory.facts.candidate import CandidateFact
 from memory.facts.similar import SimilarFacts
@@ -34,37 +36,43 @@ class ErasureOutsideSql:
     embedder: Embedder
     similar: SimilarFacts
     figures: Figures
+    file_search: FileSearch
+    beyond: Sequence[str]
+    """What else may hold the person's data, for the receipt."""
     clock: Callable[[], datetime]
 
-    def steps(self, places: Collection[str]) -> tuple[OutsideStep, ...]:
-        """Return the erasure steps. Each deletes its kind of data and returns counts by kind. `places` are
-        those where the person spoke."""
-
-        async def traces(progress: ErasureProgress) -> Mapping[str, int]:
-            """Delete the person's traces. Raises StoreUnavailable if the trace database cannot be reached, or
-            if traces are written faster than they are deleted; the erasure must then be run again."""
-            await self.recorder.forget(progress.user, places)
-            erased = await self.traces.erase(progress.user, places)
-            if await self.traces.count(TraceFilter(user=progress.user, kinds=frozenset())):
-                raise StoreUnavailable(f"traces of {progress.user} came in while it ran; run it again")
-            return {"traces": erased}
-
-        return traces, self._lines, self._caches
-
-    async def _lines(self, progress: ErasureProgress) -> Mapping[str, int]:
+    async def files(self, progress: ErasureProgress) -> Mapping[str, int]:
+        """Blank the lines of the log, of the decisions and of the prompt history."""
         texts, ids = frozenset(progress.texts), frozenset(progress.index_ids)
         logged = await asyncio.to_thread(blank_lines_of, self.home, progress.user, texts, ids)
         typed = await asyncio.to_thread(blank_typed, self.home, frozenset(progress.messages))
         return {"log lines": logged, "typed lines": typed}
 
-    async def _caches(self, progress: ErasureProgress) -> Mapping[str, int]:
+    async def rest(self, progress: ErasureProgress) -> Mapping[str, int]:
+        """Delete the person's traces, those of the places where they spoke, and every other that holds what
+        they said; and clear caches. Raises StoreUnavailable if the trace database cannot be reached, or if
+        traces are written faster than they are deleted; the erasure must then be run again."""
+        await self.recorder.forget(progress.user, progress.places)
+        erased = await self.traces.erase(progress.user, progress.places)
+        erased += await self.traces.erase_holding(await self.file_search.texts(progress))
+        if await self.traces.count(TraceFilter(user=progress.user, kinds=frozenset())):
+            raise StoreUnavailable(f"traces of {progress.user} came in while it ran; run it again")
+        self._clear_caches(progress)
+        return {"traces": erased}
+
+    async def search(self, progress: ErasureProgress) -> Sequence[Remainder]:
+        return await self.file_search.search(progress)
+
+    def out_of_reach(self) -> Sequence[str]:
+        return self.beyond
+
+    def _clear_caches(self, progress: ErasureProgress) -> None:
         self.transcript.forget_known()
         self.store.forget_aliases()
         self.figures.forget(progress.user)
         _clear_bounded_caches()
         if clear := getattr(self.embedder, "clear", None):
             clear()
-        return {}
 
     def clean_payload(
         self, kind: str, user: str, payload: dict[str, Any], ids: Collection[str]
@@ -81,6 +89,20 @@ class ErasureOutsideSql:
         kept = [draft for draft, echo in zip(payload["drafts"], echoes, strict=True) if not echo]
         recalled = [hit for hit in payload["recalled"] if hit["id"] not in ids]
         return payload | {"drafts": kept, "recalled": recalled}
+
+
+def out_of_reach(settings: Settings) -> tuple[str, ...]:
+    """Return what may hold a person's data where Hachi cannot search, with these settings."""
+    named = {
+        "backups and exports that you made: erase again after you have restored one": True,
+        "what the model's provider keeps of the calls that were made": not settings.offline,
+        "free pages and the log of PostgreSQL, until its VACUUM and its checkpoint": settings.database_url,
+        "the files of the Qdrant server, until its optimiser rewrites them": settings.qdrant_url,
+        "the collector of HACHI_OTLP_ENDPOINT, which got a copy of each trace": settings.otlp_endpoint,
+        "the messages on Discord": settings.discord_token,
+        "the messages on Slack": settings.slack_bot_token,
+    }
+    return tuple(text for text, applies in named.items() if applies)
 
 
 _CACHED = type(functools.lru_cache(lambda: None))

@@ -10,7 +10,7 @@ from agent.tracing.render.overview import overview, warnings
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import Trace
 from memory.audience import PRIVATE, Place, user_key
-from memory.erasure.receipt import Erased
+from memory.erasure.person.receipt import Erased
 from memory.people.profile import UserContext
 from memory.records import Decision, Memory, Task
 from memory.sql.memories import tellers

@@ -46,7 +46,7 @@ from memory.text import storable
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from memory.erasure.receipt import Erased
+    from memory.erasure.person.receipt import Erased
 
 group = typer.Typer(help="See, correct, export and delete what is remembered.", rich_markup_mode=None)
 
@@ -193,6 +193,8 @@ def _print_receipt(receipt: "Erased") -> None:
     print_table(("what", "removed"), [(kind, str(count)) for kind, count in receipt.removed.items()])
     for left in receipt.left:
         print(f"{'left' if left.expected else 'STILL THERE'}: {left.count} in {left.kind}: {left.why}")
+    for where in receipt.out_of_reach:
+        print(f"not in reach: {where}")
     done = "verified: nothing of theirs is left" if receipt.verified else "not verified: see above"
     print(f"{plain(receipt.user)} was erased at {when(receipt.at)}; {done}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memory.erasure.personal_data import COLUMNS, rows_containing, rows_naming
+from memory.erasure.person.personal_data import COLUMNS, rows_containing, rows_naming
 from memory.sql.tables import metadata
 
 if TYPE_CHECKING:

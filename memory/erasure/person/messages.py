@@ -10,13 +10,14 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import and_, delete, exists, func, or_, select, update
+from sqlalchemy import and_, delete, exists, false, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import user_key
+from memory.audience import Place, user_key
 from memory.index.schema import slices
+from memory.sql.jobs import JobQueue
 from memory.sql.messages import REACH
-from memory.sql.summaries import MOST_BEHIND
+from memory.sql.summaries import LOOK_BACK, MOST_BEHIND, consolidation_subject
 from memory.sql.tables import active_conversations, conversations, messages, speakers
 
 IDS_AT_ONCE = 500
@@ -94,11 +95,31 @@ async def _empty_summary(
     active = (await connection.execute(select(active_conversations).where(same))).first()
     if active is None or active.covered < first:
         return set()
-    heard = select(messages.c.seq).where(
-        messages.c.conversation_id == conversation, messages.c.place == place
+    await _empty_active(connection, active, now)
+    return {active.id}
+
+
+async def empty_quotes(connection: AsyncConnection, texts: Collection[str], now: datetime) -> int:
+    """Empty the summaries of other conversations that contain one of these texts. Returns how many."""
+    quoting = [active_conversations.c.summary.contains(text, autoescape=True) for text in texts]
+    query = select(active_conversations).where(or_(false(), *quoting))
+    rows = (await connection.execute(query)).all()
+    for row in rows:
+        await _empty_active(connection, row, now)
+    return len(rows)
+
+
+async def _empty_active(connection: AsyncConnection, active: Any, now: datetime) -> None:
+    """Empty a summary, and add the job that writes it again from the newest messages that are left."""
+    owner = active.owner
+    place, user = (owner, None) if owner.startswith("place:") else ("", owner.removeprefix("user:"))
+    heard = select(messages.c.seq, messages.c.user_id).where(
+        messages.c.conversation_id == active.conversation_id, messages.c.place == place
     )
+    heard = heard.where(messages.c.user_id == user) if user is not None else heard
     newest = heard.order_by(messages.c.seq.desc()).limit(SUMMARISED_AGAIN)
-    oldest = min((await connection.execute(newest)).scalars(), default=0)
+    left = (await connection.execute(newest)).all()
+    oldest = min((line.seq for line in left), default=0)
     emptied = {
         "summary": "",
         # Always lower than before, so that a concurrent update of this summary is refused.
@@ -107,8 +128,12 @@ async def _empty_summary(
         "indexed_under": None,
         "revision": active_conversations.c.revision + 1,
     }
+    same = active_conversations.c.id == active.id
     await connection.execute(update(active_conversations).where(same).values(**emptied))
-    return {active.id}
+    if left:
+        payload = {"conversation": active.conversation_id, "place": list(Place.of_key(place).path)}
+        about = consolidation_subject(active.conversation_id, owner)
+        await JobQueue.add(connection, LOOK_BACK, left[0].user_id, payload, now, about=about)
 
 
 async def erase_conversations(connection: AsyncConnection, user: str) -> list[str]:

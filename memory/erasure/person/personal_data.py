@@ -52,16 +52,26 @@ COLUMNS: Mapping[str, Columns] = {
     "work": Columns(names=("user_id", "about"), texts=("payload", "last_error")),
 }
 
+LISTS = frozenset({"erasures", "erasure_items"})
+"""The list of a running erasure, which names the person until it is verified."""
+
 SOURCES = ("messages", "memories", "context_entries", "tasks", "knowledge_chunks")
 """Tables of people's own statements. The texts in the other tables are derived from these."""
 
 
-async def rows_naming(connection: AsyncConnection, user: str) -> dict[str, int]:
-    """How many rows of each table belong to the person or name them as the author; without zeros."""
+DERIVED = COLUMNS.keys() - set(SOURCES) - LISTS
+
+
+async def rows_naming(
+    connection: AsyncConnection, user: str, without: Collection[str] = ()
+) -> dict[str, int]:
+    """How many rows of each table, but those `without`, belong to the person or name them as the author;
+    without zeros."""
     names = {user, user_key(user), f"dm:{user}"}
     conditions = {
         table: [_equals(table, column, names) for column in columns.names]
         for table, columns in COLUMNS.items()
+        if table not in without
     }
     return await _count(connection, conditions)
 
@@ -75,6 +85,20 @@ async def rows_containing(
         for table in tables
     }
     return await _count(connection, conditions)
+
+
+async def live(connection: AsyncConnection, texts: Collection[str]) -> set[str]:
+    """Which of these texts are part of what others keep, in any letter case."""
+    found = set()
+    for text in texts:
+        conditions = {
+            table: [_contains(table, column, text) for column in (*columns.names, *columns.texts)]
+            for table, columns in COLUMNS.items()
+            if table not in LISTS | {"traces", "work"}
+        }
+        if await _count(connection, conditions):
+            found.add(text)
+    return found
 
 
 async def _count(

@@ -1,8 +1,9 @@
 """Erases a person: deletes all their data, then verifies that it is gone.
 
-The database is erased in batches. Each batch is one transaction that also stores the job that removes the
-batch from the index, so the next run completes an interrupted one. Messages are deleted first: a process that
-still works on one of them finds it missing and stores nothing (`memory.sql.messages.missing`).
+The first transaction stores the list of what is to be deleted (`listing`). Every stage may run again, so a
+later call completes an interrupted erasure with the same list. The database is erased in batches. Messages
+are deleted first: a process that still works on one of them finds it missing and stores nothing
+(`memory.sql.messages.missing`).
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -15,10 +16,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import user_key
 from memory.documents import DocumentLibrary
 from memory.erasure.forgetting import UNINDEX
-from memory.erasure.person_memories import NOBODY, erase_memories, memory_ids_of, owners_of
-from memory.erasure.person_messages import erase_conversations, erase_messages
-from memory.erasure.personal_data import SOURCES, rows_containing, rows_naming
-from memory.erasure.receipt import CleanPayload, Erased, ErasureProgress, OutsideStep, Remainder
+from memory.erasure.person import listing
+from memory.erasure.person.memories import NOBODY, erase_memories, memory_ids_of, owners_of
+from memory.erasure.person.messages import empty_quotes, erase_conversations, erase_messages
+from memory.erasure.person.personal_data import DERIVED, LISTS, SOURCES, rows_containing, rows_naming
+from memory.erasure.person.receipt import CleanPayload, Erased, ErasureProgress, Outside, Remainder
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index
 from memory.index.sync import IndexSync
@@ -31,12 +33,6 @@ BATCH = 200
 """Rows deleted in one transaction. Other writers wait for it."""
 PASSES = 5
 """How often the deletion repeats while the person keeps talking in another process."""
-SAMPLE = 20
-"""How many of the deleted texts (the longest ones) the verification searches for."""
-REBUILT_AT_ONCE = 10_000
-"""An embedded index of at most so many points is rebuilt within seconds; a larger one by the operator."""
-SHORTEST_SOUGHT = 12
-"""The fewest characters of a text to search for. Shorter ones such as "good morning" identify nobody."""
 
 
 class Erasure:
@@ -50,8 +46,6 @@ class Erasure:
         knowledge_index: Index,
         clock: Callable[[], datetime],
         clean_payload: CleanPayload,
-        *,
-        embedded: bool,
     ) -> None:
         self._database = database
         self._queue = queue
@@ -61,8 +55,6 @@ class Erasure:
         self._knowledge_index = knowledge_index
         self._clock = clock
         self._clean_payload = clean_payload
-        self._embedded = embedded
-        """Whether both indexes are files of this process."""
 
     async def preview(self, user: str) -> dict[str, int]:
         """How many rows `erase` would delete from the database now, by kind. Changes nothing."""
@@ -80,28 +72,52 @@ class Erasure:
                 found[kind] = (await connection.execute(select(func.count()).where(condition))).scalar_one()
         return {kind: count for kind, count in found.items() if count}
 
-    async def erase(self, user: str, outside: Sequence[OutsideStep] = ()) -> Erased:
-        """Delete all data of the person; `outside` deletes the data outside the database. A repeated call
-        completes an interrupted one. The receipt names an unavailable index. Raises StoreUnavailable."""
-        progress = ErasureProgress(user)
+    async def erase(self, user: str, places: Collection[str] = (), outside: Outside | None = None) -> Erased:
+        """Delete all data of the person. A later call completes an interrupted one, and its receipt counts
+        what both removed. `places` are further keys of places where they spoke; `outside` deletes what is not
+        in the database or the indexes. The receipt names an unavailable index. Raises StoreUnavailable."""
+        async with self._database.write(lock=[f"erase:{user}"]) as connection:
+            progress = await listing.begin(connection, user, places, self._clock())
+        if outside is not None:
+            progress.removed.update(await outside.files(progress))
         for _ in range(PASSES):
             if not await self._pass(progress):
                 break
         await self._delete_documents(progress)
         left = await self._clean_indexes(progress)
-        for step in outside:
-            progress.removed.update(await step(progress))
-        left += await self._verify(progress)
-        await self._empty_sqlite_log()
+        if outside is not None:  # once more, for what came in meanwhile
+            for step in (outside.files, outside.rest):
+                progress.removed.update(await step(progress))
+        found = await self._verify(progress)
+        tables_left = not all(one.expected for one in found)
+        left += found
+        clean = all(one.expected for one in left)
+        left += await self._finish(progress, outside, clean=clean, tables_left=tables_left)
         removed = {kind: count for kind, count in progress.removed.items() if count}
-        return Erased(user, self._clock(), removed, tuple(left), all(one.expected for one in left))
+        verified = all(one.expected for one in left)
+        named = tuple(outside.out_of_reach()) if outside is not None else ()
+        return Erased(user, self._clock(), removed, tuple(left), verified, named)
+
+    async def _finish(
+        self, progress: ErasureProgress, outside: Outside | None, *, clean: bool, tables_left: bool
+    ) -> Sequence[Remainder]:
+        """Delete the list if nothing is left, and search the files, which must not hold the list either."""
+        async with self._database.write() as connection:
+            if clean:
+                await listing.end(connection, progress.user)
+            else:
+                await listing.store_counts(connection, progress)
+                if not tables_left:  # only ids are still needed
+                    await listing.drop_texts(connection, progress.user)
+        await self._database.empty_log()
+        return await outside.search(progress) if clean and outside is not None else ()
 
     # Deleting.
 
     async def _pass(self, progress: ErasureProgress) -> bool:
         """Delete all rows that exist now. Returns whether any existed; the next pass deletes later ones."""
         before = progress.removed.total()
-        async with self._write() as connection:  # first, so that no worker starts these jobs
+        async with self._stage(progress) as connection:  # first, so that no worker starts these jobs
             await self._delete_own_rows(connection, progress, kinds=("work",))
         for step in (self._message_batch, self._memory_batch):
             while await self._retried(step, progress):
@@ -121,13 +137,13 @@ class Erasure:
         return await step(progress)
 
     async def _message_batch(self, progress: ErasureProgress) -> bool:
-        async with self._write() as connection:
+        async with self._stage(progress) as connection:
             erased = await erase_messages(connection, progress.user, BATCH, self._clock())
-            jobs = await self._add_unindex_job(connection, erased.ids)
-        progress.removed.update({"messages": len(erased.ids), "summaries of places": len(erased.summaries)})
-        progress.index_ids += erased.ids
+            await listing.add_ids(connection, progress.user, "message", erased.ids)
+            progress.jobs += await self._add_unindex_job(connection, erased.ids)
+            counts = {"messages": len(erased.ids), "summaries of places": len(erased.summaries)}
+            progress.removed.update(counts)
         progress.messages.update(erased.texts)
-        progress.jobs += jobs
         return bool(erased.ids)
 
     async def _memory_batch(self, progress: ErasureProgress) -> bool:
@@ -137,26 +153,27 @@ class Erasure:
             lock = await owners_of(connection, ids) | {user_key(user)}
         if not ids:
             return False
-        async with self._write(lock) as connection:
+        async with self._stage(progress, lock) as connection:
+            await listing.add_ids(connection, user, "memory", ids)
             erased = await erase_memories(connection, user, ids, self._clock())
-            jobs = await self._add_unindex_job(connection, list(erased.deleted))
-        counts = {"memories": len(erased.deleted), "memories shared": erased.shared, "history": erased.steps}
-        progress.removed.update(counts)
-        progress.index_ids += erased.deleted
+            progress.jobs += await self._add_unindex_job(connection, list(erased.deleted))
+            counts = {"memories": len(erased.deleted), "memories shared": erased.shared}
+            progress.removed.update(counts | {"history": erased.steps})
         progress.facts.update(erased.deleted.values())
-        progress.jobs += jobs
         return True
 
     async def _rest(self, progress: ErasureProgress) -> None:
         """Delete the person's private conversations, the rows that are theirs alone, their name in others'
         rows, and their data in others' jobs."""
         user = progress.user
-        async with self._write([f"tasks:{user}", f"context:{user}"]) as connection:
+        async with self._stage(progress, [f"tasks:{user}", f"context:{user}"]) as connection:
             await self._delete_own_rows(connection, progress)
             ids = await erase_conversations(connection, user)
             progress.removed["summaries"] += len(ids)
-            progress.index_ids += ids
             progress.jobs += await self._add_unindex_job(connection, ids)
+            await listing.read_ids(connection, progress)
+            quotes = await empty_quotes(connection, await _unique(connection, progress), self._clock())
+            progress.removed["summaries of places"] += quotes
             await self._clean_jobs(connection, progress)
             for column in (tables.places.c.changed_by, tables.memory_updates.c.user_id):
                 unnamed = update(column.table).where(column == user)
@@ -192,64 +209,62 @@ class Erasure:
         return [await self._queue.add(connection, UNINDEX, NOBODY, {"ids": list(ids)}, self._clock())]
 
     async def _delete_documents(self, progress: ErasureProgress) -> None:
-        owner, chunks, documents = (
-            user_key(progress.user),
-            tables.knowledge_chunks,
-            tables.knowledge_documents,
-        )
-        query = select(chunks.c.id).join(documents).where(documents.c.owner == owner)
-        async with self._database.read() as connection:
-            progress.chunk_ids += (await connection.execute(query)).scalars()
+        owner, documents = user_key(progress.user), tables.knowledge_documents
+        query = select(tables.knowledge_chunks.c.id).join(documents).where(documents.c.owner == owner)
+        async with self._stage(progress) as connection:
+            chunks = list((await connection.execute(query)).scalars())
+            await listing.add_ids(connection, progress.user, "chunk", chunks)
         progress.removed["documents"] += len(await self._knowledge.remove_all(owner))
+        async with self._stage(progress) as connection:
+            await listing.read_ids(connection, progress)
 
     async def _clean_indexes(self, progress: ErasureProgress) -> list[Remainder]:
-        """Remove the person's points, index their neighbours again, and check that the points are gone."""
-        ids, chunks = progress.index_ids, progress.chunk_ids
+        """Remove the person's points from both indexes, also those that no list names; index their neighbours
+        again, and check that nothing of theirs is left."""
         left = []
-        try:
-            await self._index.remove(ids)
+        for kind, index, ids, source in (
+            ("index", self._index, progress.index_ids, self._indexing),
+            ("index of documents", self._knowledge_index, progress.chunk_ids, self._knowledge),
+        ):
+            if kind != "index" and not ids and await self._knowledge.empty():
+                continue  # it may never have been made
+            try:
+                left += await self._clean_index(kind, index, ids, source.catch_up, progress)
+            except (IndexUnavailable, EmbedderUnavailable) as error:
+                why = f"it will be removed once this works again, and the erasure is run again: {error}"
+                left.append(Remainder(kind, max(len(ids), 1), why, False))
+        if not left:
             await self._queue.done(*progress.jobs)
-            await self._indexing.catch_up()
-            left += await self._rebuild_embedded(progress)
-            if found := await self._index.present(ids):
-                left.append(Remainder("index", len(found), "it was put back meanwhile; run it again", False))
-            if chunks and (found := await self._knowledge_index.present(chunks)):
-                why = "the next search in documents removes it"
-                left.append(Remainder("index of documents", len(found), why, False))
-            progress.removed["index"] += len(ids) + len(chunks)
-        except (IndexUnavailable, EmbedderUnavailable) as error:
-            why = f"it will be removed once this works again: {error}"
-            left.append(Remainder("index", len(ids), why, False))
         return left
 
-    async def _rebuild_embedded(self, progress: ErasureProgress) -> list[Remainder]:
-        """Rebuild embedded indexes: their files keep points that were removed."""
-        left = []
-        for index, ids, source in (
-            (self._index, progress.index_ids, self._indexing),
-            (self._knowledge_index, progress.chunk_ids, self._knowledge),
-        ):
-            if not ids or not self._embedded:
-                continue
-            if await index.count() <= REBUILT_AT_ONCE:
-                await index.wipe()
-                await source.catch_up()
-            else:
-                why = "no search finds them; their numbers stay in the index's files until `hachi reindex`"
-                left.append(Remainder("index files", len(ids), why, True))
-        return left
+    async def _clean_index(
+        self,
+        kind: str,
+        index: Index,
+        ids: Sequence[str],
+        catch_up: Callable[[], Awaitable[int]],
+        progress: ErasureProgress,
+    ) -> list[Remainder]:
+        await index.remove(ids)
+        await catch_up()
+        unlisted = await index.owned_by(user_key(progress.user))
+        await index.remove(unlisted)
+        if ids or unlisted:
+            await index.compact()
+        left = await index.present(ids) | set(await index.owned_by(user_key(progress.user)))
+        progress.removed["index"] += len(ids) + len(set(unlisted).difference(ids))
+        again = "it was put back meanwhile; run it again"
+        return [Remainder(kind, len(left), again, False)] if left else []
 
     # Verifying.
 
     async def _verify(self, progress: ErasureProgress) -> list[Remainder]:
         """Search every table for the person's id and statements. Returns what is left."""
-        texts = sorted(progress.texts, key=len, reverse=True)
-        sample = [text for text in texts if len(text) >= SHORTEST_SOUGHT][:SAMPLE]
         async with self._database.read() as connection:
-            naming = await rows_naming(connection, progress.user)
-            shared = [text for text in sample if await rows_containing(connection, [text], SOURCES)]
-            said_by_others = await rows_containing(connection, shared, SOURCES)
-            derived = await rows_containing(connection, set(sample).difference(shared))
+            naming = await rows_naming(connection, progress.user, LISTS)
+            unique = await _unique(connection, progress)
+            said_by_others = await rows_containing(connection, progress.sought - unique, SOURCES)
+            derived = await rows_containing(connection, unique, DERIVED)
         again = "something came in while it ran; run it again"
         others = "others said or were told the same words, and those are theirs"
         return [
@@ -257,19 +272,20 @@ class Erasure:
             *(Remainder(table, count, others, True) for table, count in said_by_others.items()),
         ]
 
-    async def _empty_sqlite_log(self) -> None:
-        """Empty SQLite's write-ahead log, which still holds deleted texts."""
-        if self._database.sqlite:
-            async with self._database.read() as connection:
-                await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-
     @asynccontextmanager
-    async def _write(self, lock: Collection[str] = ()) -> AsyncIterator[AsyncConnection]:
-        """A transaction that overwrites deleted rows in SQLite's file."""
+    async def _stage(
+        self, progress: ErasureProgress, lock: Collection[str] = ()
+    ) -> AsyncIterator[AsyncConnection]:
+        """A transaction that also stores what has been removed so far."""
         async with self._database.write(lock) as connection:
-            if self._database.sqlite:
-                await connection.exec_driver_sql("PRAGMA secure_delete=ON")
             yield connection
+            await listing.store_counts(connection, progress)
+
+
+async def _unique(connection: AsyncConnection, progress: ErasureProgress) -> set[str]:
+    """What the verification searches for, without what others said or were told too."""
+    found = [text for text in progress.sought if not await rows_containing(connection, [text], SOURCES)]
+    return set(found)
 
 
 def _own_rows(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
