@@ -17,7 +17,7 @@ from rapidfuzz import fuzz
 from sqlalchemy import ColumnElement, Select, bindparam, case, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import PRIVATE, Place
+from memory.audience import Place
 from memory.errors import NotFound
 from memory.people.task_wording import adds, forms_in, may_mean, same_words, told, wording
 from memory.records import Task, TaskStatus
@@ -89,7 +89,7 @@ class Tasks:
         now: datetime,
         id: str | None = None,
         due: Due = None,
-        place: Place = PRIVATE,
+        place: Place,
         alike: bool = True,
         found_at: datetime | None = None,
         heard: str | None = None,

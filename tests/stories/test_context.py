@@ -241,7 +241,7 @@ async def a_memory(stage: Stage, text: str) -> dict[str, Any]:
 
 
 async def a_task(stage: Stage, text: str) -> dict[str, Any]:
-    await stage.pet.services.tasks.update(stage.user, text, "open", now=stage.pet.clock())
+    await stage.pet.services.tasks.update(stage.user, text, "open", now=stage.pet.clock(), place=PRIVATE)
     return {}
 
 

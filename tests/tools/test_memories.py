@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memory.audience import Place
+from memory.audience import PRIVATE, Place
 
 CHANNEL = Place(("acme", "general"))
 
@@ -78,9 +78,9 @@ async def test_recent_memories_come_newest_first_with_all_open_tasks(turn: Any, 
         await remember(turn, f"Ana saw {city}")
         clock.advance(minutes=1)
     for number in range(12):
-        await turn.pet.services.tasks.update("ana", f"water plant {number}", now=clock())
+        await turn.pet.services.tasks.update("ana", f"water plant {number}", now=clock(), place=PRIVATE)
     for status in ("open", "done"):
-        await turn.pet.services.tasks.update("ana", "feed the cat", status, now=clock())
+        await turn.pet.services.tasks.update("ana", "feed the cat", status, now=clock(), place=PRIVATE)
 
     recent = await turn.call("get_recent_memories", limit=2)
 

@@ -155,7 +155,7 @@ async def update(
     due_at = None if due is None else read_due(due, zone, now)
     try:
         change = await pet.services.tasks.update(
-            user, description, status, id=None if new else id, due=due_at, now=now, alike=False
+            user, description, status, id=None if new else id, due=due_at, now=now, alike=False, place=PRIVATE
         )
     except NotFound as error:
         if new or isinstance(error, Unclear):

@@ -143,7 +143,7 @@ async def _update_task(user: str, id: str | None, given: TaskChange, pet: Pet) -
     now = pet.clock()
     due = due_of(given.due, (await pet.context(user=user)).zone, now)
     change = await pet.services.tasks.update(
-        user, given.description, given.status, now=now, id=id, due=due, alike=False
+        user, given.description, given.status, now=now, id=id, due=due, alike=False, place=PRIVATE
     )
     return task_json(change.task) | {"action": change.action}
 

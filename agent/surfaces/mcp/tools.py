@@ -176,6 +176,7 @@ class MemoryTools:
             due=due_of(due, zone, now),
             now=now,
             **self._scope(),
+            place=PRIVATE,
         )
         close = [TaskAnswer.of(task, zone) for task in change.close]
         return TaskChange(action=change.action, task=TaskAnswer.of(change.task, zone), close=close)

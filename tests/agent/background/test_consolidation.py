@@ -428,9 +428,11 @@ async def test_a_task_finished_after_it_was_extracted_stays_finished(open_pet: O
     pet = await open_pet(given=AnsweringModel(), looking_back=consolidator({"task_updates": [update]}))
     found_at = clock()
     await talk(pet, "I must find a flat")
-    await pet.services.tasks.update("ana", "Find a flat", "done", now=clock())
+    await pet.services.tasks.update("ana", "Find a flat", "done", now=clock(), place=PRIVATE)
 
-    await pet.services.tasks.update("ana", "Find a flat", "open", now=clock(), found_at=found_at)
+    await pet.services.tasks.update(
+        "ana", "Find a flat", "open", now=clock(), found_at=found_at, place=PRIVATE
+    )
 
     assert [task.status for task in await pet.services.tasks.list("ana", PRIVATE, done=True)] == ["done"]
 

@@ -118,7 +118,7 @@ async def test_a_task_finished_between_two_tries_is_not_announced(open_pet: Open
     task = await task_for(pet)
     clock.advance(hours=1)
     await pet.reminders.run()
-    await pet.services.tasks.update("discord:1", "", "done", id=task.id, now=clock())
+    await pet.services.tasks.update("discord:1", "", "done", id=task.id, now=clock(), place=PRIVATE)
     messenger.reaches = True
     clock.advance(minutes=1)
 

@@ -23,7 +23,9 @@ EVERYBODY = [""]
 
 async def note(stack: Stack, what: str = "call the dentist", user: str = "anna", **given: object) -> Task:
     due = stack.clock.now + timedelta(hours=1)
-    return (await stack.tasks.update(user, what, now=stack.clock.now, **{"due": due, **given})).task  # type: ignore[arg-type]
+    return (
+        await stack.tasks.update(user, what, now=stack.clock.now, **{"due": due, "place": PRIVATE, **given})
+    ).task  # type: ignore[arg-type]
 
 
 def due_tasks(stack: Stack) -> DueTasks:
@@ -48,7 +50,7 @@ async def test_a_task_is_taken_when_it_is_due_and_once(stack: Stack) -> None:
 async def test_what_is_done_or_has_no_due_time_is_not_taken(stack: Stack) -> None:
     task = await note(stack)
     await note(stack, "water the plants", due=None)
-    await stack.tasks.update("anna", "", "done", now=stack.clock.now, id=task.id)
+    await stack.tasks.update("anna", "", "done", now=stack.clock.now, id=task.id, place=PRIVATE)
     stack.clock.move(days=1)
     assert await taken(stack) == 0
 
@@ -58,7 +60,7 @@ async def test_another_due_time_is_taken_again(stack: Stack) -> None:
     stack.clock.move(hours=2)
     assert await taken(stack) == 1
     later = stack.clock.now + timedelta(hours=1)
-    await stack.tasks.update("anna", "", now=stack.clock.now, id=task.id, due=later)
+    await stack.tasks.update("anna", "", now=stack.clock.now, id=task.id, due=later, place=PRIVATE)
     assert await taken(stack) == 0
     stack.clock.move(hours=1)
     assert await taken(stack) == 1
@@ -145,5 +147,5 @@ async def test_what_has_changed_meanwhile_is_not_announced(stack: Stack, change:
     assert piece is not None
     due = {"put off": stack.clock.now + timedelta(days=1), "no due time": "never"}.get(change)
     status = "done" if change == "done" else None
-    await stack.tasks.update("anna", "", status, now=stack.clock.now, id=task.id, due=due)  # type: ignore[arg-type]
+    await stack.tasks.update("anna", "", status, now=stack.clock.now, id=task.id, due=due, place=PRIVATE)  # type: ignore[arg-type]
     assert await due_tasks(stack).announced_by(piece) is None

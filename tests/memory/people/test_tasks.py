@@ -33,7 +33,9 @@ class Asked:
     async def change(
         self, description: str, status: Any = "open", user: str = "anna", **given: Any
     ) -> Change:
-        return await self.tasks.update(user, description, status, now=self.clock.now, **given)
+        return await self.tasks.update(
+            user, description, status, now=self.clock.now, **{"place": PRIVATE, **given}
+        )
 
     async def put(self, description: str, status: Any = "open", **given: Any) -> Task:
         return (await self.change(description, status, **given)).task
@@ -67,7 +69,7 @@ async def test_an_update_is_refused_without_a_zone_or_a_name(asked: Asked) -> No
     naive = datetime(2026, 12, 1, 9)  # noqa: DTZ001
     for given in ({"due": naive, "now": asked.clock.now}, {"now": naive}):
         with pytest.raises(ValueError, match="aware UTC"):
-            await asked.tasks.update("anna", "call Ben", **given)
+            await asked.tasks.update("anna", "call Ben", place=PRIVATE, **given)
     await asked.put("call Ben")
     with pytest.raises(NotFound, match="give its id, or a description"):
         await asked.put("  ", "done")

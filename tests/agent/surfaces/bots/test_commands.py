@@ -8,7 +8,7 @@ import pytest
 from agent import Companion
 from agent.surfaces.bots.answers import Answer, Asker, Button, ReceiptUpdate
 from agent.surfaces.bots.commands import PAGE, Commands
-from memory.audience import Place
+from memory.audience import PRIVATE, Place
 from memory.records import Decision
 
 ANA, BEN = "chat:1", "chat:2"
@@ -72,7 +72,7 @@ async def test_long_lists_come_in_pages(pet: Companion, commands: Commands) -> N
 async def test_in_a_channel_nothing_private_is_shown(pet: Companion, commands: Commands) -> None:
     await pet.remember("Ana looks for another job", user=ANA)
     await pet.remember("Ana likes tea", user=ANA, place=GENERAL)
-    await pet.services.tasks.update(ANA, "write the application", now=pet.clock())
+    await pet.services.tasks.update(ANA, "write the application", now=pet.clock(), place=PRIVATE)
     await pet.set_context("role", "nurse", user=ANA)
     assert texts(await commands.run("memories", IN_GENERAL)) == ["Ana likes tea"]
     assert "job" not in str(await commands.run("memories", IN_GENERAL, "another job"))
@@ -156,7 +156,9 @@ async def test_forget_takes_an_id_or_offers_a_choice(pet: Companion, commands: C
 async def test_tasks_are_finished_with_their_button(pet: Companion, commands: Commands) -> None:
     due = datetime(2026, 11, 23, 8, tzinfo=UTC)
     await pet.set_context("timezone", "Europe/Paris", user=ANA)
-    await pet.services.tasks.update(ANA, "call the dentist", "in_progress", now=pet.clock(), due=due)
+    await pet.services.tasks.update(
+        ANA, "call the dentist", "in_progress", now=pet.clock(), due=due, place=PRIVATE
+    )
     answer = await commands.run("tasks", PRIVATELY)
     assert texts(answer) == ["call the dentist"]
     assert answer.items[0].note == "in progress, due 2026-11-23 09:00"

@@ -7,7 +7,7 @@ from discord_server import ANA, BEN, DM, GENERAL, GROUP, GUILD, DiscordServer
 
 from agent import Companion
 from agent.surfaces.bots.commands import COMMANDS, LISTEN
-from memory.audience import Place
+from memory.audience import PRIVATE, Place
 
 HERE = Place(("discord", str(GUILD), str(GENERAL)))
 WHO = f"discord:{ANA}"
@@ -63,7 +63,7 @@ async def test_a_button_works_after_a_restart_and_then_goes(bot, pet, platform, 
 
 async def test_every_command_reaches_its_answer(bot, pet: Companion, platform: DiscordServer) -> None:
     assert "Ana lives in Lyon" in (await ask(platform, "remember", content="Ana lives in Lyon")).text
-    await pet.services.tasks.update(WHO, "call the dentist", now=pet.clock())
+    await pet.services.tasks.update(WHO, "call the dentist", now=pet.clock(), place=PRIVATE)
     tasks = await ask(platform, "tasks")
     assert (await press(platform, tasks, "Done 1")).text == "Done: call the dentist"
     await pet.set_context("role", "nurse", user=WHO)

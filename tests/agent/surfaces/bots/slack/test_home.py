@@ -4,6 +4,8 @@ from typing import Any
 
 from slack_server import SlackServer, buttons_of
 
+from memory.audience import PRIVATE
+
 ANA = "slack:T1:UANA"
 
 
@@ -28,7 +30,7 @@ async def test_the_home_shows_a_person_what_is_remembered_and_takes_it_away(bot,
         clock.advance(minutes=1)
         await pet.remember(f"Fact {number}: Ana wrote about <!channel> & {word}", user=ANA)
     await pet.remember("Ben likes coffee", user="slack:T1:UBEN")
-    await pet.services.tasks.update(ANA, "call the dentist", now=clock())
+    await pet.services.tasks.update(ANA, "call the dentist", now=clock(), place=PRIVATE)
     await pet.set_context("name", "Ana", user=ANA)
     home = await opened(slack)
     assert "&lt;!channel&gt; &amp; snow" in str(home)

@@ -26,5 +26,5 @@ async def test_reminders_reach_people_while_the_bot_runs(go_online, slack, pet, 
 
 async def test_closed_direct_messages_are_no_error(bot, slack, pet, clock) -> None:
     slack.closed = {"DANA"}
-    await pet.services.tasks.update("slack:T1:UANA", "cake", now=clock(), due=clock())
+    await pet.services.tasks.update("slack:T1:UANA", "cake", now=clock(), due=clock(), place=PRIVATE)
     assert await pet.reminders.run() == 0
