@@ -49,7 +49,6 @@ def _differences(before: Trace, after: Trace) -> Iterator[Difference]:
 
 
 def _data(where: str, before: Span, after: Span, *path: str) -> Iterator[Difference]:
-    """Yield the differences between the data of two spans at this path."""
     yield from _texts(where, read_data(before, *path), read_data(after, *path))
 
 

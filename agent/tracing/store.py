@@ -41,7 +41,6 @@ class TraceFilter:
     place: str | None = None
     """The key of a place; places inside it match too. Empty means private."""
     tool: str | None = None
-    """The name of a called tool."""
     failed: bool = False
     """Whether to select only turns that failed, were killed or had a failing tool."""
     text: str | None = None
@@ -50,7 +49,7 @@ class TraceFilter:
     slower: float | None = None
     """The minimum duration in seconds."""
     kinds: frozenset[str] = frozenset({TURN})
-    """Kinds of traces; empty selects every kind."""
+    """Empty selects every kind."""
 
 
 class Traces:
@@ -158,7 +157,6 @@ class Traces:
         return await self._read(summary, body)
 
     async def get_with_jobs(self, id: str, now: datetime) -> TraceWithJobs:
-        """Return the whole trace with the background jobs that followed the turn."""
         trace = await self.get(id, now)
         return TraceWithJobs(trace, await self.after(trace.id, now))
 
@@ -176,12 +174,9 @@ class Traces:
         """Decode a trace. Raises BadInput if its body cannot be read."""
         trace = read_trace(summary, body)
         key = trace.made_by[MADE_BY_KEY]
-        if key not in self._made_by:
-            made_by = await self._body(f"{_MADE_BY}{key}")
-            if made_by is None:
-                return replace(trace, made_by={})
+        if key not in self._made_by and (made_by := await self._body(f"{_MADE_BY}{key}")):
             self._made_by[key] = json.loads(zlib.decompress(made_by))
-        return replace(trace, made_by=self._made_by[key])
+        return replace(trace, made_by=self._made_by.get(key, {}))
 
     async def _body(self, id: str) -> bytes | None:
         rows = await self._rows(select(trace_bodies.c.body).where(trace_bodies.c.trace_id == id))
@@ -313,12 +308,11 @@ def _is_gone(process: str) -> bool:
 
 def _runs(process: str) -> bool:
     """Return whether the process runs, and is not a newer one with the same number."""
-    if os.name == "nt":  # on such systems os.kill would end the process
-        return True
     pid, _, began = process.partition("-")
     with suppress(ProcessLookupError, ValueError, OverflowError):
-        with suppress(PermissionError):
-            os.kill(int(pid), 0)
+        if os.name != "nt":  # where os.kill would end the process
+            with suppress(PermissionError):
+                os.kill(int(pid), 0)
         return _start_time(pid) in (began, "")
     return False
 

@@ -3,9 +3,7 @@
 import json
 import time
 import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scripted_server import Call, answer
@@ -13,8 +11,6 @@ from scripted_server import Call, answer
 from agent.settings import Settings
 from agent.tracing.redact import REDACTED, SECRETS, Redaction
 from agent.tracing.setup import redaction_of
-
-Rows = Callable[..., list[dict[str, Any]]]
 
 LONG = "Ab3dEf6hIj9kLm2nOp5qRs8tUv"
 
@@ -80,13 +76,8 @@ async def test_a_secret_is_neither_in_the_row_nor_in_the_body(pet_at, first_way,
     server.script(Call("remember", {"content": f"Ana's key:\n{key}"}), answer(f"I know {key}."))
     await pet.respond(f"this is mine: {key}", user="ana")
     trace = await last(pet)
-    assert LONG not in written(rows)
+    bodies = [zlib.decompress(row["body"]).decode() for row in rows("SELECT body FROM trace_bodies")]
+    assert LONG not in f"{bodies} {rows('SELECT * FROM traces')}"
     assert trace.redacted
     assert (trace.summary.said, trace.summary.reply) == (f"this is mine: {REDACTED}", f"I know {REDACTED}.")
     assert trace.root.data["incoming"]["text"] == f"this is mine: {REDACTED}"
-
-
-def written(rows: Rows) -> str:
-    """All that a reader of the database sees of traces."""
-    bodies = [zlib.decompress(row["body"]).decode() for row in rows("SELECT body FROM trace_bodies")]
-    return "\n".join([*bodies, str(rows("SELECT * FROM traces"))])
