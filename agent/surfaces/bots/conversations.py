@@ -109,25 +109,16 @@ class _Conversation:
     worker: "asyncio.Task[None] | None" = None
 
 
+@dataclass(eq=False)
 class Conversations:
-    def __init__(
-        self,
-        pet: Companion,
-        platform: Platform,
-        *,
-        burst_seconds: float = BURST_SECONDS,
-        edit_seconds: float = EDIT_SECONDS,
-        turns_per_minute: int = TURNS_PER_MINUTE,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._pet = pet
-        self._platform = platform
-        self._monotonic = monotonic
-        self.burst_seconds = burst_seconds
-        self.edit_seconds = edit_seconds
-        self.turns_per_minute = turns_per_minute
-        self._conversations: dict[str, _Conversation] = {}
-        self._stopped = False
+    pet: Companion
+    platform: Platform
+    burst_seconds: float = BURST_SECONDS
+    edit_seconds: float = EDIT_SECONDS
+    turns_per_minute: int = TURNS_PER_MINUTE
+    monotonic: Callable[[], float] = time.monotonic
+    _conversations: dict[str, _Conversation] = field(default_factory=dict)
+    _stopped: bool = False
 
     def add(self, message: IncomingMessage) -> bool:
         """Queue a message. Returns False if too many wait or the bot is stopping."""
@@ -171,15 +162,15 @@ class Conversations:
         if self._too_many(conversation):
             if not conversation.warned:
                 conversation.warned = True
-                await self._platform.reply_to(first).finish(TOO_MANY, ())
+                await self.platform.reply_to(first).finish(TOO_MANY, ())
             return
         conversation.warned = False
-        conversation.turns.append(self._monotonic())
+        conversation.turns.append(self.monotonic())
         async with self._busy(first):
             await self._answer(await self._burst(conversation, first))
 
     def _too_many(self, conversation: _Conversation) -> bool:
-        while conversation.turns and conversation.turns[0] <= self._monotonic() - 60:
+        while conversation.turns and conversation.turns[0] <= self.monotonic() - 60:
             conversation.turns.popleft()
         return len(conversation.turns) >= self.turns_per_minute
 
@@ -207,20 +198,20 @@ class Conversations:
             await asyncio.gather(showing, return_exceptions=True)
             with suppress(Exception):
                 async with asyncio.timeout(BUSY_TIMEOUT):
-                    await self._platform.set_busy(message, False)
+                    await self.platform.set_busy(message, False)
 
     async def _show_busy(self, message: IncomingMessage) -> None:
         while True:
             try:
                 async with asyncio.timeout(BUSY_TIMEOUT):
-                    await self._platform.set_busy(message, True)
+                    await self.platform.set_busy(message, True)
             except Exception as error:
                 log.info("cannot show a typing indicator: %s", error)
-            await asyncio.sleep(self._platform.busy_seconds)
+            await asyncio.sleep(self.platform.busy_seconds)
 
     async def _answer(self, burst: list[IncomingMessage]) -> None:
         message = burst[-1]
-        view = self._platform.reply_to(message)
+        view = self.platform.reply_to(message)
         async with LiveText(view.show, interval=self.edit_seconds) as live:
             text, new = await self._run_turn(burst, live)
             if not await live.finish(lambda: view.finish(text, new)):
@@ -230,8 +221,8 @@ class Conversations:
         """Return the reply and the memories that are new. If the turn fails, the reply says so."""
         message = burst[-1]
         try:
-            contents = [await self._platform.read(part) for part in burst]
-            async with self._pet.stream(
+            contents = [await self.platform.read(part) for part in burst]
+            async with self.pet.stream(
                 "\n".join(filter(None, [await _with_attachments(content) for content in contents])),
                 user=message.user,
                 place=message.place,
@@ -248,7 +239,7 @@ class Conversations:
 
     def _drop_idle(self) -> None:
         """Forget conversations without a turn in the last minute."""
-        now = self._monotonic()
+        now = self.monotonic()
         busy = {worker for worker in self._workers() if worker is not asyncio.current_task()}
         for name, known in list(self._conversations.items()):
             idle = not known.turns or known.turns[-1] <= now - 60

@@ -3,7 +3,7 @@ the request has been authenticated."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
@@ -49,31 +49,24 @@ class RateLimiter:
         return 0.0
 
 
+@dataclass(kw_only=True)
 class RequestLimits:
     """ASGI middleware that reads the whole body before the application runs, and answers an unexpected error
     with one line. `authorize` is called before a body is read, and raises ApiError to refuse it; without it
     the body itself holds the key. `max_body` is in bytes; `timeout` in seconds, for the whole body.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        max_body: int,
-        timeout: float,
-        authorize: Callable[[Scope], Awaitable[object]] | None = None,
-    ) -> None:
-        self._app = app
-        self._authorize = authorize
-        self._max_body = max_body
-        self._timeout = timeout
+    app: ASGIApp = field(kw_only=False)
+    max_body: int
+    timeout: float
+    authorize: Callable[[Scope], Awaitable[object]] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return await self._app(scope, receive, send)
+            return await self.app(scope, receive, send)
         try:
-            if self._authorize is not None and _has_body(scope):
-                await self._authorize(scope)
+            if self.authorize is not None and _has_body(scope):
+                await self.authorize(scope)
             body = await self._read(scope, receive)
         except ClientDisconnect:
             return None
@@ -92,23 +85,23 @@ class RequestLimits:
         A body that is slightly too long is read to its end, because a client that is still sending might
         never see the response.
         """
-        too_long = ApiError(413, "too_large", f"the body is longer than {self._max_body:,} bytes")
-        most = self._max_body * READ_BEFORE_CLOSING
+        too_long = ApiError(413, "too_large", f"the body is longer than {self.max_body:,} bytes")
+        most = self.max_body * READ_BEFORE_CLOSING
         if _content_length(scope) > most:
             raise too_long
         body, length = bytearray(), 0
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self.timeout):
                 async for piece in Request(scope, receive).stream():
                     length += len(piece)
                     body += piece
-                    if length > self._max_body:
+                    if length > self.max_body:
                         body.clear()
                     if length > most:
                         raise too_long
         except TimeoutError:
             raise ApiError(408, "request_timeout", "the request took too long to arrive") from None
-        if length > self._max_body:
+        if length > self.max_body:
             raise too_long
         return bytes(body)
 
@@ -121,7 +114,7 @@ class RequestLimits:
             await send(message)
 
         try:
-            await self._app(scope, receive, note_start)
+            await self.app(scope, receive, note_start)
         except Exception as error:
             response = error_response(error)  # logs it
             if not started:

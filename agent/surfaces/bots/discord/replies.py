@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import discord
@@ -19,22 +20,21 @@ from memory.records import Decision
 log = logging.getLogger("hachi.discord")
 
 
+@dataclass(eq=False)
 class DiscordPlatform:
-    busy_seconds = 8.0  # Discord shows typing for ten seconds
-
-    def __init__(self, client: discord.Client, commands: Commands) -> None:
-        self._client = client
-        self._commands = commands
+    client: discord.Client
+    commands: Commands
+    busy_seconds: float = 8.0  # Discord shows typing for ten seconds
 
     async def read(self, message: IncomingMessage) -> Content:
-        return content_of(message.source, self._client.user)
+        return content_of(message.source, self.client.user)
 
     async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
         if busy:  # the reply ends the typing indicator
             await message.source.channel.typing()
 
     def reply_to(self, message: IncomingMessage) -> "DiscordReply":
-        return DiscordReply(message, self._commands)
+        return DiscordReply(message, self.commands)
 
 
 class DiscordReply:

@@ -16,6 +16,7 @@ from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations, IncomingMessage, should_answer
 from agent.surfaces.bots.slack.client import build_client, sdk_logger
+from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.interactions import Interactions
 from agent.surfaces.bots.slack.messages import SlackMessage, parse_event
 from agent.surfaces.bots.slack.replies import SlackPlatform
@@ -42,7 +43,7 @@ class SlackBot:
         self.app.client.base_url = self.client.base_url
         self.app.client.retry_handlers = self.client.retry_handlers
         commands = Commands(pet)
-        self.conversations = Conversations(pet, SlackPlatform(self.client, commands))
+        self.conversations = Conversations(pet, SlackPlatform(self.client, commands, Reader(self.client)))
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
         self.app.event("message", middleware=[self._receive])(_acknowledge)
         Interactions(self.app, commands, self.client)

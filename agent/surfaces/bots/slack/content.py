@@ -5,6 +5,7 @@ Slack requires the bot's token to download a file.
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,12 +28,12 @@ _HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
 """Hosts that receive the bot's token, by https. Files elsewhere can be anybody's."""
 
 
+@dataclass(eq=False)
 class Reader:
     """Reads messages. It asks Slack once for each person's name."""
 
-    def __init__(self, client: AsyncWebClient) -> None:
-        self._client = client
-        self._names: dict[str, str] = {}
+    client: AsyncWebClient
+    _names: dict[str, str] = field(default_factory=dict)
 
     async def read(self, message: SlackMessage) -> Content:
         people = [message.user, *mentioned_users(message.text)]
@@ -40,14 +41,14 @@ class Reader:
         text = plain_text(message.text_without_call, names)
         if not text and not message.files:
             text = f"@{names.get(message.bot, 'Hachi')}"
-        files = [attachment_of(self._client, file) for file in message.files]
+        files = [attachment_of(self.client, file) for file in message.files]
         return Content(names[message.user], text, files)
 
     async def name(self, user: str) -> str:
         """Return the person's display name; the id if Slack does not know it."""
         if user not in self._names:
             try:
-                person = (await self._client.users_info(user=user)).get("user") or {}
+                person = (await self.client.users_info(user=user)).get("user") or {}
             except API_ERRORS as error:
                 log.warning("cannot get the name of %s: %s", user, error)
                 return user

@@ -33,18 +33,17 @@ _NO_STREAMS = frozenset({"unknown_method", "method_not_supported_for_channel_typ
 """Errors of a workspace or an app without streams."""
 
 
+@dataclass(eq=False)
 class SlackPlatform:
-    busy_seconds = 90.0  # Slack removes a status after two minutes
-
-    def __init__(self, client: AsyncWebClient, commands: Commands) -> None:
-        self.client = client
-        self.commands = commands
-        self.has_streams = True
-        """Until Slack says otherwise."""
-        self._reader = Reader(client)
+    client: AsyncWebClient
+    commands: Commands
+    reader: Reader
+    busy_seconds: float = 90.0  # Slack removes a status after two minutes
+    has_streams: bool = True
+    """Until Slack says otherwise."""
 
     async def read(self, message: IncomingMessage) -> Content:
-        return await self._reader.read(message.source)
+        return await self.reader.read(message.source)
 
     async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
         source: SlackMessage = message.source

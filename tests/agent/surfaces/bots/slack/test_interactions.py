@@ -94,6 +94,8 @@ async def open_modal(slack: SlackServer, told: dict[str, Any]) -> None:
 async def test_a_memory_is_edited_in_a_modal_that_works_after_a_restart(
     ask: Any, go_online: Any, slack: SlackServer, pet: Companion, told: dict[str, Any]
 ) -> None:
+    refused = await ask(slack.pressed(told["Edit"], user="UBEN", channel=GENERAL))
+    assert "somebody else said it" in refused["text"]
     await open_modal(slack, told)
     assert slack.modals["UANA"]["blocks"][0]["element"]["initial_value"] == "Ana has the flu"
     empty = await slack.send(slack.filled_in("  ", user="UANA"))

@@ -7,6 +7,7 @@ from agent import Companion, Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import IncomingMessage
 from agent.surfaces.bots.slack.client import build_client
+from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.messages import SlackMessage
 from agent.surfaces.bots.slack.replies import LIMIT, SlackPlatform, SlackReply
 from memory.records import Decision
@@ -22,7 +23,8 @@ LONG = "long " * (LIMIT // 4)
 
 @pytest.fixture
 def platform(settings: Settings, pet: Companion) -> SlackPlatform:
-    return SlackPlatform(build_client(settings), Commands(pet))
+    client = build_client(settings)
+    return SlackPlatform(client, Commands(pet), Reader(client))
 
 
 def reply(platform: SlackPlatform, source: SlackMessage) -> SlackReply:
