@@ -42,10 +42,12 @@ from memory.records import (
     Chunk,
     Decision,
     Document,
+    Forgotten,
     Hit,
     Memory,
     MemoryType,
     MemoryUpdate,
+    Message,
     Role,
 )
 
@@ -260,11 +262,30 @@ class Companion:
         there can be corrected; NotFound otherwise."""
         return await self.services.memories.update(id, content, user=user, place=place, **changes)
 
-    async def delete_memory(self, id: str, *, user: str, place: Where = None) -> Memory:
-        """Delete a memory for good, with what it had replaced. Others who said the same keep theirs, and so
-        does the place where they said it. In a place only what may be read there; NotFound for what the user
-        did not tell."""
+    async def delete_memory(self, id: str, *, user: str, place: Where = None) -> Forgotten:
+        """Forget a memory: with what it had replaced, the user's messages that state it, and Hachi's replies
+        that answered those or repeat it, for every reader. Returns what was taken; its `memory` is the one
+        that was named, and `undo_forget` brings all of it back until `undo_until`. Others who said the same
+        keep theirs, and so does the place where they said it. In a place only what may be read there;
+        NotFound for what the user did not tell."""
         return await self.services.memories.delete(id, user=user, place=place)
+
+    async def messages(
+        self, *, user: str, place: Where = None, limit: int = 20, before: str | None = None
+    ) -> list[Message]:
+        """Messages, newest first; with `before`, those older than the message with this id. A forgotten one
+        has no text and `forgotten_at`."""
+        return await self.services.transcripts.page(user=user, place=place, limit=limit, before=before)
+
+    async def delete_message(self, id: str, *, user: str) -> Forgotten:
+        """Forget one of the user's messages with the reply to it, and the memories that rest on it alone.
+        Raises NotFound for anybody else's."""
+        return await self.services.memories.delete_message(id, user=user)
+
+    async def undo_forget(self, id: str, *, user: str) -> Forgotten:
+        """Bring back what was forgotten, by the receipt's `undo_id` or its first eight characters. Traces
+        stay empty. Returns what came back. Raises NotFound once it is gone for good."""
+        return await self.services.memories.undo_forget(id, user=user)
 
     async def make_private(self, id: str, *, user: str, place: Where = None) -> Memory:
         """What the user told in a place becomes theirs alone. Raises NotFound where the memory is in no

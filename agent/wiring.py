@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from agent.background.forgetting import ForgettingOutside, without_forgotten
 from agent.background.reminders import Reminders
 from agent.models.registry import Models, load
 from agent.services.documents import DocumentService
@@ -36,6 +37,7 @@ from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits
 from memory.erasure.forgetting import Forgetting
 from memory.erasure.person.erasure import Erasure
+from memory.erasure.statements import StatementForgetting
 from memory.errors import MemoryFault, StoreUnavailable
 from memory.facts.history import History
 from memory.facts.similar import SimilarFacts
@@ -99,6 +101,8 @@ class Components:
     documents: DocumentLibrary
     forgetting: Forgetting
     figures: Figures
+    statements: StatementForgetting
+    forgetting_outside: ForgettingOutside
 
 
 @dataclass(frozen=True)
@@ -200,6 +204,8 @@ def _components(
     if models.consolidates:  # the consolidation rules on what is said in a turn
         similar.judged = frozenset({"note"})
     traces = Traces(traces_database or database, database if traces_database else None)
+    recorder = open_recorder(settings, traces, clock, surface)
+    undo_for = timedelta(minutes=settings.forget_undo_minutes)
     return Components(
         settings=settings,
         clock=clock,
@@ -215,7 +221,7 @@ def _components(
         tasks=Tasks(database),
         queue=queue,
         traces=traces,
-        recorder=open_recorder(settings, traces, clock, surface),
+        recorder=recorder,
         sync=sync,
         recall=Recall(
             store,
@@ -233,6 +239,8 @@ def _components(
         documents=DocumentLibrary(database, documents_index, embedder, clock, models.reranker()),
         forgetting=Forgetting(database, index, queue, clock),
         figures=figures,
+        statements=StatementForgetting(database, queue, clock, without_forgotten, undo_for),
+        forgetting_outside=ForgettingOutside(traces, recorder, queue, clock),
     )
 
 
@@ -270,7 +278,16 @@ def build_services(c: Components) -> Services:
     limits = Limits(_days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
     return Services(
         memories=MemoryService(
-            c.store, c.recall, c.writer, c.forgetting, History(c.database), c.sync, erasure, c.clock
+            c.store,
+            c.recall,
+            c.writer,
+            c.forgetting,
+            c.statements,
+            c.forgetting_outside.run,
+            History(c.database),
+            c.sync,
+            erasure,
+            c.clock,
         ),
         documents=DocumentService(c.documents, erasure),
         profiles=ProfileService(c.profiles, c.store, c.tasks, c.summaries, erasure, c.clock),
@@ -281,6 +298,7 @@ def build_services(c: Components) -> Services:
         erasure=erasure,
         maintenance=MaintenanceService(
             c.forgetting,
+            c.statements,
             CleanUp(c.database, c.store, c.forgetting, limits, c.clock),
             c.index,
             c.sync,
@@ -340,7 +358,9 @@ async def open_runtime(c: Components) -> Runtime:
         explain=lambda error: model_error(error, c.models.upkeep_settings),
         count=c.figures.count,
     )
-    worker = Worker(c.queue, c.writer, consolidation, c.sync, c.recall, c.index, c.clock, c.recorder)
+    worker = Worker(
+        c.queue, c.writer, consolidation, c.sync, c.recall, c.index, c.clock, c.recorder, c.forgetting_outside
+    )
     turn = TurnDependencies(
         settings=settings,
         clock=c.clock,

@@ -111,7 +111,7 @@ class Forgotten:
     replies: int = 0
     """Hachi's replies that lost their text."""
     summaries: int = 0
-    """Summaries and profile entries that are withheld until they are rebuilt."""
+    """Summaries and profile entries that were withheld, until they are rebuilt from what is left."""
     traces: int = 0
     """Traces that lost their content."""
     undo_id: str | None = None

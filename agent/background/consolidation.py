@@ -22,6 +22,7 @@ from agent.background.updates import ExtractionResult, context_entries, read_fac
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Budget
+from agent.turn.jobs import APPLY_UPDATES
 from memory.audience import Place
 from memory.errors import NotFound
 from memory.facts.writer import FactWriter
@@ -38,8 +39,6 @@ from memory.sql.summaries import LOOK_BACK, ConversationSummaries
 
 log = logging.getLogger("hachi.upkeep")
 
-APPLY_UPDATES = "apply_updates"
-"""The kind of job that stores extracted facts and tasks."""
 LAST_ATTEMPT = 4
 """From this attempt on, a model that does not answer is skipped and only the summary is updated, by plain
 rules."""

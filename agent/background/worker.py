@@ -11,10 +11,12 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from agent.background.consolidation import APPLY_UPDATES, Consolidation
+from agent.background.consolidation import Consolidation
+from agent.background.forgetting import ForgettingOutside
 from agent.tracing.recorder import Recorder
-from agent.turn.jobs import STORE_MEMORIES, read_store_memories
+from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
 from memory.erasure.forgetting import UNINDEX
+from memory.erasure.statements import FORGET_OUTSIDE
 from memory.errors import MemoryFault
 from memory.facts.writer import FactWriter
 from memory.index import Index
@@ -54,8 +56,10 @@ class Worker:
         index: Index,
         clock: Callable[[], datetime],
         recorder: Recorder,
+        forgetting: ForgettingOutside,
     ) -> None:
         self._recorder = recorder
+        self._forgetting = forgetting
         self._queue = queue
         self._writer = writer
         self._consolidation = consolidation
@@ -214,6 +218,9 @@ class Worker:
             return await self._consolidation.store_updates(job)
         if job.kind == UNINDEX:
             await self._index.remove(job.payload["ids"])
+            return []
+        if job.kind == FORGET_OUTSIDE:
+            await self._forgetting.handle(job)
             return []
         raise ValueError(f"no handler for work of the kind {job.kind!r}")
 

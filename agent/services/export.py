@@ -21,6 +21,8 @@ from memory.sql.messages import Transcript
 FORMAT, VERSION = "hachi-export", 1
 """Raise the version when readers of the previous one could not read the new one."""
 
+FORGOTTEN_TEXT = "[forgotten]"
+"""Stands in an export for the text of a forgotten message."""
 _MESSAGE_FIELDS = ("id", "role", "author", "text", "sent_at")
 
 
@@ -108,6 +110,7 @@ async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
     async with database.read() as connection:
         for row in await connection.execute(query):
             line = {field: row._mapping[field] for field in _MESSAGE_FIELDS}
+            line |= {"text": FORGOTTEN_TEXT} if row.forgotten_at else {}
             found.setdefault((row.place, row.conversation_id), []).append(line)
     return [
         {"place": _shown(place), "conversation": conversation, "messages": lines}

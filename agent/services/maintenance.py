@@ -8,6 +8,7 @@ from agent.tracing.store import Traces
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, CleanupItem
 from memory.erasure.forgetting import Forgetting
+from memory.erasure.statements import StatementForgetting
 from memory.index import Index
 from memory.index.sync import IndexSync, Progress
 from memory.records import Memory
@@ -16,6 +17,7 @@ from memory.records import Memory
 @dataclass(frozen=True)
 class MaintenanceService:
     forgetting: Forgetting
+    statements: StatementForgetting
     cleanup: CleanUp
     index: Index
     sync: IndexSync
@@ -31,10 +33,16 @@ class MaintenanceService:
 
     async def purge(self) -> list[Memory]:
         """Delete expired memories and return them."""
+        await self.purge_undo()
         purged = await self.forgetting.purge()
         if purged:  # a memory that an expired one had replaced may become valid again
             await self.sync.try_to_catch_up()
         return purged
+
+    async def purge_undo(self) -> int:
+        """Delete for good what was forgotten and can no longer be brought back. Returns how many times
+        somebody had something forgotten."""
+        return await self.statements.purge_undo()
 
     async def clean_up(self) -> list[CleanupItem]:
         """Delete memories beyond the settings `unused_days` and `max_memories`, and return them."""

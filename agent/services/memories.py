@@ -1,7 +1,7 @@
 """Looks up, adds, changes and deletes memories for the person they belong to."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -9,13 +9,23 @@ from agent.services.arguments import audience_of, place_of, tags_of, user_named
 from agent.services.erasure import ErasureService
 from memory.audience import PRIVATE, Place, user_key
 from memory.erasure.forgetting import Forgetting
+from memory.erasure.statements import StatementForgetting
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
 from memory.facts.ttl import describe
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync
-from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType, MemoryUpdate
+from memory.records import (
+    DEFAULT_IMPORTANCE,
+    Decision,
+    Draft,
+    Forgotten,
+    Hit,
+    Memory,
+    MemoryType,
+    MemoryUpdate,
+)
 from memory.search.recall import Recall
 from memory.sql.memories import MemoryStore, tellers
 
@@ -29,6 +39,9 @@ class MemoryService:
     recall: Recall
     writer: FactWriter
     forgetting: Forgetting
+    statements: StatementForgetting
+    forget_outside: Callable[[str], Awaitable[int]]
+    """Runs the job of a forgetting that removes the rest from traces."""
     past: History
     sync: IndexSync
     erasure: ErasureService
@@ -85,10 +98,26 @@ class MemoryService:
         }
         return await self.remember(content, user=user, replaces=old.id, **kept | changes)
 
-    async def delete(self, id: str, *, user: str, place: Where = None) -> Memory:
+    async def delete(self, id: str, *, user: str, place: Where = None) -> Forgotten:
+        """Forget the memory, with everything that shows it: see `memory.erasure.statements`."""
         memory = await self.get(id, user=user, place=place)
-        await self.forgetting.delete(memory, user_named(user))
-        return memory
+        return await self._forgotten(*await self.statements.forget(memory, user_named(user)))
+
+    async def delete_message(self, id: str, *, user: str) -> Forgotten:
+        """Forget one of the user's messages, and the memories that rest on it alone."""
+        return await self._forgotten(*await self.statements.forget_message(id, user_named(user)))
+
+    async def undo_forget(self, id: str, *, user: str) -> Forgotten:
+        back = await self.statements.undo(id, user_named(user))
+        self.store.forget_aliases()
+        await self.sync.try_to_catch_up()
+        return back
+
+    async def _forgotten(self, receipt: Forgotten, job: str) -> Forgotten:
+        """Remove what was forgotten from the index and the traces, and complete the receipt."""
+        self.store.forget_aliases()
+        await self.sync.try_to_catch_up()
+        return replace(receipt, traces=await self.forget_outside(job))
 
     async def make_private(self, id: str, *, user: str, place: Where = None) -> Memory:
         memory = await self.get(id, user=user, place=place)

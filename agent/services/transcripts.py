@@ -37,6 +37,15 @@ class TranscriptService:
     erasure: ErasureService
     clock: Callable[[], datetime]
 
+    async def page(
+        self, *, user: str, place: Place | str | None = None, limit: int = 20, before: str | None = None
+    ) -> list[Message]:
+        """Return messages that may be read there, newest first, with the tombstones of forgotten ones; with
+        `before`, those older than the message with this id."""
+        if limit < 1:
+            raise BadInput(f"limit is {limit}; ask for at least one message")
+        return await self.transcript.page(audience_of(user, place), limit, before)
+
     async def exists(self, conversation: str, *, user: str, place: Place | str | None = None) -> bool:
         """Return whether the conversation has a message that the user may read there."""
         return bool(await self.transcript.last(conversation, audience_of(user, place), 1))

@@ -10,13 +10,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import uuid4
 
 from agent.errors import ModelError
-from agent.tracing.serialization import Serializer
+from agent.tracing.serialization import Serializer, texts_of
 from agent.tracing.store import Traces
 from agent.tracing.trace import TURN, Summary, place_key
 from agent.types import Reply, TurnRequest
@@ -41,6 +41,10 @@ BATCH = 50
 WRITE_TIMEOUT, RETRY_AFTER, FLUSH_TIMEOUT, CLOSE_TIMEOUT = 10.0, 5.0, 2.0, 10.0
 
 
+ShowsForgotten = Callable[[str], bool]
+"""Whether a text shows data that was forgotten."""
+
+
 class Listener(Protocol):
     """Receives each finished trace, in a thread. Its exceptions are logged."""
 
@@ -63,6 +67,8 @@ class TraceRecording:
     changes: int = -1
     """`Recording.changes` at the last write."""
     stored: bool = False
+    lost: list[ShowsForgotten] = field(default_factory=list)
+    """Tests for data that was forgotten while this was recorded; a trace that shows it is dropped."""
 
     def heard(self, message_id: str | None) -> None:
         self.about = replace(self.about, message_id=message_id)
@@ -219,6 +225,8 @@ class Recorder:
             except Exception as error:
                 log.warning("the trace %s could not be written: %r", recorded.id, error)
                 continue
+            if any(_shows(summary, body, test) for test in source.lost):
+                continue
             found.append((source, summary, body))
             for listener in () if recorded.open else self._listeners:
                 try:
@@ -266,6 +274,17 @@ class Recorder:
             self._ended = deque(one for one in self._ended if not one.belongs_to(user, places))
             self._waiting = deque(one for one in self._waiting if not one[0].belongs_to(user, places))
 
+    async def forget_data(self, shows: ShowsForgotten) -> None:
+        """Write the finished traces, so that the database can be cleaned of forgotten data, and drop those
+        that show it and cannot be written now or are still running."""
+        for one in self._running.values():
+            one.lost.append(shows)
+        await self.flush()
+        async with self._lock:
+            for one in self._ended:
+                one.lost.append(shows)
+            self._waiting = deque(one for one in self._waiting if not _shows(one[1], one[2], shows))
+
     async def close(self) -> None:
         """Write all finished traces, if possible, and close the listeners."""
         self._closing = True
@@ -281,3 +300,7 @@ class Recorder:
                 await asyncio.wait_for(asyncio.to_thread(listener.close), CLOSE_TIMEOUT)
             except Exception as error:
                 log.warning("the last traces could not be sent on: %s", str(error) or type(error).__name__)
+
+
+def _shows(summary: Summary, body: bytes, shows: ShowsForgotten) -> bool:
+    return any(map(shows, [summary.said, summary.reply, summary.error or "", *texts_of(body)]))

@@ -13,15 +13,31 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, Row, Select, Table, and_, delete, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Insert,
+    Row,
+    Select,
+    Table,
+    and_,
+    delete,
+    func,
+    or_,
+    select,
+    true,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
-from agent.tracing.serialization import MADE_BY_KEY, read_trace
-from agent.tracing.trace import TURN, Status, Summary, Trace, TraceWithJobs
+from agent.tracing.serialization import MADE_BY_KEY, read_trace, texts_of
+from agent.tracing.trace import FORGOTTEN, TURN, Status, Summary, Trace, TraceWithJobs
 from agent.types import Usage
+from memory.audience import GLOBAL
+from memory.erasure.repetition import ForgottenData
 from memory.errors import NotFound
 from memory.sql.engine import Database
+from memory.sql.messages import kept
 from memory.sql.tables import messages, trace_bodies, traces, users
 
 BATCH = 500
@@ -86,7 +102,7 @@ class Traces:
                 async with self._people.read() as people:
                     kept = await _not_erased(people, written)
             if stored:
-                query = select(traces.c.id).where(traces.c.id.in_(stored))
+                query = select(traces.c.id).where(traces.c.id.in_(stored), traces.c.status != FORGOTTEN)
                 gone = set(stored).difference(await connection.scalars(query))
                 kept = [(summary, body) for summary, body in kept if summary.id not in gone]
             if not kept:
@@ -152,6 +168,8 @@ class Traces:
         """Return the whole trace. Raises NotFound and BadInput as `find` does."""
         summary = await self.find(id, now)
         body = await self._body(summary.id)
+        if summary.status == FORGOTTEN:
+            raise NotFound(f"the trace {summary.short} is forgotten: it showed what a person had forgotten")
         if body is None:
             raise NotFound(f"the trace {summary.short} has just been deleted")
         return await self._read(summary, body)
@@ -219,6 +237,36 @@ class Traces:
             after = rows[-1].seq
         return erased
 
+    async def forget(self, data: ForgottenData, user: str, owners: Collection[str], since: datetime) -> int:
+        """Empty the traces since then that show forgotten data: those of the turns of its messages, and those
+        of `user` and of the places among `owners` whose content shows it. Their figures stay. Returns how
+        many were emptied."""
+        places = [owner for owner in owners if owner.startswith("place:")]
+        theirs = [traces.c.user_id == user, *map(_inside, places), *([true()] if GLOBAL in owners else [])]
+        query = (
+            select(traces.c.seq, traces.c.id, traces.c.said, traces.c.reply, traces.c.error)
+            .add_columns(traces.c.message_id, trace_bodies.c.body)
+            .outerjoin(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
+            .where(or_(*theirs), traces.c.started_at >= since, traces.c.status != FORGOTTEN)
+            .order_by(traces.c.seq)
+            .limit(BATCH)
+        )
+        emptied, last = 0, 0
+        while rows := await self._rows(query.where(traces.c.seq > last)):
+            last = rows[-1].seq
+            emptied += await self._empty(await asyncio.to_thread(_showing, rows, data))
+        await self._database.empty_log()
+        return emptied
+
+    async def _empty(self, ids: Collection[str]) -> int:
+        if not ids:
+            return 0
+        emptied = update(traces).where(traces.c.id.in_(ids))
+        async with self._database.write() as connection:
+            await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
+            await connection.execute(emptied.values(said="", reply="", error=None, status=FORGOTTEN))
+        return len(ids)
+
     async def _delete(self, condition: ColumnElement[bool]) -> int:
         gone = 0
         while True:
@@ -243,15 +291,32 @@ def _holds(row: Any, sought: Sequence[bytes]) -> bool:
     return False
 
 
+def _showing(rows: Sequence[Row[Any]], data: ForgottenData) -> list[str]:
+    return [row.id for row in rows if _shows(row, data)]
+
+
+def _shows(row: Any, data: ForgottenData) -> bool:
+    """Whether the row of a trace, or its body, shows the forgotten data."""
+    if row.message_id in data.ids:
+        return True
+    try:
+        texts = [row.said, row.reply, row.error or "", *(texts_of(row.body) if row.body else ())]
+    except (zlib.error, ValueError):  # nobody can tell what an unreadable body shows
+        return True
+    return any(data.shown_by(text) for text in texts)
+
+
 async def _not_erased(
     connection: AsyncConnection, written: Sequence[tuple[Summary, bytes]]
 ) -> list[tuple[Summary, bytes]]:
-    """Return the traces without turns whose message was deleted and background jobs whose person was."""
+    """Return the traces without turns whose message was deleted or forgotten, and without background jobs
+    whose person was erased."""
     rests_on = [(messages, one.message_id) if one.kind == TURN else (users, one.user) for one, _ in written]
     here: set[str | None] = {None}
-    for table in (messages, users):
+    for table, condition in ((messages, kept()), (users, true())):
         if ids := {id for needed, id in rests_on if needed is table and id}:
-            here |= set(await connection.scalars(select(table.c.id).where(table.c.id.in_(ids))))
+            there = select(table.c.id).where(table.c.id.in_(ids), condition)
+            here |= set(await connection.scalars(there))
     return [pair for pair, (_, id) in zip(written, rests_on, strict=True) if id in here]
 
 

@@ -9,9 +9,11 @@ from agent.types import Usage
 from memory.audience import Place
 from memory.spans import Span
 
-Status = Literal["ok", "tool_error", "malformed", "error", "running", "killed"]
+Status = Literal["ok", "tool_error", "malformed", "error", "running", "killed", "forgotten"]
 """`error`: the turn failed. `tool_error`: a tool failed, but the turn was answered. `malformed`: the answer
-was not the requested JSON. `running`: the turn has not ended. `killed`: its process died."""
+was not the requested JSON. `running`: the turn has not ended. `killed`: its process died. `forgotten`:
+the trace showed what a person had forgotten since, and lost its content."""
+FORGOTTEN: Status = "forgotten"
 
 TURN = "turn"
 """The kind of a turn's trace; other traces are named after the background job they belong to."""

@@ -12,6 +12,8 @@ from memory.records import Draft, Hit
 from memory.sql.jobs import Job
 from memory.sql.summaries import consolidation_subject, owner_of
 
+APPLY_UPDATES = "apply_updates"
+"""The kind of job that stores the facts and tasks that a consolidation extracted."""
 STORE_MEMORIES = "store_memories"
 """The kind of job that stores the memories[] of an answer."""
 

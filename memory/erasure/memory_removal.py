@@ -14,7 +14,8 @@ from memory.records import Memory
 from memory.spans import new_id
 from memory.sql.memories import CORRECTED, MADE_PRIVATE, link, tellers
 from memory.sql.memory_rows import fetch, index_again, is_active, unexpired
-from memory.sql.tables import memories, memory_owners, memory_updates
+from memory.sql.messages import kept
+from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
 
 
 async def unlink(connection: AsyncConnection, memory: Memory, user: str) -> list[str]:
@@ -27,13 +28,42 @@ async def unlink(connection: AsyncConnection, memory: Memory, user: str) -> list
     if not active or own not in told_by:
         raise NotFound(f"memory {memory.id!r} is not {user}'s to take away: somebody else said it")
     others = sorted(told_by - {own})
-    if others and memory.user_id == user:  # another teller's now, without the message as evidence
-        heir = others[0].removeprefix("user:")
-        left = update(memories).where(memories.c.id == memory.id)
-        await connection.execute(left.values(user_id=heir, message_id=None))
+    if others:
+        await _leave_to(connection, memory.id, user, others[0].removeprefix("user:"))
     gone = await _take_away(connection, {memory.id: {own} if others else active})
     await index_again(connection, [memory.id])
     return gone
+
+
+async def unlink_same(connection: AsyncConnection, id: str, user: str) -> list[str]:
+    """Like `unlink`, for a memory that may be superseded already. Does nothing if `user` did not state it."""
+    links, own = await _lock(connection, id), user_key(user)
+    first = select(memories.c.user_id).where(memories.c.id == id)
+    told_by = tellers({row.owner for row in links}, (await connection.execute(first)).scalar() or "")
+    if own not in told_by:
+        return []
+    others = sorted(told_by - {own})
+    if others:
+        await _leave_to(connection, id, user, others[0].removeprefix("user:"))
+    gone = await _take_away(connection, {id: {own} if others else None})
+    await index_again(connection, [id])
+    return gone
+
+
+async def _leave_to(connection: AsyncConnection, id: str, user: str, heir: str) -> None:
+    """Leave a memory to another person who stated it: without the messages of `user` as evidence, and with
+    one of the heir's if `user` was named as the first teller."""
+    spoken = select(messages.c.id).where(messages.c.role == "user")
+    own = memory_sources.c.message_id.in_(spoken.where(messages.c.user_id == user))
+    await connection.execute(delete(memory_sources).where(memory_sources.c.memory_id == id, own))
+    theirs = (
+        select(messages.c.id)
+        .join(memory_sources, memory_sources.c.message_id == messages.c.id)
+        .where(memory_sources.c.memory_id == id, messages.c.user_id == heir, kept())
+    )
+    evidence = (await connection.execute(theirs.order_by(messages.c.seq).limit(1))).scalar()
+    first = update(memories).where(memories.c.id == id, memories.c.user_id == user)
+    await connection.execute(first.values(user_id=heir, message_id=evidence))
 
 
 async def make_private(connection: AsyncConnection, memory: Memory, user: str, now: datetime) -> list[str]:
@@ -75,16 +105,19 @@ async def expired(connection: AsyncConnection, now: datetime, limit: int) -> lis
     return await fetch(connection, memories.c.id.in_(ids)) if ids else []
 
 
-async def revive(connection: AsyncConnection, ids: Collection[str], now: datetime) -> None:
-    """Reactivate what these expiring memories had replaced: when a temporary address ends, the old one is
-    valid again. Skips a memory that was corrected on purpose or has expired itself, and owners who have an
-    active memory with the same words."""
+async def revive(
+    connection: AsyncConnection, ids: Collection[str], now: datetime, *, corrected: bool = False
+) -> None:
+    """Reactivate what these expiring or deleted memories had replaced: when a temporary address ends, the old
+    one is valid again. Skips a memory that has expired itself and owners who have an active memory with the
+    same words; and, unless `corrected`, a memory that was corrected on purpose."""
     steps = (
         select(memory_updates.c.old_id, memory_updates.c.new_id, memory_updates.c.owners)
         .join(memories, memories.c.id == memory_updates.c.old_id)
         .where(memory_updates.c.new_id.in_(ids), memory_updates.c.old_id.not_in(ids), unexpired(now))
-        .where(memory_updates.c.reason != CORRECTED)
     )
+    if not corrected:
+        steps = steps.where(memory_updates.c.reason != CORRECTED)
     other = memory_owners.alias("other")
     newer = exists().where(
         other.c.owner == memory_owners.c.owner,

@@ -22,6 +22,7 @@ import pytest
 
 from memory.audience import Audience, Place
 from memory.erasure.forgetting import Forgetting
+from memory.erasure.statements import StatementForgetting
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.candidate import Provenance
 from memory.facts.history import History
@@ -149,6 +150,9 @@ class Stack:
         )
         self.history = History(self.database)
         self.forgetting = Forgetting(self.database, self.index, self.queue, self.clock)
+        self.statements = StatementForgetting(
+            self.database, self.queue, self.clock, lambda kind, payload, data: payload, timedelta(minutes=10)
+        )
 
     def rule(self, ruling: bool | Exception) -> Ruling:
         """From now on a judge rules so on every doubt."""

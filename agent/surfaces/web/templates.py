@@ -22,6 +22,7 @@ STATUS_NAMES = {
     "error": "failed",
     "running": "running",
     "killed": "killed",
+    "forgotten": "forgotten",
 }
 
 

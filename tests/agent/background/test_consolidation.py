@@ -13,8 +13,9 @@ from scripted_model import AnsweringModel
 from scripted_server import Fail, Say, answer
 
 from agent import Companion
-from agent.background.consolidation import APPLY_UPDATES, LOOK_BACK, Consolidation
+from agent.background.consolidation import LOOK_BACK, Consolidation
 from agent.background.slice import MAX_MESSAGES, NEW_FACTS
+from agent.turn.jobs import APPLY_UPDATES
 from agent.turn.turn import receive
 from agent.types import TurnRequest
 from memory.audience import PRIVATE, Place, user_key

@@ -1,0 +1,143 @@
+"""Forgets messages: finds the messages and replies that show what is forgotten, and empties their texts.
+
+A forgotten message keeps its row, so that the transcript shows where it was. Each function runs in the
+caller's transaction.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import and_, or_, select, true, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import GLOBAL, Place
+from memory.erasure.repetition import FactWords, Words, words
+from memory.index.schema import slices
+from memory.sql.messages import kept
+from memory.sql.tables import memory_sources, messages
+
+IDS_AT_ONCE = 500
+"""Ids in one statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenTexts:
+    """The texts of the messages that were forgotten, by id."""
+
+    messages: dict[str, str]
+    """The person's own."""
+    replies: dict[str, str]
+    """Hachi's."""
+
+    @property
+    def all(self) -> dict[str, str]:
+        return self.messages | self.replies
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """Who can no longer read a forgotten fact."""
+
+    user: str
+    owners: frozenset[str]
+    """The owner keys that lost it."""
+
+    @property
+    def rows(self) -> Any:
+        """Selects the person's messages and the replies to them, and those of places that lost the fact."""
+        if GLOBAL in self.owners:
+            return true()
+        places = [owner for owner in self.owners if owner.startswith("place:")]
+        inside = (messages.c.place.startswith(f"{place}/", autoescape=True) for place in places)
+        return or_(messages.c.user_id == self.user, messages.c.place.in_(places), *inside)
+
+    def lost(self, row: Any, shared: bool) -> bool:
+        """Whether nobody who reads this message knows the fact any more. If it is `shared`, somebody else
+        told it too."""
+        above = {place.key for place in Place.of_key(row.place).containing()} if row.place else set()
+        if self.owners & (above | {GLOBAL}):
+            return True
+        return row.user_id == self.user and (row.place == "" or not shared)
+
+
+async def teller_words(connection: AsyncConnection, user: str) -> Words:
+    """The words of the person's id and of the names under which they spoke."""
+    spoke = (messages.c.user_id == user, messages.c.role == "user")
+    names = (await connection.execute(select(messages.c.author).where(*spoke).distinct())).scalars()
+    return words(" ".join([user, *names]))
+
+
+async def sources_of(connection: AsyncConnection, ids: Collection[str], user: str) -> set[str]:
+    """The person's messages that stated these memories."""
+    query = select(messages.c.id).join(memory_sources, memory_sources.c.message_id == messages.c.id)
+    own = query.where(memory_sources.c.memory_id.in_(ids), messages.c.user_id == user)
+    return set((await connection.execute(own.where(messages.c.role == "user"))).scalars())
+
+
+async def find(
+    connection: AsyncConnection,
+    readers: Readers,
+    named: Collection[str],
+    stated: Sequence[FactWords],
+    shown: Sequence[FactWords],
+    *,
+    shared: bool,
+) -> ForgottenTexts:
+    """The messages to forget: the person's `named` messages and those that state one of the facts `stated`,
+    the replies that answered them, and other replies that show one of the facts `shown`."""
+    columns = ("id", "conversation_id", "user_id", "place", "role", "text")
+    query = select(*(messages.c[name] for name in columns)).where(readers.rows, kept())
+    found = ForgottenTexts({}, {})
+    talks: dict[tuple[str, str, str], _Exchange] = {}
+    for row in await connection.execute(query.order_by(messages.c.seq)):
+        talk = talks.setdefault((row.conversation_id, row.place, row.user_id), _Exchange())
+        if row.role == "user":
+            talk.ask(row)
+            own = row.user_id == readers.user
+            if own and (row.id in named or any(fact.stated_by(row.text) for fact in stated)):
+                found.messages[row.id] = row.text
+            continue
+        asked = talk.answer()
+        answers = any(question.id in found.messages for question in asked)
+        told = " ".join(question.text for question in asked)
+        if answers or (readers.lost(row, shared) and any(fact.repeated_by(row.text, told) for fact in shown)):
+            found.replies[row.id] = row.text
+    return found
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """Messages in a row of one person in one conversation, and how many of them have been answered. Which of
+    several in a row a reply answers is not stored."""
+
+    questions: list[Any] = field(default_factory=list)
+    replies: int = 0
+
+    def ask(self, row: Any) -> None:
+        if self.replies:
+            self.questions, self.replies = [], 0
+        self.questions.append(row)
+
+    def answer(self) -> Sequence[Any]:
+        """The messages that the next reply may answer; none if it is not asked for, as a reminder."""
+        self.replies += 1
+        return self.questions if self.replies <= len(self.questions) else ()
+
+
+async def empty(connection: AsyncConnection, ids: Iterable[str], now: datetime) -> None:
+    """Empty the texts of these messages. The next update of the index removes them from it."""
+    for part in slices(sorted(ids), IDS_AT_ONCE):
+        these = messages.c.id.in_(part)
+        await connection.execute(select(messages.c.id).where(these).with_for_update())
+        gone = update(messages).where(these).values(text="", forgotten_at=now, indexed_under=None)
+        await connection.execute(gone)
+
+
+async def restore(connection: AsyncConnection, texts: dict[str, str]) -> None:
+    """Give forgotten messages their texts back. Skips those that an erasure has deleted since."""
+    for id, text in sorted(texts.items()):
+        here = and_(messages.c.id == id, messages.c.forgotten_at.is_not(None))
+        back = update(messages).where(here).values(text=text, forgotten_at=None, indexed_under=None)
+        await connection.execute(back)

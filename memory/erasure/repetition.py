@@ -1,0 +1,137 @@
+"""Decides whether a text states or repeats a fact, by its words alone.
+
+Words are compared as the index stores them: without case, accents, function words and, in English, endings.
+Its values are numbers and capitalised names; a text that lacks one speaks of something else.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from memory.facts.compare.words import words_of
+from memory.index import bm25
+from memory.text import sentences
+
+IDENTIFYING = 3
+"""Digits of a number that identifies a fact by itself, such as a PIN or a year."""
+LONG_ENOUGH = 12
+"""Characters of a text that is recognised as a whole. Shorter ones, such as "Noted.", are everywhere."""
+TELLING = 3
+"""So many words are recognised without a value."""
+
+Words = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class FactWords:
+    """The words of a fact without the names of the person who told it: they said "I"."""
+
+    all: Words
+    numbers: Words
+    names: Words
+    identifying: bool
+    """Whether one of the numbers has `IDENTIFYING` or more digits."""
+
+    @classmethod
+    def of(cls, content: str, teller: Words = frozenset()) -> "FactWords":
+        found = words_of(content)
+        numbers = [word for word in found if word.number]
+        names = [word for at, word in enumerate(found) if at and word.capital and not word.number]
+        digits = (sum(letter.isdecimal() for letter in word.key) for word in numbers)
+        return cls(
+            words(content) - teller,
+            words(" ".join(word.text for word in numbers)) - teller,
+            words(" ".join(word.text for word in names)) - teller,
+            any(count >= IDENTIFYING for count in digits),
+        )
+
+    def stated_by(self, text: str) -> bool:
+        """Whether one sentence of the text, or two in a row, contain every word of the fact. A fact of few
+        words and no value is stated only where it is at least half of what is said; one of a single word,
+        where it is all."""
+        if not self.all or not self.all <= words(text):
+            return False
+        parts = [words(sentence) for sentence in sentences(text)]
+        if len(self.all) == 1 and not self.identifying:
+            return self.all in parts
+        telling = bool(self.numbers or self.names) or len(self.all) >= TELLING
+        return any(self.all <= part and (telling or 2 * len(self.all) >= len(part)) for part in _runs(parts))
+
+    def same_as(self, other: "FactWords") -> bool:
+        """Whether the other fact says the same in other words, or shows the number that identifies this."""
+        return self.all == other.all or (self.identifying and self.all <= other.all)
+
+    def repeated_by(self, reply: str, question: str = "") -> bool:
+        """Whether a reply of Hachi's shows the fact. It contains all its numbers; one that identifies the
+        fact needs no other word. Otherwise the reply and the message that it answers contain all names and
+        more than half of the words. Without any value, two words in three, and half of them in the reply."""
+        said = words(reply)
+        if not self.all or not self.numbers <= said:
+            return False
+        if self.identifying:
+            return True
+        both = said | words(question)
+        shared, own = len(self.all & both), len(self.all & said)
+        if self.numbers or self.names:
+            return self.names <= both and bool(own) and 2 * shared > len(self.all)
+        return 2 * own >= len(self.all) and 3 * shared >= 2 * len(self.all)
+
+
+def telling_sentences(message: str, teller: Words) -> list[str]:
+    """The sentences of a message that say enough to be recognised: with a value, or `TELLING` words."""
+    found = [(sentence, FactWords.of(sentence, teller)) for sentence in sentences(message)]
+    return [text for text, fact in found if fact.numbers or fact.names or len(fact.all) >= TELLING]
+
+
+def words(text: str) -> Words:
+    vector = bm25.query(text)
+    return frozenset(vector.indices) if vector is not None else frozenset()
+
+
+def _runs(parts: list[Words]) -> Iterable[Words]:
+    yield from parts
+    yield from (first | second for first, second in pairwise(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenData:
+    """What was forgotten, to be recognised where it was copied to."""
+
+    ids: frozenset[str]
+    """Of the memories, messages and replies."""
+    contents: tuple[str, ...]
+    """The texts of the memories, or the telling sentences of the message."""
+    texts: tuple[str, ...]
+    """The whole texts of the messages and replies."""
+    teller: Words
+
+    @property
+    def facts(self) -> list[FactWords]:
+        return [FactWords.of(content, self.teller) for content in self.contents]
+
+    def shown_by(self, text: str) -> bool:
+        """Whether the text contains one of the ids or whole texts, or a line of it repeats a fact."""
+        if any(id in text for id in self.ids):
+            return True
+        if any(len(whole) >= LONG_ENOUGH and whole in text for whole in self.texts):
+            return True
+        facts = self.facts
+        return any(fact.repeated_by(line) for line in text.splitlines() for fact in facts)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "ids": sorted(self.ids),
+            "contents": list(self.contents),
+            "texts": list(self.texts),
+            "teller": sorted(self.teller),
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "ForgottenData":
+        return cls(
+            frozenset(stored["ids"]),
+            tuple(stored["contents"]),
+            tuple(stored["texts"]),
+            frozenset(stored["teller"]),
+        )

@@ -1,0 +1,170 @@
+"""Keeps the rows that a forgetting takes, for as long as it can be undone, and puts them back.
+
+The table `forgotten` holds them as JSON, and nothing else reads it. `purge` deletes what can no longer be
+undone.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Table, and_, delete, exists, false, insert, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.erasure import message_removal
+from memory.errors import NotFound
+from memory.sql.tables import (
+    Utc,
+    forgotten,
+    memories,
+    memory_aliases,
+    memory_owners,
+    memory_sources,
+    memory_updates,
+    work,
+)
+
+Row = dict[str, Any]
+Rows = dict[str, dict[str, Row]]
+"""By table and primary key."""
+
+SHORTEST_ID = 8
+"""Characters of an id that are enough to name it."""
+_DERIVED = ("indexed_under", "revision")
+"""Columns that follow from the others."""
+
+
+def _touching(ids: Collection[str]) -> dict[Table, ColumnElement[bool]]:
+    """The tables that describe memories, and their rows about these; parents first."""
+    return {
+        memories: memories.c.id.in_(ids),
+        memory_owners: memory_owners.c.memory_id.in_(ids),
+        memory_aliases: memory_aliases.c.memory_id.in_(ids),
+        memory_sources: memory_sources.c.memory_id.in_(ids),
+        memory_updates: or_(memory_updates.c.old_id.in_(ids), memory_updates.c.new_id.in_(ids)),
+    }
+
+
+async def with_replaced(connection: AsyncConnection, ids: Iterable[str]) -> set[str]:
+    """These memories and all that they have replaced, directly or not."""
+    known, new = set(ids), set(ids)
+    while new:
+        steps = select(memory_updates.c.old_id).where(memory_updates.c.new_id.in_(new))
+        new = set((await connection.execute(steps)).scalars()) - known
+        known |= new
+    return known
+
+
+async def rows_of(connection: AsyncConnection, ids: Collection[str]) -> Rows:
+    """All rows about these memories, as they are now."""
+    found: Rows = {}
+    for table, condition in _touching(ids).items():
+        rows = await connection.execute(select(table).where(condition))
+        found[table.name] = {_key(table, row._mapping): encoded(row._mapping) for row in rows}
+    return found
+
+
+def changed(before: Rows, after: Rows) -> Rows:
+    """The rows of `before` that are gone or different, as they were."""
+    return {
+        table: {
+            key: row
+            for key, row in rows.items()
+            if key not in after[table] or _without_derived(row) != _without_derived(after[table][key])
+        }
+        for table, rows in before.items()
+    }
+
+
+async def keep(
+    connection: AsyncConnection,
+    id: str,
+    user: str,
+    payload: Mapping[str, Any],
+    *,
+    now: datetime,
+    until: datetime,
+) -> None:
+    values = {"id": id, "user_id": user, "forgotten_at": now, "until": until, "payload": dict(payload)}
+    await connection.execute(insert(forgotten).values(**values))
+
+
+async def take_back(connection: AsyncConnection, id: str, user: str, now: datetime) -> dict[str, Any]:
+    """Remove and return the payload. Raises NotFound if it can no longer be undone, or is somebody else's."""
+    matches = forgotten.c.id.startswith(id, autoescape=True) if len(id) >= SHORTEST_ID else false()
+    mine = select(forgotten).where(matches, forgotten.c.user_id == user, forgotten.c.until > now)
+    rows = (await connection.execute(mine.with_for_update())).all()
+    if len(rows) != 1:
+        raise NotFound(f"nothing forgotten as {id!r} can be brought back: it is gone for good")
+    await connection.execute(delete(forgotten).where(forgotten.c.id == rows[0].id))
+    payload: dict[str, Any] = rows[0].payload
+    return payload
+
+
+async def put_back(connection: AsyncConnection, payload: Mapping[str, Any]) -> set[str]:
+    """Restore the memories and messages of a payload. Returns the ids of the memories. What was erased
+    since stays erased; where the same fact was stated again, that statement stays the active one."""
+    await connection.execute(delete(work).where(work.c.id.in_(payload["jobs"])))
+    for row in payload["work"]:
+        await _put_back_row(connection, work, _decoded(work, row))
+    await message_removal.restore(connection, payload["messages"])
+    touched = set(payload["rows"][memories.name])
+    for table in _touching(()):
+        for row in payload["rows"][table.name].values():
+            values = _decoded(table, row)
+            touched |= {values[name] for name in ("memory_id", "old_id") if name in values}
+            await _put_back_row(connection, table, values)
+    here = memories.c.id.in_(touched)
+    again = update(memories).where(here).values(indexed_under=None, revision=memories.c.revision + 1)
+    await connection.execute(again)
+    return touched
+
+
+async def _put_back_row(connection: AsyncConnection, table: Table, values: Row) -> None:
+    same = and_(*(column == values[column.name] for column in table.primary_key))
+    if table is memory_owners and not values["superseded"]:
+        other = and_(
+            memory_owners.c.owner == values["owner"],
+            memory_owners.c.content_key == values["content_key"],
+            memory_owners.c.superseded == 0,
+            memory_owners.c.memory_id != values["memory_id"],
+        )
+        if await connection.scalar(select(exists().where(other))):
+            values = values | {"superseded": 1}
+    if await connection.scalar(select(exists().where(same))):
+        await connection.execute(update(table).where(same).values(**values))
+    elif "memory_id" not in values or await _exists(connection, values["memory_id"]):
+        await connection.execute(insert(table).values(**values))
+
+
+async def _exists(connection: AsyncConnection, memory_id: str) -> bool:
+    return bool(await connection.scalar(select(exists().where(memories.c.id == memory_id))))
+
+
+async def any_expired(connection: AsyncConnection, now: datetime) -> bool:
+    return bool(await connection.scalar(select(exists().where(forgotten.c.until <= now))))
+
+
+async def purge(connection: AsyncConnection, now: datetime) -> int:
+    """Delete what can no longer be undone. Returns how many forgettings that were."""
+    done = await connection.execute(delete(forgotten).where(forgotten.c.until <= now))
+    return done.rowcount
+
+
+def _key(table: Table, row: Any) -> str:
+    return " ".join(str(row[column.name]) for column in table.primary_key)
+
+
+def encoded(row: Any) -> Row:
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()}
+
+
+def _decoded(table: Table, row: Row) -> Row:
+    return {
+        name: datetime.fromisoformat(value) if value and isinstance(table.c[name].type, Utc) else value
+        for name, value in row.items()
+    }
+
+
+def _without_derived(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name not in _DERIVED}

@@ -1,0 +1,278 @@
+"""Forgets what a person stated: a fact or a message, with everything that shows it, for every reader.
+
+One transaction takes the memory and what it had replaced, the messages that stated it, and Hachi's replies
+that answered those or repeat it; it withholds derived texts, cleans waiting jobs, and adds the job that
+removes the rest from traces and files. What other people stated is never taken.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import and_, delete, func, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import Place, owners_of, user_key
+from memory.erasure import memory_removal, message_removal, restore
+from memory.erasure.forgetting import UNINDEX
+from memory.erasure.message_removal import ForgottenTexts, Readers
+from memory.erasure.repetition import FactWords, ForgottenData, Words, telling_sentences
+from memory.errors import NotFound
+from memory.facts.derived import withhold
+from memory.records import Forgotten, Memory
+from memory.spans import new_id
+from memory.sql.engine import Database
+from memory.sql.errors import Overtaken
+from memory.sql.jobs import JobQueue
+from memory.sql.memory_rows import fetch
+from memory.sql.messages import kept
+from memory.sql.tables import (
+    active_conversations,
+    context_entries,
+    memories,
+    memory_owners,
+    memory_sources,
+    messages,
+    work,
+)
+
+FORGET_OUTSIDE = "forget_outside"
+"""The kind of job that removes forgotten data from traces and files."""
+TRIES = 3
+"""How often a forgetting is tried while other writers change the same rows."""
+
+CleanJob = Callable[[str, dict[str, Any], ForgottenData], dict[str, Any] | None]
+"""Called with (kind, payload, forgotten data): returns the payload of a waiting job without the data; None if
+nothing is left to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What a forgetting has removed from the memories."""
+
+    named: Memory | None
+    memories: tuple[Memory, ...]
+    """Those that lost an owner."""
+    gone: tuple[str, ...]
+    """Those that no owner has any more."""
+    rows: restore.Rows
+    owners: frozenset[str]
+    """The owner keys that lost one of them."""
+    shared: bool
+    """Whether somebody else stated the same too."""
+    derived: int
+    """How many derived texts there were before."""
+
+    @property
+    def contents(self) -> list[str]:
+        return [memory.content for memory in self.memories]
+
+
+class StatementForgetting:
+    def __init__(
+        self,
+        database: Database,
+        queue: JobQueue,
+        clock: Callable[[], datetime],
+        clean_job: CleanJob,
+        undo_for: timedelta,
+    ) -> None:
+        self._database = database
+        self._queue = queue
+        self._clock = clock
+        self._clean_job = clean_job
+        self._undo_for = undo_for
+
+    async def forget(self, memory: Memory, user: str) -> tuple[Forgotten, str]:
+        """Forget a memory that the person stated. Returns the receipt and the id of the job, claimed by the
+        caller, that removes the rest from traces and files. Raises NotFound if `user` did not state it."""
+        for _ in range(TRIES - 1):
+            try:
+                return await self._forget(memory, user)
+            except Overtaken:
+                continue
+        return await self._forget(memory, user)
+
+    async def _forget(self, memory: Memory, user: str) -> tuple[Forgotten, str]:
+        async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
+            teller = await message_removal.teller_words(connection, user)
+            same = await _same(connection, memory, user, teller)
+            taken = await self._take(connection, memory, [memory.id, *same], user)
+            named = [row["message_id"] for row in taken.rows[memory_sources.name].values()]
+            facts = [FactWords.of(content, teller) for content in taken.contents]
+            readers = Readers(user, taken.owners)
+            found = await message_removal.find(connection, readers, named, facts, facts, shared=taken.shared)
+            return await self._finish(connection, user, taken, found, taken.contents, teller)
+
+    async def forget_message(self, id: str, user: str) -> tuple[Forgotten, str]:
+        """Forget one message of the person, and the memories that rest on it alone; what these had replaced
+        holds again. Returns as `forget` does. Raises NotFound if it is no message of `user`, or forgotten."""
+        async with self._database.read() as connection:
+            resting = await fetch(connection, memories.c.id.in_(await _resting_on(connection, id, user)))
+        lock = {user_key(user)}.union(*(memory.owners for memory in resting))
+        async with self._database.write(lock=lock) as connection:
+            mine = and_(messages.c.id == id, messages.c.user_id == user, messages.c.role == "user", kept())
+            row = (await connection.execute(select(messages).where(mine).with_for_update())).first()
+            if row is None:
+                raise NotFound(f"no message {id!r} of {user}'s is left to forget")
+            teller = await message_removal.teller_words(connection, user)
+            ids = await _resting_on(connection, id, user)
+            await memory_removal.revive(connection, ids, self._clock(), corrected=True)
+            taken = await self._take(connection, None, ids, user)
+            contents = [*taken.contents, *telling_sentences(row.text, teller)]
+            shown = [FactWords.of(content, teller) for content in contents]
+            heard_by = taken.owners or owners_of(user, Place.of_key(row.place))
+            readers = Readers(user, heard_by)
+            found = await message_removal.find(connection, readers, [id], (), shown, shared=taken.shared)
+            return await self._finish(connection, user, taken, found, contents, teller)
+
+    async def undo(self, id: str, user: str) -> Forgotten:
+        """Bring back what was forgotten as `undo_id`, or its first eight characters. Returns what came back.
+        Raises NotFound if it can no longer be undone."""
+        async with self._database.write(lock={user_key(user)}) as connection:
+            now = self._clock()
+            payload = await restore.take_back(connection, id, user, now)
+            ids = await restore.put_back(connection, payload)
+            texts = payload["messages"]
+            await withhold(connection, now, message_ids=texts, memory_ids=ids)
+            back = await fetch(connection, memories.c.id.in_(payload["memories"]))
+            own = messages.c.id.in_(texts) & (messages.c.role == "user")
+            said = (await connection.execute(select(func.count()).where(own))).scalar_one()
+        named = next((memory for memory in back if memory.id == payload["named"]), None)
+        return Forgotten(named, tuple(back), messages=said, replies=len(texts) - said)
+
+    async def purge_undo(self) -> int:
+        """Delete for good what can no longer be undone. Returns how many forgettings that were."""
+        now = self._clock()
+        async with self._database.read() as connection:
+            if not await restore.any_expired(connection, now):
+                return 0
+        async with self._database.write() as connection:
+            purged = await restore.purge(connection, now)
+        await self._database.empty_log()
+        return purged
+
+    async def _take(
+        self, connection: AsyncConnection, named: Memory | None, ids: Sequence[str], user: str
+    ) -> _Taken:
+        """Unlink these memories from the person, after withholding what was derived from them."""
+        chain = await restore.with_replaced(connection, ids)
+        before = await restore.rows_of(connection, chain)
+        known = await fetch(connection, memories.c.id.in_(chain))
+        derived = await _derived_texts(connection, user)
+        await withhold(connection, self._clock(), memory_ids=chain)
+        gone = await memory_removal.unlink(connection, named, user) if named else []
+        for id in ids:
+            if named is None or id != named.id:
+                gone += await memory_removal.unlink_same(connection, id, user)
+        lost = restore.changed(before, await restore.rows_of(connection, chain))
+        links = lost[memory_owners.name].values()
+        still = select(func.count()).where(
+            memory_owners.c.memory_id.in_(ids), memory_owners.c.superseded == 0
+        )
+        lost_ids = {link["memory_id"] for link in links}
+        return _Taken(
+            named,
+            tuple(memory for memory in known if memory.id in lost_ids),
+            tuple(gone),
+            lost,
+            frozenset(link["owner"] for link in links),
+            shared=bool((await connection.execute(still)).scalar()),
+            derived=derived,
+        )
+
+    async def _finish(
+        self,
+        connection: AsyncConnection,
+        user: str,
+        taken: _Taken,
+        found: ForgottenTexts,
+        contents: Sequence[str],
+        teller: Words,
+    ) -> tuple[Forgotten, str]:
+        """Empty the messages, withhold and clean what repeats them, and add the jobs. Returns the receipt and
+        the id of the last job."""
+        now, owners = self._clock(), {*taken.owners, user_key(user)}
+        await withhold(connection, now, message_ids=found.all)
+        withheld = taken.derived - await _derived_texts(connection, user)
+        since = await _since(connection, taken, found)
+        await message_removal.empty(connection, found.all, now)
+        lost_ids = {memory.id for memory in taken.memories}
+        data = ForgottenData(
+            frozenset(lost_ids | found.all.keys()), tuple(contents), tuple(found.all.values()), teller
+        )
+        payload = {
+            "named": taken.named and taken.named.id,
+            "memories": sorted(lost_ids),
+            "rows": taken.rows,
+            "messages": found.all,
+            "work": await self._clean_jobs(connection, data),
+        }
+        outside = data.to_json() | {"since": since.isoformat(), "owners": sorted(owners)}
+        jobs = [await self._queue.add(connection, FORGET_OUTSIDE, user, outside, now, ours=True)]
+        if taken.gone:
+            jobs.append(await self._queue.add(connection, UNINDEX, user, {"ids": list(taken.gone)}, now))
+        undo_id = new_id() if self._undo_for else None
+        until = now + self._undo_for if undo_id else None
+        if undo_id and until:
+            await restore.keep(connection, undo_id, user, payload | {"jobs": jobs}, now=now, until=until)
+        receipt = Forgotten(
+            taken.named, taken.memories, len(found.messages), len(found.replies), max(withheld, 0)
+        )
+        return replace(receipt, undo_id=undo_id, undo_until=until), jobs[0]
+
+    async def _clean_jobs(self, connection: AsyncConnection, data: ForgottenData) -> list[restore.Row]:
+        """Remove the forgotten data from waiting jobs. Returns the changed rows as they were."""
+        cleaned = []
+        waiting = select(work).where(work.c.kind.not_in((UNINDEX, FORGET_OUTSIDE)))
+        for job in (await connection.execute(waiting)).all():
+            clean = self._clean_job(job.kind, job.payload, data)
+            if clean == job.payload:
+                continue
+            cleaned.append(restore.encoded(job._mapping))
+            same = work.c.id == job.id
+            changed = update(work).where(same).values(payload=clean) if clean else delete(work).where(same)
+            await connection.execute(changed)
+        return cleaned
+
+
+async def _same(connection: AsyncConnection, memory: Memory, user: str, teller: Words) -> list[str]:
+    """The person's other memories that state the same."""
+    fact = FactWords.of(memory.content, teller)
+    told = select(memory_owners.c.memory_id).where(memory_owners.c.owner == user_key(user))
+    theirs = or_(memories.c.user_id == user, memories.c.id.in_(told))
+    rows = await connection.execute(
+        select(memories.c.id, memories.c.content).where(theirs, memories.c.id != memory.id)
+    )
+    return [row.id for row in rows if fact.same_as(FactWords.of(row.content, teller))]
+
+
+async def _resting_on(connection: AsyncConnection, message_id: str, user: str) -> list[str]:
+    """The memories that this message of the person states, and no other that is left of theirs."""
+    stated = select(memory_sources.c.memory_id).where(memory_sources.c.message_id == message_id)
+    also = (
+        select(memory_sources.c.memory_id)
+        .join(messages, messages.c.id == memory_sources.c.message_id)
+        .where(messages.c.id != message_id, messages.c.user_id == user, kept())
+    )
+    query = select(memories.c.id).where(
+        memories.c.id.in_(stated), memories.c.id.not_in(also), memories.c.message_id.is_not(None)
+    )
+    return sorted((await connection.execute(query)).scalars())
+
+
+async def _derived_texts(connection: AsyncConnection, user: str) -> int:
+    """The number of summaries, and of entries in the person's profile."""
+    counts = [
+        select(func.count()).select_from(active_conversations).where(active_conversations.c.summary != ""),
+        select(func.count()).select_from(context_entries).where(context_entries.c.user_id == user),
+    ]
+    return sum([(await connection.execute(count)).scalar_one() for count in counts])
+
+
+async def _since(connection: AsyncConnection, taken: _Taken, found: ForgottenTexts) -> datetime:
+    """When the forgotten was first said; no trace from before shows it."""
+    sent = select(func.min(messages.c.sent_at)).where(messages.c.id.in_(found.all))
+    first: datetime | None = (await connection.execute(sent)).scalar()
+    return min([memory.created_at for memory in taken.memories] + ([first] if first else []))

@@ -1,0 +1,72 @@
+"""Which texts state or repeat a fact."""
+
+import pytest
+
+from memory.erasure.repetition import FactWords, ForgottenData, telling_sentences, words
+
+ANN = words("ann")
+
+
+@pytest.mark.parametrize(
+    ("fact", "message", "states"),
+    [
+        ("Ann's bank PIN is 4711", "Hi! My bank PIN is 4711.", True),
+        ("Ann's bank PIN is 4711", "My bank PIN is 4712.", False),
+        ("Ann's bank PIN is 4711", "I pay 4711 euros.", False),
+        ("Ann lives in Paris", "I live in Paris now, near the river and the old market", True),
+        ("Ann lives in Paris", "I live in Lyon", False),
+        ("Ann plans to quit her job", "I am planning to quit my job, and then to travel for years", True),
+        ("Ann likes tea", "I like tea", True),
+        ("Ann likes tea", "I would like to serve tea to my mother when she visits on Sunday", False),
+        ("Ann skis", "I ski.", True),
+        ("Ann skis", "Which ski resorts do you know?", False),
+        ("Ann's dog is Rex", "I have a dog. He is called Rex.", True),
+        ("Ann", "Ann here", False),
+    ],
+)
+def test_a_message_states_a_fact_with_all_its_words(fact: str, message: str, states: bool) -> None:
+    assert FactWords.of(fact, ANN).stated_by(message) is states
+
+
+@pytest.mark.parametrize(
+    ("fact", "question", "reply", "repeats"),
+    [
+        ("Ann's bank PIN is 4711", "", "You told me: “My bank PIN is 4711.”", True),
+        ("Ann's bank PIN is 4711", "and the number?", "It is 4711.", True),
+        ("Ann's bank PIN is 4711", "", "I will not tell your bank PIN.", False),
+        ("Ann is 29", "how old am I? 29?", "You are 29.", True),
+        ("Ann bought 29 red tulips", "what is 20 + 9?", "That is 29.", False),
+        ("Ann lives in Paris", "where do I live?", "In Paris.", True),
+        ("Ann lives in Paris", "which city has museums?", "Paris has many.", False),
+        ("Ann plans to quit her job", "what about my job?", "You plan to quit.", True),
+        ("Ann plans to quit her job", "I plan to quit my job", "Good luck!", False),
+        ("Ann", "", "Ann!", False),
+    ],
+)
+def test_a_reply_repeats_a_fact_with_its_values_and_most_words(
+    fact: str, question: str, reply: str, repeats: bool
+) -> None:
+    assert FactWords.of(fact, ANN).repeated_by(reply, question) is repeats
+
+
+def test_a_fact_is_the_same_as_its_rewording_and_as_what_shows_its_identifying_number() -> None:
+    pin, paris = FactWords.of("Ann's bank PIN is 4711", ANN), FactWords.of("Ann lives in Paris", ANN)
+    assert pin.same_as(FactWords.of("the PIN of the bank: 4711", ANN))
+    assert pin.same_as(FactWords.of("Ann's bank PIN is 4711 and she banks at Revolut", ANN))
+    assert not paris.same_as(FactWords.of("Ann lives in Paris with Ben", ANN))
+
+
+def test_only_sentences_that_say_something_are_recognised() -> None:
+    assert telling_sentences("Thanks! Ok. My number is 12. I plan to quit my job.", ANN) == [
+        "My number is 12.",
+        "I plan to quit my job.",
+    ]
+
+
+def test_forgotten_data_is_recognised_by_id_whole_text_and_line() -> None:
+    data = ForgottenData(frozenset({"id-1"}), ("Ann lives in Paris",), ("Yes, last spring!", "Ok."), ANN)
+    assert ForgottenData.from_json(data.to_json()) == data
+    assert data.shown_by('{"id": "id-1"}')
+    assert data.shown_by("Ann: Yes, last spring!\nHachi: Nice.")
+    assert data.shown_by("Known facts:\n- lives in Paris\n- likes tea")
+    assert not data.shown_by("Ok. Ann lives in Lyon.\nParis is a city.")

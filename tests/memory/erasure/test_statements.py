@@ -1,0 +1,305 @@
+"""Forgetting what a person stated, on both databases."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import select
+
+from memory.audience import Audience, Place
+from memory.erasure.forgetting import UNINDEX
+from memory.erasure.statements import FORGET_OUTSIDE, StatementForgetting
+from memory.errors import NotFound
+from memory.records import Forgotten, Memory, Message
+from memory.spans import new_id
+from memory.sql.tables import metadata
+
+if TYPE_CHECKING:
+    from tests.memory.conftest import Stack
+
+PIN = "my bank PIN is 4711"
+
+
+async def told(stack: Stack, text: str, fact: str, user: str = "anna", place: str | None = None) -> str:
+    """A message from which a fact was learned; the message's id."""
+    message = await stack.receive(text, user, place)
+    await stack.remember(fact, user, place, message_id=message, said=text, live=True)
+    return message
+
+
+async def answered(
+    stack: Stack, text: str, user: str = "anna", place: str | None = None, conversation: str | None = None
+) -> str:
+    """A reply of Hachi's to the person; its id."""
+    where = Place.parse(place)
+    talk = conversation or (f"dm:{user}" if where.private else where.key)
+    message = Message(new_id(), talk, "assistant", "hachi", text, stack.clock.now)
+    async with stack.database.write() as connection:
+        await stack.transcript.append(connection, message, user=user, place=where, now=stack.clock.now)
+    return message.id
+
+
+async def the_memory(stack: Stack, content: str, user: str = "anna", place: str | None = None) -> Memory:
+    [memory] = [memory for memory in await stack.memories(user, place) if memory.content == content]
+    return memory
+
+
+async def forget(stack: Stack, content: str, user: str = "anna", place: str | None = None) -> Forgotten:
+    receipt, _ = await stack.statements.forget(await the_memory(stack, content, user, place), user)
+    await stack.indexing.catch_up()
+    return receipt
+
+
+async def transcript(stack: Stack, user: str = "anna", place: str | None = None) -> list[str]:
+    """The texts in order; a forgotten one is empty."""
+    page = await stack.transcript.page(Audience.of(user, Place.parse(place)), 50)
+    assert all(bool(line.text) == (line.forgotten_at is None) for line in page)
+    return [line.text for line in reversed(page)]
+
+
+async def everything(stack: Stack, *but: str) -> str:
+    """All rows of all tables except these, as text, without what the index changes in them."""
+    found = []
+    async with stack.database.read() as connection:
+        for table in metadata.sorted_tables:
+            columns = [c for c in table.columns if c.name not in ("indexed_under", "revision")]
+            if table.name not in but:
+                found += map(repr, await connection.execute(select(*columns)))
+    return "\n".join(sorted(found))
+
+
+async def jobs(stack: Stack, *kinds: str) -> list[dict[str, Any]]:
+    work = metadata.tables["work"]
+    async with stack.database.read() as connection:
+        rows = await connection.execute(select(work).where(work.c.kind.in_(kinds)).order_by(work.c.kind))
+        return [row.payload for row in rows]
+
+
+async def test_a_forgotten_fact_takes_its_message_and_the_reply_to_it(stack: Stack) -> None:
+    await told(stack, PIN, "Anna's bank PIN is 4711")
+    await answered(stack, "Noted.")
+    await told(stack, "I like tea", "Anna likes tea")
+    await answered(stack, "Tea it is.")
+    receipt = await forget(stack, "Anna's bank PIN is 4711")
+    assert (receipt.content, receipt.messages, receipt.replies) == ("Anna's bank PIN is 4711", 1, 1)
+    assert await transcript(stack) == ["", "", "I like tea", "Tea it is."]
+    assert await stack.known() == {"Anna likes tea"}
+    assert "4711" not in await everything(stack, "forgotten", "work")
+    assert await stack.found("bank PIN 4711") <= {"Anna likes tea", "I like tea", "Tea it is."}
+
+
+async def test_every_message_that_stated_it_goes_however_often_it_was_said(stack: Stack) -> None:
+    await told(stack, PIN, "Anna's bank PIN is 4711")
+    await told(stack, "again: it is 4711, the bank PIN", "Anna's bank PIN is 4711")
+    await stack.receive("remember that my bank PIN is 4711!")
+    await stack.receive("what is my bank PIN?")
+    receipt = await forget(stack, "Anna's bank PIN is 4711")
+    assert receipt.messages == 3
+    assert await transcript(stack) == ["", "", "", "what is my bank PIN?"]
+
+
+async def test_replies_that_repeat_it_go_from_every_conversation_of_its_readers(stack: Stack) -> None:
+    await told(stack, "I live in Paris", "Anna lives in Paris", place="acme")
+    await stack.receive("where does Anna live?", "ben", "acme")
+    await answered(stack, "Anna lives in Paris.", "ben", "acme")
+    await answered(stack, "You live in Paris.", "anna")
+    await stack.receive("where is the fair?", "cleo", "other")
+    await answered(stack, "It takes place in Paris, where Anna lives.", "cleo", "other")
+    receipt = await forget(stack, "Anna lives in Paris")
+    assert (receipt.messages, receipt.replies) == (1, 2)
+    assert await transcript(stack, "ben", "acme") == ["", "where does Anna live?", ""]
+    assert await transcript(stack, "cleo", "other") == [
+        "where is the fair?",
+        "It takes place in Paris, where Anna lives.",
+    ]
+
+
+async def test_what_others_said_and_know_is_never_taken(stack: Stack) -> None:
+    await told(stack, "our office moves to Lyon", "The office moves to Lyon", "anna", "acme")
+    await told(stack, "yes, the office moves to Lyon", "The office moves to Lyon", "ben", "acme")
+    await stack.receive("is it true?", "ben", "acme")
+    await answered(stack, "The office moves to Lyon.", "ben", "acme")
+    await forget(stack, "The office moves to Lyon", "anna")
+    assert await stack.known("ben", "acme") == {"The office moves to Lyon"}
+    assert await transcript(stack, "ben", "acme") == [
+        "",
+        "yes, the office moves to Lyon",
+        "is it true?",
+        "The office moves to Lyon.",
+    ]
+    kept = await stack.the_memory("ben", "acme")
+    assert kept.user_id == "ben"
+    assert kept.message_id is not None
+    assert await stack.known("anna") == set()
+
+
+async def test_only_who_stated_a_fact_may_have_it_forgotten(stack: Stack) -> None:
+    await told(stack, PIN, "Anna's bank PIN is 4711", "anna", "acme")
+    memory = await the_memory(stack, "Anna's bank PIN is 4711", "ben", "acme")
+    with pytest.raises(NotFound, match="not ben's"):
+        await stack.statements.forget(memory, "ben")
+    assert await transcript(stack, "anna", "acme") == [PIN]
+
+
+async def test_what_it_had_replaced_and_its_other_wordings_go_too(stack: Stack) -> None:
+    await told(stack, "I live in Paris", "Anna lives in Paris")
+    old = await stack.the_memory()
+    await stack.remember("Anna lives in Lyon", replaces=old.id)
+    await stack.receive("Paris is where I used to live")
+    await stack.remember("In Lyon lives Anna!", place="acme")
+    receipt = await forget(stack, "Anna lives in Lyon")
+    assert {memory.content for memory in receipt.memories} >= {"Anna lives in Paris", "Anna lives in Lyon"}
+    left = await everything(stack, "forgotten", "work")
+    assert "Paris" not in left
+    assert "Lyon" not in left
+
+
+async def test_other_facts_from_the_same_message_stay(stack: Stack) -> None:
+    message = await told(stack, "my bank PIN is 4711 and I have a boat", "Anna's bank PIN is 4711")
+    await stack.remember("Anna has a boat", message_id=message)
+    await forget(stack, "Anna's bank PIN is 4711")
+    [boat] = await stack.memories()
+    assert (boat.content, boat.message_id) == ("Anna has a boat", message)
+    assert await transcript(stack) == [""]
+
+
+async def test_derived_texts_are_withheld(stack: Stack) -> None:
+    await told(stack, PIN, "Anna's bank PIN is 4711")
+    await stack.summarise("Anna told her bank PIN, 4711.")
+    receipt = await forget(stack, "Anna's bank PIN is 4711")
+    assert receipt.summaries == 1
+    assert not [hit for hit in await stack.search("bank PIN") if "4711" in hit.content]
+
+
+async def test_a_writer_that_still_works_on_a_forgotten_message_stores_nothing(stack: Stack) -> None:
+    message = await told(stack, PIN, "Anna's bank PIN is 4711")
+    await forget(stack, "Anna's bank PIN is 4711")
+    decision = await stack.remember("Anna's bank PIN is 4711", message_id=message, said=PIN, live=True)
+    assert (decision.action, decision.id) == ("ignore", None)
+    assert await stack.known() == set()
+    await stack.remember("Anna's bank PIN is 4711")
+    assert await stack.known() == {"Anna's bank PIN is 4711"}  # said anew
+
+
+async def test_waiting_jobs_are_cleaned_and_the_outside_is_left_to_a_job(stack: Stack) -> None:
+    await told(stack, PIN, "Anna's bank PIN is 4711")
+    async with stack.database.write() as connection:
+        for kind in ("repeats", "done with", "other"):
+            await stack.queue.add(connection, kind, "anna", {"text": "PIN 4711"}, stack.clock.now)
+    clean: dict[str, Any] = {"repeats": {"text": ""}, "done with": None, "other": {"text": "PIN 4711"}}
+    stack.statements = StatementForgetting(
+        stack.database, stack.queue, stack.clock, lambda kind, _, __: clean[kind], timedelta(minutes=10)
+    )
+    receipt = await forget(stack, "Anna's bank PIN is 4711")
+    assert await jobs(stack, *clean) == [{"text": "PIN 4711"}, {"text": ""}]
+    [outside] = await jobs(stack, FORGET_OUTSIDE)
+    assert receipt.id in outside["ids"]
+    assert await jobs(stack, UNINDEX) == [{"ids": [receipt.id]}]
+    await stack.statements.undo(str(receipt.undo_id), "anna")
+    assert sorted(map(json.dumps, await jobs(stack, *clean))) == [json.dumps({"text": "PIN 4711"})] * 3
+    assert await jobs(stack, FORGET_OUTSIDE, UNINDEX) == []
+
+
+async def test_an_undo_restores_every_row(stack: Stack) -> None:
+    await told(stack, "I live in Paris", "Anna lives in Paris", place="acme")
+    old = await stack.the_memory(place="acme")
+    await stack.remember("Anna lives in Lyon with Ben", place="acme", replaces=old.id)
+    await told(stack, "call me Annie", "Anna is also called Annie")
+    await answered(stack, "You live in Lyon with Ben.")
+    await stack.indexing.catch_up()
+    before = await everything(stack, "work", "forgotten")
+    receipt = await forget(stack, "Anna lives in Lyon with Ben")
+    assert await everything(stack, "work", "forgotten") != before
+    back = await stack.statements.undo(str(receipt.undo_id)[:8], "anna")
+    await stack.indexing.catch_up()
+    after = await everything(stack, "work", "forgotten")
+    assert after == before
+    assert back.content == "Anna lives in Lyon with Ben"
+    assert (back.messages, back.replies) == (receipt.messages, receipt.replies)
+    assert "Anna lives in Lyon with Ben" in await stack.found("where does Anna live?")
+    assert await jobs(stack, UNINDEX) == []
+
+
+async def test_an_undo_is_the_persons_own_and_ends(stack: Stack) -> None:
+    await told(stack, PIN, "Anna's bank PIN is 4711")
+    receipt = await forget(stack, "Anna's bank PIN is 4711")
+    assert receipt.undo_until == stack.clock.now + timedelta(minutes=10)
+    for id, user in ((str(receipt.undo_id), "ben"), ("", "anna"), ("%", "anna")):
+        with pytest.raises(NotFound):
+            await stack.statements.undo(id, user)
+    assert await stack.statements.purge_undo() == 0
+    stack.clock.move(minutes=10)
+    with pytest.raises(NotFound, match="gone for good"):
+        await stack.statements.undo(str(receipt.undo_id), "anna")
+    assert await stack.statements.purge_undo() == 1
+    assert "4711" not in await everything(stack, "work")
+
+
+async def test_without_an_undo_nothing_is_kept(stack: Stack) -> None:
+    stack.statements = StatementForgetting(
+        stack.database, stack.queue, stack.clock, lambda _, payload, __: payload, timedelta()
+    )
+    await told(stack, PIN, "Anna's bank PIN is 4711")
+    receipt = await forget(stack, "Anna's bank PIN is 4711")
+    assert (receipt.undo_id, receipt.undo_until) == (None, None)
+    assert "4711" not in await everything(stack, "work")
+
+
+async def test_an_undo_leaves_what_was_stated_again_meanwhile(stack: Stack) -> None:
+    await told(stack, PIN, "Anna's bank PIN is 4711")
+    receipt = await forget(stack, "Anna's bank PIN is 4711")
+    await stack.remember("Anna's bank PIN is 4711")
+    await stack.statements.undo(str(receipt.undo_id), "anna")
+    assert [memory.content for memory in await stack.memories()] == ["Anna's bank PIN is 4711"]
+    assert await transcript(stack) == [PIN]
+
+
+async def test_a_message_is_forgotten_with_the_facts_that_rest_on_it_alone(stack: Stack) -> None:
+    await told(stack, "I live in Paris", "Anna lives in Paris")
+    paris = await stack.the_memory()
+    message = await told(stack, "I have a boat", "Anna has a boat")
+    await stack.remember("Anna lives in Lyon", message_id=message, source="conversation")
+    await told(stack, "my boat is blue", "Anna has a boat")
+    await answered(stack, "A blue boat, in Lyon.")
+    receipt, _ = await stack.statements.forget_message(message, "anna")
+    assert {memory.content for memory in receipt.memories} == {"Anna lives in Lyon"}
+    assert receipt.memory is None
+    assert await stack.known() == {"Anna lives in Paris", "Anna has a boat"}
+    assert (await transcript(stack))[:2] == ["I live in Paris", ""]
+    assert paris.id in {memory.id for memory in await stack.memories()}
+    await stack.statements.undo(str(receipt.undo_id), "anna")
+    assert await stack.known() == {"Anna lives in Paris", "Anna has a boat", "Anna lives in Lyon"}
+
+
+async def test_a_deleted_message_gives_back_what_its_fact_had_replaced(stack: Stack) -> None:
+    await told(stack, "I live in Paris", "Anna lives in Paris")
+    old = await stack.the_memory()
+    message = await stack.receive("Lyon, I mean")
+    await stack.remember("Anna lives in Lyon", replaces=old.id, message_id=message)
+    assert await stack.known() == {"Anna lives in Lyon"}
+    await stack.statements.forget_message(message, "anna")
+    assert await stack.known() == {"Anna lives in Paris"}
+
+
+async def test_only_the_authors_own_messages_can_be_deleted(stack: Stack) -> None:
+    message = await stack.receive(PIN, "anna", "acme")
+    reply = await answered(stack, "Your bank PIN is 4711.", "anna", "acme")
+    for id, user in ((message, "ben"), (reply, "anna"), ("nothing", "anna")):
+        with pytest.raises(NotFound, match="no message"):
+            await stack.statements.forget_message(id, user)
+    receipt, _ = await stack.statements.forget_message(message, "anna")
+    assert (receipt.messages, receipt.replies, receipt.id, receipt.content) == (1, 1, "", "")
+    with pytest.raises(NotFound, match="no message"):
+        await stack.statements.forget_message(message, "anna")
+
+
+async def test_the_index_forgets_the_words_of_a_message_in_its_neighbours_too(stack: Stack) -> None:
+    await stack.receive("which one?")
+    await told(stack, "the zebra finch", "Anna keeps a zebra finch")
+    await stack.receive("since last spring")
+    assert "which one?" in await stack.found("zebra finch")
+    await forget(stack, "Anna keeps a zebra finch")
+    assert "which one?" not in await stack.found("zebra finch")
