@@ -99,6 +99,7 @@ class Companion:
                     pet.services.reminders,
                     components.index,
                     components.figures,
+                    pet.services.erasure,
                     pet._wake_worker,
                     settings.purge_minutes,
                 )

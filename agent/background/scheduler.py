@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from agent.background.reminders import Reminders
 from agent.errors import FAULTS
+from agent.services.erasure import ErasureService
 from agent.services.maintenance import MaintenanceService
 from agent.services.statistics import Figures
 from memory.index import Index
@@ -19,6 +20,9 @@ QUEUE_SECONDS = 10
 
 REMIND_SECONDS = 20
 """How often due tasks are checked, if a surface can announce them."""
+
+ERASE_SECONDS = 300
+"""How often interrupted erasures are tried again."""
 
 FIGURES_SECONDS = 60
 """How often the figures of this process are added to the database."""
@@ -37,6 +41,7 @@ class Schedule:
     reminders: Reminders
     index: Index
     figures: Figures
+    erasure: ErasureService
     wake_worker: Callable[[], Awaitable[None]]
     purge_minutes: float
 
@@ -51,11 +56,13 @@ class Schedule:
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
             ("prune", PRUNE_SECONDS, self._prune, "old traces were not deleted"),
             ("remind", REMIND_SECONDS, self._remind, "reminders were not sent"),
+            ("erase", ERASE_SECONDS, self._erase, "an interrupted erasure could not go on"),
             ("figures", FIGURES_SECONDS, self.figures.flush, "the figures were not stored"),
             ("optimise", OPTIMISE_SECONDS, self._optimise, "the index was not compacted"),
         ):
             scheduler.add_job(_guarded(act, failure), "interval", seconds=seconds, id=name)
-        scheduler.modify_job("purge", next_run_time=datetime.now(UTC))  # what expired while nothing ran
+        for name in ("purge", "erase"):  # what was left while nothing ran
+            scheduler.modify_job(name, next_run_time=datetime.now(UTC))
         scheduler.start()
         try:
             yield
@@ -65,6 +72,10 @@ class Schedule:
     async def _purge(self) -> None:
         if gone := [*await self.maintenance.purge(), *await self.maintenance.clean_up()]:
             log.info("purged %d memories", len(gone))
+
+    async def _erase(self) -> None:
+        for receipt in await self.erasure.resume():
+            log.info("an interrupted erasure went on: %s", "verified" if receipt.verified else "not verified")
 
     async def _prune(self) -> None:
         if gone := await self.maintenance.prune_traces():

@@ -1,6 +1,7 @@
 """Erases everything about a person permanently and returns a receipt."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from weakref import WeakValueDictionary
 
@@ -9,6 +10,8 @@ from agent.services.erasure.outside_sql import ErasureOutsideSql
 from agent.tracing.store import Traces
 from memory.erasure.person.erasure import Erasure
 from memory.erasure.person.receipt import Erased
+
+log = logging.getLogger("hachi.erasure")
 
 
 class ErasureService:
@@ -31,6 +34,19 @@ class ErasureService:
         async with lock:
             places = await self._traces.places_of(named)
             return await self._erasure.erase(named, places, self._outside)
+
+    async def resume(self) -> list[Erased]:
+        """Go on with erasures that were interrupted. One whose person has spoken since waits until somebody
+        runs it again, because it would take what they said since, too."""
+        receipts = []
+        for user, spoken in await self._erasure.unfinished():
+            if spoken:
+                log.warning(
+                    "the erasure of %s was interrupted, and they have spoken since; run it again", user
+                )
+            else:
+                receipts.append(await self.erase(user=user))
+        return receipts
 
     async def finished(self, user: str | None) -> None:
         """Wait until no erasure of this person is running."""

@@ -72,6 +72,11 @@ class Erasure:
                 found[kind] = (await connection.execute(select(func.count()).where(condition))).scalar_one()
         return {kind: count for kind, count in found.items() if count}
 
+    async def unfinished(self) -> list[tuple[str, bool]]:
+        """The people whose erasure is running or was interrupted, and whether each has spoken since."""
+        async with self._database.read() as connection:
+            return await listing.unfinished(connection)
+
     async def erase(self, user: str, places: Collection[str] = (), outside: Outside | None = None) -> Erased:
         """Delete all data of the person. A later call completes an interrupted one, and its receipt counts
         what both removed. `places` are further keys of places where they spoke; `outside` deletes what is not

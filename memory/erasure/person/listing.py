@@ -16,7 +16,6 @@ from memory.erasure.person.memories import memory_ids_of
 from memory.erasure.person.receipt import ErasureProgress
 from memory.index.schema import slices
 from memory.sql import tables as t
-from memory.sql.engine import Database
 
 SAMPLE = 20
 """How many texts of each kind (the longest ones) the verification searches for."""
@@ -85,14 +84,13 @@ async def end(connection: AsyncConnection, user: str) -> None:
         await connection.execute(delete(table).where(table.c.user_id == user))
 
 
-async def unfinished(database: Database) -> list[tuple[str, bool]]:
-    """The people whose erasure was interrupted, and whether each has spoken since it began."""
+async def unfinished(connection: AsyncConnection) -> list[tuple[str, bool]]:
+    """The people who have a list, and whether each has spoken since it was stored."""
     since = select(func.count()).where(
         t.messages.c.user_id == t.erasures.c.user_id, t.messages.c.sent_at > t.erasures.c.begun_at
     )
     query = select(t.erasures.c.user_id, since.scalar_subquery().label("spoken"))
-    async with database.read() as connection:
-        return [(row.user_id, row.spoken > 0) for row in await connection.execute(query)]
+    return [(row.user_id, row.spoken > 0) for row in await connection.execute(query)]
 
 
 def _ids(user: str) -> dict[str, Select[Any]]:

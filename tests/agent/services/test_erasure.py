@@ -16,7 +16,7 @@ from agent.tracing.store import TraceFilter
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from memory.audience import Audience, Place
-from memory.errors import StoreUnavailable
+from memory.errors import IndexUnavailable, StoreUnavailable
 from memory.records import Draft
 from memory.search.core_facts import _said
 
@@ -388,3 +388,51 @@ async def test_an_erasure_needs_a_name(open_pet: OpenPet) -> None:
     with pytest.raises(BadInput, match="the user needs a name"):
         await pet.erase(user=" ")
     assert await pet.preview_erase(user="ana") == {}
+
+
+# Interrupted erasures.
+
+
+async def interrupted(pet: Companion, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An erasure of Ana that cannot reach the index."""
+
+    async def away(*_: Any) -> None:
+        raise IndexUnavailable("the index is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pet.components.index, "remove", away)
+        receipt = await pet.erase(user="ana")
+    assert not receipt.verified
+
+
+async def test_an_interrupted_erasure_goes_on_by_itself(
+    open_pet: OpenPet, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pet = await open_pet(look_back="off")
+    await pet.respond("I ski", user="ana")
+    await pet.search_memories("ski", user="ana")
+    await interrupted(pet, monkeypatch)
+    assert await pet.components.index.owned_by("user:ana") != []
+
+    [receipt] = await pet.services.erasure.resume()
+
+    assert receipt.verified
+    assert receipt.removed["messages"] == 2, "the receipt counts what both runs removed"
+    assert await pet.components.index.owned_by("user:ana") == []
+    assert rows("SELECT * FROM erasures") == []
+    assert await pet.services.erasure.resume() == []
+
+
+async def test_an_interrupted_erasure_does_not_take_what_was_said_since(
+    open_pet: OpenPet, clock: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pet = await open_pet(look_back="off")
+    await pet.respond("I ski", user="ana")
+    await interrupted(pet, monkeypatch)
+    clock.advance(hours=1)
+    await pet.respond("I row", user="ana")
+
+    assert await pet.services.erasure.resume() == []
+
+    assert "run it again" in caplog.text
+    assert (await pet.erase(user="ana")).verified

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import insert, select
+from sqlalchemy import delete, insert, select
 
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.documents import DocumentLibrary, FusedReranker
@@ -508,6 +508,19 @@ async def test_a_point_that_is_still_in_the_index_is_named(
     monkeypatch.undo()
 
     assert [(left.kind, left.count, left.expected) for left in receipt.left] == [("index", 1, False)]
+
+
+async def test_points_that_no_list_names_go_by_their_owner(stack: Stack) -> None:
+    """As an erasure left them that was killed before it had a list."""
+    id = await stack.receive("I ski", "anna")
+    await stack.indexing.catch_up()
+    async with stack.database.write() as connection:
+        await connection.execute(delete(tables.messages))
+
+    receipt = await erase(stack)
+
+    assert (receipt.verified, receipt.removed["index"]) == (True, 1)
+    assert await stack.index.present([id]) == set()
 
 
 @pytest.mark.parametrize(("faults", "done"), [(4, True), (5, False)])
