@@ -98,7 +98,7 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
         if candidate is None:
             taken += [item] if is_call(item.value) else []
             continue
-        if envelope is not None and cleaning.NEXT_TURN.search(text, taken[-1].end, item.start):
+        if envelope is not None and cleaning.NEXT_TURN.search(text[taken[-1].end : item.start]):
             break
         if candidate.sure or _stands_alone(text, item, candidate):
             taken.append(item)
