@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -147,11 +146,7 @@ class IndexSync:
         texts = [line.message.text for line, _ in entries] + [window for _, window in entries]
         vectors = await self._embedder.embed(texts)
         return [
-            replace(
-                _message_point(line, vectors[at]),
-                window_text=window,
-                window_dense=vectors[len(entries) + at],
-            )
+            _message_point(line, window, vectors[at], vectors[len(entries) + at])
             for at, (line, window) in enumerate(entries)
         ]
 
@@ -190,7 +185,7 @@ def _summary_point(conversation: ActiveConversation, vector: Any) -> Point:
     )
 
 
-def _message_point(line: Line, vector: Any) -> Point:
+def _message_point(line: Line, window: str, vector: Any, window_vector: Any) -> Point:
     message = line.message
     return Point(
         id=message.id,
@@ -199,4 +194,6 @@ def _message_point(line: Line, vector: Any) -> Point:
         text=words_text(message.author, message.text),
         dense=vector,
         created_at=message.sent_at,
+        window_text=window,
+        window_dense=window_vector,
     )

@@ -7,6 +7,7 @@ means the zone of this machine.
 
 import re
 import unicodedata
+from calendar import monthrange
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 from typing import Literal
@@ -207,7 +208,7 @@ def _day(found: dict[str, str], here: datetime) -> date | None:
         if "year" in found:
             return date(int(found["year"]), month, number)
         years = (today.year + n for n in range(8))  # the next 29 February is at most eight years away
-        days = (date(year, month, number) for year in years if number <= _length(year, month))
+        days = (date(year, month, number) for year in years if number <= monthrange(year, month)[1])
         return next((day for day in days if day >= today), date.min)
     return today if "this" in found else None
 
@@ -216,14 +217,10 @@ def _number(names: tuple[str, ...], name: str) -> int:
     return next(number for number, full in enumerate(names) if full.startswith(name))
 
 
-def _length(year: int, month: int) -> int:
-    return (date(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)).day
-
-
 def _months_later(day: date, months: int) -> date:
     years, month = divmod(day.month - 1 + months, 12)
     year = day.year + years
-    return date(year, month + 1, min(day.day, _length(year, month + 1)))
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def _hour(found: dict[str, str], day: date | None, part: str | None, here: datetime) -> datetime | None:

@@ -185,26 +185,17 @@ async def _read(connection: AsyncConnection, query: Select[Any]) -> list[Task]:
     return [Task(*row) for row in await connection.execute(query)]
 
 
-def _id_is(id: str) -> Any:
-    """The condition for a whole id, or for its beginning, as people type it."""
-    id = id.strip().lower()
-    return tasks.c.id.startswith(id, autoescape=True) if len(id) >= 4 else tasks.c.id == id
-
-
 async def _named(connection: AsyncConnection, mine: Select[Any], id: str) -> tuple[Task, str]:
-    """The task with this id, and the place it comes from."""
-    query = mine.add_columns(tasks.c.place).where(_id_is(id)).limit(MOST_NAMED + 1)
-    rows = (await connection.execute(query)).all()
-    task = _the_one(id, [Task(*row[:-1]) for row in rows])
-    return task, rows[0].place
-
-
-def _the_one(id: str, found: Sequence[Task]) -> Task:
+    """The task with this id, or with an id that begins so, and the place it comes from."""
+    begun = id.strip().lower()
+    same = tasks.c.id.startswith(begun, autoescape=True) if len(begun) >= 4 else tasks.c.id == begun
+    rows = (await connection.execute(mine.add_columns(tasks.c.place).where(same).limit(MOST_NAMED + 1))).all()
+    found = [Task(*row[:-1]) for row in rows]
     if not found:
         raise NotFound(f"no task {id[:80]!r}; give null to make a new one")
     if len(found) > 1:
         raise Unclear(f"{id!r} begins the ids of several tasks", found)
-    return found[0]
+    return found[0], rows[0].place
 
 
 async def _written(connection: AsyncConnection, old: Task, new: Task, now: datetime) -> Change:

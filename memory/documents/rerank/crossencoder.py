@@ -12,7 +12,6 @@ from memory.documents.rerank import Candidate
 from memory.index.embedders.fastembed import load_model
 from memory.index.embedders.vectors import readable
 
-DEFAULT = "Xenova/ms-marco-MiniLM-L-6-v2"
 MAX_BYTES = 8_000
 """Bytes of a text that are read; these models take about 512 tokens."""
 
@@ -20,7 +19,7 @@ MAX_BYTES = 8_000
 class CrossEncoderReranker:
     """Calling it raises EmbedderUnavailable if fastembed is not installed or has no such model."""
 
-    def __init__(self, model: str = DEFAULT) -> None:
+    def __init__(self, model: str) -> None:
         self.model = model
         self._loaded: Any = None
         self._lock = asyncio.Lock()

@@ -17,12 +17,14 @@ from memory.sql.memories import link
 from memory.sql.tables import active_conversations
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from memory.index.embedders.bundled import BundledEmbedder
     from memory.sql.engine import Database
     from tests.memory.conftest import Stack, StackBuilder, WordsEmbedder
+
+    Act = Callable[[], Awaitable[object]]
 
 ANNA = Audience.of("anna")
 
@@ -36,6 +38,28 @@ async def found_by_words(stack: Stack, words: str) -> set[str]:
     question = Question(ANNA.keys, stack.clock.now, text=words, limit=50)
     found = await stack.index.search(question)
     return {ranked.id for ranked in (*found.words, *found.window_words)}
+
+
+def around_the_next_put(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, *, before: Act | None = None, after: Act | None = None
+) -> None:
+    """Somebody acts just before or just after the next points reach the index."""
+    put = stack.index.put
+
+    async def with_somebody_else(points: Sequence[Point]) -> None:
+        if points:
+            monkeypatch.undo()
+        if points and before:
+            await before()
+        await put(points)
+        if points and after:
+            await after()
+
+    monkeypatch.setattr(stack.index, "put", with_somebody_else, raising=False)
+
+
+async def delete_the_memory(stack: Stack) -> None:
+    await stack.forgetting.delete(await stack.the_memory(), "anna")
 
 
 async def test_what_is_remembered_is_found_at_once(stack: Stack) -> None:
@@ -129,16 +153,13 @@ async def test_what_changed_while_it_was_put_is_put_again(
     stack.index.away = True
     decision = await stack.remember("The office has moved to Lyon", "anna")
     stack.index.away = False
-    put = stack.index.put
 
-    async def meanwhile_ben_says_it_too(points: Sequence[Point]) -> None:
-        await put(points)
+    async def ben_says_it_too() -> None:
         async with stack.database.write() as connection:
             key = content_key("The office has moved to Lyon")
             await link(connection, str(decision.id), ["user:ben"], key)
-        monkeypatch.undo()
 
-    monkeypatch.setattr(stack.index, "put", meanwhile_ben_says_it_too, raising=False)
+    around_the_next_put(stack, monkeypatch, after=ben_says_it_too)
     await stack.indexing.catch_up()
     assert await stack.indexing.due() == 1
     await stack.indexing.catch_up()
@@ -151,14 +172,7 @@ async def test_what_is_deleted_while_it_is_put_leaves_no_point(
     stack.index.away = True
     decision = await stack.remember("Anna has a cat")
     stack.index.away = False
-    put = stack.index.put
-
-    async def meanwhile_it_is_deleted(points: Sequence[Point]) -> None:
-        monkeypatch.undo()
-        await stack.forgetting.delete(await stack.the_memory(), "anna")
-        await put(points)
-
-    monkeypatch.setattr(stack.index, "put", meanwhile_it_is_deleted, raising=False)
+    around_the_next_put(stack, monkeypatch, before=lambda: delete_the_memory(stack))
     await stack.indexing.catch_up()
     assert await in_index(stack, decision.id) == set()
 
@@ -193,14 +207,7 @@ async def test_what_is_deleted_just_before_it_is_shown_leaves_no_point(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stack.indexing.catch_up()
-    put = stack.index.put
-
-    async def meanwhile_it_is_deleted(points: Sequence[Point]) -> None:
-        monkeypatch.undo()
-        await stack.forgetting.delete(await stack.the_memory(), "anna")
-        await put(points)
-
-    monkeypatch.setattr(stack.index, "put", meanwhile_it_is_deleted, raising=False)
+    around_the_next_put(stack, monkeypatch, before=lambda: delete_the_memory(stack))
     decision = await stack.remember("Anna has a cat")
     assert await in_index(stack, decision.id) == {decision.id}
     await stack.indexing.catch_up()
@@ -229,15 +236,7 @@ async def test_a_summary_that_changes_while_it_is_put_is_put_again(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stack.summarise("Anna paints her boat")
-    put = stack.index.put
-
-    async def meanwhile_it_changes(points: Sequence[Point]) -> None:
-        await put(points)
-        if points:
-            monkeypatch.undo()
-            await stack.summarise("Anna paints her fence")
-
-    monkeypatch.setattr(stack.index, "put", meanwhile_it_changes, raising=False)
+    around_the_next_put(stack, monkeypatch, after=lambda: stack.summarise("Anna paints her fence"))
     await stack.indexing.catch_up()
     assert await stack.indexing.due() == 1
     await stack.indexing.catch_up()
@@ -248,14 +247,12 @@ async def test_a_summary_that_is_deleted_while_it_is_put_leaves_no_point(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id = await stack.summarise("Anna paints her boat")
-    put = stack.index.put
 
-    async def meanwhile_it_is_deleted(points: Sequence[Point]) -> None:
+    async def delete_it() -> None:
         async with stack.database.write() as connection:
             await connection.execute(sa.delete(active_conversations))
-        await put(points)
 
-    monkeypatch.setattr(stack.index, "put", meanwhile_it_is_deleted, raising=False)
+    around_the_next_put(stack, monkeypatch, before=delete_it)
     await stack.indexing.catch_up()
     assert await in_index(stack, id) == set()
 

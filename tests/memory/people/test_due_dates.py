@@ -1,9 +1,11 @@
 """Times as people give and read them."""
 
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -14,6 +16,7 @@ from memory.people.due_dates import YEARS, read_due, read_time
 
 PARIS = ZoneInfo("Europe/Paris")
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+TABLES = tomllib.loads((Path(__file__).parents[2] / "data" / "due_dates.toml").read_text())
 
 
 @pytest.fixture
@@ -26,35 +29,12 @@ def tokyo_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-@pytest.mark.parametrize(
-    ("text", "utc"),
-    [
-        ("2026-12-01T10:00", "2026-12-01T09:00"),
-        ("2026-12-01 10:00", "2026-12-01T09:00"),
-        ("2026-07-01T10:00", "2026-07-01T08:00"),
-        ("20261201T1000", "2026-12-01T09:00"),
-        ("２０２６-12-01T10:00", "2026-12-01T09:00"),
-        (" 2026-12-01T10:00:30 ", "2026-12-01T09:00:30"),
-    ],
-)
+@pytest.mark.parametrize(("text", "utc"), TABLES["local"])
 def test_a_time_without_an_offset_is_meant_in_the_persons_zone(text: str, utc: str) -> None:
     assert read_time(text, PARIS, NOW) == datetime.fromisoformat(utc + "+00:00")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "2026-12-01T10:00Z",
-        "2026-12-01 10:00 Z",
-        "2026-12-01 10:00 UTC",
-        "2026-12-01 10:00 gmt",
-        "2026-12-01T12:00+02:00",
-        "2026-12-01 12:00 +0200",
-        "2026-12-01T05:00 America/New_York",
-        "2026-12-01T11:00+01:00[Europe/Paris]",
-        "2026-12-01T07:00-03",
-    ],
-)
+@pytest.mark.parametrize("text", TABLES["zoned"])
 def test_a_time_that_tells_its_zone_is_meant_there(text: str) -> None:
     assert read_time(text, ZoneInfo("Asia/Tokyo"), NOW) == datetime(2026, 12, 1, 10, tzinfo=UTC)
 
@@ -99,47 +79,7 @@ def test_without_a_zone_the_clock_of_this_machine_is_meant() -> None:
     assert read_time("2026-12-01", None, NOW) == datetime(2026, 12, 1, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("text", "local"),
-    [
-        ("tomorrow", "Sun 22 Nov 2026 09:00"),
-        ("Tomorrow 9am", "Sun 22 Nov 2026 09:00"),
-        ("tomorrow at 8 in the evening", "Sun 22 Nov 2026 20:00"),
-        ("tomorrow at 5 in the morning", "Sun 22 Nov 2026 05:00"),
-        ("day after tomorrow", "Mon 23 Nov 2026 09:00"),
-        ("on Friday at 5", "Fri 27 Nov 2026 17:00"),
-        ("friday 05:00", "Fri 27 Nov 2026 05:00"),
-        ("friday 17:30.", "Fri 27 Nov 2026 17:30"),
-        ("sat", "Sat 28 Nov 2026 09:00"),
-        ("this saturday", "Sat 21 Nov 2026 23:59"),
-        ("next monday", "Mon 23 Nov 2026 09:00"),
-        ("next sunday", "Sun 29 Nov 2026 09:00"),
-        ("monday at noon", "Mon 23 Nov 2026 12:00"),
-        ("next week", "Sat 28 Nov 2026 09:00"),
-        ("next month", "Mon 21 Dec 2026 09:00"),
-        ("in 2 hours", "Sat 21 Nov 2026 15:00"),
-        ("in half an hour", "Sat 21 Nov 2026 13:30"),
-        ("in 3 days", "Tue 24 Nov 2026 13:00"),
-        ("in two weeks at 5", "Sat 05 Dec 2026 17:00"),
-        ("in 3 months", "Sun 21 Feb 2027 13:00"),
-        ("10 January", "Sun 10 Jan 2027 09:00"),
-        ("10 Jan 2027 14:00", "Sun 10 Jan 2027 14:00"),
-        ("January 10th, 2027 at 3pm", "Sun 10 Jan 2027 15:00"),
-        ("the 21st of november", "Sat 21 Nov 2026 23:59"),
-        ("29 february", "Tue 29 Feb 2028 09:00"),
-        ("2026-12-01 at 5pm", "Tue 01 Dec 2026 17:00"),
-        ("2026-12-01 10:00 PM", "Tue 01 Dec 2026 22:00"),
-        ("today", "Sat 21 Nov 2026 23:59"),
-        ("tonight", "Sat 21 Nov 2026 20:00"),
-        ("this evening", "Sat 21 Nov 2026 20:00"),
-        ("at midnight", "Sun 22 Nov 2026 00:00"),
-        ("at 12 at night", "Sun 22 Nov 2026 00:00"),
-        ("at 5", "Sat 21 Nov 2026 17:00"),
-        ("at 9", "Sat 21 Nov 2026 21:00"),
-        ("09:00", "Sun 22 Nov 2026 09:00"),
-        ("12am", "Sun 22 Nov 2026 00:00"),
-    ],
-)
+@pytest.mark.parametrize(("text", "local"), TABLES["english"])
 def test_plain_english_is_read_by_the_persons_clock(text: str, local: str) -> None:
     assert f"{read_time(text, PARIS, NOW).astimezone(PARIS):%a %d %b %Y %H:%M}" == local
 
@@ -154,36 +94,7 @@ def test_hours_are_counted_across_a_change_of_the_clocks() -> None:
     assert read_time("in 2 hours", PARIS, before) == datetime(2026, 3, 29, 2, 30, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "soon",
-        "5",
-        "may",
-        "every friday",
-        "half past 5",
-        "1/2/2027",
-        "tomorrow tomorrow",
-        "tomorrow at noon in the evening",
-        "friday at 25:00",
-        "13pm",
-        "30 February",
-        "in half an day",
-        "in 2 hours at 5",
-        "2026",
-        "2026-02-30",
-        "2026-12-01T25:00",
-        "2026-12-01 10:00 Europe/Nowhere",
-        "2026-12-01 10:00 America",
-        "2026-12-01T10:00+99:00",
-        "0001-01-01T00:00",
-        "1969-12-31",
-        "9999-12-31",
-        "1764583200",
-        "\x00",
-    ],
-)
+@pytest.mark.parametrize("text", TABLES["refused"])
 def test_what_is_no_time_is_told_in_a_line_with_examples(text: str) -> None:
     with pytest.raises(
         ValueError, match=r"is not a time that can be read; write for example 2026-01-10, "

@@ -78,6 +78,7 @@ async def test_a_message_that_is_there_already_is_left_as_it_is(stack: Stack) ->
 async def test_what_is_said_in_private_is_read_there_alone(stack: Stack) -> None:
     id = await stack.receive("a secret")
     assert await texts(stack, "dm:anna", ANNA) == ["a secret"]
+    assert await stack.transcript.by_ids([], ANNA) == {}
     for other in (BEN, NOBODY, there("acme")):
         assert await texts(stack, "dm:anna", other) == []
         assert await stack.transcript.by_ids([id], other) == {}
@@ -99,11 +100,6 @@ async def test_a_conversation_id_that_others_use_too_shows_nobody_elses_messages
     await stack.receive("ben's", user="ben", conversation="session-1")
     assert await texts(stack, "session-1", ANNA) == ["mine"]
     assert await texts(stack, "session-1", BEN) == ["ben's"]
-
-
-async def test_asking_for_no_ids_asks_for_nothing(stack: Stack) -> None:
-    await stack.receive("hello")
-    assert await stack.transcript.by_ids([], ANNA) == {}
 
 
 async def test_people_and_conversations_come_into_being_with_what_is_said(stack: Stack) -> None:

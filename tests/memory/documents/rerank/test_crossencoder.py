@@ -59,13 +59,13 @@ async def test_chunks_are_put_in_the_models_order(made: list[str]) -> None:
 
 
 async def test_without_candidates_no_model_is_loaded(made: list[str]) -> None:
-    assert await CrossEncoderReranker()("tea", [], 5) == []
+    assert await CrossEncoderReranker("small")("tea", [], 5) == []
     assert made == []
 
 
 async def test_broken_letters_and_scores_are_no_error(made: list[str]) -> None:
     found = [candidate("a", "nan"), candidate("b", "tea \ud800 " + "x" * 100_000)]
-    ranked = await CrossEncoderReranker()("tea", found, 5)
+    ranked = await CrossEncoderReranker("small")("tea", found, 5)
     assert dict(ranked) == {"a": 0.0, "b": 0.5}
     assert [id for id, _ in ranked] == ["b", "a"]
 
@@ -81,4 +81,4 @@ async def test_a_missing_package_is_told_with_the_way_to_get_it(monkeypatch: pyt
     monkeypatch.setitem(sys.modules, MODULE, None)
     monkeypatch.setitem(sys.modules, "fastembed", None)
     with pytest.raises(EmbedderUnavailable, match=r"pip install 'hachi\[fastembed\]'"):
-        await CrossEncoderReranker()("tea", [candidate("a", "tea")], 1)
+        await CrossEncoderReranker("small")("tea", [candidate("a", "tea")], 1)
