@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from memory.audience import PRIVATE, Audience, Place
-from memory.records import Decision, Role
+from memory.records import Decision, ForgetCandidate, Role
 
 MAX_MESSAGE = 100_000
 """Characters of one message; far more than any chat platform allows."""
@@ -86,5 +86,8 @@ class Reply:
     """How many model calls were made."""
     message_id: str | None = None
     """The reply's id in the transcript; None when anonymous."""
+    forget: tuple[ForgetCandidate, ...] | None = None
+    """What the person may have asked to forget: ask them, then pass what they confirm to `Companion.forget`.
+    Empty if nothing that they told matches; None if they did not ask."""
     usage: Usage = field(default_factory=Usage)
     """Tokens of all calls; zeros where the server did not count each of them."""

@@ -32,6 +32,7 @@ from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store import Traces
+from agent.turn.forget_requests import ForgetRequests
 from agent.turn.persona import read_persona
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits
@@ -369,6 +370,7 @@ async def open_runtime(c: Components) -> Runtime:
         transcript=c.transcript,
         sources=_context_sources(c),
         recall=c.recall,
+        forget_requests=ForgetRequests(c.recall, c.transcript),
         writer=c.writer,
         queue=c.queue,
         worker=worker,

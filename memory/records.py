@@ -83,6 +83,16 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetCandidate:
+    """What a person may mean when they ask to forget something. It stays until they confirm."""
+
+    id: str
+    kind: Literal["memory", "message"]
+    content: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """A line of the transcript."""
 

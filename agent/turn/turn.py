@@ -18,6 +18,7 @@ from agent.models.choose import ChosenModel
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.turn.context import BuiltContext, ContextSources, build_context
+from agent.turn.forget_requests import ForgetRequests, without_forgotten
 from agent.turn.jobs import (
     STORE_MEMORIES,
     look_back_payload,
@@ -60,6 +61,7 @@ class TurnDependencies:
     transcript: Transcript
     sources: ContextSources
     recall: Recall
+    forget_requests: ForgetRequests
     writer: FactWriter
     queue: JobQueue
     worker: Worker
@@ -88,6 +90,7 @@ async def take_turn(
         tool_context = _tool_context(deps, received, built)
         messages = build_messages_for_model(built.prompt)
         result = await run_agent(deps.model, deps.settings, messages, tool_context, on_text, deps.tools)
+        forget = await deps.forget_requests.candidates(result.answer.forget, received)
         reply_id, jobs = await commit_answer(
             deps, received, result, tool_context.recalled, settle=settle, trace=trace.id
         )
@@ -100,6 +103,7 @@ async def take_turn(
             model=deps.model.name,
             calls=result.calls,
             message_id=reply_id,
+            forget=forget,
             usage=result.usage,
         )
         trace.answered(reply)
@@ -199,7 +203,8 @@ def _jobs(
     settings: Settings, received: ReceivedMessage, result: AgentResult, recalled: Sequence[Hit]
 ) -> list[tuple[str, dict[str, Any], str | None]]:
     """Return the kind, payload and subject of each job that follows from the answer."""
-    request, memories = received.request, result.answer.memories
+    request = received.request
+    memories = without_forgotten(result.answer.memories, result.answer.forget)
     jobs: list[tuple[str, dict[str, Any], str | None]] = []
     if memories or linked(request.text, request.speaker):
         payload = store_memories_payload(memories, request, received.id, recalled)

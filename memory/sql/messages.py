@@ -175,6 +175,16 @@ class Transcript:
         async with self._database.read() as connection:
             return {row.id: _message(row) for row in (await connection.execute(_BY_IDS, given)).all()}
 
+    async def written_by(self, user: str, ids: Collection[str]) -> set[str]:
+        """Which of these messages the user wrote."""
+        if not ids:
+            return set()
+        query = select(messages.c.id).where(
+            messages.c.id.in_(ids), messages.c.user_id == user, messages.c.role == "user"
+        )
+        async with self._database.read() as connection:
+            return set(await connection.scalars(query))
+
     def forget_known(self) -> None:
         """Empty the caches, after an erasure."""
         self._known.clear()

@@ -15,7 +15,7 @@ from agent.turn.output import cleaning
 from agent.turn.output.cleaning import trimmed, unfenced
 from agent.turn.output.envelope import Envelope, envelope_in, is_call, sentences_in
 from agent.turn.output.labels import labelled_fields
-from agent.turn.output.memories import drafts_in
+from agent.turn.output.memories import drafts_in, forget_in
 from memory.records import Draft
 from memory.text import readable
 
@@ -32,6 +32,8 @@ class Answer:
 
     message: str
     memories: tuple[Draft, ...] = ()
+    forget: tuple[str, ...] = ()
+    """What the person asked to forget, in a sentence each. Nothing is forgotten until they confirm."""
 
 
 _KEY_FIRST = re.compile(
@@ -59,11 +61,11 @@ def well_formed(raw: str) -> Answer | None:
     except (ValueError, TypeError):
         return None
     match value:
-        case {"message": str(message), "memories": list(memories)} if len(value) == 2:
+        case {"message": str(message), "memories": list(memories), **rest} if rest.keys() <= {"forget"}:
             shown = trimmed(readable(message))
             # A key that appears twice contributes both lists, and a message may itself be an envelope.
             if shown and not shown.startswith("{") and raw.count('"memories"') == 1:
-                return Answer(shown, drafts_in(memories))
+                return Answer(shown, drafts_in(memories), forget_in([rest]))
     return None
 
 
@@ -85,7 +87,7 @@ def _repaired(text: str, depth: int) -> Answer:
         message = message[: token.start()]
     around = "" if cleaning.announces(around) else around
     shown = trimmed(readable(message)) or around or (FALLBACK_NOTED if memories else FALLBACK)
-    return Answer(shown, memories)
+    return Answer(shown, memories, forget_in([item.value for item in found]))
 
 
 def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:

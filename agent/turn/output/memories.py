@@ -12,6 +12,7 @@ from memory.records import DEFAULT_IMPORTANCE, Draft, MemoryType
 from memory.text import readable
 
 MOST_SUBJECTS = 64
+MOST_FORGET = 8
 
 _CONTENTS = tuple("content fact text memory statement description summary note insight preference".split())
 _SUBJECTS = tuple("subjects subject tags topics entities keywords about".split())
@@ -32,6 +33,17 @@ def drafts_in(value: object) -> tuple[Draft, ...]:
         if draft := draft_in(entry):
             drafts.setdefault(" ".join(draft.content.casefold().split()), draft)
     return tuple(drafts.values())
+
+
+def forget_in(value: object) -> tuple[str, ...]:
+    """Return the sentences under ``forget`` in the objects, at any depth, each once."""
+    found: dict[str, None] = {}
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, Mapping):
+            for name, inner in named(item).items():
+                texts = _strings([inner]) if name == "forget" else forget_in(inner)
+                found |= dict.fromkeys(text for said in texts if (text := _content(said)))
+    return tuple(found)[:MOST_FORGET]
 
 
 def named(value: Mapping[str, object]) -> Fields:

@@ -150,3 +150,16 @@ def test_recorded_outputs_of_models_give_what_the_user_must_see_and_keep(case):
         shown = "".join(map(stream.feed, case["raw"]))
         assert answer.message.startswith(shown)
         assert stream.close() == answer
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"message": "I will ask.", "memories": [], "forget": ["Ben plans to quit"]}',
+        '```json\n{"message": "I will ask.", "memories": [], "forget": "Ben plans to quit",}\n```',
+        '{"answer": {"message": "I will ask.", "memories": [], "Forget": ["Ben plans to quit", null, 7]}}',
+    ],
+)
+def test_what_a_person_asked_to_forget_is_read(raw: str) -> None:
+    answer = parse_answer(raw)
+    assert (answer.message, answer.memories, answer.forget) == ("I will ask.", (), ("Ben plans to quit",))
