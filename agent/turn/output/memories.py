@@ -38,11 +38,10 @@ def drafts_in(value: object) -> tuple[Draft, ...]:
 def forget_in(value: object) -> tuple[str, ...]:
     """Return the sentences under ``forget`` in the objects, at any depth, each once."""
     found: dict[str, None] = {}
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, Mapping):
-            for name, inner in named(item).items():
-                texts = _strings([inner]) if name == "forget" else forget_in(inner)
-                found |= dict.fromkeys(text for said in texts if (text := _content(said)))
+    for item in _items(value):
+        for name, inner in named(item).items() if isinstance(item, Mapping) else ():
+            texts = [draft.content for draft in drafts_in(inner)] if name == "forget" else forget_in(inner)
+            found |= dict.fromkeys(texts)
     return tuple(found)[:MOST_FORGET]
 
 
