@@ -42,6 +42,7 @@ from memory.records import (
     Chunk,
     Decision,
     Document,
+    ForgetCandidate,
     Forgotten,
     Hit,
     Memory,
@@ -282,6 +283,13 @@ class Companion:
         """Forget one of the user's messages with the reply to it, and the memories that rest on it alone.
         Raises NotFound for anybody else's."""
         return await self.services.memories.delete_message(id, user=user)
+
+    async def forget(
+        self, candidates: Sequence[ForgetCandidate], *, user: str, place: Where = None
+    ) -> list[Forgotten]:
+        """Forget what the person confirmed of `Reply.forget`. Returns a receipt for each, without those that
+        were forgotten with another one."""
+        return await self.services.memories.forget(candidates, user=user, place=place)
 
     async def undo_forget(self, id: str, *, user: str) -> Forgotten:
         """Bring back what was forgotten, by the receipt's `undo_id` or its first eight characters. Traces

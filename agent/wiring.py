@@ -32,7 +32,6 @@ from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store import Traces
-from agent.turn.forget_requests import ForgetRequests
 from agent.turn.persona import read_persona
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits
@@ -326,6 +325,7 @@ async def open_runtime(c: Components) -> Runtime:
     from agent.background.slice import SliceReader
     from agent.background.worker import Worker
     from agent.models.failures import model_error
+    from agent.turn.forget_requests import ForgetRequests
     from agent.turn.turn import TurnDependencies
     from tools.registry import TOOLS
 

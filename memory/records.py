@@ -90,6 +90,8 @@ class ForgetCandidate:
     kind: Literal["memory", "message"]
     content: str
     created_at: datetime
+    asked_in: str
+    """The id of the message that asks, which is forgotten too, since it names what is to be forgotten."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Looks up, adds, changes and deletes memories for the person they belong to."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -20,6 +21,7 @@ from memory.records import (
     DEFAULT_IMPORTANCE,
     Decision,
     Draft,
+    ForgetCandidate,
     Forgotten,
     Hit,
     Memory,
@@ -106,6 +108,22 @@ class MemoryService:
     async def delete_message(self, id: str, *, user: str) -> Forgotten:
         """Forget one of the user's messages, and the memories that rest on it alone."""
         return await self._forgotten(*await self.statements.forget_message(id, user_named(user)))
+
+    async def forget(
+        self, candidates: Sequence[ForgetCandidate], *, user: str, place: Where = None
+    ) -> list[Forgotten]:
+        """Forget what the person confirmed, and the message that asked for it. Skips what was forgotten in
+        the meantime, or with another candidate."""
+        named = [(candidate.kind, candidate.id) for candidate in candidates]
+        asking = {("message", candidate.asked_in): None for candidate in candidates}
+        receipts = []
+        for kind, id in (*named, *asking):
+            with suppress(NotFound):
+                if kind == "memory":
+                    receipts.append(await self.delete(id, user=user, place=place))
+                else:
+                    receipts.append(await self.delete_message(id, user=user))
+        return receipts
 
     async def undo_forget(self, id: str, *, user: str) -> Forgotten:
         back = await self.statements.undo(id, user_named(user))

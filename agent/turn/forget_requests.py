@@ -1,7 +1,7 @@
 """Finds what a person may mean when they ask in words to forget something.
 
-The model names it in its answer; nothing is forgotten until the person confirms. Only what this person told is
-found, and only what may be read where they ask.
+The model names it in its answer; nothing is forgotten until the person confirms. Only what this person told
+is found, and only what may be read where they ask.
 """
 
 import logging
@@ -61,7 +61,13 @@ class ForgetRequests:
         own = await self.transcript.written_by(user, [hit.id for hit in found.values() if not hit.memory])
         told = [hit for hit in found.values() if hit.id in own or _told_by(user, hit)]
         return tuple(
-            ForgetCandidate(hit.id, "memory" if hit.memory else "message", hit.content, hit.created_at)
+            ForgetCandidate(
+                hit.id,
+                "memory" if hit.memory else "message",
+                hit.content,
+                hit.created_at,
+                asked_in=str(received.id),
+            )
             for hit in _without_sources(sorted(told, key=lambda hit: (hit.memory is None, -hit.score)))
         )[:MOST]
 

@@ -43,7 +43,7 @@ async def test_a_person_is_shown_what_they_may_mean_and_it_stays_until_they_conf
 
     taken = await pet.forget(reply.forget or (), user="ben")
 
-    assert [receipt.content for receipt in taken] == [PLAN]
+    assert [receipt.content for receipt in taken] == [PLAN, ""], "the fact, and the message that asked"
     assert [memory.content for memory in await pet.memories(user="ben")] == ["Ben has a red boat"]
     assert not [hit for hit in await pet.search_memories("quit job", user="ben") if "quit" in hit.content]
 
