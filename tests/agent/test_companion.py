@@ -475,7 +475,7 @@ async def test_closing_over_a_broken_database_is_a_line_in_the_log(
         await pet.search_memories("tea", user="ana")
         rows("ALTER TABLE memories RENAME TO memories_away")
 
-    assert "the use of recalled memories is not noted" in caplog.text
+    assert "the use of memories is not noted" in caplog.text
 
 
 # Opening.
