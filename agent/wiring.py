@@ -240,7 +240,7 @@ def _components(
         forgetting=Forgetting(database, index, queue, clock),
         figures=figures,
         statements=StatementForgetting(database, queue, clock, without_forgotten, undo_for),
-        forgetting_outside=ForgettingOutside(traces, recorder, queue, clock),
+        forgetting_outside=ForgettingOutside(settings.home, traces, recorder, queue, clock),
     )
 
 
@@ -283,6 +283,7 @@ def build_services(c: Components) -> Services:
             c.writer,
             c.forgetting,
             c.statements,
+            c.transcript,
             c.forgetting_outside.run,
             History(c.database),
             c.sync,

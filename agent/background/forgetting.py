@@ -1,11 +1,14 @@
-"""Forgetting outside of the database of memories: traces, and the payloads of waiting jobs."""
+"""Forgetting outside of the tables of memories: traces, lines in files, and the payloads of waiting jobs."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from agent.services.erasure.lines import blank_lines_of, blank_typed
 from agent.tracing.recorder import Recorder
 from agent.tracing.store import Traces
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES
@@ -21,6 +24,7 @@ SLACK = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class ForgettingOutside:
+    home: Path
     traces: Traces
     recorder: Recorder
     queue: JobQueue
@@ -42,8 +46,11 @@ class ForgettingOutside:
         return emptied
 
     async def handle(self, job: Job) -> int:
-        """Empty the traces that show the forgotten data. Running it twice is safe."""
+        """Blank the lines of the log, the decisions and the prompt history, and empty the traces, that show
+        the forgotten data. Returns how many traces. Running it twice is safe."""
         data = ForgottenData.from_json(job.payload)
+        await asyncio.to_thread(blank_lines_of, self.home, None, (*data.contents, *data.texts), data.ids)
+        await asyncio.to_thread(blank_typed, self.home, data.texts)
         await self.recorder.forget_data(data.shown_by)
         since = datetime.fromisoformat(job.payload["since"]) - SLACK
         return await self.traces.forget(data, job.user_id, job.payload["owners"], since)

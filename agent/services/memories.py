@@ -30,6 +30,7 @@ from memory.records import (
 )
 from memory.search.recall import Recall
 from memory.sql.memories import MemoryStore, tellers
+from memory.sql.messages import Transcript
 
 Where = Place | str | None
 """A place, its written form, or None for a private conversation."""
@@ -42,6 +43,7 @@ class MemoryService:
     writer: FactWriter
     forgetting: Forgetting
     statements: StatementForgetting
+    transcript: Transcript
     forget_outside: Callable[[str], Awaitable[int]]
     """Runs the job of a forgetting that removes the rest from traces."""
     past: History
@@ -107,7 +109,14 @@ class MemoryService:
 
     async def delete_message(self, id: str, *, user: str) -> Forgotten:
         """Forget one of the user's messages, and the memories that rest on it alone."""
-        return await self._forgotten(*await self.statements.forget_message(id, user_named(user)))
+        message = await self.transcript.own(id, user_named(user))
+        return await self._forgotten(*await self.statements.forget_message(message.id, user_named(user)))
+
+    async def delete_sent(self, id: str) -> Forgotten | None:
+        """Forget the message with this id, which its author has deleted where they sent it. Returns None if
+        it was not stored, or is forgotten."""
+        author = await self.transcript.author_of(id)
+        return await self.delete_message(id, user=author) if author else None
 
     async def forget(
         self, candidates: Sequence[ForgetCandidate], *, user: str, place: Where = None

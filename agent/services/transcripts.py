@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 from sqlalchemy import func, select
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, turn_request
+from agent.services.arguments import audience_of, turn_request, user_named
 from agent.services.erasure import ErasureService
 from agent.types import TurnRequest
 from memory.audience import Place
@@ -45,6 +45,10 @@ class TranscriptService:
         if limit < 1:
             raise BadInput(f"limit is {limit}; ask for at least one message")
         return await self.transcript.page(audience_of(user, place), limit, before)
+
+    async def own(self, id: str, *, user: str) -> Message:
+        """Return the user's message with this id, or its first eight characters. Raises NotFound."""
+        return await self.transcript.own(id, user_named(user))
 
     async def exists(self, conversation: str, *, user: str, place: Place | str | None = None) -> bool:
         """Return whether the conversation has a message that the user may read there."""

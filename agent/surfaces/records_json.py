@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from memory.records import Decision, Hit, MemoryUpdate, Task, memory_json
+from memory.records import Decision, Forgotten, Hit, MemoryUpdate, Message, Task, memory_json
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:
@@ -26,6 +26,37 @@ def decision_json(decision: Decision) -> dict[str, Any]:
         "id": decision.id,
         "expires_at": decision.expires_at,
     }
+
+
+def message_json(message: Message) -> dict[str, Any]:
+    """A forgotten message has no text, and `forgotten_at`."""
+    return asdict(message)
+
+
+def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
+    """What a forgetting took: the ids of the memories, and how many of the rest."""
+    return {
+        "memories": [memory.id for memory in receipt.memories],
+        "messages": receipt.messages,
+        "replies": receipt.replies,
+        "summaries": receipt.summaries,
+        "traces": receipt.traces,
+        "undo_id": receipt.undo_id,
+        "undo_until": receipt.undo_until,
+    }
+
+
+def taken_with(receipt: Forgotten) -> str:
+    """Say in words what a forgetting took: "2 memories, 3 messages, 1 reply"."""
+    counts = {
+        ("memory", "memories"): len(receipt.memories),
+        ("message", "messages"): receipt.messages,
+        ("reply", "replies"): receipt.replies,
+        ("summary", "summaries"): receipt.summaries,
+        ("trace", "traces"): receipt.traces,
+    }
+    told = [f"{count} {one if count == 1 else many}" for (one, many), count in counts.items() if count]
+    return ", ".join(told)
 
 
 def update_json(update: MemoryUpdate) -> dict[str, Any]:

@@ -28,10 +28,13 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, owners_of
+from memory.errors import NotFound
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.tables import conversations, messages, speakers, users
 
+WHOLE_ID = 36
+"""Characters of a UUID."""
 REACH = 2
 """How many messages on either side are indexed with a message, as its window."""
 
@@ -131,6 +134,25 @@ class Transcript:
         async with self._database.read() as connection:
             rows = await connection.execute(query.order_by(messages.c.seq.desc()).limit(limit))
             return [_message(row) for row in rows]
+
+    async def own(self, id: str, user: str) -> Message:
+        """The person's message with this id, or with this prefix of eight or more characters. Raises
+        NotFound, for a forgotten one too."""
+        is_prefix = 8 <= len(id) < WHOLE_ID
+        matches = messages.c.id.startswith(id, autoescape=True) if is_prefix else messages.c.id == id
+        mine = select(*_MESSAGE).where(matches, messages.c.user_id == user, messages.c.role == "user", kept())
+        async with self._database.read() as connection:
+            rows = (await connection.execute(mine.limit(2))).all()
+        if len(rows) != 1:
+            raise NotFound(f"no message {id!r} of {user}'s; `hachi messages list` shows the ids")
+        return _message(rows[0])
+
+    async def author_of(self, id: str) -> str | None:
+        """The user who wrote the message; None if there is no such message, or it is forgotten."""
+        query = select(messages.c.user_id).where(messages.c.id == id, messages.c.role == "user", kept())
+        async with self._database.read() as connection:
+            author: str | None = await connection.scalar(query)
+        return author
 
     async def following(
         self, conversation: str, owner: str, seq: int, limit: int, *, most: int

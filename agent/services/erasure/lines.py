@@ -15,11 +15,12 @@ from memory.erasure.person.listing import SHORTEST_SOUGHT
 LOG, DECISIONS, TYPED = "hachi.log*", "decisions.jsonl*", "chat_history"
 
 
-def blank_lines_of(home: Path, user: str, texts: Collection[str], ids: Collection[str]) -> int:
+def blank_lines_of(home: Path, user: str | None, texts: Collection[str], ids: Collection[str]) -> int:
     """Blank the lines of the log that name the person or one of these ids, or contain what they said; and in
-    the file of decisions theirs, by id alone. Returns how many lines changed."""
+    the file of decisions theirs, by id alone. With None only the lines with these ids and texts. Returns how
+    many lines changed."""
     gone, says = frozenset(ids), _says(texts)
-    named = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)")
+    named = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)" if user else r"(?!)")
 
     def log_line(line: bytes) -> bytes | None:
         text = line.decode("utf-8", "replace")
@@ -55,7 +56,7 @@ def _says(texts: Collection[str]) -> Callable[[str], bool]:
 
 
 def _without_decisions(
-    line: bytes, user: str, ids: frozenset[str], says: Callable[[str], bool]
+    line: bytes, user: str | None, ids: frozenset[str], says: Callable[[str], bool]
 ) -> bytes | None:
     """Return a line of decisions without the person: empty if it is theirs, else without the decisions that
     name one of these memories or repeat what they said. None if nothing changes."""
@@ -64,7 +65,7 @@ def _without_decisions(
         decisions = event["decisions"]
     except (ValueError, TypeError, KeyError):  # blanked before, or cut short by a full disk
         return b"" if line.strip() and says(line.decode("utf-8", "replace")) else None
-    if event.get("user_id") == user:
+    if user and event.get("user_id") == user:
         return b""
     kept = [
         one

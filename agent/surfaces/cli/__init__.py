@@ -30,6 +30,7 @@ def build() -> typer.Typer:
         "memories": memories.group,
         "tasks": people.tasks,
         "context": people.context,
+        "messages": people.messages,
         "knowledge": knowledge.group,
         "traces": trace_commands.group,
         "keys": maintenance.keys,

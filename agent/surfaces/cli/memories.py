@@ -25,6 +25,7 @@ from agent.surfaces.cli.output import (
     MEMORY_COLUMNS,
     Output,
     confirm,
+    forgotten_text,
     interactive,
     memory_row,
     plain,
@@ -37,7 +38,7 @@ from agent.surfaces.cli.output import (
     write_output,
 )
 from agent.surfaces.cli.session import require, with_companion
-from agent.surfaces.records_json import decision_json, hit_json, update_json
+from agent.surfaces.records_json import decision_json, forgotten_json, hit_json, taken_with, update_json
 from agent.tracing.render.text import json_text
 from memory.audience import Place
 from memory.errors import NotFound
@@ -163,13 +164,31 @@ async def _indexed(pet: "Companion", decision: Decision) -> Output:
 @group.command()
 @with_companion
 async def delete(pet: "Companion", id: ShortId, user: User, yes: Yes = False) -> Output:
-    """Delete a memory for good, with what it had replaced."""
+    """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat
+    it."""
     memory = await pet.memory(id, user=user)
     if not yes and interactive():
         print(plain(memory.content))
-        confirm("Delete it for good?", "deleted")
-    await pet.delete_memory(memory.id, user=user)
-    return Output(memory_json(memory), f"deleted {short(memory.id)}: {memory.content}")
+        confirm("Forget it, with what was said of it?", "forgotten")
+    receipt = await pet.delete_memory(memory.id, user=user)
+    told = {"forgotten": forgotten_json(receipt)}
+    return Output(
+        memory_json(memory) | told, forgotten_text(receipt, f"{short(memory.id)}: {memory.content}")
+    )
+
+
+@group.command()
+@with_companion
+async def restore(
+    pet: "Companion",
+    id: Annotated[
+        str, typer.Argument(metavar="ID", help="What `delete` printed, or its first 8 characters.")
+    ],
+    user: User,
+) -> Output:
+    """Bring back what was forgotten, within the time that `delete` printed."""
+    back = await pet.undo_forget(id, user=user)
+    return Output(forgotten_json(back), f"brought back: {taken_with(back)}")
 
 
 @group.command()

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
+from agent.surfaces.records_json import taken_with
 from agent.tracing.render.text import json_text
-from memory.records import Memory
+from memory.records import Forgotten, Memory
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,6 +103,15 @@ def memory_row(memory: Memory) -> list[str]:
         when(memory.created_at),
         when(memory.expires_at) or "never",
     ]
+
+
+def forgotten_text(receipt: Forgotten, what: str) -> str:
+    """What was forgotten, what went with it, and how to bring it back."""
+    lines = [f"forgotten {what}", f"taken: {taken_with(receipt)}"]
+    if receipt.undo_id:
+        until = f"until {when(receipt.undo_until)}"
+        lines.append(f"`hachi memories restore {short(receipt.undo_id)}` brings it back, {until}")
+    return "\n".join(lines)
 
 
 def short(id: str) -> str:

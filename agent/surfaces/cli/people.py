@@ -1,4 +1,5 @@
-"""`hachi context` and `hachi tasks`: what is known of a person, and what they want to be reminded of."""
+"""`hachi context`, `hachi tasks` and `hachi messages`: what is known of a person, what they are reminded of,
+and what they said."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
@@ -6,14 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.surfaces.cli.options import PlaceName, User, read_by
-from agent.surfaces.cli.output import Output, console, plain, print_table, say, short, table_of, when
+from agent.surfaces.cli.options import Limit, PlaceName, ShortId, User, Yes, read_by
+from agent.surfaces.cli.output import (
+    Output,
+    confirm,
+    console,
+    forgotten_text,
+    interactive,
+    plain,
+    print_table,
+    say,
+    short,
+    table_of,
+    when,
+)
 from agent.surfaces.cli.session import require, with_companion
-from agent.surfaces.records_json import task_json
+from agent.surfaces.records_json import forgotten_json, message_json, task_json
 from memory.audience import PRIVATE
 from memory.errors import NotFound
 from memory.people.due_dates import read_due
-from memory.records import Task, TaskStatus
+from memory.records import Message, Task, TaskStatus
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -21,6 +34,7 @@ if TYPE_CHECKING:
 
 context = typer.Typer(help="See and set what is known of a person.", rich_markup_mode=None)
 tasks = typer.Typer(help="See and change tasks.", rich_markup_mode=None)
+messages = typer.Typer(help="See and forget messages.", rich_markup_mode=None)
 
 MAX_FACTS = 7
 """Facts shown; `hachi memories list` shows all."""
@@ -176,3 +190,37 @@ def _row(task: Task, zone: tzinfo | None) -> list[str]:
     times = (task.due, task.last_updated)
     due, changed = (f"{time.astimezone(zone):%Y-%m-%d %H:%M}" if time else "" for time in times)
     return [short(task.id), task.description, task.status, due, changed]
+
+
+@messages.command("list")
+@with_companion
+async def list_messages(
+    pet: "Companion",
+    user: User,
+    place: PlaceName = "dm",
+    limit: Limit = 20,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="ID", help="Only older ones than this message.")
+    ] = None,
+) -> Output:
+    """List what was said and answered, newest first."""
+    found = await pet.messages(user=user, place=place, limit=limit, before=before)
+    empty = f"no {'older ' if before else ''}messages of {user!r} here"
+    return table_of(found, ("id", "author", "text", "sent"), _message_row, empty=empty, to_json=message_json)
+
+
+def _message_row(message: Message) -> list[str]:
+    text = "[forgotten]" if message.forgotten_at else message.text
+    return [short(message.id), message.author, text, when(message.sent_at)]
+
+
+@messages.command("delete")
+@with_companion
+async def delete_message(pet: "Companion", id: ShortId, user: User, yes: Yes = False) -> Output:
+    """Forget one of your messages, the reply to it, and the facts that rest on it alone."""
+    message = await pet.services.transcripts.own(id, user=user)
+    if not yes and interactive():
+        print(plain(message.text))
+        confirm("Forget it, with the reply and what was learned from it?", "forgotten")
+    receipt = await pet.delete_message(message.id, user=user)
+    return Output(forgotten_json(receipt), forgotten_text(receipt, f"{short(message.id)}: {message.text}"))

@@ -103,7 +103,8 @@ async def get_memory(sessionId: str, memoryId: str, user: User, pet: Pet) -> Ses
 
 @router.delete("/{memoryId}", status_code=204)
 async def delete_memory(memoryId: str, user: User, pet: Pet) -> None:
-    """Delete a memory and what it had replaced."""
+    """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat
+    it."""
     await pet.delete_memory((await find_memory(pet, memoryId, user)).id, user=user)
 
 

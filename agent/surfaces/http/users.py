@@ -12,7 +12,7 @@ from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.memories import Content, Limit, NewMemory, find_memory, stored_memory
 from agent.surfaces.http.openai_types import example
-from agent.surfaces.records_json import decision_json, hit_json, task_json
+from agent.surfaces.records_json import decision_json, forgotten_json, hit_json, message_json, task_json
 from memory.audience import PRIVATE
 from memory.records import MemoryType, MemoryUpdate, Task, TaskStatus, memory_json
 from memory.text import storable
@@ -30,6 +30,7 @@ def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenti
 
 User = Annotated[str, Depends(_path_user)]
 Json = dict[str, Any]
+MessageId = Annotated[str, Field(pattern="^[0-9a-f-]{8,36}$")]
 
 
 class Changed(BaseModel):
@@ -101,8 +102,39 @@ async def update(user: User, id: str, given: Changed, pet: Pet) -> Json:
 
 @router.delete("/memories/{id}", status_code=204)
 async def delete(user: User, id: str, pet: Pet) -> None:
-    """Delete a memory and what it had replaced."""
+    """Forget a memory, as `POST …/forget` does, with an empty response."""
     await pet.delete_memory((await find_memory(pet, id, user)).id, user=user)
+
+
+@router.post("/memories/{id}/forget")
+async def forget(user: User, id: str, pet: Pet) -> Json:
+    """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat it.
+    The response says what was taken; its `undo_id` brings it back until `undo_until`."""
+    return forgotten_json(await pet.delete_memory((await find_memory(pet, id, user)).id, user=user))
+
+
+@router.post("/forgotten/{id}/undo")
+async def undo_forget(user: User, id: MessageId, pet: Pet) -> Json:
+    """Bring back what was forgotten, while it can be brought back."""
+    return forgotten_json(await pet.undo_forget(id, user=user))
+
+
+@router.get("/messages")
+async def messages(
+    user: User,
+    pet: Pet,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+    before: Annotated[MessageId | None, Query(description="only older ones than this message")] = None,
+) -> list[Json]:
+    """List what was said and answered, newest first. A forgotten message has no text."""
+    found = await pet.messages(user=user, limit=limit, before=before)
+    return [message_json(message) for message in found]
+
+
+@router.delete("/messages/{id}")
+async def delete_message(user: User, id: MessageId, pet: Pet) -> Json:
+    """Forget one of the person's messages, the reply to it, and the memories that rest on it alone."""
+    return forgotten_json(await pet.delete_message(id, user=user))
 
 
 @router.get("/memories/{id}/history")

@@ -52,6 +52,18 @@ class MemoryContent(Answer):
     content: str
 
 
+class ForgottenMemory(MemoryContent):
+    """What was forgotten: the memory, and how many messages, replies, summaries and traces went with it. The
+    id and the text are empty if a message was named."""
+
+    messages: int
+    replies: int
+    summaries: int
+    traces: int
+    undo_id: str | None = None
+    undo_until: datetime | None = None
+
+
 class RememberResult(Answer):
     action: Action
     id: Annotated[str | None, Field(description="the memory that holds it; none if it was dropped")] = None

@@ -54,6 +54,8 @@ class MemoryServer(MCPServer[Any]):
                 _tool(self._tools.remember, "Remember a fact"),
                 _tool(self._tools.update_task, "Note, change or finish a task"),
                 _tool(self._tools.forget, "Forget a memory", deletes=True),
+                _tool(self._tools.forget_message, "Forget a message", deletes=True),
+                _tool(self._tools.undo_forget, "Bring back what was forgotten"),
             ],
             subscriptions=False,
             log_level="WARNING",  # the root logger's own default, which the SDK sets

@@ -10,9 +10,9 @@ from agent.companion import Companion
 from agent.errors import BadInput
 from agent.services.arguments import due_of, user_named
 from agent.surfaces.mcp.answers import (
+    ForgottenMemory,
     FoundMemories,
     FoundMemory,
-    MemoryContent,
     Passages,
     RememberResult,
     TaskAnswer,
@@ -115,16 +115,33 @@ class MemoryTools:
 
     async def forget(
         self, id: Annotated[MemoryId, Field(description="of the memory, or its first eight characters")]
-    ) -> MemoryContent:
-        """Delete a memory for good, with what it had replaced. Only where the person asks for it; to correct
-        a fact use `remember` with `replaces`, which keeps its history. Others who said the same keep theirs.
-        """
+    ) -> ForgottenMemory:
+        """Forget a memory, with what it had replaced, the person's messages that state it and the replies
+        that repeat it. Only where the person asks for it; to correct a fact use `remember` with `replaces`,
+        which keeps its history. Others who said the same keep theirs. Tell the person what was taken; until
+        `undo_until`, `undo_forget` with the `undo_id` brings it back."""
         memory = await self._memory(id)
         try:
-            await self.pet.delete_memory(memory.id, **self._scope())
+            receipt = await self.pet.delete_memory(memory.id, **self._scope())
         except NotFound:
             raise NotFound(f"memory {memory.id} is somebody else's; only who said it can delete it") from None
-        return MemoryContent.model_validate(memory)
+        return ForgottenMemory.model_validate(receipt)
+
+    async def forget_message(
+        self, id: Annotated[MemoryId, Field(description="of a message that a search found")]
+    ) -> ForgottenMemory:
+        """Forget one message of the person, the reply to it, and the facts that rest on it alone. Only where
+        the person asks for it. `undo_forget` brings it back."""
+        return ForgottenMemory.model_validate(
+            await self.pet.delete_message(id, user=str(self._scope()["user"]))
+        )
+
+    async def undo_forget(
+        self, id: Annotated[MemoryId, Field(description="the undo_id of what was forgotten")]
+    ) -> ForgottenMemory:
+        """Bring back what was forgotten by mistake, while it can be brought back."""
+        back = await self.pet.undo_forget(id, user=str(self._scope()["user"]))
+        return ForgottenMemory.model_validate(back)
 
     async def search_knowledge(
         self,
@@ -175,7 +192,6 @@ class MemoryTools:
             due=due_of(due, zone, now),
             now=now,
             **self._scope(),
-            place=PRIVATE,
         )
         close = [TaskAnswer.of(task, zone) for task in change.close]
         return TaskChange(action=change.action, task=TaskAnswer.of(change.task, zone), close=close)

@@ -84,15 +84,41 @@ def test_an_update_replaces_is_told_by_the_history_and_can_be_undone(hachi):
         assert (ran.code, "no memory" in ran.complaint) == (1, True)
 
 
-def test_deleting_asks_at_a_terminal(hachi):
+def test_forgetting_asks_at_a_terminal_and_tells_what_was_taken(hachi):
     id = hachi("memories", "add", "Mickael skis", "--json").json["id"]
     refused = hachi("memories", "delete", id, stdin=b"n\n", typed=True)
-    assert (refused.code, "nothing was deleted" in refused.err) == (1, True)
-    assert hachi("memories", "delete", id, "--yes", "--json", typed=True).json["id"] == id
+    assert (refused.code, "nothing was forgotten" in refused.err) == (1, True)
+    told = hachi("memories", "delete", id, "--yes", "--json", typed=True).json
+    assert (told["id"], told["forgotten"]["memories"]) == (id, [id])
     again = hachi("memories", "add", "Mickael skis", "--json").json["id"]
     told = hachi("memories", "delete", again[:8], stdin=b"y\n", typed=True).out
-    assert f"deleted {again[:8]}: Mickael skis\n" in told
+    assert f"forgotten {again[:8]}: Mickael skis\ntaken: 1 memory\n" in told
     assert hachi("memories", "list", "--json").json == []
+
+
+def test_what_was_forgotten_is_not_found_and_can_be_restored_for_a_while(hachi, home):
+    for text in ("my bank PIN is 4711", "what is my bank PIN?"):
+        hachi("chat", "-m", text)
+    [pin] = hachi("memories", "list", "--json").json
+    told = hachi("memories", "delete", pin["id"], "--json").json["forgotten"]
+    assert (told["messages"], told["replies"]) == (1, 2)
+    assert "4711" not in hachi("memories", "search", "bank PIN").out
+    assert "4711" not in hachi("chat", "-m", "what is my bank PIN?").out
+    assert "4711" not in hachi("memories", "export").out
+    [trace] = [one for one in hachi("traces", "ls", "--json").json if one["status"] != "forgotten"]
+    assert trace["said"] == "what is my bank PIN?"
+    assert hachi("memories", "restore", told["undo_id"][:8]).out.startswith(
+        "brought back: 1 memory, 1 message"
+    )
+    assert [memory["id"] for memory in hachi("memories", "list", "--json").json] == [pin["id"]]
+    again = hachi("memories", "delete", pin["id"], "--json").json["forgotten"]
+    with closing(sqlite3.connect(home / "hachi.db")) as database, database:
+        database.execute("UPDATE forgotten SET until = '2020-01-01 00:00:00'")
+    ran = hachi("memories", "restore", again["undo_id"])
+    assert (ran.code, "gone for good" in ran.complaint) == (1, True)
+    hachi("purge")
+    for file in home.rglob("*"):
+        assert not file.is_file() or b"4711" not in file.read_bytes(), file
 
 
 def test_everything_but_search_works_while_another_process_holds_the_index(hachi, home):

@@ -107,3 +107,22 @@ def test_times_are_by_the_clock_of_the_person(hachi):
     moved = hachi("tasks", "update", made["id"], "--due", "2026-12-02T10:00").out
     assert "2026-12-02 10:00" in moved
     assert hachi("tasks", "list", "--json").json[0]["due"] == "2026-12-02T01:00:00+00:00"
+
+
+def test_messages_are_listed_and_forgotten_one_by_one(hachi):
+    assert "no messages of 'mickael'" in hachi("messages", "list").complaint
+    hachi("chat", "-m", "my bank PIN is 4711")
+    reply, said = hachi("messages", "list", "--json").json
+    assert (reply["role"], said["text"]) == ("assistant", "my bank PIN is 4711")
+    assert [one["id"] for one in hachi("messages", "list", "--json", "--before", reply["id"]).json] == [
+        said["id"]
+    ]
+    assert hachi("messages", "delete", said["id"], "--user", "lea").code == 1
+    assert hachi("messages", "delete", said["id"], stdin=b"n\n", typed=True).code == 1
+    told = hachi("messages", "delete", said["id"][:8]).out
+    assert told.startswith(
+        f"forgotten {said['id'][:8]}: my bank PIN is 4711\ntaken: 1 memory, 1 message, 1 reply"
+    )
+    assert "brings it back" in told
+    assert hachi("messages", "list").out.count("[forgotten]") == 2
+    assert hachi("memories", "list", "--json").json == []

@@ -53,6 +53,22 @@ async def test_memories_are_added_found_changed_undone_and_deleted(ana: Ana) -> 
     assert await ana("GET", "/memories") == []
 
 
+async def test_what_is_forgotten_is_told_and_brought_back(ana: Ana) -> None:
+    said = {"author": "Ana", "text": "my bank PIN is 4711", "sent_at": ana.pet.clock()}
+    await ana.pet.import_messages([said], user=ana.user)
+    made = await ana("POST", "/memories", {"content": "Ana's bank PIN is 4711"})
+    told = await ana("POST", f"/memories/{made['id']}/forget")
+    assert (told["memories"], told["messages"], told["replies"]) == ([made["id"]], 1, 0)
+    [line] = await ana("GET", "/messages")
+    assert (line["text"], line["forgotten_at"]) == ("", line["forgotten_at"] or None)
+    assert (await ana("POST", f"/forgotten/{told['undo_id']}/undo"))["messages"] == 1
+    await ana("POST", f"/forgotten/{told['undo_id']}/undo", status=404)
+    [line] = await ana("GET", "/messages", limit=1)
+    assert (await ana("DELETE", f"/messages/{line['id']}"))["messages"] == 1
+    assert await ana("GET", "/messages", before=line["id"]) == []
+    await ana("DELETE", f"/messages/{line['id']}", status=404)
+
+
 async def test_tasks_are_added_changed_and_done(ana: Ana) -> None:
     await ana("PUT", "/context/timezone", {"value": "Europe/Paris"})
     made = await ana("POST", "/tasks", {"description": "Call the dentist", "due": "2026-11-27T09:00"})

@@ -12,13 +12,14 @@ from memory.errors import IndexUnavailable
 READING = {"search_memories", "get_recent_memories", "search_knowledge", "list_tasks"}
 
 
-async def test_seven_tools_are_offered_and_say_what_they_do(shared: Companion, agent: Any) -> None:
+async def test_nine_tools_are_offered_and_say_what_they_do(shared: Companion, agent: Any) -> None:
     async with agent(shared, "ana") as ana:
         offered = {tool.name: tool for tool in (await ana.client.list_tools()).tools}
         result = await ana.ask("remember", content="Ana has a red boat")
-    assert offered.keys() == READING | {"remember", "update_task", "forget"}
+    assert offered.keys() == READING | {"remember", "update_task", "forget", "forget_message", "undo_forget"}
     assert {name for name, tool in offered.items() if tool.annotations.read_only_hint} == READING
-    assert [name for name, tool in offered.items() if tool.annotations.destructive_hint] == ["forget"]
+    deleting = {name for name, tool in offered.items() if tool.annotations.destructive_hint}
+    assert deleting == {"forget", "forget_message"}
     for tool in offered.values():
         assert len(tool.description) > 60
         assert tool.input_schema["additionalProperties"] is False

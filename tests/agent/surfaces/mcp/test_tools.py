@@ -25,12 +25,25 @@ async def test_a_fact_is_remembered_found_corrected_and_forgotten(pet: Companion
         assert "use a form such as 7d" in old["note"]
         new = await ana.call("remember", content="Ana's boat is called Sterne", replaces=old["id"][:8])
         assert new["action"] == "replace"
-        assert await ana.call("forget", id=new["id"]) == {
-            "id": new["id"],
-            "content": "Ana's boat is called Sterne",
-        }
+        gone = await ana.call("forget", id=new["id"])
+        assert (gone["id"], gone["content"]) == (new["id"], "Ana's boat is called Sterne")
+        assert (gone["messages"], gone["replies"]) == (0, 0)
         assert await ana.knows() == ["Ana's boat is moored in Brest until spring"]
         assert "there is no memory" in await ana.refused("forget", id=new["id"])
+
+
+async def test_what_was_forgotten_by_mistake_is_brought_back(shared: Companion, agent: Any) -> None:
+    said = {"author": "ida", "text": "my locker code is 8315", "sent_at": shared.clock()}
+    await shared.import_messages([said], user="ida")
+    async with agent(shared, "ida") as ida:
+        [found] = (await ida.call("search_memories", query="locker code"))["memories"]
+        gone = await ida.call("forget_message", id=found["id"])
+        assert (gone["id"], gone["content"], gone["messages"]) == ("", "", 1)
+        assert (await ida.call("search_memories", query="locker code"))["memories"] == []
+        assert (await ida.call("undo_forget", id=gone["undo_id"]))["messages"] == 1
+        [again] = (await ida.call("search_memories", query="locker code"))["memories"]
+        assert again["id"] == found["id"]
+        assert "gone for good" in await ida.refused("undo_forget", id=gone["undo_id"])
 
 
 async def test_a_search_is_narrowed_by_subjects_and_limit_and_cuts_long_messages(shared, agent) -> None:
