@@ -63,15 +63,19 @@ class FactWords:
         return self.all == other.all or (self.identifying and self.all <= other.all)
 
     def repeated_by(self, reply: str, question: str = "") -> bool:
-        """Whether a reply of Hachi's shows the fact. It contains all its numbers; one that identifies the
-        fact needs no other word. Otherwise the reply and the message that it answers contain all names and
-        more than half of the words. Without any value, two words in three, and half of them in the reply."""
-        said = words(reply)
+        """Whether a reply of Hachi's shows the fact; see `repeated_in`."""
+        return self.repeated_in(words(reply), words(question))
+
+    def repeated_in(self, said: Words, asked: Words) -> bool:
+        """Whether a reply of these words, to a message of those `asked`, shows the fact. It contains all its
+        numbers; one that identifies the fact needs no other word. Otherwise the reply and the message that it
+        answers contain all names and more than half of the words. Without any value, two words in three, and
+        half of them in the reply."""
         if not self.all or not self.numbers <= said:
             return False
         if self.identifying:
             return True
-        both = said | words(question)
+        both = said | asked
         shared, own = len(self.all & both), len(self.all & said)
         if self.numbers or self.names:
             return self.names <= both and bool(own) and 2 * shared > len(self.all)

@@ -15,13 +15,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.documents import DocumentLibrary
+from memory.erasure import message_removal
 from memory.erasure.forgetting import UNINDEX
 from memory.erasure.person import listing
 from memory.erasure.person.memories import NOBODY, erase_memories, memory_ids_of, owners_of
 from memory.erasure.person.messages import empty_quotes, erase_conversations, erase_messages
 from memory.erasure.person.personal_data import DERIVED, LISTS, SOURCES, rows_containing, rows_naming
 from memory.erasure.person.receipt import CleanPayload, Erased, ErasureProgress, Outside, Remainder
+from memory.erasure.person.replies import replies_repeating
 from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.facts.derived import withhold
 from memory.index import Index
 from memory.index.sync import IndexSync
 from memory.sql import tables
@@ -124,6 +127,7 @@ class Erasure:
         before = progress.removed.total()
         async with self._stage(progress) as connection:  # first, so that no worker starts these jobs
             await self._delete_own_rows(connection, progress, kinds=("work",))
+        await self._forget_replies(progress)
         for step in (self._message_batch, self._memory_batch):
             while await self._retried(step, progress):
                 pass
@@ -140,6 +144,17 @@ class Erasure:
             except Overtaken:
                 continue
         return await step(progress)
+
+    async def _forget_replies(self, progress: ErasureProgress) -> None:
+        """Empty the replies to others that repeat what the person told, while their messages are there to
+        compare with."""
+        async with self._database.read() as connection:
+            ids = await replies_repeating(connection, progress.user, progress.places)
+        if ids:
+            async with self._stage(progress) as connection:
+                await withhold(connection, self._clock(), message_ids=ids)
+                await message_removal.empty(connection, ids, self._clock())
+                progress.removed["replies"] += len(ids)
 
     async def _message_batch(self, progress: ErasureProgress) -> bool:
         async with self._stage(progress) as connection:

@@ -436,3 +436,19 @@ async def test_an_interrupted_erasure_does_not_take_what_was_said_since(
 
     assert "run it again" in caplog.text
     assert (await pet.erase(user="ana")).verified
+
+
+async def test_a_fact_that_is_forgotten_leaves_the_files_too(open_pet: OpenPet, home: Path) -> None:
+    pet = await open_pet()
+    boat = await pet.remember("My boat is called Gull and leaks", user="ana")
+    cat = {"fact": "Ana has a cat", "action": "add", "id": "7f"}
+    made = [{"fact": boat.content, "action": "add", "id": boat.id}, cat]
+    line = json.dumps({"event": "memory_decision", "user_id": "ana", "decisions": made})
+    (home / "decisions.jsonl").write_text(f"{line}\n")
+    (home / "hachi.log").write_text(f"decided on {boat.id}\nana was here\n")
+
+    await pet.delete_memory(str(boat.id), user="ana")
+
+    [left] = (home / "decisions.jsonl").read_text().splitlines()
+    assert json.loads(left)["decisions"] == [cat]
+    assert (home / "hachi.log").read_text().split() == ["ana", "was", "here"]

@@ -27,7 +27,7 @@ from memory.index import Question
 from memory.index.embedded import EmbeddedIndex
 from memory.people.profile import Entry
 from memory.people.profile_store import ProfileStore
-from memory.records import Draft
+from memory.records import Draft, Message
 from memory.sql import tables
 from memory.sql.errors import Overtaken
 from memory.sql.keys import Keys, digest
@@ -289,6 +289,85 @@ async def test_their_own_superseded_texts_are_deleted(stack: Stack) -> None:
 
     assert (receipt.removed["memories"], receipt.removed["history"]) == (3, 2)
     assert await tables_with(stack, "Mickael") == set()
+
+
+# Replies to others that repeat what the person told.
+
+
+async def reply(stack: Stack, text: str, to: str, place: str | None = ACME) -> str:
+    """A reply of Hachi's; its id."""
+    where = Place.parse(place)
+    talk = f"dm:{to}" if where.private else where.key
+    message = Message(str(uuid4()), talk, "assistant", "hachi", text, stack.clock.now)
+    async with stack.database.write() as connection:
+        await stack.transcript.append(connection, message, user=to, place=where, now=stack.clock.now)
+    return message.id
+
+
+async def texts_of(stack: Stack, user: str) -> list[str]:
+    said = select(tables.messages.c.text).where(tables.messages.c.user_id == user)
+    async with stack.database.read() as connection:
+        return list((await connection.execute(said.order_by(tables.messages.c.seq))).scalars())
+
+
+KIWI = "Anna is allergic to kiwifruit"
+
+
+@pytest.mark.parametrize("heard", ["memory", "message"])
+@pytest.mark.parametrize("place", [ACME, f"{ACME}/thread-7"])
+async def test_a_reply_to_somebody_else_that_repeats_them_is_forgotten(
+    stack: Stack, heard: str, place: str
+) -> None:
+    if heard == "memory":
+        await stack.remember(KIWI, "anna", ACME)
+    else:
+        await stack.receive("Careful, I am allergic to kiwifruit.", "anna", ACME)
+    await stack.receive("What should I cook?", "ben", place)
+    id = await reply(stack, "No fruit salad: Anna is allergic to kiwifruit!", "ben", place)
+    await stack.receive("And on Sunday?", "ben", place)
+    await reply(stack, "Soup is good on a Sunday.", "ben", place)
+    await summarise(stack, "They talked of kiwifruit.", "ben", place)
+    await stack.indexing.catch_up()
+
+    receipt = await erase(stack)
+
+    assert (receipt.verified, receipt.removed["replies"]) == (True, 1)
+    assert await texts_of(stack, "ben") == [
+        "What should I cook?",
+        "",
+        "And on Sunday?",
+        "Soup is good on a Sunday.",
+    ]
+    assert await tables_with(stack, "kiwifruit") == set()
+    assert await stack.index.present([id]) == set()
+    assert await stack.found("kiwifruit", "cleo", place) == set()
+
+
+async def test_replies_that_repeat_what_others_told_too_or_could_not_know_it_stay(stack: Stack) -> None:
+    boat = "Anna's boat is called Gull"
+    await stack.remember(KIWI, "anna", ACME)
+    await stack.remember(KIWI, "cleo", ACME)
+    await stack.receive("I have a green bicycle from Delft", "anna", ACME)
+    await stack.receive("Anna has a green bicycle from Delft", "cleo", ACME)
+    await stack.remember("There is a piano in the cellar", "cleo", ACME)
+    await stack.receive("There is a piano in the cellar.", "anna", ACME)
+    await stack.remember(boat, "anna")
+    await stack.remember("The office has a red door", "anna", "acme/other")
+    told = [
+        KIWI,
+        "A green bicycle from Delft.",
+        boat,
+        "The office has a red door.",
+        "There is a piano in the cellar.",
+    ]
+    for text in told:
+        await reply(stack, text, "ben")
+    await reply(stack, KIWI, "ben", None)
+
+    receipt = await erase(stack)
+
+    assert "replies" not in receipt.removed
+    assert await texts_of(stack, "ben") == [*told, KIWI]
 
 
 # Messages and summaries of a place.
@@ -612,7 +691,9 @@ SAY = st.tuples(
     where,
     st.sampled_from(COMMON) | st.sampled_from(OWN),
 )
-REST = st.tuples(st.sampled_from(["task", "context", "sum"]), who, where, st.just("{me} has a cat"))
+REST = st.tuples(
+    st.sampled_from(["task", "context", "sum", "reply", "reply"]), who, where, st.just("{me} has a cat")
+)
 STORY = st.lists(st.one_of(SAY, SAY, REST), min_size=4, max_size=16)
 
 _worlds = count()
@@ -642,6 +723,9 @@ class World:
             await ProfileStore(stack.database).merge(user, place, [Entry("profile.role", "", said, now)])
         elif kind == "sum":
             await self.sum_up(user, place)
+        elif kind == "reply":
+            for memory in await stack.store.newest(Audience.of(user, place), now, 1):
+                await reply(stack, memory.content, user, str(place))
         else:
             for memory in await stack.store.newest(Audience.of(user, place), now, 1):
                 if memory.user_id == user:
@@ -668,7 +752,9 @@ class World:
             select(links.owner, t.memories.c.content, links.superseded)
             .join(t.memories)
             .where(links.owner.in_(owners)),
-            select(t.messages.c.seq, t.messages.c.text).where(t.messages.c.user_id != erased),
+            select(t.messages.c.seq, t.messages.c.text).where(
+                t.messages.c.user_id != erased, t.messages.c.role == "user"
+            ),
             select(t.tasks.c.id, t.tasks.c.description).where(t.tasks.c.user_id != erased),
             select(entries.user_id, entries.place, entries.value).where(entries.user_id != erased),
             select(summaries.owner, summaries.summary).where(summaries.owner.in_(owners)),
@@ -689,7 +775,18 @@ class World:
         """How many points the index should have: active memories, messages and summaries."""
         active = [m for m in await self.stack.store.where(tables.memories.c.id.is_not(None)) if m.owners]
         summaries = [row for row in await rows(self.stack, tables.active_conversations.c.summary) if row[0]]
-        return len(active) + len(await rows(self.stack, tables.messages.c.id)) + len(summaries)
+        kept = [row for row in await rows(self.stack, tables.messages.c.forgotten_at) if row[0] is None]
+        return len(active) + len(kept) + len(summaries)
+
+    async def replies(self, name: str) -> dict[str, tuple[str, str]]:
+        """Where each reply to another person was given, and what it says, by id."""
+        m = tables.messages.c
+        found = await rows(self.stack, m.id, m.place, m.text, m.role, m.user_id)
+        return {
+            row.id: (row.place, row.text)
+            for row in found
+            if row.role == "assistant" and row.user_id != self.user(name)
+        }
 
 
 @settings(
@@ -706,6 +803,7 @@ async def test_in_any_story_the_others_lose_nothing(
         await world.act(*step)
     await stack.indexing.catch_up()
     theirs, known = await world.of_others(leaving), await world.known_in_places(leaving)
+    replies = await world.replies(leaving)
     messages = await rows(stack, tables.messages.c.user_id, tables.messages.c.id)
     points = [id for user, id in messages if user == world.user(leaving)]
 
@@ -715,5 +813,9 @@ async def test_in_any_story_the_others_lose_nothing(
     assert await tables_with(stack, world.user(leaving)) == set()
     assert await world.of_others(leaving) == theirs
     assert known <= await world.known_in_places(leaving)
+    after = await world.replies(leaving)
+    assert {id: said for id, said in after.items() if said in known or not said[0]} == {
+        id: said for id, said in replies.items() if said in known or not said[0]
+    }, "a reply that repeats what somebody else told there stays"
     assert await stack.index.present(points) == set()
     assert await stack.index.count() == await world.indexed()
