@@ -18,13 +18,20 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.background.extraction import InvalidExtraction, as_summary, extract_memory_updates
 from agent.background.plain import plain_summary, plain_updates
 from agent.background.slice import ConversationSlice, SliceReader
-from agent.background.updates import ExtractionResult, context_entries, read_fact, updates_payload
+from agent.background.updates import (
+    ExtractionResult,
+    context_entries,
+    memory_summary,
+    read_fact,
+    updates_payload,
+)
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Budget
 from agent.turn.jobs import APPLY_UPDATES
-from memory.audience import Place
+from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
+from memory.facts.derived.sources import memory_summary_id, outdated, record_sources, still_hold
 from memory.facts.writer import FactWriter
 from memory.people.profile import MemoryUpdates, NewPreference
 from memory.people.profile_store import ProfileStore
@@ -104,10 +111,11 @@ class Consolidation:
         """Write the summary and the profile, and add the job that stores facts and tasks, in one transaction.
         Returns whether it wrote anything, and the new job, already claimed, if there are facts or tasks."""
         entries, payload = context_entries(part, found), updates_payload(part, found)
-        async with self.database.write() as connection:
-            if await missing(connection, [message.id for message in part.messages]):
+        entries += memory_summary(part, found)
+        async with self.database.write(lock={part.owner, user_key(part.user)}) as connection:
+            if not await self._still_holds(connection, part):
                 return False, None
-            if not await self.update_active_summary(connection, part, found.summary):
+            if not await self.update_active_summary(connection, part, found):
                 return False, None
             if entries:
                 await self.profiles.merge_in(connection, part.user, part.place, entries)
@@ -118,19 +126,52 @@ class Consolidation:
             id = await self.queue.add(connection, APPLY_UPDATES, part.user, payload, part.now, ours=True)
         return True, Job(id, APPLY_UPDATES, part.user, payload, attempts=1)
 
+    async def _still_holds(self, connection: AsyncConnection, part: ConversationSlice) -> bool:
+        """Whether everything that the slice holds may still be repeated."""
+        read = [message.id for message in (*part.messages, *part.earlier)]
+        audience = Audience(Audience.of(part.user, part.place).keys | {user_key(part.user)})
+        return (
+            not await missing(connection, [*read, *part.profile_messages])
+            and not await outdated(connection, read, part.owner, self.clock())
+            and await still_hold(connection, part.facts, audience, self.clock())
+        )
+
     async def update_active_summary(
-        self, connection: AsyncConnection, part: ConversationSlice, summary: str
+        self, connection: AsyncConnection, part: ConversationSlice, found: ExtractionResult
     ) -> bool:
-        """Returns False if another worker updated the summary first."""
-        return await self.summaries.update_in(
+        """Store the summary and what it rests on. Returns False if another worker updated it first, or if it
+        has been withheld."""
+        rebuilt = not part.summary
+        if part.upto == part.after and not rebuilt:
+            await self._record_memory_summary(connection, part, found)
+            return True
+        id = await self.summaries.update_in(
             connection,
             part.conversation_id,
             part.owner,
-            summary or part.summary,
+            found.summary or part.summary,
             after=part.after,
+            revision=part.revision,
             covered=part.upto,
             now=part.now,
+            rebuilt=rebuilt,
         )
+        if id is None:
+            return False
+        if sources := part.facts | part.profile_messages:
+            await record_sources(connection, id, sources, rebuilt=rebuilt)
+        await self._record_memory_summary(connection, part, found, id)
+        return True
+
+    async def _record_memory_summary(
+        self, connection: AsyncConnection, part: ConversationSlice, found: ExtractionResult, *summary: str
+    ) -> None:
+        """Note what a new summary of the person's facts rests on: all that the model was given."""
+        if found.memory_summary:
+            heard = {message.id for message in (*part.messages, *part.earlier)}
+            sources = part.facts | part.profile_messages | heard | set(summary)
+            text = memory_summary_id(part.user, part.place)
+            await record_sources(connection, text, sources, rebuilt=True)
 
     async def store_updates(self, job: Job) -> list[Decision]:
         """Handle an APPLY_UPDATES job. Running it twice is safe."""
@@ -167,7 +208,7 @@ class Consolidation:
     async def _extract(self, part: ConversationSlice, *, last_attempt: bool) -> ExtractionResult:
         """Extract with the model, or with plain rules if no model is set or only the companion spoke. If the
         model's answer is unusable, or the last attempt fails, only the summary is updated."""
-        if self.model is None or not part.said:
+        if self.model is None or (part.messages and not part.said):
             return self._plain(part, _plain_preferences(part))
         try:
             found = await extract_memory_updates(self.model, part, self.budget)
@@ -200,7 +241,8 @@ class Consolidation:
         log.log(logging.INFO if ok else logging.WARNING, json.dumps(line, ensure_ascii=False))
 
     def _plain(self, part: ConversationSlice, updates: MemoryUpdates) -> ExtractionResult:
-        return ExtractionResult(as_summary(plain_summary(part.summary, part.messages), self.budget), updates)
+        told = plain_summary(part.summary, [*part.earlier, *part.messages])
+        return ExtractionResult(as_summary(told, self.budget), updates)
 
 
 def _plain_preferences(part: ConversationSlice) -> MemoryUpdates:

@@ -38,6 +38,8 @@ KNOWN = Budget(1500)
 """The extraction sees more of the user context than the conversation does, because it updates it."""
 STORED = Budget(2_000)
 TO_SUMMARISE = Budget(4_000)
+REREAD = Budget(6_000)
+"""What people said before, where the summary is rebuilt from it."""
 MAX_MESSAGE = 4_000
 """Characters of one message in the prompt, taken from its beginning and its end."""
 
@@ -66,10 +68,10 @@ def extraction_prompt(part: ConversationSlice, summary: Budget) -> str:
         "look_back",
         speaker=quoted([_named(part.speaker)]),
         now=moment(part.now, part.known.zone),
-        previous=quoted([line(part.summary, None)] if part.summary else ["(none yet)"]),
+        previous=quoted(_previous(part) or ["(none yet)"]),
         known=quoted(text.removeprefix("> ") for text in known.splitlines() or ["(nothing)"]),
         noted=quoted(_facts(part.stored, STORED) or ["(nothing)"]),
-        messages=quoted(_transcript(part)),
+        messages=quoted(_transcript(part) or ["(nothing new)"]),
         focus=read(f"focus_{part.mode}"),
         more="".join(f', "{name}": …' for name in extras),
         characters=str(summary.characters),
@@ -130,6 +132,20 @@ def _object_in(answer: str) -> dict[str, Any]:
     return dict(found)
 
 
+def _previous(part: ConversationSlice) -> list[str]:
+    """Return the summary so far or, where it was withheld, what people said before that still holds: the
+    newest lines that fit, in order."""
+    if part.summary:
+        return [line(part.summary, None)]
+    purse, lines = Purse(REREAD), []
+    for message in reversed(part.earlier):
+        said = f"{_named(message.author)}: {line(_both_ends(message.text), None)}"
+        if not purse.take(said):
+            break
+        lines.append(said)
+    return lines[::-1]
+
+
 def _transcript(part: ConversationSlice) -> list[str]:
     """Return the messages as lines. Names are quoted and only the companion's lines begin with =>, so no name
     can imitate it."""
@@ -169,11 +185,8 @@ def _extras(part: ConversationSlice) -> Sequence[tuple[str, bool]]:
 def _asked(part: ConversationSlice) -> list[str]:
     asked = []
     if part.to_summarise:
-        about = part.known.memory_summary
-        old = [f"summary: {line(about, None)}"] if about else []
-        asked.append(
-            render("look_back_memory_summary", facts=quoted([*old, *_facts(part.to_summarise, TO_SUMMARISE)]))
-        )
+        facts = quoted(_facts(part.to_summarise, TO_SUMMARISE))
+        asked.append(render("look_back_memory_summary", facts=facts))
     if part.unclear:
         pairs = [Doubt(o.content, o.created_at, n.content, n.created_at) for o, n in part.unclear]
         asked.append(render("look_back_rulings", pairs=written_pairs(pairs)))

@@ -86,7 +86,7 @@ class Reminders:
         if reminder is None:
             await self._queue.done(piece.id)
             return False
-        known = await self._contexts.view(piece.user_id, reminder.place)
+        known = await self._contexts.view(piece.user_id, reminder.place, self._clock())
         text = text_of(reminder.task, known, self._clock())
         place = None if reminder.place.private else reminder.place
         try:

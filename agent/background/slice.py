@@ -1,31 +1,36 @@
 """Selects what to consolidate next: the oldest messages of a conversation that its summary does not cover."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
+
+from sqlalchemy import and_
 
 from agent.settings import Budget
 from agent.turn.jobs import STORE_MEMORIES
 from agent.turn.user_snippet import fitting
 from memory.audience import Audience, Place
-from memory.facts.derived import MEMORY_SUMMARY
+from memory.facts.derived.sources import MEMORY_SUMMARY, outdated, remaining
 from memory.facts.similar import SimilarFacts
-from memory.people.profile import UserContext
+from memory.people.profile import UserContext, context_of
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
+from memory.sql.memory_rows import unexpired
 from memory.sql.messages import Line
-from memory.sql.summaries import ConversationSummaries, owner_of
+from memory.sql.summaries import ActiveConversation, ConversationSummaries, owner_of
 from memory.sql.tables import memories
 
 Mode = Literal["companion", "study", "work"]
 
 MAX_MESSAGES = 6
 """Messages in one slice."""
+REREAD = 50
+"""Messages of people from which a summary that was withheld is rebuilt: the newest that it covered."""
 ANSWERED_WITHIN = timedelta(minutes=10)
 """A message without an answer after this long gets none: its turn has failed."""
 KNOWN_FACTS = 20
@@ -49,7 +54,13 @@ class ConversationSlice:
     messages: tuple[Message, ...]
     """Oldest first."""
     summary: str
-    """The conversation's summary before these messages."""
+    """The conversation's summary before these messages; empty if it was withheld."""
+    revision: int
+    """Of that summary."""
+    earlier: tuple[Message, ...]
+    """What people said before these messages and still holds, where the summary is to be rebuilt."""
+    profile_messages: frozenset[str]
+    """The ids of the messages that the profile in `known` rests on."""
     after: int
     """The `seq` of the last message that the summary covers."""
     upto: int
@@ -70,6 +81,12 @@ class ConversationSlice:
     def said(self) -> tuple[Message, ...]:
         return tuple(message for message in self.messages if message.role == "user")
 
+    @property
+    def facts(self) -> frozenset[str]:
+        """The ids of all facts that the model is given."""
+        shown = (*self.known.long_term_facts, *self.stored, *self.to_summarise)
+        return frozenset(fact.id for fact in (*shown, *(one for pair in self.unclear for one in pair)))
+
 
 @dataclass(frozen=True)
 class SliceReader:
@@ -89,18 +106,17 @@ class SliceReader:
     """The budget of the user context in a prompt. Facts that exceed it need a summary."""
 
     async def next(self, conversation: str, user: str, place: Place) -> ConversationSlice | None:
-        """Return the next slice, or None if the summary covers every answered message."""
+        """Return the next slice, or None if the summary covers every answered message. A slice without
+        messages only rebuilds what was withheld."""
         owner, now = owner_of(user, place), self.clock()
-        active = await self.summaries.of(conversation, owner)
+        active = await self.summaries.of(conversation, owner, now)
         after = active.covered if active else 0
         uncovered, complete = await self.summaries.uncovered(conversation, owner, after, MAX_MESSAGES)
         lines = _answered(uncovered, now)
-        if not lines:
-            return None
-        speaker = lines[0].user
+        speaker = lines[0].user if lines else user
         if speaker != user and await self.queue.waiting(STORE_MEMORIES, speaker):
             return None  # their own consolidation runs after that job and sees what it stored
-        messages = tuple(line.message for line in lines)
+        messages, earlier = await self._still_true(lines, conversation, owner, active, now)
         part = ConversationSlice(
             conversation_id=conversation,
             owner=owner,
@@ -109,8 +125,11 @@ class SliceReader:
             speaker=next((m.author for m in reversed(messages) if m.role == "user"), speaker),
             messages=messages,
             summary=active.summary if active else "",
+            revision=active.revision if active else 0,
+            earlier=earlier,
+            profile_messages=frozenset(),
             after=after,
-            upto=lines[-1].seq,
+            upto=lines[-1].seq if lines else after,
             complete=complete,
             mode=_mode(active.mode if active else None, self.mode),
             known=UserContext(),
@@ -119,27 +138,51 @@ class SliceReader:
             to_summarise=(),
             now=now,
         )
-        return await self._with_what_is_known(part) if self.with_model else part
+        part = await self._with_what_is_known(part) if self.with_model else part
+        return part if lines or part.earlier or part.to_summarise else None
+
+    async def _still_true(
+        self,
+        lines: Sequence[Line],
+        conversation: str,
+        owner: str,
+        active: ActiveConversation | None,
+        now: datetime,
+    ) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+        """Return the messages of the lines, and earlier ones to rebuild a summary from that was withheld.
+        Leaves out messages that state what no longer holds."""
+        async with self.store.database.read() as connection:
+            gone = await outdated(connection, [line.message.id for line in lines], owner, now)
+            earlier = (
+                await remaining(connection, conversation, owner, active.covered, REREAD, now)
+                if active and active.withheld
+                else ()
+            )
+        return _without(lines, gone), tuple(earlier)
 
     async def _with_what_is_known(self, part: ConversationSlice) -> ConversationSlice:
         user, place = part.user, part.place
         audience = Audience.of(user, place)
         from_these = memories.c.message_id.in_([message.id for message in part.messages])
-        stored = [fact for fact in await self.store.where(from_these) if audience.may_read(fact.owners)]
+        stored = await self.store.where(and_(from_these, unexpired(part.now)))
+        stored = [fact for fact in stored if audience.may_read(fact.owners)]
         facts = await core_facts(self.store, user, audience, part.now)
-        known = await self.profiles.view(user, place)
-        text = " ".join(message.text for message in part.messages)
-        tasks = await self.tasks.relevant(user, text, place, now=part.now)
+        entries = await self.profiles.readable(user, place, part.now)
+        profile = [entry for entry in entries if entry.field != MEMORY_SUMMARY]
+        summarised = max((e.said_at for e in entries if e.field == MEMORY_SUMMARY and e.value), default=None)
+        text = " ".join(message.text for message in (*part.earlier, *part.messages))
+        known = context_of(
+            profile,
+            long_term_facts=get_relevant_memories(facts, text, limit=KNOWN_FACTS),
+            open_tasks=await self.tasks.relevant(user, text, place, now=part.now),
+        )
         return replace(
             part,
-            known=replace(
-                known,
-                long_term_facts=tuple(get_relevant_memories(facts, text, limit=KNOWN_FACTS)),
-                open_tasks=tuple(tasks),
-            ),
+            known=known,
+            profile_messages=frozenset(e.message_id for e in profile if e.value and e.message_id),
             stored=tuple(stored),
             unclear=tuple(await self._unclear(stored)),
-            to_summarise=tuple(await self._to_summarise(user, place, known, facts)),
+            to_summarise=tuple(self._to_summarise(known, facts, summarised)),
         )
 
     async def _unclear(self, stored: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
@@ -147,18 +190,27 @@ class SliceReader:
             return []
         return (await self.similar.doubts_about(stored, self.clock()))[:MAX_PAIRS]
 
-    async def _to_summarise(
-        self, user: str, place: Place, known: UserContext, facts: Sequence[Memory]
+    def _to_summarise(
+        self, known: UserContext, facts: Sequence[Memory], since: datetime | None
     ) -> Sequence[Memory]:
         """Return the facts if they exceed the budget and have no summary yet, or if many were added since the
         last one."""
-        whole = replace(known, long_term_facts=tuple(facts), memory_summary=None)
+        whole = replace(known, long_term_facts=tuple(facts))
         if len(fitting(whole, self.budget, len(facts)).long_term_facts) == len(facts):
             return []
-        entries = await self.profiles.entries(user, place)
-        since = max((entry.said_at for entry in entries if entry.field == MEMORY_SUMMARY), default=None)
         new = [fact for fact in facts if since is None or fact.created_at > since]
         return facts[:FACTS_TO_SUMMARISE] if since is None or len(new) >= NEW_FACTS else []
+
+
+def _without(lines: Sequence[Line], gone: Collection[str]) -> tuple[Message, ...]:
+    """Return the messages of the lines without those in `gone` and the replies to them."""
+    kept, skipping = [], False
+    for line in lines:
+        if line.message.role == "user":
+            skipping = line.message.id in gone
+        if not skipping:
+            kept.append(line.message)
+    return tuple(kept)
 
 
 def _answered(lines: Sequence[Line], now: datetime) -> Sequence[Line]:

@@ -1,13 +1,14 @@
 """The changes of a consolidation: profile entries, and the payload of the job that stores facts and tasks."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from agent.background.slice import ConversationSlice
 from memory.audience import Place
 from memory.facts.candidate import Provenance
+from memory.facts.derived import MEMORY_SUMMARY
 from memory.facts.ttl import describe
 from memory.index import bm25
 from memory.people.profile import Entry, MemoryUpdates, NewFact, entries_of
@@ -32,9 +33,12 @@ def context_entries(part: ConversationSlice, found: ExtractionResult) -> list[En
     if not part.said:
         return []
     entries = entries_of(found.updates.new_preferences, part.said[-1].sent_at)
-    if found.memory_summary:
-        entries.append(Entry("memory_summary", "", found.memory_summary, part.now))
-    return entries
+    return [replace(entry, message_id=_said_in(part.said, entry.value)) for entry in entries]
+
+
+def memory_summary(part: ConversationSlice, found: ExtractionResult) -> list[Entry]:
+    """Return the new summary of the person's facts, if there is one, as an entry of the profile."""
+    return [Entry(MEMORY_SUMMARY, "", found.memory_summary, part.now)] if found.memory_summary else []
 
 
 def updates_payload(part: ConversationSlice, found: ExtractionResult) -> dict[str, Any] | None:
@@ -96,6 +100,13 @@ def _source(said: Sequence[Message], fact: str) -> Message:
     """Return the message that shares most words with the fact; the last of equals."""
     wanted = _words(fact)
     return max(enumerate(said), key=lambda pair: (len(wanted & _words(pair[1].text)), pair[0]))[1]
+
+
+def _said_in(said: Sequence[Message], value: str) -> str | None:
+    """Return the id of the message that the value comes from; None if none of several shares a word with
+    it."""
+    source = _source(said, value)
+    return source.id if len(said) == 1 or _words(value) & _words(source.text) else None
 
 
 def _words(text: str) -> frozenset[int]:

@@ -33,7 +33,7 @@ class ProfileService:
         named, where = user_named(user), place_of(place)
         facts = await core_facts(self.store, named, Audience.of(named, where), self.clock())
         tasks = await self.tasks.list(named, where)
-        known = await self.contexts.view(named, where)
+        known = await self.contexts.view(named, where, self.clock())
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
 
     async def facts_for(self, question: str, *, user: str, place: Place | str | None = None) -> list[Memory]:

@@ -89,7 +89,7 @@ async def _build(sources: ContextSources, received: ReceivedMessage) -> BuiltCon
     last = await sources.transcript.last(request.conversation_id, request.audience, limit + 1)
     history = [message for message in last if message.id != received.id]
     owner = owner_of(request.user, request.place)
-    active = await sources.summaries.of(request.conversation_id, owner)
+    active = await sources.summaries.of(request.conversation_id, owner, now)
     documents, passages = await _documents(sources, request)
     prompt = within_budgets(
         replace(
@@ -123,7 +123,7 @@ async def _known(sources: ContextSources, request: TurnRequest, user: str, now: 
     facts = await core_facts(sources.facts, user, request.audience, now)
     tasks = await sources.tasks.relevant(user, request.text, place, now=now)
     return replace(
-        await sources.profiles.view(user, place),
+        await sources.profiles.view(user, place, now),
         long_term_facts=tuple(get_relevant_memories(facts, request.text)),
         open_tasks=tuple(tasks),
     )

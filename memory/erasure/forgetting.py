@@ -8,18 +8,16 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from sqlalchemy import delete
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.erasure import memory_removal
 from memory.errors import IndexUnavailable
-from memory.facts.derived import MEMORY_SUMMARY
+from memory.facts.derived import withhold
 from memory.index import Index
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
-from memory.sql.tables import context_entries
 
 log = logging.getLogger("hachi.memory")
 
@@ -69,8 +67,9 @@ class Forgetting:
     async def delete(self, memory: Memory, user: str) -> None:
         """Delete a memory for a person. See `memory_removal.unlink` for other owners and NotFound."""
         async with self._database.write() as connection:
+            await withhold(connection, self._clock(), memory_ids=[memory.id])
             ids = await memory_removal.unlink(connection, memory, user)
-            jobs = await self._after_delete(connection, user, ids)
+            jobs = await self._unindex_later(connection, user, ids)
         await self._unindex(ids, jobs)
 
     async def make_private(self, memory: Memory, user: str) -> None:
@@ -78,8 +77,10 @@ class Forgetting:
         `memory_removal.make_private` documents when it raises NotFound."""
         now = self._clock()
         async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
+            places = {owner for owner in memory.owners if owner.startswith("place:")}
+            await withhold(connection, now, memory_ids=[memory.id], owners=places)
             ids = await memory_removal.make_private(connection, memory, user, now)
-            jobs = await self._after_delete(connection, user, ids)
+            jobs = await self._unindex_later(connection, user, ids)
         await self._unindex(ids, jobs)
 
     async def _delete_rows(
@@ -87,19 +88,17 @@ class Forgetting:
     ) -> tuple[list[str], list[str]]:
         """Returns the ids of the deleted rows and of the jobs that remove them from the index."""
         deleted, jobs = [], []
+        await withhold(connection, self._clock(), memory_ids=[memory.id for memory in memories])
         for user in sorted({memory.user_id for memory in memories}):
             ids = await memory_removal.delete_for_everybody(
                 connection, [m.id for m in memories if m.user_id == user]
             )
             deleted += ids
-            jobs += await self._after_delete(connection, user, ids)
+            jobs += await self._unindex_later(connection, user, ids)
         return deleted, jobs
 
-    async def _after_delete(self, connection: AsyncConnection, user: str, ids: Sequence[str]) -> list[str]:
-        """Delete the person's memory summaries, which may repeat deleted facts; consolidation writes new
-        ones. Returns the id of the job that removes `ids` from the index."""
-        stale = (context_entries.c.user_id == user, context_entries.c.field == MEMORY_SUMMARY)
-        await connection.execute(delete(context_entries).where(*stale))
+    async def _unindex_later(self, connection: AsyncConnection, user: str, ids: Sequence[str]) -> list[str]:
+        """Returns the id of the job that removes `ids` from the index; no job if there are none."""
         if not ids:
             return []
         return [await self._queue.add(connection, UNINDEX, user, {"ids": ids}, self._clock())]

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, user_key
 from memory.errors import NotFound
+from memory.facts.derived import withhold
 from memory.records import MemoryUpdate
 from memory.spans import new_id
 from memory.sql.engine import Database
@@ -124,6 +125,8 @@ async def _undo(
     ids = {"id": new_id(), "old_id": step.new_id or step.old_id, "new_id": step.old_id}
     undone = ids | {"user_id": user, "reason": UNDONE, "created_at": now}
     await connection.execute(insert(memory_updates).values(**undone, owners=sorted(owners)))
+    if step.new_id:
+        await withhold(connection, now, memory_ids=[step.new_id], owners=owners)
     await index_again(connection, [step.old_id, *([step.new_id] if step.new_id else [])])
     return undone
 

@@ -22,6 +22,7 @@ from memory.facts import evidence
 from memory.facts.aliases import linked
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.decide import Resolution, decision_of, figures_of, resolve
+from memory.facts.derived import withhold
 from memory.facts.similar import SimilarFacts
 from memory.index.sync import IndexSync
 from memory.records import Decision, Draft, Memory
@@ -198,6 +199,10 @@ class FactWriter:
         for step in resolution.outdated:  # stored as history of the newer memory, never shown as current
             reason = step.verdict.reason
             await self._supersede(connection, candidate, memory, step.owners, step.memory.id, reason)
+        for step in resolution.replaced:
+            if step.verdict.relation == "contradiction":  # a refinement leaves what it refines true
+                gone, now = [step.memory.id], candidate.now
+                await withhold(connection, now, memory_ids=gone, owners=step.owners, instead=memory.content)
 
     async def _supersede(
         self,

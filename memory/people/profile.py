@@ -8,7 +8,7 @@ earlier values. Everything here is pure; `profile_store` stores it.
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cache
 from hashlib import sha256
@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from memory.facts.compare.normalise import normalise
+from memory.facts.derived import SET_BY_HAND
 from memory.people.task_wording import bare_id
 from memory.records import Memory, Task, TaskStatus
 from memory.text import one_line
@@ -259,6 +260,8 @@ class Entry:
     value: str
     """The value. Empty deletes it; without an item, empties the whole list."""
     said_at: datetime
+    message_id: str | None = None
+    """The message in which it was said; `SET_BY_HAND`; None if not known."""
 
 
 _GROUPS: Mapping[str, type[_Frozen]] = {"profile": Profile, "preferences": Preferences, "": _OtherFields}
@@ -303,7 +306,8 @@ def entry_for(field: str, value: str, said_at: datetime) -> Entry:
     """The entry for a value that a person sets. An empty value removes the field; for a list, all of its
     items. Raises ValueError in one line that names the valid fields or values."""
     path = field_named(field)
-    return _entry(path, value, said_at) if one_line(value) else Entry(path, "", "", said_at)
+    entry = _entry(path, value, said_at) if one_line(value) else Entry(path, "", "", said_at)
+    return replace(entry, message_id=SET_BY_HAND)
 
 
 def entries_of(preferences: Sequence[NewPreference], said_at: datetime) -> list[Entry]:

@@ -5,30 +5,44 @@ places around it count: a private statement may not affect a channel, not even i
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, delete, func, select, true
+from sqlalchemy import ColumnElement, bindparam, delete, exists, func, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
-from memory.facts.derived import MEMORY_SUMMARY
+from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id
+from memory.facts.derived.lost import repeats
 from memory.people.profile import Entry, UserContext, context_of, merged
 from memory.sql.engine import Database
-from memory.sql.tables import context_entries
+from memory.sql.tables import Utc, context_entries, derived_sources, memories, memory_sources, messages
 
 
 class ProfileStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def view(self, user: str, place: Place) -> UserContext:
+    async def view(self, user: str, place: Place, now: datetime) -> UserContext:
         """What a turn in `place` may know about the user. Facts and tasks are stored elsewhere."""
-        query = select(context_entries).where(context_entries.c.user_id == user, _readable_in(place))
+        return context_of(await self.readable(user, place, now))
+
+    async def readable(self, user: str, place: Place, now: datetime) -> list[Entry]:
+        """The entries that may be read in this place. Leaves out those that rest on an expired fact, and
+        memory summaries of other places."""
+        own = context_entries.c.user_id == user
+        query = _WITH_EXPIRED.where(own, _readable_in(place))
+        given = {"now": now, "summary": memory_summary_id(user, place)}
         async with self._database.read() as connection:
-            rows = (await connection.execute(query)).all()
-        return context_of(
-            _entry(row) for row in rows if row.field != MEMORY_SUMMARY or row.place == place.stored
-        )
+            rows = (await connection.execute(query, given)).all()
+        outlived = {_key(row) for row in rows if _outlived(row)}
+        found = {_key(row): _entry(row) for row in rows if _key(row) not in outlived}
+        return [
+            entry
+            for (of, _, _), entry in found.items()
+            if entry.field != MEMORY_SUMMARY or of == place.stored
+        ]
 
     async def entries(self, user: str, place: Place) -> list[Entry]:
         """The stored entries from exactly this place."""
@@ -69,7 +83,7 @@ class ProfileStore:
         if changed:
             rows = [where | _row(entry) for entry in changed]
             put = self._database.insert(context_entries)
-            latest = {"value": put.excluded.value, "said_at": put.excluded.said_at}
+            latest = {name: put.excluded[name] for name in ("value", "said_at", "message_id")}
             await connection.execute(
                 put.on_conflict_do_update(index_elements=_KEY, set_=latest),
                 rows,
@@ -79,6 +93,26 @@ class ProfileStore:
 
 
 _KEY = ("user_id", "place", "field", "item")
+
+_EXPIRED = (
+    select(memory_sources.c.message_id, memories.c.content)
+    .join(memories, memories.c.id == memory_sources.c.memory_id)
+    .where(memories.c.expires_at <= bindparam("now", type_=Utc()))
+    .subquery("expired")
+)
+_OUTLIVED = exists().where(
+    derived_sources.c.text_id == bindparam("summary"),
+    memories.c.id == derived_sources.c.source_id,
+    memories.c.expires_at <= bindparam("now", type_=Utc()),
+)
+_WITH_EXPIRED = (
+    select(
+        context_entries, _EXPIRED.c.content.label("expired"), messages.c.author, _OUTLIVED.label("outlived")
+    )
+    .outerjoin(_EXPIRED, _EXPIRED.c.message_id == context_entries.c.message_id)
+    .outerjoin(messages, messages.c.id == context_entries.c.message_id)
+)
+"""A row for each entry and each expired fact that its message states."""
 
 _DELETE = delete(context_entries).where(
     context_entries.c.user_id == bindparam("of_user"),
@@ -117,8 +151,19 @@ def _is_new(entry: Entry, before: Entry | None, emptied: Collection[str]) -> boo
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    return {"field": entry.field, "item": entry.item, "value": entry.value, "said_at": entry.said_at}
+    return asdict(entry)
 
 
 def _entry(row: Any) -> Entry:
-    return Entry(row.field, row.item, row.value, row.said_at)
+    return Entry(row.field, row.item, row.value, row.said_at, row.message_id)
+
+
+def _key(row: Any) -> tuple[str, str, str]:
+    return row.place, row.field, row.item
+
+
+def _outlived(row: Any) -> bool:
+    """Whether the entry rests on a fact that has expired."""
+    if row.field == MEMORY_SUMMARY:
+        return bool(row.outlived)
+    return row.expired is not None and repeats(row.value, row.expired, "", row.author)

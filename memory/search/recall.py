@@ -196,7 +196,7 @@ class Recall:
         summaries = []
         if "summary" in wanted.kinds:
             summaries = await self._conversations.newest(
-                audience, NEWEST_SUMMARIES, since=since, until=until, exclude=exclude
+                audience, wanted.now, NEWEST_SUMMARIES, since=since, until=until, exclude=exclude
             )
         found = _Found({m.id: m for m in memories}, {m.id: m for m in messages}, {s.id: s for s in summaries})
         order = sorted(
@@ -212,7 +212,7 @@ class Recall:
         return _Found(
             await self._store.by_ids(ids["memory"], wanted.audience, wanted.now),
             await self._transcript.by_ids(ids["message"], wanted.audience),
-            await self._conversations.by_ids(ids["summary"], wanted.audience),
+            await self._conversations.by_ids(ids["summary"], wanted.audience, wanted.now),
         )
 
 

@@ -6,12 +6,12 @@ id.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
-from sqlalchemy import bindparam, case, literal, null, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, literal, null, or_, select, update
 from sqlalchemy.dialects.postgresql.dml import Insert as PostgresqlInsert
 from sqlalchemy.dialects.sqlite.dml import Insert as SqliteInsert
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -22,6 +22,7 @@ from memory.sql import indexing
 from memory.sql.engine import Database
 from memory.sql.indexing import is_due
 from memory.sql.messages import Line, Transcript
+from memory.sql.tables import Utc, derived_sources, memories, memory_owners, memory_sources, messages
 from memory.sql.tables import active_conversations as table
 
 LOOK_BACK = "look_back"
@@ -43,11 +44,15 @@ class ActiveConversation:
     mode: str | None
     """The purpose of the conversation, if somebody set it."""
     summary: str
-    """Empty if not written yet."""
+    """Empty if not written yet, or withheld until it is rebuilt."""
     covered: int
     """The `seq` of the last message that the summary covers; 0 before the first."""
     updated_at: datetime
     """When the summary last changed."""
+    revision: int
+    """Grows when the summary changes."""
+    withheld: bool = False
+    """Whether the summary is to be written again, because it rested on what no longer holds."""
 
 
 def owner_of(user: str, place: Place) -> str:
@@ -66,11 +71,15 @@ class ConversationSummaries:
         self._database = database
         self._transcript = Transcript(database)
 
-    async def of(self, conversation: str, owner: str) -> ActiveConversation | None:
-        """The stored conversation; None if nothing has been stored for it yet."""
+    async def of(self, conversation: str, owner: str, now: datetime) -> ActiveConversation | None:
+        """The stored conversation; None if nothing has been stored for it yet. A summary that rests on an
+        expired fact is withheld."""
+        given = {"conversation": conversation, "of": owner, "now": now}
         async with self._database.read() as connection:
-            row = (await connection.execute(_OF, {"conversation": conversation, "of": owner})).first()
-        return None if row is None else _active(row)
+            row = (await connection.execute(_OF, given)).first()
+        if row is None:
+            return None
+        return replace(_active(row), summary="", withheld=True) if row.outlived else _active(row)
 
     async def uncovered(
         self, conversation: str, owner: str, covered: int, limit: int = 6
@@ -85,15 +94,6 @@ class ConversationSummaries:
         of_one = list(takewhile(lambda line: line.user == lines[0].user, lines))
         return of_one, len(of_one) == len(lines) < limit
 
-    async def update(
-        self, conversation: str, owner: str, summary: str, *, after: int, covered: int, now: datetime
-    ) -> bool:
-        """Like `update_in`, in its own transaction."""
-        async with self._database.write() as connection:
-            return await self.update_in(
-                connection, conversation, owner, summary, after=after, covered=covered, now=now
-            )
-
     async def update_in(
         self,
         connection: AsyncConnection,
@@ -102,22 +102,24 @@ class ConversationSummaries:
         summary: str,
         *,
         after: int,
+        revision: int,
         covered: int,
         now: datetime,
-    ) -> bool:
+        rebuilt: bool = False,
+    ) -> str | None:
         """In the caller's transaction, store a summary up to the message `covered`, based on the summary up
-        to `after` (0: none). Returns False, and changes nothing, if the stored summary no longer ends at
-        `after`. An unchanged text only advances `covered`."""
-        if covered <= after:
-            return False
+        to `after` (0: none) at this revision; with `rebuilt` on no earlier summary. Returns its id. Returns
+        None, and changes nothing, if the stored summary is no longer that one. An unchanged text only
+        advances `covered`."""
+        if covered < after or (covered == after and not rebuilt):
+            return None
         if after == 0:
             await connection.execute(self._new(conversation, owner, now).on_conflict_do_nothing())
         summary = summary.strip()
         changes = table.c.summary != summary
         moment = literal(now, table.c.updated_at.type)
-        moved = update(table).where(
-            table.c.conversation_id == conversation, table.c.owner == owner, table.c.covered == after
-        )
+        same = (table.c.conversation_id == conversation, table.c.owner == owner)
+        moved = update(table).where(*same, table.c.covered == after, table.c.revision == revision)
         done = await connection.execute(
             moved.values(
                 covered=covered,
@@ -125,9 +127,12 @@ class ConversationSummaries:
                 updated_at=case((changes, moment), else_=table.c.updated_at),
                 indexed_under=case((changes, null()), else_=table.c.indexed_under),
                 revision=case((changes, table.c.revision + 1), else_=table.c.revision),
-            )
+                unsourced=0 if rebuilt else table.c.unsourced,
+                withheld=0,
+            ).returning(table.c.id)
         )
-        return done.rowcount == 1
+        id: str | None = done.scalar()
+        return id
 
     async def set_mode(self, conversation: str, owner: str, mode: str | None, now: datetime) -> None:
         """Set the purpose of a conversation, before or after its first message; None removes it."""
@@ -146,17 +151,20 @@ class ConversationSummaries:
 
     # For searches.
 
-    async def by_ids(self, ids: Collection[str], audience: Audience) -> dict[str, ActiveConversation]:
+    async def by_ids(
+        self, ids: Collection[str], audience: Audience, now: datetime
+    ) -> dict[str, ActiveConversation]:
         """The conversations with these ids that have a summary and that the audience may read, by id."""
         if not ids:
             return {}
-        given = {"ids": list(ids), "owners": list(audience.keys)}
+        given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
         async with self._database.read() as connection:
             return {row.id: _active(row) for row in await connection.execute(_BY_IDS, given)}
 
     async def newest(
         self,
         audience: Audience,
+        now: datetime,
         limit: int,
         *,
         since: datetime | None = None,
@@ -164,7 +172,7 @@ class ConversationSummaries:
         exclude: Collection[str] = (),
     ) -> list[ActiveConversation]:
         """Summarised conversations, last changed first; changed at `since` or later, and before `until`."""
-        query = select(table).where(table.c.owner.in_(audience.keys), table.c.summary != "")
+        query = select(table).where(table.c.owner.in_(audience.keys), table.c.summary != "", ~outlived(now))
         query = query.where(table.c.updated_at >= since) if since else query
         query = query.where(table.c.updated_at < until) if until else query
         query = query.where(table.c.id.not_in(exclude)) if exclude else query
@@ -189,14 +197,44 @@ class ConversationSummaries:
             return await indexing.mark_indexed(connection, table, revisions, generation)
 
 
+def outlived(now: Any) -> ColumnElement[bool]:
+    """True for a summary that rests on a fact which has expired: one that a message states which it covers,
+    or one that the model was given."""
+    expired = memories.c.expires_at <= now
+    told = and_(
+        memory_sources.c.memory_id == memories.c.id,
+        messages.c.id == memory_sources.c.message_id,
+        messages.c.outdated_at.is_(None),  # otherwise the summary was written without it
+        messages.c.conversation_id == table.c.conversation_id,
+        heard_by() == table.c.owner,
+        messages.c.seq <= table.c.covered,
+    )
+    given = and_(derived_sources.c.text_id == table.c.id, derived_sources.c.source_id == memories.c.id)
+    not_recorded = and_(
+        table.c.unsourced == 1,
+        memory_owners.c.memory_id == memories.c.id,
+        memory_owners.c.owner == table.c.owner,
+    )
+    return or_(
+        exists().where(expired, told), exists().where(expired, given), exists().where(expired, not_recorded)
+    )
+
+
+def heard_by() -> ColumnElement[str]:
+    """The owner key of a message's place, or in private of its user."""
+    return func.coalesce(func.nullif(messages.c.place, ""), literal("user:") + messages.c.user_id)
+
+
 # Built once, since every turn or search needs them: building takes longer than running.
-_OF = select(table).where(
+_NOW = bindparam("now", type_=Utc())
+_OF = select(table, outlived(_NOW).label("outlived")).where(
     table.c.conversation_id == bindparam("conversation"), table.c.owner == bindparam("of")
 )
 _BY_IDS = select(table).where(
     table.c.id.in_(bindparam("ids", expanding=True)),
     table.c.owner.in_(bindparam("owners", expanding=True)),
     table.c.summary != "",
+    ~outlived(_NOW),
 )
 _UNINDEXED = select(table).where(is_due(table, bindparam("generation"))).limit(bindparam("most"))
 
@@ -210,4 +248,6 @@ def _active(row: Any) -> ActiveConversation:
         summary=row.summary,
         covered=row.covered,
         updated_at=row.updated_at,
+        revision=row.revision,
+        withheld=bool(row.withheld),
     )

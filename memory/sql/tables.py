@@ -124,6 +124,13 @@ active_conversations = Table(
         server_default="0",
         comment="1: an older version wrote it, from facts that it did not record",
     ),
+    Column(
+        "withheld",
+        Integer,
+        nullable=False,
+        server_default="0",
+        comment="1: removed, and to be written again from what still holds",
+    ),
     Index("uq_active_conversations", "conversation_id", "owner", unique=True),
     Index("ix_active_conversations_unindexed", "indexed_under"),
     Index("ix_active_conversations_owner", "owner", "updated_at"),

@@ -195,14 +195,31 @@ class Stack:
         """A summary of a conversation, which covers one message more than the last; its id."""
         where = Place.parse(place)
         talk, owner = conversation or (f"dm:{user}" if where.private else where.key), owner_of(user, where)
-        before = await self.conversations.of(talk, owner)
+        before = await self.conversations.of(talk, owner, self.clock.now)
         after = before.covered if before else 0
-        assert await self.conversations.update(
-            talk, owner, summary, after=after, covered=after + 1, now=self.clock.now
-        )
-        kept = await self.conversations.of(talk, owner)
+        assert await self.store_summary(summary, after, after + 1, owner, talk)
+        kept = await self.conversations.of(talk, owner, self.clock.now)
         assert kept is not None
         return kept.id
+
+    async def store_summary(
+        self, summary: str, after: int, covered: int, owner: str = "user:anna", conversation: str = "talk"
+    ) -> bool:
+        """Write a summary that continues the stored one; whether it was accepted."""
+        before = await self.conversations.of(conversation, owner, self.clock.now)
+        revision = before.revision if before else 0
+        async with self.database.write() as connection:
+            id = await self.conversations.update_in(
+                connection,
+                conversation,
+                owner,
+                summary,
+                after=after,
+                revision=revision,
+                covered=covered,
+                now=self.clock.now,
+            )
+        return id is not None
 
     async def known(self, user: str = "anna", place: str | None = None) -> set[str]:
         """The texts of all memories that may be read there."""

@@ -120,12 +120,10 @@ async def summarise(stack: Stack, summary: str, user: str = "ben", place: str | 
     """Store a summary of all messages there; returns the `seq` of the last."""
     where = Place.parse(place)
     talk, owner = f"dm:{user}" if where.private else where.key, owner_of(user, where)
-    active = await stack.conversations.of(talk, owner)
+    active = await stack.conversations.of(talk, owner, stack.clock.now)
     after = active.covered if active else 0
     covered = (await stack.transcript.following(talk, owner, 0, 50, most=50))[-1].seq
-    assert await stack.conversations.update(
-        talk, owner, summary, after=after, covered=covered, now=stack.clock.now
-    )
+    assert await stack.store_summary(summary, after, covered, owner, talk)
     return covered
 
 
@@ -422,13 +420,12 @@ async def test_the_summary_of_a_place_is_rebuilt_from_what_is_left(stack: Stack)
 
     receipt = await erase(stack)
 
-    active = await stack.conversations.of(THERE.key, THERE.key)
+    active = await stack.conversations.of(THERE.key, THERE.key, stack.clock.now)
     assert active
     assert active.summary == ""
     left, _ = await stack.conversations.uncovered(THERE.key, THERE.key, active.covered)
     assert [line.message.text for line in left] == [f"message {n}" for n in range(4)] + ["Get well"]
-    late = {"after": seq, "covered": seq + 1, "now": stack.clock.now}
-    assert not await stack.conversations.update(THERE.key, THERE.key, "Anna is ill, says Ben", **late)
+    assert not await stack.store_summary("Anna is ill, says Ben", seq, seq + 1, THERE.key, THERE.key)
     assert await stack.index.present([active.id]) == set()
     assert receipt.removed["summaries of places"] == 1
 
@@ -440,7 +437,7 @@ async def test_a_summary_that_does_not_cover_them_stays(stack: Stack) -> None:
 
     await erase(stack)
 
-    active = await stack.conversations.of(THERE.key, THERE.key)
+    active = await stack.conversations.of(THERE.key, THERE.key, stack.clock.now)
     assert active
     assert active.summary == "A greeting"
 
@@ -737,11 +734,10 @@ class World:
         conversations = self.stack.conversations
         talk, owner = f"dm:{user}" if place.private else place.key, owner_of(user, place)
         lines = await self.stack.transcript.following(talk, owner, 0, 50, most=50)
-        active = await conversations.of(talk, owner)
+        active = await conversations.of(talk, owner, self.stack.clock.now)
         if lines:
             text = " ".join(line.message.text for line in lines)
-            reach = {"after": active.covered if active else 0, "covered": lines[-1].seq}
-            await conversations.update(talk, owner, text, **reach, now=self.stack.clock.now)
+            await self.stack.store_summary(text, active.covered if active else 0, lines[-1].seq, owner, talk)
 
     async def of_others(self, name: str) -> list[Sequence[Any]]:
         """What the others have: their memories, messages, tasks, contexts and private summaries."""

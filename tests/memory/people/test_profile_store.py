@@ -37,7 +37,7 @@ def contexts(database: Database) -> ProfileStore:
 
 
 async def test_of_somebody_who_told_nothing_nothing_is_known(contexts: ProfileStore) -> None:
-    assert await contexts.view("anna", PRIVATE) == UserContext()
+    assert await contexts.view("anna", PRIVATE, NOW) == UserContext()
     assert await contexts.entries("anna", GENERAL) == []
 
 
@@ -46,7 +46,7 @@ async def test_what_was_told_is_known_as_it_was_told(contexts: ProfileStore) -> 
     changed = await contexts.merge("anna", PRIVATE, told)
     assert sorted(changed, key=str) == sorted(told, key=str)
     assert set(await contexts.entries("anna", PRIVATE)) == set(told)
-    view = await contexts.view("anna", PRIVATE)
+    view = await contexts.view("anna", PRIVATE, NOW)
     assert view == context_of(told)
     assert view.profile == Profile(name="אנה", goals=("swim", "ski"))
     assert view.last_updated == NOW + timedelta(minutes=2)
@@ -54,8 +54,8 @@ async def test_what_was_told_is_known_as_it_was_told(contexts: ProfileStore) -> 
 
 async def test_what_one_told_is_not_known_of_another(contexts: ProfileStore) -> None:
     await contexts.merge("anna", GENERAL, [said("name", "Anna")])
-    assert await contexts.view("ben", GENERAL) == UserContext()
-    assert await contexts.view("ben", PRIVATE) == UserContext()
+    assert await contexts.view("ben", GENERAL, NOW) == UserContext()
+    assert await contexts.view("ben", PRIVATE, NOW) == UserContext()
 
 
 async def test_in_a_place_only_what_was_told_there_or_around_it_is_known(contexts: ProfileStore) -> None:
@@ -63,13 +63,13 @@ async def test_in_a_place_only_what_was_told_there_or_around_it_is_known(context
     await contexts.merge("anna", ACME, [said("name", "Anna"), said("role", "engineer")])
     await contexts.merge("anna", GENERAL, [said("role", "team lead", 1)])
     await contexts.merge("anna", RANDOM, [said("role", "joker", 2)])
-    assert (await contexts.view("anna", GENERAL)).profile == Profile(name="Anna", role="team lead")
-    assert (await contexts.view("anna", ACME)).profile == Profile(name="Anna", role="engineer")
-    assert (await contexts.view("anna", GENERAL)).preferences.tone is None
-    assert (await contexts.view("anna", Place.parse("acme/gen"))).profile == Profile(
+    assert (await contexts.view("anna", GENERAL, NOW)).profile == Profile(name="Anna", role="team lead")
+    assert (await contexts.view("anna", ACME, NOW)).profile == Profile(name="Anna", role="engineer")
+    assert (await contexts.view("anna", GENERAL, NOW)).preferences.tone is None
+    assert (await contexts.view("anna", Place.parse("acme/gen"), NOW)).profile == Profile(
         name="Anna", role="engineer"
     )
-    private = await contexts.view("anna", PRIVATE)
+    private = await contexts.view("anna", PRIVATE, NOW)
     assert private.profile == Profile(name="Anna", role="joker", location="Lyon")
     assert private.preferences.tone == "formal"
 
@@ -77,16 +77,16 @@ async def test_in_a_place_only_what_was_told_there_or_around_it_is_known(context
 async def test_what_is_forgotten_in_private_is_still_known_where_it_was_told(contexts: ProfileStore) -> None:
     await contexts.merge("anna", GENERAL, [said("goals", "ski"), said("name", "Anna")])
     await contexts.merge("anna", PRIVATE, [said("goals", "", 1), said("name", "", 1)])
-    assert (await contexts.view("anna", PRIVATE)).profile == Profile()
-    assert (await contexts.view("anna", GENERAL)).profile == Profile(name="Anna", goals=("ski",))
+    assert (await contexts.view("anna", PRIVATE, NOW)).profile == Profile()
+    assert (await contexts.view("anna", GENERAL, NOW)).profile == Profile(name="Anna", goals=("ski",))
 
 
 async def test_a_summary_is_of_its_own_place_alone(contexts: ProfileStore) -> None:
     for place, text in ((PRIVATE, "in private"), (ACME, "in acme"), (GENERAL, "in general")):
         await contexts.merge("anna", place, [said("memory_summary", text, len(place.path))])
-    assert (await contexts.view("anna", PRIVATE)).memory_summary == "in private"
-    assert (await contexts.view("anna", ACME)).memory_summary == "in acme"
-    assert (await contexts.view("anna", RANDOM)).memory_summary is None
+    assert (await contexts.view("anna", PRIVATE, NOW)).memory_summary == "in private"
+    assert (await contexts.view("anna", ACME, NOW)).memory_summary == "in acme"
+    assert (await contexts.view("anna", RANDOM, NOW)).memory_summary is None
 
 
 async def test_where_nothing_changes_nothing_is_written(contexts: ProfileStore, database: Database) -> None:
@@ -105,7 +105,7 @@ async def test_a_repetition_is_nothing_new_and_yet_holds_against_what_was_said_b
     await contexts.merge("anna", PRIVATE, [said("tone", "casual")])
     assert await contexts.merge("anna", PRIVATE, [said("tone", "casual", 9)]) == []
     assert await contexts.merge("anna", PRIVATE, [said("tone", "formal", 5)]) == []
-    assert (await contexts.view("anna", PRIVATE)).preferences.tone == "casual"
+    assert (await contexts.view("anna", PRIVATE, NOW)).preferences.tone == "casual"
 
 
 async def test_only_what_changes_is_told(contexts: ProfileStore) -> None:
@@ -119,7 +119,7 @@ async def test_what_is_forgotten_leaves_no_text_behind(contexts: ProfileStore) -
     gone = [said("goals", "", 1), said("name", "", 1)]
     assert set(await contexts.merge("anna", PRIVATE, gone)) == set(gone)
     assert set(await contexts.entries("anna", PRIVATE)) == set(gone)
-    assert (await contexts.view("anna", PRIVATE)).profile == Profile()
+    assert (await contexts.view("anna", PRIVATE, NOW)).profile == Profile()
     assert await contexts.merge("anna", PRIVATE, [said("goals", "", 2)]) == []
 
 
@@ -127,7 +127,7 @@ async def test_a_list_in_the_record_keeps_its_newest(contexts: ProfileStore) -> 
     for minute in range(14):
         await contexts.merge("anna", PRIVATE, [said("themes", f"theme {minute}", minute)])
     themes = [f"theme {minute}" for minute in range(13, 1, -1)]
-    assert list((await contexts.view("anna", PRIVATE)).conversation_themes) == themes
+    assert list((await contexts.view("anna", PRIVATE, NOW)).conversation_themes) == themes
     assert len(await contexts.entries("anna", PRIVATE)) == 12
 
 
@@ -164,7 +164,7 @@ async def test_of_two_processes_that_write_at_once_the_later_statement_holds(
         )
     finally:
         await other.close()
-    view = await contexts.view("anna", PRIVATE)
+    view = await contexts.view("anna", PRIVATE, NOW)
     assert view.profile == Profile(name="Anna 11", goals=tuple(f"goal {m}" for m in range(11, 1, -1)))
 
 
@@ -191,7 +191,7 @@ async def test_transactions_of_two_callers_wait_for_each_other(
     finally:
         await other.close()
     assert changed == [said("tone", "formal", 5)]
-    assert (await contexts.view("anna", PRIVATE)).profile.name == "Anna"
+    assert (await contexts.view("anna", PRIVATE, NOW)).profile.name == "Anna"
 
 
 STATEMENTS = st.lists(
@@ -227,5 +227,5 @@ async def test_whatever_the_order_of_merges_the_view_is_the_same(
             await contexts.merge(user, place, [entry])
         random.shuffle(told)
     for place in (PRIVATE, ACME, GENERAL):
-        views = [await contexts.view(user, place) for user in users]
+        views = [await contexts.view(user, place, NOW) for user in users]
         assert views[0] == views[1]

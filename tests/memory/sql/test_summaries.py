@@ -22,7 +22,7 @@ ACME = Place.parse("acme")
 
 
 async def kept(stack: Stack, owner: str = "user:anna", conversation: str = "talk") -> ActiveConversation:
-    found = await stack.conversations.of(conversation, owner)
+    found = await stack.conversations.of(conversation, owner, stack.clock.now)
     assert found is not None
     return found
 
@@ -30,9 +30,7 @@ async def kept(stack: Stack, owner: str = "user:anna", conversation: str = "talk
 async def update(
     stack: Stack, summary: str, after: int, covered: int, owner: str = "user:anna", conversation: str = "talk"
 ) -> bool:
-    return await stack.conversations.update(
-        conversation, owner, summary, after=after, covered=covered, now=stack.clock.now
-    )
+    return await stack.store_summary(summary, after, covered, owner, conversation)
 
 
 async def indexed(stack: Stack) -> None:
@@ -52,7 +50,7 @@ async def due(stack: Stack, generation: str = "g1") -> list[str]:
 
 async def test_of_a_conversation_that_nothing_was_kept_of_there_is_none(stack: Stack) -> None:
     await stack.receive("hello", conversation="talk")
-    assert await stack.conversations.of("talk", "user:anna") is None
+    assert await stack.conversations.of("talk", "user:anna", stack.clock.now) is None
 
 
 @pytest.mark.parametrize(
@@ -61,7 +59,7 @@ async def test_of_a_conversation_that_nothing_was_kept_of_there_is_none(stack: S
 async def test_a_summary_comes_back_as_it_was_kept_and_is_found(stack: Stack, summary: str) -> None:
     assert await update(stack, f"\n {summary} ", 0, 4)
     found = await kept(stack)
-    assert found == ActiveConversation(found.id, "talk", "user:anna", None, summary, 4, stack.clock.now)
+    assert found == ActiveConversation(found.id, "talk", "user:anna", None, summary, 4, stack.clock.now, 1)
     await stack.indexing.catch_up()
     assert await stack.found(summary) == {summary}
 
@@ -93,7 +91,7 @@ async def test_what_is_not_made_from_the_last_summary_is_refused(
 
 async def test_without_a_row_only_the_first_summary_is_kept(stack: Stack) -> None:
     assert not await update(stack, "They paint the boat.", 4, 6)
-    assert await stack.conversations.of("talk", "user:anna") is None
+    assert await stack.conversations.of("talk", "user:anna", stack.clock.now) is None
 
 
 @pytest.mark.parametrize("after", [0, 4])
@@ -111,13 +109,13 @@ async def test_what_is_not_committed_is_not_kept(stack: Stack) -> None:
     async def fail_halfway() -> None:
         async with stack.database.write() as connection:
             assert await stack.conversations.update_in(
-                connection, "talk", "user:anna", "Lost.", after=0, covered=4, now=stack.clock.now
+                connection, "talk", "user:anna", "Lost.", after=0, revision=0, covered=4, now=stack.clock.now
             )
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         await fail_halfway()
-    assert await stack.conversations.of("talk", "user:anna") is None
+    assert await stack.conversations.of("talk", "user:anna", stack.clock.now) is None
     assert await update(stack, "Kept.", 0, 4)
 
 
@@ -175,14 +173,14 @@ async def waiting(
 ) -> tuple[list[str], int]:
     """The texts that are not covered, and how far they reach."""
     owner = owner_of(user, place)
-    known = await stack.conversations.of("talk", owner)
+    known = await stack.conversations.of("talk", owner, stack.clock.now)
     covered = known.covered if known else 0
     lines, _ = await stack.conversations.uncovered("talk", owner, covered, limit)
     return [line.message.text for line in lines], lines[-1].seq if lines else 0
 
 
 async def cover(stack: Stack, reached: int, owner: str = "user:anna") -> None:
-    known = await stack.conversations.of("talk", owner)
+    known = await stack.conversations.of("talk", owner, stack.clock.now)
     assert await update(stack, f"Up to {reached}.", known.covered if known else 0, reached, owner)
 
 
@@ -278,8 +276,8 @@ async def test_reading_the_summary_first_no_message_is_told_of_twice(stack: Stac
 
 async def test_the_summary_of_somebody_called_global_is_not_everybodys(stack: Stack) -> None:
     await stack.summarise("A secret.", GLOBAL)
-    assert await stack.conversations.newest(BEN, 5) == []
-    assert len(await stack.conversations.newest(Audience.of(GLOBAL), 5)) == 1
+    assert await stack.conversations.newest(BEN, stack.clock.now, 5) == []
+    assert len(await stack.conversations.newest(Audience.of(GLOBAL), stack.clock.now, 5)) == 1
 
 
 async def summarise_all(stack: Stack) -> dict[str, str]:
@@ -301,20 +299,20 @@ async def test_a_summary_is_read_by_its_audience_alone(stack: Stack) -> None:
         (Audience.of("anna", ACME), "place:acme"),
         (Audience.of("cleo", Place.parse("acme/general")), "place:acme"),
     ):
-        assert set(await stack.conversations.by_ids(ids.values(), audience)) == {ids[owner]}
-        [newest] = await stack.conversations.newest(audience, 5)
+        assert set(await stack.conversations.by_ids(ids.values(), audience, stack.clock.now)) == {ids[owner]}
+        [newest] = await stack.conversations.newest(audience, stack.clock.now, 5)
         assert (newest.id, newest.owner) == (ids[owner], owner)
-    assert await stack.conversations.by_ids([], ANNA) == {}
+    assert await stack.conversations.by_ids([], ANNA, stack.clock.now) == {}
     for audience in (NOBODY, Audience.of("cleo"), Audience.of("anna", Place.parse("ac"))):
-        assert await stack.conversations.by_ids(ids.values(), audience) == {}
-        assert await stack.conversations.newest(audience, 5) == []
+        assert await stack.conversations.by_ids(ids.values(), audience, stack.clock.now) == {}
+        assert await stack.conversations.newest(audience, stack.clock.now, 5) == []
 
 
 async def test_a_conversation_without_a_summary_is_not_among_them(stack: Stack) -> None:
     await stack.conversations.set_mode("talk", "user:anna", "work", stack.clock.now)
     empty = await kept(stack)
-    assert await stack.conversations.by_ids([empty.id], ANNA) == {}
-    assert await stack.conversations.newest(ANNA, 5) == []
+    assert await stack.conversations.by_ids([empty.id], ANNA, stack.clock.now) == {}
+    assert await stack.conversations.newest(ANNA, stack.clock.now, 5) == []
 
 
 async def test_the_newest_are_those_whose_summary_changed_last(stack: Stack) -> None:
@@ -326,12 +324,12 @@ async def test_the_newest_are_those_whose_summary_changed_last(stack: Stack) -> 
     start = stack.clock.now - timedelta(days=2)
     assert await newest(stack, 5, since=start) == ["first again", "third", "second"]
     assert await newest(stack, 5, since=start, until=stack.clock.now) == ["third", "second"]
-    [latest] = await stack.conversations.newest(ANNA, 1)
+    [latest] = await stack.conversations.newest(ANNA, stack.clock.now, 1)
     assert await newest(stack, 1, exclude=[latest.id]) == ["third"]
 
 
 async def newest(stack: Stack, limit: int, **given: object) -> list[str]:
-    found = await stack.conversations.newest(ANNA, limit, **given)  # type: ignore[arg-type]
+    found = await stack.conversations.newest(ANNA, stack.clock.now, limit, **given)  # type: ignore[arg-type]
     return [known.summary for known in found]
 
 

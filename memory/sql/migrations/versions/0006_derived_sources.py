@@ -49,6 +49,16 @@ def upgrade() -> None:
             comment="1: an older version wrote it, from facts that it did not record",
         ),
     )
+    op.add_column(
+        "active_conversations",
+        sa.Column(
+            "withheld",
+            sa.Integer(),
+            server_default="0",
+            nullable=False,
+            comment="1: removed, and to be written again from what still holds",
+        ),
+    )
     op.execute("UPDATE active_conversations SET unsourced = 1 WHERE summary != ''")
     op.add_column(
         "context_entries",

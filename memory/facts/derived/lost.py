@@ -1,0 +1,114 @@
+"""What no longer holds, and which values of a profile rest on it."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import Audience, Place
+from memory.sql.tables import memories, memory_sources, messages
+from memory.text.names import fold
+
+SET_BY_HAND = ""
+"""The message of a profile entry that a person set: it is no derived text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    id: str
+    user: str
+    content: str
+    expires_at: datetime | None
+    messages: frozenset[str]
+    """The ids of the messages that state it."""
+
+    def expired(self, now: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= now
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What no longer holds, and for whom."""
+
+    forgotten: frozenset[str]
+    """The ids of messages."""
+    facts: Sequence[Fact]
+    heard: Mapping[str, Any]
+    """The rows of these messages, and of those that state the facts, by id."""
+    owners: frozenset[str] | None
+    instead: str
+    now: datetime
+
+    @property
+    def ids(self) -> set[str]:
+        return {*self.forgotten, *self.heard, *(fact.id for fact in self.facts)}
+
+    @property
+    def people(self) -> set[str]:
+        return {row.user_id for row in self.heard.values()} | {fact.user for fact in self.facts}
+
+    @property
+    def expired(self) -> bool:
+        """Whether nothing but expiry ended what no longer holds."""
+        return not self.forgotten and all(fact.expired(self.now) for fact in self.facts)
+
+    def concerns(self, user: str, place: Place) -> bool:
+        """Whether what this person reads in this place is among what no longer holds."""
+        return self.owners is None or not self.owners.isdisjoint(Audience.of(user, place).keys)
+
+    def takes(self, row: Any) -> bool:
+        """Whether an entry of a profile was said in a forgotten message, or repeats a lost fact."""
+        if row.message_id == SET_BY_HAND:
+            return False
+        if row.message_id is None and any(
+            said.user_id == row.user_id and said.place == row.place and said.sent_at <= row.said_at
+            for said in (self.heard[id] for id in self.forgotten & self.heard.keys())
+        ):
+            return True
+        return row.message_id in self.forgotten or any(
+            (row.message_id in fact.messages or (row.message_id is None and fact.user == row.user_id))
+            and repeats(row.value, fact.content, self.instead, self._authors(fact))
+            for fact in self.facts
+        )
+
+    def _authors(self, fact: Fact) -> str:
+        return " ".join(self.heard[id].author for id in fact.messages & self.heard.keys())
+
+
+def repeats(value: str, fact: str, instead: str, names: str) -> bool:
+    """Whether a value of the profile says what the fact says and the statement `instead` of it does not: half
+    of its words or more. The person's own `names` do not count, since every fact about them holds those."""
+    said, old, new = fold(value), fold(fact), fold(instead)
+    words = [word for word in _words(said) if word not in _words(fold(names))]
+    shared = [word for word in words if word in _words(old)]
+    if shared:
+        return 2 * len(shared) >= len(words) and any(word not in _words(new) for word in shared)
+    return bool(words) and said in old and said not in new  # in scripts without blanks between words
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+async def read(
+    connection: AsyncConnection, message_ids: Collection[str], memory_ids: Collection[str]
+) -> tuple[list[Fact], dict[str, Any]]:
+    """The facts, and the messages by id."""
+    stated: dict[str, set[str]] = {}
+    facts: list[Any] = []
+    if memory_ids:
+        sources = select(memory_sources).where(memory_sources.c.memory_id.in_(memory_ids))
+        for row in await connection.execute(sources):
+            stated.setdefault(row.memory_id, set()).add(row.message_id)
+        found = await connection.execute(select(memories).where(memories.c.id.in_(memory_ids)))
+        facts = [
+            Fact(row.id, row.user_id, row.content, row.expires_at, frozenset(stated.get(row.id, ())))
+            for row in found
+        ]
+    ids = {*message_ids, *(id for said in stated.values() for id in said)}
+    heard = await connection.execute(select(messages).where(messages.c.id.in_(ids))) if ids else ()
+    return facts, {row.id: row for row in heard}
