@@ -102,7 +102,7 @@ class RecordedProfiles(ProfileStore):
             memory_summary=known.get("memory_summary"),
         )
 
-    async def view(self, user: str, place: Place) -> UserContext:
+    async def view(self, user: str, place: Place, now: datetime) -> UserContext:
         return replace(self._known)
 
 
