@@ -1,0 +1,152 @@
+"""At no time do summaries and profiles hold what was corrected, has expired or was forgotten. The model that
+consolidates is scripted to repeat everything that it is given."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from scripted_model import AnsweringModel
+
+from agent import Companion
+
+OpenPet = Callable[..., Awaitable[Companion]]
+
+TOLD = ("Lisbon", "Porto", "Berlin", "flu", "peanuts", "resign", "cello")
+
+
+def given_words(asked: str) -> list[str]:
+    """What a prompt of the consolidation quotes."""
+    quoted = " ".join(line for line in asked.splitlines() if line.startswith(">"))
+    return [word for word in TOLD if word in quoted]
+
+
+def echo(asked: str) -> dict[str, Any]:
+    words = ", ".join(given_words(asked))
+    said = asked.partition("## What was said")[2]
+    places = re.findall("|".join(TOLD[:3]), said)
+    found: dict[str, Any] = {"summary": f"They spoke of {words}."}
+    if "memory_summary" in asked:
+        found["memory_summary"] = f"All in all: {words}."
+    if places:
+        found["new_preferences"] = [{"key": "location", "value": places[-1]}]
+    return found
+
+
+def learning(content: str, **draft: Any) -> dict[str, Any]:
+    return {"message": "I see.", "memories": [{"content": content, "importance": 0.9, **draft}]}
+
+
+class Story:
+    def __init__(self, pet: Companion, model: AnsweringModel) -> None:
+        self.pet, self.model = pet, model
+
+    async def say(self, text: str, content: str = "", place: str | None = None, **draft: Any) -> None:
+        self.model._answers = [learning(content, **draft)] if content else []
+        await self.pet.respond(text, user="ana", place=place)
+        await self.pet.settle()
+
+    async def derived(self, place: str | None = None) -> str:
+        """All derived texts that a prompt, a search, a profile or an export shows."""
+        self.model._answers = []
+        await self.pet.respond("And now?", user="ana", place=place)
+        prompt = self.model.systems[-1]
+        hits = await self.pet.search_memories("what about Lisbon Porto flu resign", user="ana", place=place)
+        known = await self.pet.context(user="ana", place=place)
+        export = await self.pet.export(user="ana")
+        summaries = [hit.content for hit in hits if hit.kind == "summary"]
+        profile = {**known.to_json(), "long_term_facts": [], "last_updated": None}
+        return " ".join(map(str, [prompt, *summaries, profile, export["summaries"], export["context"]]))
+
+    async def id_of(self, word: str, place: str | None = None) -> str:
+        return next(m.id for m in await self.pet.memories(user="ana", place=place) if word in m.content)
+
+
+@pytest.fixture
+async def story(open_pet: OpenPet) -> Story:
+    model = AnsweringModel()
+    pet = await open_pet(given=model, looking_back=AnsweringModel(then=echo), context_budget="200")
+    return Story(pet, model)
+
+
+async def test_a_correction_in_the_conversation_ends_every_text_that_rests_on_what_it_corrects(
+    story: Story,
+) -> None:
+    await story.say("I play the cello.", "Ana plays the cello")
+    await story.say("I live in Lisbon now.", "Ana lives in Lisbon")
+    assert "Lisbon" in await story.derived()
+
+    old = await story.id_of("Lisbon")
+    await story.say("No, it is Porto.", "Ana lives in Porto", replaces=old)
+
+    after = await story.derived()
+    assert "Lisbon" not in after
+    assert "Porto" in after
+    assert "cello" in after, "the rest is rebuilt"
+
+
+async def test_a_correction_by_hand_ends_them_too_and_an_undo_turns_them_round(story: Story) -> None:
+    await story.say("I live in Lisbon now.", "Ana lives in Lisbon")
+    changed = await story.pet.update_memory(await story.id_of("Lisbon"), "Ana lives in Porto", user="ana")
+
+    assert "Lisbon" not in await story.derived()
+    await story.pet.settle()
+    assert "Lisbon" not in await story.derived()
+
+    await story.pet.undo(changed.id or "", user="ana")
+    assert "Porto" not in await story.derived()
+    await story.pet.settle()
+    assert "Lisbon" in await story.derived()
+
+
+async def test_what_rests_on_an_illness_ends_with_it_before_any_purge(story: Story, clock: Any) -> None:
+    await story.say("I play the cello.", "Ana plays the cello")
+    await story.say("I have the flu this week.", "Ana has the flu", ttl="7d")
+    assert "flu" in await story.derived()
+
+    clock.advance(days=8)
+    assert "flu" not in await story.derived()
+    await story.pet.settle()
+    await story.pet.purge()
+    assert "flu" not in await story.derived()
+    await story.pet.settle()
+    after = await story.derived()
+    assert "flu" not in after
+    assert "cello" in after
+
+
+async def test_a_fact_that_is_forgotten_takes_the_texts_about_it(story: Story) -> None:
+    await story.say("I play the cello.", "Ana plays the cello")
+    await story.say("I plan to resign.", "Ana plans to resign")
+    assert "resign" in await story.derived()
+
+    await story.pet.delete_memory(await story.id_of("resign"), user="ana")
+
+    assert "resign" not in await story.derived()
+    await story.pet.settle()
+    assert "resign" not in await story.derived()
+
+
+async def test_a_correction_in_private_leaves_the_texts_of_a_channel_as_they_are(story: Story) -> None:
+    await story.say("I live in Lisbon now.", "Ana lives in Lisbon", place="acme/general")
+    old = await story.id_of("Lisbon", "acme/general")
+    await story.say("In truth it is Porto.", "Ana lives in Porto", replaces=old)
+
+    assert "Lisbon" in await story.derived("acme/general")
+    assert "Porto" not in await story.derived("acme/general")
+    known = await story.pet.context(user="ana")
+    assert known.profile.location == "Porto"
+
+
+async def test_a_summary_under_way_when_its_source_ends_is_not_stored(open_pet: OpenPet) -> None:
+    model, looking_back = AnsweringModel(), AnsweringModel(then=echo, hold="Lisbon")
+    story = Story(await open_pet(given=model, looking_back=looking_back), model)
+    model._answers = [learning("Ana lives in Lisbon")]
+    await story.pet.respond("I live in Lisbon now.", user="ana")
+    await looking_back.held.wait()
+
+    await story.pet.update_memory(await story.id_of("Lisbon"), "Ana lives in Porto", user="ana")
+    looking_back.release.set()
+    await story.pet.settle()
+
+    assert "Lisbon" not in await story.derived()
