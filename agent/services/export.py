@@ -17,6 +17,7 @@ from memory.sql import tables
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
+from memory.sql.summaries import outlived
 
 FORMAT, VERSION = "hachi-export", 1
 """Raise the version when readers of the previous one could not read the new one."""
@@ -58,9 +59,7 @@ class ExportService:
             "memories": [memory_json(m) for m in sorted(owned, key=lambda m: (m.created_at, m.id))],
             "messages": private[0]["messages"] if private else [],
             "conversations": [talk for talk in talks if talk not in private],
-            "summaries": await _rows(
-                database, tables.active_conversations, "owner", user_key(user), _SUMMARY
-            ),
+            "summaries": await _summaries(database, user, now),
             "context": [
                 entry | {"place": _shown(entry["place"])} for entry in await _context(database, user)
             ],
@@ -121,6 +120,15 @@ async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
 async def _context(database: Database, user: str) -> list[dict[str, Any]]:
     fields = ("place", "field", "item", "value", "said_at")
     return await _rows(database, tables.context_entries, "user_id", user, fields)
+
+
+async def _summaries(database: Database, user: str, now: datetime) -> list[dict[str, Any]]:
+    query = select(tables.active_conversations).where(
+        tables.active_conversations.c.owner == user_key(user), ~outlived(now)
+    )
+    async with database.read() as connection:
+        rows = [{field: row._mapping[field] for field in _SUMMARY} for row in await connection.execute(query)]
+    return sorted(rows, key=lambda row: str(row["conversation_id"]))
 
 
 async def _tasks(database: Database, user: str) -> list[dict[str, Any]]:

@@ -91,7 +91,7 @@ messages = Table(
     Column("sent_at", Utc, nullable=False),
     Column("indexed_under", Text),
     Column("forgotten_at", Utc, comment="its text was emptied then"),
-    Column("outdated_at", Utc, comment="a fact in it had expired then: summaries leave it out"),
+    Column("outdated_at", Utc, comment="a fact in it ended then: summaries leave it out"),
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_unindexed", "indexed_under", "seq"),

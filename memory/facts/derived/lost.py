@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place
-from memory.sql.tables import memories, memory_sources, messages
+from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
 from memory.text.names import fold
 
 SET_BY_HAND = ""
@@ -92,6 +92,19 @@ def repeats(value: str, fact: str, instead: str, names: str) -> bool:
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text)
+
+
+async def with_replaced(connection: AsyncConnection, memory_ids: Collection[str]) -> set[str]:
+    """These memories and those that they had replaced for everybody, which are deleted with them."""
+    found, new = set(memory_ids), set(memory_ids)
+    active = exists().where(
+        memory_owners.c.memory_id == memory_updates.c.old_id, memory_owners.c.superseded == 0
+    )
+    while new:
+        replaced = select(memory_updates.c.old_id).where(memory_updates.c.new_id.in_(new), ~active)
+        new = set((await connection.execute(replaced)).scalars()) - found
+        found |= new
+    return found
 
 
 async def read(

@@ -8,7 +8,7 @@ from sqlalchemy import and_, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, user_key
-from memory.facts.derived.lost import Lost, read
+from memory.facts.derived.lost import Lost, read, with_replaced
 from memory.facts.derived.profile_entries import Row, withhold_entries
 from memory.sql.jobs import JobQueue
 from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by
@@ -43,6 +43,8 @@ async def withhold(
     `owners` are the owner keys for which they no longer hold; None means for everybody. `instead` is the
     statement that replaced a memory: profile values that it repeats stay.
     """
+    if owners is None:
+        memory_ids = await with_replaced(connection, memory_ids)
     facts, heard = await read(connection, message_ids, memory_ids)
     losers = None if owners is None else frozenset(owners)
     lost = Lost(frozenset(message_ids), facts, heard, losers, instead, now)
@@ -57,10 +59,11 @@ async def withhold(
 
 
 async def _mark_outdated(connection: AsyncConnection, lost: Lost, now: datetime) -> None:
-    """Note in the messages of expired facts that summaries leave them out, since the facts are deleted."""
-    expired = {id for fact in lost.facts if fact.expired(now) for id in fact.messages}
-    if expired:
-        marked = update(messages).where(messages.c.id.in_(expired), messages.c.outdated_at.is_(None))
+    """Note in the messages of facts that end for everybody that summaries leave them out, since nothing else
+    is kept of these facts."""
+    ended = {id for fact in lost.facts if lost.owners is None for id in fact.messages}
+    if ended:
+        marked = update(messages).where(messages.c.id.in_(ended), messages.c.outdated_at.is_(None))
         await connection.execute(marked.values(outdated_at=now))
 
 

@@ -53,10 +53,12 @@ class Story:
         prompt = self.model.systems[-1]
         hits = await self.pet.search_memories("what about Lisbon Porto flu resign", user="ana", place=place)
         known = await self.pet.context(user="ana", place=place)
-        export = await self.pet.export(user="ana")
-        summaries = [hit.content for hit in hits if hit.kind == "summary"]
-        profile = {**known.to_json(), "long_term_facts": [], "last_updated": None}
-        return " ".join(map(str, [prompt, *summaries, profile, export["summaries"], export["context"]]))
+        shown: list[Any] = [hit.content for hit in hits if hit.kind == "summary"]
+        shown += [prompt, {**known.to_json(), "long_term_facts": []}]
+        if place is None:
+            export = await self.pet.export(user="ana")
+            shown += [export["summaries"], export["context"]]
+        return " ".join(map(str, shown))
 
     async def id_of(self, word: str, place: str | None = None) -> str:
         return next(m.id for m in await self.pet.memories(user="ana", place=place) if word in m.content)
@@ -127,9 +129,12 @@ async def test_a_fact_that_is_forgotten_takes_the_texts_about_it(story: Story) -
     assert "resign" not in await story.derived()
 
 
-async def test_a_correction_in_private_leaves_the_texts_of_a_channel_as_they_are(story: Story) -> None:
+async def test_a_correction_in_private_leaves_the_texts_of_a_channel_as_they_are(
+    story: Story, clock: Any
+) -> None:
     await story.say("I live in Lisbon now.", "Ana lives in Lisbon", place="acme/general")
     old = await story.id_of("Lisbon", "acme/general")
+    clock.advance(minutes=1)
     await story.say("In truth it is Porto.", "Ana lives in Porto", replaces=old)
 
     assert "Lisbon" in await story.derived("acme/general")

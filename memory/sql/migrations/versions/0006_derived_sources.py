@@ -37,7 +37,7 @@ NOT_KNOWN = """
 def upgrade() -> None:
     op.add_column(
         "messages",
-        sa.Column("outdated_at", MOMENT, comment="a fact in it had expired then: summaries leave it out"),
+        sa.Column("outdated_at", MOMENT, comment="a fact in it ended then: summaries leave it out"),
     )
     op.add_column(
         "active_conversations",
