@@ -136,6 +136,8 @@ class StatementForgetting:
             ids = await restore.put_back(connection, payload)
             texts = payload["messages"]
             await withhold(connection, now, message_ids=texts, memory_ids=ids)
+            current = update(messages).where(messages.c.id.in_(texts)).values(outdated_at=None)
+            await connection.execute(current)  # summaries may tell them again
             back = await fetch(connection, memories.c.id.in_(payload["memories"]))
             own = messages.c.id.in_(texts) & (messages.c.role == "user")
             said = (await connection.execute(select(func.count()).where(own))).scalar_one()
