@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from datetime import timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import update
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
 from memory.facts.derived import withhold
+from memory.facts.derived.lost import repeats
 from memory.facts.derived.sources import outdated, record_sources, remaining
 from memory.people.profile import Entry
 from memory.people.profile_store import ProfileStore
 from memory.sql.summaries import LOOK_BACK
+from memory.sql.tables import active_conversations
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
@@ -58,10 +63,8 @@ class World:
         self.stack, self.user = stack, f"anna{next(_worlds)}"
         self.channel = f"acme{self.user}"
         self.told = count()
-        self.log: list[Any] = []
 
     async def step(self, kind: str, *given: Any) -> None:
-        self.log.append((kind, *given))
         if kind == "tell":
             await self.tell(self.channel if given[0] else None, given[1])
         elif kind == "summarise":
@@ -137,8 +140,7 @@ class World:
             summaries = await self.stack.conversations.newest(audience, self.stack.clock.now, 9)
             profile = await ProfileStore(self.stack.database).view(self.user, where, self.stack.clock.now)
             shown = " ".join([*(one.summary for one in summaries), *profile.preferences.other_notes])
-            extra = set(re.findall(r"w\d+x", shown)) - known
-            assert not extra, (place, extra, shown, self.log)
+            assert set(re.findall(r"w\d+x", shown)) <= known
 
 
 @settings(
@@ -152,3 +154,59 @@ async def test_no_derived_text_outlives_what_it_rests_on(stack: Stack, steps: li
     for step in steps:
         await world.step(*step)
         await world.check()
+
+
+async def test_what_an_older_version_wrote_ends_with_the_first_correction(stack: Stack) -> None:
+    fact = await stack.remember("Anna lives in Lisbon")
+    await stack.receive("Good morning", conversation="talk")
+    await stack.store_summary("Anna lives in Lisbon, she said.", after=0, covered=1)
+    old_summary = Entry("memory_summary", "", "Anna lives in Lisbon.", stack.clock.now)
+    await ProfileStore(stack.database).merge("anna", Place(), [old_summary])
+    async with stack.database.write() as connection:
+        await connection.execute(update(active_conversations).values(unsourced=1))
+
+    await stack.remember("Anna lives in Porto", replaces=fact.id)
+
+    kept = await stack.conversations.of("talk", "user:anna", stack.clock.now)
+    assert kept is not None
+    assert (kept.summary, kept.withheld) == ("", True)
+    view = await ProfileStore(stack.database).view("anna", Place(), stack.clock.now)
+    assert view.memory_summary is None
+
+
+@pytest.mark.parametrize(
+    ("value", "ended"),
+    [
+        ("Lisbon", True),
+        ("Lisbon, Portugal", True),
+        ("Anna", False),
+        ("engineer", False),
+        ("Europe/Rome", False),
+    ],
+)
+def test_a_value_of_the_profile_repeats_a_fact_where_their_own_words_are_the_same(
+    value: str, ended: bool
+) -> None:
+    assert repeats(value, "Anna moved to Lisbon", "Anna moved to Porto", "anna") is ended
+
+
+def test_a_value_that_the_new_statement_repeats_stays() -> None:
+    assert not repeats("Lisbon", "Anna works at Google in Lisbon", "Anna works at Meta in Lisbon", "anna")
+    assert repeats("リスボン", "アンナはリスボンに住んでいる", "アンナはポルトに住んでいる", "anna")
+
+
+async def test_a_value_said_in_a_forgotten_message_ends_and_the_one_before_does_not_return(
+    stack: Stack,
+) -> None:
+    profiles, now = ProfileStore(stack.database), stack.clock.now
+    first = await stack.receive("I am a baker")
+    await profiles.merge("anna", Place(), [Entry("profile.role", "", "baker", now, first)])
+    later = await stack.receive("I am a nurse", place="acme")
+    entry = Entry("profile.role", "", "nurse", now + timedelta(minutes=1), later)
+    await profiles.merge("anna", Place.parse("acme"), [entry])
+
+    async with stack.database.write() as connection:
+        withheld = await withhold(connection, now, message_ids=[later])
+
+    assert [row["value"] for row in withheld.entries] == ["nurse"]
+    assert (await profiles.view("anna", Place(), now)).profile.role is None
