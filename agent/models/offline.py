@@ -17,16 +17,7 @@ from agents.items import TResponseOutputItem, TResponseStreamEvent
 from openai.types import responses
 
 from agent.models import offline_reading as reading
-from agent.models.offline_reading import (
-    Call,
-    Quote,
-    Sentence,
-    Turn,
-    content_words,
-    pattern,
-    phrases,
-    share_found,
-)
+from agent.models.offline_reading import Call, Quote, Sentence, Turn, content_words, pattern, share_found
 
 NAME = "offline"
 ANNOUNCEMENT = (
@@ -76,8 +67,11 @@ def _respond(instructions: str, items: list[dict[str, Any]], tools: set[str]) ->
         made = [{"type": "function_call", "call_id": next(ids), **call._asdict()} for call in calls]
         return [responses.ResponseFunctionToolCall.model_validate(call) for call in made]
     left = [] if any(call.name == "remember" for call in turn.results) else _memories(turn)
-    answer = json.dumps({"message": _message(turn), "memories": left}, ensure_ascii=False)
-    content = [{"type": "output_text", "text": answer, "annotations": []}]
+    answer: dict[str, Any] = {"message": _message(turn), "memories": left}
+    if asked := turn.of_kind("forget"):
+        answer["forget"] = [reading.named_to_forget(sentence.text) for sentence in asked]
+    text = json.dumps(answer, ensure_ascii=False)
+    content = [{"type": "output_text", "text": text, "annotations": []}]
     about = {"id": "offline_answer", "type": "message", "role": "assistant", "status": "completed"}
     return [responses.ResponseOutputMessage.model_validate(about | {"content": content})]
 
@@ -131,7 +125,7 @@ def _finished(turn: Turn, sentence: Sentence) -> tuple[str | None, str] | None:
 
 def _message(turn: Turn) -> str:
     if danger := turn.of_kind("danger"):
-        return str(phrases()["danger_answers"][danger[0].language])
+        return str(reading.phrases()["danger_answers"][danger[0].language])
     parts = {_said_to(turn, sentence): sentence.kind for sentence in turn.sentences}
     small_talk = ("greeting", "thanks", "goodbye", "remark")
     telling = [part for part, kind in parts.items() if kind not in small_talk]
@@ -139,7 +133,7 @@ def _message(turn: Turn) -> str:
 
 
 def _phrase(key: str) -> str:
-    return str(phrases()["answers"][key])
+    return str(reading.phrases()["answers"][key])
 
 
 def _said_to(turn: Turn, sentence: Sentence) -> str:

@@ -271,6 +271,11 @@ def _task(text: str) -> str:
     return re.sub(r"^(?:to|about|that|of|for)\s+", "", text, flags=re.IGNORECASE).strip(" .,:")
 
 
+def named_to_forget(text: str) -> str:
+    """What a request names: "my PIN" of "please forget my PIN"."""
+    return _task(pattern("forget").sub("", pattern("polite").sub("", text)))
+
+
 @cache
 def _words() -> tuple[frozenset[str], dict[str, str]]:
     """The words that tell nothing, and for each word with a group ("moved") the group's name ("live")."""

@@ -163,7 +163,10 @@ def extra_fields(reply: Reply | None, shown: Sequence[Memory] = ()) -> Json:
         return {"memories": []}
     learned = [decision_json(decision) | {"use": "learned"} for decision in reply.memories]
     memories = to_jsonable_python([*used_memories(reply, shown), *learned])
-    return {"memories": memories, "trace_id": reply.trace_id}
+    extra: Json = {"memories": memories, "trace_id": reply.trace_id}
+    if reply.forget is not None:
+        extra["forget"] = to_jsonable_python(reply.forget)
+    return extra
 
 
 def used_memories(reply: Reply, shown: Sequence[Memory]) -> list[Json]:
