@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent.surfaces.cli.chat.forget import NOTHING, forget_commands
 from agent.surfaces.cli.chat.stdin import stdin_lines
 from agent.surfaces.cli.chat.turn import announce_offline, print_turn
 from agent.surfaces.cli.options import PlaceName, User
@@ -70,10 +72,12 @@ async def _messages(message: str | None) -> AsyncIterator[str]:
 async def _turn(pet: "Companion", text: str, user: str, place: str, *, json: bool, streamed: bool) -> None:
     """Take one turn with its background work, and print the reply."""
     if streamed:
-        await print_turn(pet, text, user, place)
+        reply = await print_turn(pet, text, user, place)
     else:
         reply = await pet.respond(text, user=user, place=place, settle=json)
         print(json_text(_reply_json(reply)) if json else plain(reply.message), flush=True)
+    if reply.forget is not None and not json:
+        print(*(forget_commands(reply.forget) or [NOTHING]), sep="\n", flush=True)
     await pet.settle(SETTLE_TIMEOUT + (pet.settings.model_timeout if json else 0))
 
 
@@ -84,4 +88,4 @@ def _reply_json(reply: "Reply") -> dict[str, Any]:
         "tools": [{"name": tool.name, "arguments": tool.arguments, "ok": tool.ok} for tool in reply.tools],
         "trace_id": reply.trace_id,
         "model": reply.model,
-    }
+    } | ({"forget": [asdict(candidate) for candidate in reply.forget]} if reply.forget is not None else {})

@@ -13,12 +13,14 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.patch_stdout import patch_stdout
 
+from agent.surfaces.cli.chat.forget import confirm_forget
 from agent.surfaces.cli.chat.turn import print_turn
 from agent.surfaces.cli.session import Session
 from memory.text import storable
 
 if TYPE_CHECKING:
     from agent.companion import Companion
+    from agent.types import Reply
     from agent.wiring import Runtime
 
 EXIT_WORDS = frozenset({"exit", "quit"})
@@ -67,12 +69,15 @@ async def _turn(pet: "Companion", session: Session, text: str, user: str, place:
             turn.cancel()
     if turn.cancelled():
         print("(stopped)")
-    elif isinstance(error := turn.exception(), Exception):
+        return
+    try:
+        await confirm_forget(pet, turn.result(), user, place)
+    except Exception as error:
         session.report(error)
 
 
 @contextmanager
-def _cancelled_by_ctrl_c(turn: "asyncio.Future[None]") -> Iterator[None]:
+def _cancelled_by_ctrl_c(turn: "asyncio.Future[Reply]") -> Iterator[None]:
     loop = asyncio.get_running_loop()
 
     def stop(_signal: int, _frame: FrameType | None) -> None:

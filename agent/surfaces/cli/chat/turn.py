@@ -7,6 +7,7 @@ from agent.surfaces.cli.output import plain
 
 if TYPE_CHECKING:
     from agent.companion import Companion
+    from agent.types import Reply
 
 
 def announce_offline(pet: "Companion") -> None:
@@ -17,8 +18,8 @@ def announce_offline(pet: "Companion") -> None:
         print(ANNOUNCEMENT, file=sys.stderr)
 
 
-async def print_turn(pet: "Companion", text: str, user: str, place: str, *, prefix: str = "") -> None:
-    """Show a spinner until the first piece of text, then `prefix` and the text."""
+async def print_turn(pet: "Companion", text: str, user: str, place: str, *, prefix: str = "") -> "Reply":
+    """Show a spinner until the first piece of text, then `prefix` and the text. Returns the reply."""
     from rich.console import Console
 
     begun = False
@@ -31,6 +32,7 @@ async def print_turn(pet: "Companion", text: str, user: str, place: str, *, pref
                         spinner.stop()
                         print(prefix, end="")
                     print(plain(piece), end="", flush=True)
+                return stream.reply
         finally:
             if begun:
                 print(flush=True)

@@ -1,0 +1,56 @@
+"""Asks a person to confirm what they asked in words to forget."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agent.surfaces.cli.output import forgotten_text, plain, short, when
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
+    from agent.types import Reply
+    from memory.records import ForgetCandidate
+
+NOTHING = "(Nothing that you told matches this, so nothing is forgotten.)"
+QUESTION = "Forget it? y, N, or its numbers: "
+
+
+def forget_lines(candidates: "Sequence[ForgetCandidate]") -> list[str]:
+    """A numbered line for each candidate, or one that says that there is none."""
+    lines = [f"{at}. {plain(c.content)} ({when(c.created_at)})" for at, c in enumerate(candidates, 1)]
+    return lines or [NOTHING]
+
+
+def forget_commands(candidates: "Sequence[ForgetCandidate]") -> list[str]:
+    """The commands that forget the candidates, for where nobody can be asked."""
+    groups = {"memory": "memories", "message": "messages"}
+    return [f"hachi {groups[c.kind]} delete {short(c.id)}  # {plain(c.content)}" for c in candidates]
+
+
+def chosen(answer: str, candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]":
+    """The candidates that the answer names: all for "y" and "yes", else those with its numbers."""
+    if answer.strip().lower() in {"y", "yes"}:
+        return list(candidates)
+    numbers = {int(number) for number in re.findall(r"\d+", answer)}
+    return [candidate for at, candidate in enumerate(candidates, 1) if at in numbers]
+
+
+async def confirm_forget(pet: "Companion", reply: "Reply", user: str, place: str) -> None:
+    """Show what the person may mean, ask, and forget what they confirm."""
+    if reply.forget is None:
+        return
+    print(*forget_lines(reply.forget), sep="\n")
+    if not reply.forget:
+        return
+    from prompt_toolkit import PromptSession
+
+    try:
+        answer = await PromptSession[str]().prompt_async(QUESTION)
+    except (EOFError, KeyboardInterrupt):
+        answer = ""
+    confirmed = chosen(answer, reply.forget)
+    receipts = await pet.forget(confirmed, user=user, place=place) if confirmed else []
+    for receipt in receipts:
+        print(plain(forgotten_text(receipt, receipt.content or "the message")))
+    if not receipts:
+        print("(Nothing is forgotten.)")
