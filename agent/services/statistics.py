@@ -14,7 +14,7 @@ from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import unexpired
-from memory.sql.tables import figures, memories, memory_owners, messages, tasks
+from memory.sql.tables import erasures, figures, memories, memory_owners, messages, tasks
 
 
 class Figures:
@@ -95,6 +95,7 @@ class StatisticsService:
         async with self.database.read() as connection:
             said = (await connection.execute(select(func.count()).select_from(messages))).scalar_one()
             grouped = await connection.execute(select(tasks.c.status, func.count()).group_by(tasks.c.status))
+            unfinished = (await connection.execute(select(func.count()).select_from(erasures))).scalar_one()
             by_status: dict[str, int] = {row[0]: row[1] for row in grouped}
         done = by_status.pop("done", 0)
         return {
@@ -106,4 +107,4 @@ class StatisticsService:
             "tasks done": done,
             "work waiting": waiting,
             "work given up": given_up,
-        }
+        } | ({"erasures unfinished": unfinished} if unfinished else {})

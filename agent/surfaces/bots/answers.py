@@ -176,6 +176,7 @@ def erasure_answer(erased: Erased) -> Answer:
     """Return what was removed, and what is left with the reason."""
     removed = tuple(Item(str(count), label=kind) for kind, count in erased.removed.items())
     left = tuple(Item(f"{part.count}, {part.why}", label=f"left: {part.kind}") for part in erased.left)
+    left += tuple(Item(where, label="not in my reach") for where in erased.out_of_reach)
     if not erased.verified:
         return Answer("Not everything is gone yet; ask again, or tell whoever runs me.", removed + left)
     text = "Everything I kept of you is gone." if removed else "I kept nothing of you."

@@ -413,6 +413,7 @@ async def test_an_interrupted_erasure_goes_on_by_itself(
     await pet.search_memories("ski", user="ana")
     await interrupted(pet, monkeypatch)
     assert await pet.components.index.owned_by("user:ana") != []
+    assert (await pet.services.statistics.totals())["erasures unfinished"] == 1
 
     [receipt] = await pet.services.erasure.resume()
 

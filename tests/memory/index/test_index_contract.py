@@ -192,6 +192,7 @@ async def test_more_points_than_go_in_one_request(index: Index) -> None:
     await index.put(points)
     everyone = {point.id for point in points}
     assert await index.present(list(everyone)) == everyone
+    assert set(await index.owned_by("user:anna")) == everyone
     await index.remove([point.id for point in points[1:]])
     assert await index.present(list(everyone)) == {points[0].id}
 
@@ -230,7 +231,7 @@ async def test_owners_of_any_characters_stay_apart(index: Index, odd: str) -> No
     mine = a_point(owners=frozenset({odd}), subjects=(odd,))
     await index.put([mine, a_point(owners=frozenset({"user:\ud801"})), a_point(owners=frozenset({"user:?"}))])
     found = await index.search(a_question(audience=frozenset({odd}), subjects=frozenset({odd})))
-    assert ids(found.dense) == [mine.id]
+    assert ids(found.dense) == await index.owned_by(odd) == [mine.id]
     twin = "user:\ud800" if odd == "user:\\ud800" else "user:\\ud800"
     if twin != odd:
         assert ids((await index.search(a_question(audience=frozenset({twin})))).dense) == []
@@ -292,11 +293,12 @@ async def test_a_closed_index_closes_again_and_opens_again(index: Index) -> None
     assert await index.count() == 1
 
 
-async def test_optimising_loses_nothing(index: Index) -> None:
+@pytest.mark.parametrize("rewrite", ["optimise", "compact"])
+async def test_rewriting_loses_nothing(index: Index, rewrite: str) -> None:
     points = [a_point() for _ in range(40)]
     await index.put(points)
     await index.remove([point.id for point in points[:20]])
-    await index.optimise()
+    await getattr(index, rewrite)()
     assert await index.count() == 20
     assert len((await index.search(a_question("dogs"))).words) == 20
 
