@@ -141,15 +141,19 @@ class Companion:
         author: str | None = None,
         instructions: str = "",
         earlier: Sequence[tuple[Role, str]] = (),
+        origins: Sequence[str] = (),
         settle: bool = False,
     ) -> Reply:
         """One turn. The reply is durable when it returns; with `settle` the answer's memories are too.
 
         A program that speaks for a person may add `instructions` of its own and, as (role, text), the
-        `earlier` messages of the conversation: the model sees those where the transcript has none.
+        `earlier` messages of the conversation: the model sees those where the transcript has none. `origins`
+        are the ids that a chat platform gave to the message, for when it is deleted there.
         """
         return await self._take_turn(
-            turn_request(text, user, place, conversation, author, instructions, earlier, now=self.clock()),
+            turn_request(
+                text, user, place, conversation, author, instructions, earlier, origins, now=self.clock()
+            ),
             settle=settle,
         )
 
@@ -163,12 +167,13 @@ class Companion:
         author: str | None = None,
         instructions: str = "",
         earlier: Sequence[tuple[Role, str]] = (),
+        origins: Sequence[str] = (),
         settle: bool = False,
     ) -> ReplyStream:
         """The same, with the text as it is generated: `async for piece in pet.stream(…)`; the whole `Reply`
         is in the stream's `reply` afterwards."""
         request = turn_request(
-            text, user, place, conversation, author, instructions, earlier, now=self.clock()
+            text, user, place, conversation, author, instructions, earlier, origins, now=self.clock()
         )
         return ReplyStream(lambda on_text: self._take_turn(request, on_text, settle=settle))
 

@@ -37,6 +37,9 @@ class TurnRequest:
     """Instructions of the calling program; the model sees them quoted, as that program's wishes."""
     earlier: tuple[tuple[Role, str], ...] = ()
     """Earlier messages that the calling program sent, oldest first; used where the transcript has none."""
+    origins: tuple[str, ...] = ()
+    """The ids of the messages of a chat platform that make up this one. `MemoryService.delete_sent` finds it
+    by each of them."""
 
     @property
     def audience(self) -> Audience:

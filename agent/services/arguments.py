@@ -90,6 +90,7 @@ def turn_request(
     author: str | None,
     instructions: str = "",
     earlier: Sequence[tuple[Role, str]] = (),
+    origins: Sequence[str] = (),
     *,
     now: datetime,
 ) -> TurnRequest:
@@ -102,4 +103,5 @@ def turn_request(
         None if author is None else readable_name(author, "author"),
         storable(instructions),
         tuple(earlier),
+        tuple(origins),
     )

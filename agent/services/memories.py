@@ -112,11 +112,11 @@ class MemoryService:
         message = await self.transcript.own(id, user_named(user))
         return await self._forgotten(*await self.statements.forget_message(message.id, user_named(user)))
 
-    async def delete_sent(self, id: str) -> Forgotten | None:
-        """Forget the message with this id, which its author has deleted where they sent it. Returns None if
-        it was not stored, or is forgotten."""
-        author = await self.transcript.author_of(id)
-        return await self.delete_message(id, user=author) if author else None
+    async def delete_sent(self, origin: str) -> Forgotten | None:
+        """Forget the message with this id on a chat platform, whose author has deleted it there. Returns None
+        if it is not stored, or forgotten."""
+        sent = await self.transcript.sent_as(origin)
+        return await self.delete_message(sent[0], user=sent[1]) if sent else None
 
     async def forget(
         self, candidates: Sequence[ForgetCandidate], *, user: str, place: Where = None

@@ -128,6 +128,7 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
         await deps.transcript.append(
             connection, message, user=request.user, place=request.place, now=deps.clock()
         )
+        await deps.transcript.note_origins(connection, message.id, request.origins)
     return ReceivedMessage(request, message.id)
 
 

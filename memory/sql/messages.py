@@ -31,7 +31,7 @@ from memory.audience import Audience, Place, owners_of
 from memory.errors import NotFound
 from memory.records import Message
 from memory.sql.engine import Database
-from memory.sql.tables import conversations, messages, speakers, users
+from memory.sql.tables import conversations, message_origins, messages, speakers, users
 
 WHOLE_ID = 36
 """Characters of a UUID."""
@@ -147,12 +147,26 @@ class Transcript:
             raise NotFound(f"no message {id!r} of {user}'s; `hachi messages list` shows the ids")
         return _message(rows[0])
 
-    async def author_of(self, id: str) -> str | None:
-        """The user who wrote the message; None if there is no such message, or it is forgotten."""
-        query = select(messages.c.user_id).where(messages.c.id == id, messages.c.role == "user", kept())
+    async def note_origins(
+        self, connection: AsyncConnection, message_id: str, origins: Sequence[str]
+    ) -> None:
+        """In the caller's transaction, store the ids that a chat platform gave to the message."""
+        if origins:
+            rows = [{"origin": origin, "message_id": message_id} for origin in origins]
+            insert = self._database.insert(message_origins).on_conflict_do_nothing()
+            await connection.execute(insert, rows)
+
+    async def sent_as(self, origin: str) -> tuple[str, str] | None:
+        """The id and the user of the message with this id on a chat platform; None if it is not stored, or
+        forgotten."""
+        query = (
+            select(messages.c.id, messages.c.user_id)
+            .join(message_origins, message_origins.c.message_id == messages.c.id)
+            .where(message_origins.c.origin == origin, kept())
+        )
         async with self._database.read() as connection:
-            author: str | None = await connection.scalar(query)
-        return author
+            row = (await connection.execute(query)).first()
+        return None if row is None else (row.id, row.user_id)
 
     async def following(
         self, conversation: str, owner: str, seq: int, limit: int, *, most: int

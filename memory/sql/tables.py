@@ -98,6 +98,13 @@ messages = Table(
     Index("ix_messages_place", "place", "seq"),
 )
 
+message_origins = Table(
+    "message_origins",
+    metadata,
+    Column("origin", Text, primary_key=True, comment="the platform's id: discord:1234"),
+    Column("message_id", _id, ForeignKey("messages.id", ondelete="CASCADE"), nullable=False, index=True),
+)
+
 speakers = Table(
     "speakers",
     metadata,

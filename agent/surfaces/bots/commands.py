@@ -4,6 +4,7 @@ Only the person who asked sees an answer, and it contains only what may be read 
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import tzinfo
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -26,6 +27,7 @@ from agent.surfaces.bots.answers import (
     trace_answer,
 )
 from agent.surfaces.bots.errors import describe_error
+from agent.surfaces.records_json import taken_with
 from agent.tracing.store import TraceFilter
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
@@ -96,6 +98,7 @@ class Commands:
         }
         self._actions: dict[str, Handler] = {
             "delete": self._delete,
+            "restore": self._restore,
             "undo": self._undo,
             "private": self._make_private,
             "done": self._finish_task,
@@ -231,11 +234,17 @@ class Commands:
     async def _delete(self, asker: Asker, id: str) -> Answer:
         deleted = await self._pet.delete_memory(id, **_scope(asker))
         update = ReceiptUpdate(shorten(deleted.content), "forgotten")
-        try:
+        buttons = (Button("Bring it back", "restore", deleted.undo_id),) if deleted.undo_id else ()
+        note = f"Taken: {taken_with(deleted)}. What stands in the chat you delete there."
+        text = f"Forgotten: {update.text}"
+        with suppress(NotFound):
             await self._pet.memory(deleted.id, **_scope(asker))
-        except NotFound:
-            return Answer(f"Forgotten: {update.text}", update=update)
-        return Answer(f"Forgotten as yours; somebody else said it here too: {update.text}", update=update)
+            text = f"Forgotten as yours; somebody else said it here too: {update.text}"
+        return Answer(text, note=note, buttons=buttons, update=update)
+
+    async def _restore(self, asker: Asker, id: str) -> Answer:
+        back = await self._pet.undo_forget(id, user=asker.user)
+        return Answer(f"I remember it again: {shorten(back.content)}")
 
     async def _undo(self, asker: Asker, id: str) -> Answer:
         memory = await self._pet.memory(id, **_scope(asker))  # NotFound if it has been replaced since

@@ -28,6 +28,8 @@ TURNS_PER_MINUTE = 20
 """In one conversation. People hardly write more."""
 MAX_WAITING = 50
 """Messages in one conversation. Further ones are dropped."""
+MAX_DELETED = 1_000
+"""Deleted messages that are remembered, in case they still wait for their turn."""
 STOP_SECONDS = 5.0
 """How long turns in progress may take when the bot stops."""
 BUSY_TIMEOUT = 5.0
@@ -46,6 +48,8 @@ class IncomingMessage:
     """None selects the user's private conversation, or that of the place."""
     source: Any = None
     """The platform's own message, needed to read and answer it."""
+    origin: str = ""
+    """The message's id across platforms: ``discord:1234``."""
 
     @property
     def queue(self) -> str:
@@ -118,6 +122,8 @@ class Conversations:
     turns_per_minute: int = TURNS_PER_MINUTE
     monotonic: Callable[[], float] = time.monotonic
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
+    _deleted: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_DELETED))
+    """The newest origins of messages that were deleted; some may wait for their turn."""
     _stopped: bool = False
 
     def add(self, message: IncomingMessage) -> bool:
@@ -131,6 +137,12 @@ class Conversations:
             work = self._work(conversation)
             conversation.worker = asyncio.create_task(work, name=f"hachi conversation {message.queue}")
         return True
+
+    async def deleted(self, origin: str) -> None:
+        """Forget a message that its author has deleted, whether it waits here or is stored."""
+        self._deleted.append(origin)
+        if receipt := await self.pet.services.memories.delete_sent(origin):
+            log.info("%s was deleted by its author: %d memories forgotten", origin, len(receipt.memories))
 
     async def settle(self) -> None:
         """Wait until all queued messages are answered."""
@@ -210,6 +222,9 @@ class Conversations:
             await asyncio.sleep(self.platform.busy_seconds)
 
     async def _answer(self, burst: list[IncomingMessage]) -> None:
+        burst = [message for message in burst if message.origin not in self._deleted]
+        if not burst:
+            return
         message = burst[-1]
         view = self.platform.reply_to(message)
         async with LiveText(view.show, interval=self.edit_seconds) as live:
@@ -228,6 +243,7 @@ class Conversations:
                 place=message.place,
                 conversation=message.conversation,
                 author=contents[-1].author,
+                origins=[part.origin for part in burst if part.origin],
                 settle=True,
             ) as stream:
                 async for piece in stream:

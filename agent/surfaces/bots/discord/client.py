@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -84,6 +84,20 @@ class HachiClient(discord.Client):
             except FAULTS as error:
                 await self._apologize(message, error)
 
+    async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
+        await self._forget({payload.message_id})
+
+    async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
+        await self._forget(payload.message_ids)
+
+    async def _forget(self, ids: Collection[int]) -> None:
+        """Forget messages that were deleted on Discord."""
+        for id in sorted(ids):
+            try:
+                await self.conversations.deleted(f"{SOURCE}:{id}")
+            except FAULTS as error:
+                log.error("message %s was deleted and is not forgotten: %s", id, error)
+
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:
         log.exception("cannot handle Discord's event %s", event_method)
 
@@ -101,7 +115,8 @@ class HachiClient(discord.Client):
         if should_answer(
             listening, addressed=addressed, to_others=is_to_others(message)
         ) and await services.deliveries.first(SOURCE, str(message.id), self.pet.clock()):
-            self.conversations.add(IncomingMessage(user_name(message.author.id), place, source=message))
+            user, origin = user_name(message.author.id), f"{SOURCE}:{message.id}"
+            self.conversations.add(IncomingMessage(user, place, source=message, origin=origin))
 
     async def _place(self, message: discord.Message) -> Place | None:
         """Return the message's place. A thread that Discord has not sent is fetched, because its channel

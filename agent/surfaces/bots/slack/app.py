@@ -18,7 +18,7 @@ from agent.surfaces.bots.conversations import Conversations, IncomingMessage, sh
 from agent.surfaces.bots.slack.client import build_client, sdk_logger
 from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.interactions import Interactions
-from agent.surfaces.bots.slack.messages import SlackMessage, parse_event
+from agent.surfaces.bots.slack.messages import SlackMessage, deleted_message, parse_event
 from agent.surfaces.bots.slack.replies import SlackPlatform
 from memory.people.places import Listening
 
@@ -51,9 +51,13 @@ class SlackBot:
         self.app.event(_ANY)(_acknowledge)
 
     async def _receive(self, event: dict[str, Any], context: Any, next: Callable[[], Awaitable[Any]]) -> None:
-        """Queue a message that is to be answered. Both events of a mention, and repeated ones, have the same
-        id. The answer to a mention starts a thread, unless the bot answers everything in the channel."""
-        message = parse_event(event, context.team_id or context.enterprise_id, context.bot_user_id)
+        """Queue a message that is to be answered, or forget one that was deleted. Both events of a mention,
+        and repeated ones, have the same id. The answer to a mention starts a thread, unless the bot answers
+        everything in the channel."""
+        team = context.team_id or context.enterprise_id
+        message = parse_event(event, team, context.bot_user_id)
+        if deleted := deleted_message(event, team):
+            await self.conversations.deleted(f"{SOURCE}:{deleted}")
         if message is not None:
             services, place = self.pet.services, message.place
             listening = await services.places.listening(place)
@@ -62,7 +66,8 @@ class SlackBot:
             ):
                 if not (message.private or message.thread or listening == "everything"):
                     message = replace(message, thread=message.ts)
-                asked = IncomingMessage(message.author, place, message.conversation, source=message)
+                origin = f"{SOURCE}:{message.id}"
+                asked = IncomingMessage(message.author, place, message.conversation, message, origin)
                 self.conversations.add(asked)
         await next()
 

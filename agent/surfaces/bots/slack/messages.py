@@ -66,6 +66,13 @@ def place_of(team: str, channel: str) -> Place:
     return Place(("slack", team, channel))
 
 
+def deleted_message(event: Mapping[str, Any], team: str) -> str | None:
+    """Return the id of the message whose deletion the event tells; None for other events."""
+    if event.get("subtype") != "message_deleted" or not event.get("deleted_ts"):
+        return None
+    return f"{team}:{event['channel']}:{event['deleted_ts']}"
+
+
 def parse_event(event: Mapping[str, Any], team: str, bot: str) -> SlackMessage | None:
     """Parse a `message` or `app_mention` event. Returns None for edits, notices and messages of bots."""
     user, text, channel = event.get("user"), event.get("text") or "", event["channel"]

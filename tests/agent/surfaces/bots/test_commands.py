@@ -53,8 +53,14 @@ async def test_memories_lists_the_newest_first_with_a_button_to_forget(pet, comm
     assert [item.note for item in answer.items] == ["2026-11-21 until Monday", "2026-11-21"]
     assert "Lyon" in texts(await commands.run("memories", PRIVATELY, "where does she live? Lyon"))[0]
     assert "nothing of that" in (await commands.run("memories", Asker(BEN), "flu")).text
-    assert (await press(commands, PRIVATELY, answer, "Forget")).text == "Forgotten: Ana has the flu"
+    gone = await press(commands, PRIVATELY, answer, "Forget")
+    assert gone.text == "Forgotten: Ana has the flu"
+    assert gone.note.startswith("Taken: 1 memory. ")
     assert texts(await commands.run("memories", PRIVATELY)) == ["Ana lives in Lyon"]
+    back = await press(commands, PRIVATELY, gone, "Bring it back")
+    assert back.text == "I remember it again: Ana has the flu"
+    assert GONE in (await press(commands, PRIVATELY, gone, "Bring it back")).text
+    await press(commands, PRIVATELY, answer, "Forget")
     assert GONE in (await press(commands, PRIVATELY, answer, "Forget")).text
 
 

@@ -198,3 +198,28 @@ async def test_queued_messages_are_answered_before_the_bot_stops(conversations, 
     await conversations.stop()
     assert platform.said == ["Good night."]
     assert not conversations.add(ana("still there?"))
+
+
+async def test_messages_deleted_while_they_wait_are_not_answered(
+    conversations: Conversations, platform: Any, server: ScriptedServer
+) -> None:
+    server.script(answer("Hello Ben."))
+    for message in (ana("my PIN is 4711", origin="chat:1"), ben("it is 4712", origin="chat:2"), ben("hello")):
+        conversations.add(message)
+    for origin in ("chat:1", "chat:2", "chat:unknown"):
+        await conversations.deleted(origin)
+    await conversations.settle()
+    assert platform.said == ["Hello Ben."]
+    assert "471" not in str(server.asked[0].conversation)
+
+
+async def test_a_deleted_part_of_a_burst_is_forgotten_with_it(
+    conversations_with: Any, server: ScriptedServer, rows: Any
+) -> None:
+    conversations = conversations_with(burst_seconds=0.2)
+    server.script(answer("Noted."))
+    conversations.add(ana("my PIN", origin="chat:1"))
+    conversations.add(ana("is 4711", origin="chat:2"))
+    await conversations.settle()
+    await conversations.deleted("chat:2")
+    assert {row["text"] for row in rows("SELECT text FROM messages")} == {""}

@@ -1,5 +1,6 @@
 """Which messages on Discord are answered, and where. discord.py is the real one, the model scripted."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,22 @@ async def test_direct_messages_and_mentions_are_answered_and_a_reply_pings_nobod
     await bot.hears("hello", channel=DM)
     assert platform.shown(DM) == ["In private."]
     assert platform.typed[DM] >= 1
+
+
+async def test_messages_deleted_on_discord_are_forgotten(
+    bot: Any, platform: DiscordServer, server: ScriptedServer, rows: Rows
+) -> None:
+    server.script(answer("Noted."), answer("Kept."), answer("Noted."))
+    pin = await bot.hears("my bank PIN is 4711", channel=DM)
+    await bot.hears("I like tea", channel=DM)
+    code = await bot.hears("my locker code is 8315", channel=DM)
+    await platform.send("MESSAGE_DELETE", {"id": str(pin), "channel_id": str(DM)})
+    await platform.send("MESSAGE_DELETE_BULK", {"ids": [str(code), "12"], "channel_id": str(DM)})
+    left = "SELECT text FROM messages WHERE forgotten_at IS NULL ORDER BY seq"
+    async with asyncio.timeout(20):
+        while len(rows(left)) > 2:  # noqa: ASYNC110 - the bot tells nobody that it has forgotten
+            await asyncio.sleep(0.01)
+    assert [row["text"] for row in rows(left)] == ["I like tea", "Kept."]
 
 
 async def test_the_bot_is_called_by_its_name_its_role_or_a_reply(bot, platform, server) -> None:

@@ -45,6 +45,15 @@ async def test_a_mention_in_a_channel_is_answered_in_a_thread_that_goes_on_witho
     assert texts(slack, "C2") == [("Good.", "1.5")]
 
 
+async def test_a_message_deleted_on_slack_is_forgotten(bot, slack, server, pet) -> None:
+    server.script(answer("Noted."))
+    await bot.hears(slack.says("UANA", "my bank PIN is 4711", channel=DM, ts="3.5"))
+    deletion = {"type": "message", "subtype": "message_deleted", "deleted_ts": "3.5", "channel": DM}
+    await bot.hears(slack.event(deletion | {"hidden": True, "ts": "4.5", "channel_type": "im"}))
+    [reply, message] = await pet.messages(user="slack:T1:UANA")
+    assert (message.text, reply.text) == ("", "")
+
+
 async def test_the_model_reads_names_and_not_the_mention_that_calls_the_bot(bot, slack, server) -> None:
     server.script(answer("Yes."), answer("Yes?"), answer("Hello."))
     await bot.hears(slack.says("UANA", f"<@{BOT}>, ask <@UBEN> &amp; me", channel=DM))
