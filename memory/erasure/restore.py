@@ -15,6 +15,7 @@ from memory.erasure import message_removal
 from memory.errors import NotFound
 from memory.sql.tables import (
     Utc,
+    context_entries,
     forgotten,
     memories,
     memory_aliases,
@@ -118,6 +119,16 @@ async def put_back(connection: AsyncConnection, payload: Mapping[str, Any]) -> s
     again = update(memories).where(here).values(indexed_under=None, revision=memories.c.revision + 1)
     await connection.execute(again)
     return touched
+
+
+async def put_back_entries(connection: AsyncConnection, payload: Mapping[str, Any]) -> None:
+    """Restore the entries of the profile, except where something else was told meanwhile."""
+    for row in payload["entries"]:
+        values = _decoded(context_entries, row)
+        same = and_(*(column == values[column.name] for column in context_entries.primary_key))
+        await connection.execute(delete(context_entries).where(same, context_entries.c.value == ""))
+        if not await connection.scalar(select(exists().where(same))):
+            await connection.execute(insert(context_entries).values(**values))
 
 
 async def _put_back_row(connection: AsyncConnection, table: Table, values: Row) -> None:

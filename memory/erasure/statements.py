@@ -19,7 +19,7 @@ from memory.erasure.forgetting import UNINDEX
 from memory.erasure.message_removal import ForgottenTexts, Readers
 from memory.erasure.repetition import FactWords, ForgottenData, Words, telling_sentences
 from memory.errors import NotFound
-from memory.facts.derived import withhold
+from memory.facts.derived import Withheld, withhold
 from memory.records import Forgotten, Memory
 from memory.spans import new_id
 from memory.sql.engine import Database
@@ -28,8 +28,6 @@ from memory.sql.jobs import JobQueue
 from memory.sql.memory_rows import fetch
 from memory.sql.messages import kept
 from memory.sql.tables import (
-    active_conversations,
-    context_entries,
     memories,
     memory_owners,
     memory_sources,
@@ -61,8 +59,8 @@ class _Taken:
     """The owner keys that lost one of them."""
     shared: bool
     """Whether somebody else stated the same too."""
-    derived: int
-    """How many derived texts there were before."""
+    withheld: Withheld
+    """The derived texts that rested on them."""
 
     @property
     def contents(self) -> list[str]:
@@ -138,6 +136,7 @@ class StatementForgetting:
             await withhold(connection, now, message_ids=texts, memory_ids=ids)
             current = update(messages).where(messages.c.id.in_(texts)).values(outdated_at=None)
             await connection.execute(current)  # summaries may tell them again
+            await restore.put_back_entries(connection, payload)
             back = await fetch(connection, memories.c.id.in_(payload["memories"]))
             own = messages.c.id.in_(texts) & (messages.c.role == "user")
             said = (await connection.execute(select(func.count()).where(own))).scalar_one()
@@ -162,8 +161,7 @@ class StatementForgetting:
         chain = await restore.with_replaced(connection, ids)
         before = await restore.rows_of(connection, chain)
         known = await fetch(connection, memories.c.id.in_(chain))
-        derived = await _derived_texts(connection, user)
-        await withhold(connection, self._clock(), memory_ids=chain)
+        withheld = await withhold(connection, self._clock(), memory_ids=chain)
         gone = await memory_removal.unlink(connection, named, user) if named else []
         for id in ids:
             if named is None or id != named.id:
@@ -181,7 +179,7 @@ class StatementForgetting:
             lost,
             frozenset(link["owner"] for link in links),
             shared=bool((await connection.execute(still)).scalar()),
-            derived=derived,
+            withheld=withheld,
         )
 
     async def _finish(
@@ -196,8 +194,8 @@ class StatementForgetting:
         """Empty the messages, withhold and clean what repeats them, and add the jobs. Returns the receipt and
         the id of the last job."""
         now, owners = self._clock(), {*taken.owners, user_key(user)}
-        await withhold(connection, now, message_ids=found.all)
-        withheld = taken.derived - await _derived_texts(connection, user)
+        withheld = await withhold(connection, now, message_ids=found.all)
+        entries = [*taken.withheld.entries, *withheld.entries]
         since = await _since(connection, taken, found)
         await message_removal.empty(connection, found.all, now)
         lost_ids = {memory.id for memory in taken.memories}
@@ -210,6 +208,7 @@ class StatementForgetting:
             "rows": taken.rows,
             "messages": found.all,
             "work": await self._clean_jobs(connection, data),
+            "entries": [restore.encoded(entry) for entry in entries],
         }
         outside = data.to_json() | {"since": since.isoformat(), "owners": sorted(owners)}
         jobs = [await self._queue.add(connection, FORGET_OUTSIDE, user, outside, now, ours=True)]
@@ -219,9 +218,8 @@ class StatementForgetting:
         until = now + self._undo_for if undo_id else None
         if undo_id and until:
             await restore.keep(connection, undo_id, user, payload | {"jobs": jobs}, now=now, until=until)
-        receipt = Forgotten(
-            taken.named, taken.memories, len(found.messages), len(found.replies), max(withheld, 0)
-        )
+        derived = taken.withheld.summaries + withheld.summaries + len(entries)
+        receipt = Forgotten(taken.named, taken.memories, len(found.messages), len(found.replies), derived)
         return replace(receipt, undo_id=undo_id, undo_until=until), jobs[0]
 
     async def _clean_jobs(self, connection: AsyncConnection, data: ForgottenData) -> list[restore.Row]:
@@ -262,15 +260,6 @@ async def _resting_on(connection: AsyncConnection, message_id: str, user: str) -
         memories.c.id.in_(stated), memories.c.id.not_in(also), memories.c.message_id.is_not(None)
     )
     return sorted((await connection.execute(query)).scalars())
-
-
-async def _derived_texts(connection: AsyncConnection, user: str) -> int:
-    """The number of summaries, and of entries in the person's profile."""
-    counts = [
-        select(func.count()).select_from(active_conversations).where(active_conversations.c.summary != ""),
-        select(func.count()).select_from(context_entries).where(context_entries.c.user_id == user),
-    ]
-    return sum([(await connection.execute(count)).scalar_one() for count in counts])
 
 
 async def _since(connection: AsyncConnection, taken: _Taken, found: ForgottenTexts) -> datetime:

@@ -13,6 +13,8 @@ from memory.audience import Audience, Place
 from memory.erasure.forgetting import UNINDEX
 from memory.erasure.statements import FORGET_OUTSIDE, StatementForgetting
 from memory.errors import NotFound
+from memory.people.profile import Entry
+from memory.people.profile_store import ProfileStore
 from memory.records import Forgotten, Memory, Message
 from memory.spans import new_id
 from memory.sql.tables import metadata
@@ -172,6 +174,19 @@ async def test_derived_texts_are_withheld(stack: Stack) -> None:
     receipt = await forget(stack, "Anna's bank PIN is 4711")
     assert receipt.summaries == 1
     assert not [hit for hit in await stack.search("bank PIN") if "4711" in hit.content]
+
+
+async def test_what_the_profile_says_of_it_goes_and_comes_back(stack: Stack) -> None:
+    message = await told(stack, "I live in Paris", "Anna lives in Paris")
+    profiles = ProfileStore(stack.database)
+    entry = Entry("profile.location", "", "Paris", stack.clock.now, message_id=message)
+    async with stack.database.write() as connection:
+        await profiles.merge_in(connection, "anna", Place(), [entry])
+    receipt = await forget(stack, "Anna lives in Paris")
+    assert receipt.summaries == 1
+    assert "Paris" not in await everything(stack, "forgotten", "work")
+    await stack.statements.undo(str(receipt.undo_id), "anna")
+    assert (await profiles.view("anna", Place(), stack.clock.now)).profile.location == "Paris"
 
 
 async def test_a_writer_that_still_works_on_a_forgotten_message_stores_nothing(stack: Stack) -> None:
