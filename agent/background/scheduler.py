@@ -15,6 +15,9 @@ from memory.index import Index
 
 log = logging.getLogger("hachi.schedule")
 
+JOBS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+"""A job that comes late, as at the start while libraries load, still runs."""
+
 QUEUE_SECONDS = 10
 """How often the queue is checked for retries and for jobs of other processes that died."""
 
@@ -50,7 +53,7 @@ class Schedule:
         """Run the jobs for as long as the block lasts."""
         from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-        scheduler = AsyncIOScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
+        scheduler = AsyncIOScheduler(timezone="UTC", job_defaults=JOBS)
         for name, seconds, act, failure in (
             ("purge", 60 * self.purge_minutes, self._purge, "the purge failed"),
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
