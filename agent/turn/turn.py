@@ -35,7 +35,7 @@ from memory.search.recall import Recall
 from memory.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
-from memory.sql.messages import Transcript, missing
+from memory.sql.messages import Transcript
 from memory.sql.summaries import LOOK_BACK
 from memory.text import storable
 from tools.context import TurnContext
@@ -188,9 +188,11 @@ async def commit_answer(
         sent_at=now,
     )
     async with deps.database.write() as connection:
-        if await missing(connection, [str(received.id)]):
+        place, asked = request.place, str(received.id)
+        if not await deps.transcript.append(
+            connection, reply, user=request.user, place=place, now=now, answering=asked
+        ):
             return None, []
-        await deps.transcript.append(connection, reply, user=request.user, place=request.place, now=now)
         jobs = [
             await deps.queue.add(
                 connection, kind, request.user, payload | {"trace": trace}, now, about=subject, ours=settle

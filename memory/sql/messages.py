@@ -64,10 +64,18 @@ class Transcript:
         self._authors: dict[frozenset[str], frozenset[str]] = {}
 
     async def append(
-        self, connection: AsyncConnection, message: Message, *, user: str, place: Place, now: datetime
-    ) -> None:
+        self,
+        connection: AsyncConnection,
+        message: Message,
+        *,
+        user: str,
+        place: Place,
+        now: datetime,
+        answering: str | None = None,
+    ) -> bool:
         """Write a message in the caller's transaction, and its conversation, user and speaker if they are
-        new. Does nothing if a message with this id exists."""
+        new. Returns False and writes nothing more if a message with this id exists, or if the message that it
+        is `answering` has been deleted or forgotten; that one then stays until the transaction ends."""
         key = "" if place.private else place.key
         conversation = {
             "id": message.conversation_id,
@@ -75,6 +83,10 @@ class Transcript:
             "place": key,
             "created_at": now,
         }
+        values = {name: getattr(message, name) for name in Message.__dataclass_fields__}
+        statement = self._insert(messages, values | {"user_id": user, "place": key}, answering)
+        if not (await connection.execute(statement)).rowcount:
+            return False
         owners = sorted(owners_of(user, place))  # in a fixed order, so that no two transactions deadlock
         rows: list[tuple[Table, dict[str, Any]]] = [
             (users, {"id": user, "created_at": now}),
@@ -89,16 +101,20 @@ class Transcript:
                 new.append(known)
         if new:
             self._database.after_commit(connection, partial(self._remember, new))
-        values = {name: getattr(message, name) for name in Message.__dataclass_fields__}
-        await connection.execute(self._insert(messages, values | {"user_id": user, "place": key}))
+        return True
 
     def _remember(self, written: Iterable[tuple[str, ...]]) -> None:
         self._known.update(written)
         self._authors.clear()
 
-    def _insert(self, table: Table, values: dict[str, Any]) -> Insert:
-        """An INSERT that does nothing if the row exists."""
-        return self._database.insert(table).values(**values).on_conflict_do_nothing()
+    def _insert(self, table: Table, values: dict[str, Any], answering: str | None = None) -> Insert:
+        """An INSERT that does nothing if the row exists, or if the message `answering` does not."""
+        insert = self._database.insert(table)
+        if answering is None:
+            return insert.values(**values).on_conflict_do_nothing()
+        row = select(*(literal(value, table.c[name].type) for name, value in values.items()))
+        there = row.where(messages.c.id == answering, kept()).with_for_update(read=True, key_share=True)
+        return insert.from_select(list(values), there).on_conflict_do_nothing()
 
     async def authors(self, audience: Audience) -> frozenset[str]:
         """The names of the authors whose messages this audience may read. Cached: a new name from another

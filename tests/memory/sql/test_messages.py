@@ -252,3 +252,18 @@ async def test_around_a_line_nobody_elses_private_messages_are_found(stack: Stac
         ["a secret of ben's"],
         ["hello all"],
     ]
+
+
+async def test_an_answer_to_a_message_that_is_gone_is_not_stored(stack):
+    asked = await stack.receive("my PIN is 4711")
+    reply = Message(str(uuid4()), "dm:anna", "assistant", "hachi", "Noted.", stack.clock.now)
+    told = {"user": "anna", "place": Place(), "now": stack.clock.now}
+    async with stack.database.write() as connection:
+        assert not await stack.transcript.append(connection, reply, answering=str(uuid4()), **told)
+        await connection.execute(
+            sa.update(messages).where(messages.c.id == asked).values(forgotten_at=stack.clock.now)
+        )
+        assert not await stack.transcript.append(connection, reply, answering=asked, **told)
+        await connection.execute(sa.update(messages).values(forgotten_at=None))
+        assert await stack.transcript.append(connection, reply, answering=asked, **told)
+    assert await texts(stack, "dm:anna", ANNA) == ["my PIN is 4711", "Noted."]
