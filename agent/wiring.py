@@ -199,10 +199,9 @@ def _components(
     store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database)
     summaries = ConversationSummaries(database)
     sync = IndexSync(store, transcript, index, embedder, clock, summaries)
-    judge = models.judge if settings.judge and models.has_upkeep else None
+    judge = models.judge if models.judges else None
     similar = SimilarFacts(database, store, index, embedder, judge)
-    if models.consolidates:  # the consolidation rules on what is said in a turn
-        similar.judged = frozenset({"note"})
+    similar.consolidated = models.consolidates
     traces = Traces(traces_database or database, database if traces_database else None)
     recorder = open_recorder(settings, traces, clock, surface)
     undo_for = timedelta(minutes=settings.forget_undo_minutes)
@@ -341,7 +340,7 @@ async def open_runtime(c: Components) -> Runtime:
         similar=c.similar,
         clock=c.clock,
         with_model=model is not None,
-        judging=settings.judge,
+        judging=c.models.judges,
         mode=settings.mode,
         budget=settings.context_budget,
     )

@@ -1,12 +1,16 @@
 """Looking into memory and adding to it."""
 
+from dataclasses import replace
 from datetime import tzinfo
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from memory.facts.compare import normalise
 from memory.facts.ttl import read_ttl
-from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, Memory, MemoryType, Task
+from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, MemoryType, Task
+from memory.text.short_ids import SHORT_ID, read_id, short_ids
+from memory.text.tags import tags
 from tools.context import TurnContext
 from tools.failures import ToolFailed
 
@@ -18,10 +22,6 @@ def _as_list(value: Any) -> Any:
     return [] if value is None else value
 
 
-def _flat(tags: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(tag.strip().lower() for tag in tags if tag.strip()))
-
-
 def none_if_blank(value: Any) -> Any:
     return None if isinstance(value, str) and value.strip().lower() in {"", "null", "none"} else value
 
@@ -31,12 +31,12 @@ def _as_text(value: Any) -> Any:
 
 
 MOST_TASKS = 50
-SHORT = 8
-"""Characters of an id that name a task."""
+SAID_AGAIN = 0.5
+"""The share of words from which a second call says the fact of the first one again."""
 LONGEST_HIT = 1_500
 """Characters of one thing found that the model is shown."""
 
-Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(_flat)]
+Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(tags)]
 Limit = Annotated[int, Field(ge=1, le=50, description="how many at most")]
 
 
@@ -86,17 +86,24 @@ async def remember(
     type: MemoryType = "fact",
     importance: Annotated[float, Field(ge=0, le=1)] = DEFAULT_IMPORTANCE,
     replaces: Annotated[
-        str | None, BeforeValidator(none_if_blank), Field(description="the id of the memory this corrects")
+        str | None,
+        BeforeValidator(none_if_blank),
+        BeforeValidator(_as_text),
+        Field(description="the id of the memory this corrects"),
     ] = None,
 ) -> dict[str, Any]:
-    """Remember one fact. Answers with what was done (add, merge, replace or ignore) and with what is close to
-    it: if the fact corrects one of those, call again with its id as `replaces`."""
+    """Remember one fact. If it corrects a memory whose id you know, give that id as `replaces`. Answers with
+    what was done (add, merge, replace or ignore) and with what is close to it: if the fact corrects one of
+    those, call again with the same fact and its id as `replaces`."""
     if turn.user is None:
         raise ToolFailed("this person is anonymous: nothing can be remembered of them")
+    origin, draft, before = turn.origin(), Draft(content, subjects, ttl, type, importance), None
     if replaces is not None:
-        replaces = (await turn.recall.memory(replaces, turn.audience)).id
-    draft = Draft(content, subjects, ttl, type, importance, replaces)
-    [decision] = await turn.writer.remember([draft], turn.origin())
+        corrected = await turn.recall.memory(read_id(replaces), turn.audience)
+        draft, before = replace(draft, replaces=corrected.id), _said_before(turn, content, corrected.id)
+    [decision] = await turn.writer.remember([draft], origin)
+    if before and decision.id:
+        await turn.writer.rule(decision.id, before, "replaces", origin)
     turn.decisions.append(decision)
     answer = _decided(decision)
     if not read_ttl(ttl).understood:
@@ -104,26 +111,41 @@ async def remember(
     return answer
 
 
+def _said_before(turn: TurnContext, content: str, corrected: str) -> str | None:
+    """The id of the fact that an earlier call of this turn stored, if this one says it again: the earlier
+    call was told that the corrected memory is close, and the two share most of their words."""
+    words = set(normalise(content).split())
+    shares = {
+        str(earlier.id): len(words & said) / len(words | said)
+        for earlier in turn.decisions
+        if earlier.action == "add" and corrected in [memory.id for memory in earlier.close]
+        if (said := set(normalise(earlier.content).split()))
+    }
+    best = max(shares, key=lambda id: shares[id], default=None)
+    return best if best and shares[best] >= SAID_AGAIN else None
+
+
 def _found(turn: TurnContext, hits: list[Hit]) -> dict[str, Any]:
     turn.recalled.extend(hits)
     if not hits:
         note = "nothing beyond what is before you already" if turn.shown else "nothing found"
         return {"memories": [], "note": note}
-    return {"memories": [_shown(hit) for hit in hits]}
+    ids = short_ids([hit.id for hit in hits if hit.memory])
+    return {"memories": [_shown(hit, ids.get(hit.id, hit.id)) for hit in hits]}
 
 
 def _task(task: Task, zone: tzinfo) -> dict[str, Any]:
     shown: dict[str, Any] = {
-        "id": task.id[:SHORT],
+        "id": task.id[:SHORT_ID],
         "description": task.description,
         "status": task.status,
     }
     return shown | ({"due": task.due.astimezone(zone).isoformat(timespec="minutes")} if task.due else {})
 
 
-def _shown(hit: Hit) -> dict[str, Any]:
+def _shown(hit: Hit, id: str) -> dict[str, Any]:
     shown: dict[str, Any] = {
-        "id": hit.id,
+        "id": id,
         "kind": hit.kind,
         "content": excerpt(hit.content),
         "created_at": hit.created_at.isoformat(timespec="minutes"),
@@ -146,15 +168,13 @@ def excerpt(text: str) -> str:
 
 
 def _decided(decision: Decision) -> dict[str, Any]:
+    near = [memory.id for memory in decision.close]
+    ids = short_ids([*near, *([decision.id] if decision.id else [])])
     return {
         "action": decision.action,
-        "id": decision.id,
+        "id": ids[decision.id] if decision.id else None,
         "content": decision.content,
         "reason": decision.reason,
         "expires_at": decision.expires_at.isoformat(timespec="minutes") if decision.expires_at else None,
-        "close": [_near(memory) for memory in decision.close],
+        "close": [{"id": ids[memory.id], "content": memory.content} for memory in decision.close],
     }
-
-
-def _near(memory: Memory) -> dict[str, str]:
-    return {"id": memory.id, "content": memory.content}

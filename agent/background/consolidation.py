@@ -8,7 +8,7 @@ a model, the summary consists of quotations, and only statements in a fixed form
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -31,7 +31,9 @@ from agent.settings import Budget
 from agent.turn.jobs import APPLY_UPDATES
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
+from memory.facts.candidate import Provenance
 from memory.facts.derived.sources import memory_summary_id, outdated, record_sources, still_hold
+from memory.facts.rulings import Ruling
 from memory.facts.writer import FactWriter
 from memory.people.profile import MemoryUpdates, NewPreference
 from memory.people.profile_store import ProfileStore
@@ -179,6 +181,7 @@ class Consolidation:
         decisions: list[Decision] = []
         for fact in payload["facts"]:
             decisions += await self.store_fact_memory(fact, payload["said"], job.user_id, place)
+        decisions += await self._apply_rulings(payload.get("rulings", ()), job.user_id, place)
         for task in payload["tasks"]:
             try:
                 await self.tasks.update(
@@ -198,12 +201,19 @@ class Consolidation:
     async def store_fact_memory(
         self, fact: dict[str, Any], said: dict[str, str], user: str, place: Place
     ) -> list[Decision]:
-        """Store one fact by the usual rules. Skips a replacement if the newer fact has been deleted since."""
-        draft, provenance = read_fact(fact, said, user, place)
-        newer = fact.get("kept")
-        if newer and not await self.store.by_ids([newer], provenance.audience, self.clock()):
+        """Store one fact by the usual rules and the model's rulings."""
+        if "kept" in fact:  # a ruling, as an earlier version stored it
             return []
-        return await self.writer.remember([draft], provenance)
+        draft, provenance = read_fact(fact, said, user, place)
+        return await self.writer.remember([draft], provenance, fact.get("ruled", {}))
+
+    async def _apply_rulings(
+        self, rulings: Iterable[tuple[str, str, Ruling]], user: str, place: Place
+    ) -> list[Decision]:
+        """Apply what the model ruled on stored facts. One that was deleted or replaced since is skipped."""
+        origin = Provenance(user, self.clock(), place)
+        decided = [await self.writer.rule(new, old, ruling, origin) for new, old, ruling in rulings]
+        return [decision for decision in decided if decision]
 
     async def _extract(self, part: ConversationSlice, *, last_attempt: bool) -> ExtractionResult:
         """Extract with the model, or with plain rules if no model is set or only the companion spoke. If the

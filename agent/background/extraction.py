@@ -12,11 +12,10 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from agent.background.slice import KNOWN_FACTS, ConversationSlice
-from agent.background.updates import ExtractionResult
+from agent.background.updates import ExtractionResult, FactRuling
 from agent.models.ask import ask
 from agent.models.choose import ChosenModel
 from agent.models.json_repair import object_with
-from agent.models.judge import pairs_to_replace, written_pairs
 from agent.settings import Budget
 from agent.turn.budget import Purse, sentences_that_fit
 from agent.turn.user_snippet import (
@@ -26,7 +25,7 @@ from agent.turn.user_snippet import (
     moment,
     serialize_user_context_snippet,
 )
-from memory.facts.similar import Doubt
+from memory.facts.rulings import RULINGS
 from memory.people.profile import MemoryUpdates
 from memory.records import Memory
 from memory.text import sentences
@@ -37,6 +36,7 @@ MEMORY_SUMMARY = Budget(300)
 KNOWN = Budget(1500)
 """The extraction sees more of the user context than the conversation does, because it updates it."""
 STORED = Budget(2_000)
+NEAR = Budget(3_000)
 TO_SUMMARISE = Budget(4_000)
 REREAD = Budget(6_000)
 """What people said before, where the summary is rebuilt from it."""
@@ -95,7 +95,7 @@ def read_extraction(answer: str, summary: Budget) -> ExtractionResult:
         summary=as_summary(said, summary),
         updates=updates,
         memory_summary=as_summary(about, MEMORY_SUMMARY) if about else None,
-        replacing=frozenset(pairs_to_replace(found)),
+        rulings=tuple(_rulings(found.get("rulings"))),
     )
 
 
@@ -115,6 +115,13 @@ def as_summary(text: str, budget: Budget) -> str:
 
 def quoted(lines: Iterable[str]) -> str:
     return "\n".join(f"> {text}" for text in lines)
+
+
+def _rulings(value: object) -> Iterable[FactRuling]:
+    """Read the rulings. Skips malformed ones, and those that change nothing."""
+    for one in value if isinstance(value, list) else ():
+        if isinstance(one, dict) and one.get("ruling") in [*RULINGS]:
+            yield FactRuling(str(one.get("new", "")), str(one.get("old", "")), one["ruling"])
 
 
 def _object_in(answer: str) -> dict[str, Any]:
@@ -172,14 +179,20 @@ def _both_ends(text: str) -> str:
 
 
 def _facts(facts: Iterable[Memory], budget: Budget) -> list[str]:
-    """Return one line per fact, as many as fit the budget."""
-    purse = Purse(budget)
-    lines = build_memory_context(facts).splitlines()
-    return [text for text in lines if purse.take(text)]
+    """Return one line per fact, with its times, as many as fit the budget."""
+    purse, known = Purse(budget), list(facts)
+    lines = zip(build_memory_context(known).splitlines(), known, strict=True)
+    dated = [f"{text} {_times(fact)}" for text, fact in lines]
+    return [text for text in dated if purse.take(text)]
+
+
+def _times(fact: Memory) -> str:
+    until = f", holds until {fact.expires_at:%Y-%m-%d}" if fact.expires_at else ""
+    return f"said {fact.created_at:%Y-%m-%d}{until}"
 
 
 def _extras(part: ConversationSlice) -> Sequence[tuple[str, bool]]:
-    return (("memory_summary", bool(part.to_summarise)), ("rulings", bool(part.unclear)))
+    return (("memory_summary", bool(part.to_summarise)), ("rulings", part.judged))
 
 
 def _asked(part: ConversationSlice) -> list[str]:
@@ -187,9 +200,9 @@ def _asked(part: ConversationSlice) -> list[str]:
     if part.to_summarise:
         facts = quoted(_facts(part.to_summarise, TO_SUMMARISE))
         asked.append(render("look_back_memory_summary", facts=facts))
-    if part.unclear:
-        pairs = [Doubt(o.content, o.created_at, n.content, n.created_at) for o, n in part.unclear]
-        asked.append(render("look_back_rulings", pairs=written_pairs(pairs)))
+    if part.judged:
+        near = _facts(part.near, NEAR) or ["(none)"]
+        asked.append(render("look_back_rulings", facts=quoted(near)))
     return asked
 
 
@@ -202,6 +215,7 @@ def _schema(part: ConversationSlice) -> dict[str, Any]:
             text=text,
             importance={"type": "string", "enum": ["low", "medium", "high"]},
             tags={"type": "array", "items": text},
+            ttl={"type": ["string", "null"]},
         ),
         "new_preferences": _list_of(key=text, value=text),
         "task_updates": _list_of(
@@ -212,7 +226,7 @@ def _schema(part: ConversationSlice) -> dict[str, Any]:
     }
     extras = {
         "memory_summary": text,
-        "rulings": _list_of(pair={"type": "integer"}, action={"type": "string", "enum": ["replace", "add"]}),
+        "rulings": _list_of(new=text, old=text, ruling={"type": "string", "enum": [*RULINGS, "both"]}),
     }
     fields |= {name: extras[name] for name, wanted in _extras(part) if wanted}
     return _object(fields)

@@ -1,5 +1,6 @@
 """Selects what to consolidate next: the oldest messages of a conversation that its summary does not cover."""
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from agent.settings import Budget
 from agent.turn.jobs import STORE_MEMORIES
 from agent.turn.user_snippet import fitting
 from memory.audience import Audience, Place
+from memory.facts.candidate import Provenance
 from memory.facts.derived.sources import MEMORY_SUMMARY, outdated, remaining
 from memory.facts.similar import SimilarFacts
 from memory.people.profile import UserContext, context_of
@@ -24,6 +26,8 @@ from memory.sql.memory_rows import unexpired
 from memory.sql.messages import Line
 from memory.sql.summaries import ActiveConversation, ConversationSummaries, owner_of
 from memory.sql.tables import memories
+from memory.text import sentences
+from memory.text.tags import tag, tags
 
 Mode = Literal["companion", "study", "work"]
 
@@ -34,7 +38,12 @@ REREAD = 50
 ANSWERED_WITHIN = timedelta(minutes=10)
 """A message without an answer after this long gets none: its turn has failed."""
 KNOWN_FACTS = 20
-MAX_PAIRS = 8
+MAX_NEAR = 16
+"""Known facts that the model may rule on, beside those in the user context."""
+MAX_TEXTS = 16
+"""Statements around which known facts are looked for."""
+MAX_WORDS = 40
+"""Words of a statement that are tried as tags."""
 NEW_FACTS = 10
 """The summary of the facts is rebuilt after this many new facts."""
 FACTS_TO_SUMMARISE = 40
@@ -71,8 +80,11 @@ class ConversationSlice:
     known: UserContext
     stored: tuple[Memory, ...]
     """Facts that are already stored from these messages."""
-    unclear: tuple[tuple[Memory, Memory], ...]
-    """(older, newer) pairs of facts for which it is unclear whether the newer one replaces the older one."""
+    near: tuple[Memory, ...]
+    """Known facts of the same person that these messages, or what is stored from them, may concern; empty if
+    the model does not rule on facts."""
+    judged: bool
+    """Whether the model rules on facts."""
     to_summarise: tuple[Memory, ...]
     """Facts to summarise, because they do not fit into the prompt; empty if no summary is due."""
     now: datetime
@@ -99,7 +111,7 @@ class SliceReader:
     clock: Callable[[], datetime]
     with_model: bool
     judging: bool
-    """Whether the model also rules on unclear pairs of facts."""
+    """Whether the model also rules on facts that may repeat or contradict each other."""
     mode: Mode
     """The mode of conversations without one of their own."""
     budget: Budget
@@ -134,7 +146,8 @@ class SliceReader:
             mode=_mode(active.mode if active else None, self.mode),
             known=UserContext(),
             stored=(),
-            unclear=(),
+            near=(),
+            judged=self.judging,
             to_summarise=(),
             now=now,
         )
@@ -166,6 +179,7 @@ class SliceReader:
         from_these = memories.c.message_id.in_([message.id for message in part.messages])
         stored = await self.store.where(and_(from_these, unexpired(part.now)))
         stored = [fact for fact in stored if audience.may_read(fact.owners)]
+        near = await self._near(part, stored)
         facts = await core_facts(self.store, user, audience, part.now)
         entries = await self.profiles.readable(user, place, part.now)
         profile = [entry for entry in entries if entry.field != MEMORY_SUMMARY]
@@ -173,7 +187,11 @@ class SliceReader:
         text = " ".join(message.text for message in (*part.earlier, *part.messages))
         known = context_of(
             profile,
-            long_term_facts=get_relevant_memories(facts, text, limit=KNOWN_FACTS),
+            long_term_facts=[
+                fact
+                for fact in get_relevant_memories(facts, text, limit=KNOWN_FACTS)
+                if fact not in near and fact not in stored
+            ],
             open_tasks=await self.tasks.relevant(user, text, place, now=part.now),
         )
         return replace(
@@ -181,14 +199,17 @@ class SliceReader:
             known=known,
             profile_messages=frozenset(e.message_id for e in profile if e.value and e.message_id),
             stored=tuple(stored),
-            unclear=tuple(await self._unclear(stored)),
+            near=tuple(near),
             to_summarise=tuple(self._to_summarise(known, facts, summarised)),
         )
 
-    async def _unclear(self, stored: Sequence[Memory]) -> list[tuple[Memory, Memory]]:
-        if not self.judging or not stored:
+    async def _near(self, part: ConversationSlice, stored: Sequence[Memory]) -> list[Memory]:
+        """Return the known facts that the messages may concern, the nearest first."""
+        if not self.judging or not part.said:
             return []
-        return (await self.similar.doubts_about(stored, self.clock()))[:MAX_PAIRS]
+        origin = Provenance(part.user, part.now, part.place)
+        found = await self.similar.around(_statements(part, stored), origin, MAX_NEAR + len(stored))
+        return [fact for fact in found if fact not in stored][:MAX_NEAR]
 
     def _to_summarise(
         self, known: UserContext, facts: Sequence[Memory], since: datetime | None
@@ -211,6 +232,20 @@ def _without(lines: Sequence[Line], gone: Collection[str]) -> tuple[Message, ...
         if not skipping:
             kept.append(line.message)
     return tuple(kept)
+
+
+def _statements(part: ConversationSlice, stored: Sequence[Memory]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return what is stored from the messages, and what they say, each with the tags that a fact about it may
+    have. A tag with the name of the person is left out: most of their facts have it."""
+    names = {tag(word) for name in (part.user, part.speaker) for word in (name, *name.split())}
+    texts = [(fact.content, fact.subjects) for fact in stored]
+    for message in (*part.said, *(message for message in part.messages if message.role == "assistant")):
+        texts += [(said, _words(said)) for said in sentences(message.text)]
+    return [(text, tuple(word for word in given if word not in names)) for text, given in texts][:MAX_TEXTS]
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tags(re.findall(r"\w{3,}", text))[:MAX_WORDS]
 
 
 def _answered(lines: Sequence[Line], now: datetime) -> Sequence[Line]:

@@ -9,12 +9,24 @@ from agent.background.slice import ConversationSlice
 from memory.audience import Place
 from memory.facts.candidate import Provenance
 from memory.facts.derived import MEMORY_SUMMARY
-from memory.facts.ttl import describe
+from memory.facts.rulings import Ruling
 from memory.index import bm25
 from memory.people.profile import Entry, MemoryUpdates, NewFact, entries_of
-from memory.records import Draft, Memory, Message
+from memory.records import Draft, Message
+from memory.text.short_ids import SHORT_ID, read_id
 
 IMPORTANCE = {"low": 0.3, "medium": 0.6, "high": 0.9}
+
+
+@dataclass(frozen=True, slots=True)
+class FactRuling:
+    """What the model ruled that one fact does to another."""
+
+    new: str
+    """A short id, or the number in `new_facts` as ``#1``."""
+    old: str
+    """A short id."""
+    ruling: Ruling
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +36,7 @@ class ExtractionResult:
     updates: MemoryUpdates
     memory_summary: str | None = None
     """The summary of the person's facts."""
-    replacing: frozenset[int] = frozenset()
-    """The numbers, from 1, of the slice's unclear pairs that are replacements."""
+    rulings: tuple[FactRuling, ...] = ()
 
 
 def context_entries(part: ConversationSlice, found: ExtractionResult) -> list[Entry]:
@@ -46,15 +57,17 @@ def updates_payload(part: ConversationSlice, found: ExtractionResult) -> dict[st
     there are none."""
     if not part.said:
         return None
-    facts = [_new_fact(part, fact) for fact in found.updates.new_facts]
-    facts += [_replacement(*pair) for n, pair in enumerate(part.unclear, 1) if n in found.replacing]
+    on_new, on_stored = _rulings(part, found)
+    new_facts = enumerate(found.updates.new_facts, 1)
+    facts = [_new_fact(part, fact) | {"ruled": on_new.get(number, {})} for number, fact in new_facts]
     tasks = [task.model_dump() for task in found.updates.task_updates]
-    if not (facts or tasks):
+    if not (facts or tasks or on_stored):
         return None
     cited = {fact["message_id"] for fact in facts}
     return {
         "place": list(part.place.path),
         "facts": facts,
+        "rulings": on_stored,
         "tasks": tasks,
         "said": {message.id: message.text for message in part.said if message.id in cited},
         "found_at": part.now.isoformat(),
@@ -80,20 +93,35 @@ def read_fact(
 
 def _new_fact(part: ConversationSlice, fact: NewFact) -> dict[str, Any]:
     source = _source(part.said, fact.text)
-    draft = Draft(fact.text, tuple(fact.tags), importance=IMPORTANCE[fact.importance])
+    draft = Draft(fact.text, tuple(fact.tags), fact.ttl, importance=IMPORTANCE[fact.importance])
     return {"draft": asdict(draft), "message_id": source.id, "said_at": source.sent_at.isoformat()}
 
 
-def _replacement(old: Memory, new: Memory) -> dict[str, Any]:
-    """Return the newer fact again, marked as a replacement of the older one."""
-    ttl = describe(new.expires_at - new.created_at) if new.expires_at else None
-    draft = Draft(new.content, new.subjects, ttl, new.type, new.importance, replaces=old.id)
-    return {
-        "draft": asdict(draft),
-        "message_id": new.message_id,
-        "said_at": new.created_at.isoformat(),
-        "kept": new.id,
-    }
+def _rulings(
+    part: ConversationSlice, found: ExtractionResult
+) -> tuple[dict[int, dict[str, Ruling]], list[tuple[str, str, Ruling]]]:
+    """Return the rulings on new facts, by the fact's number and the older fact's id, and those on two stored
+    facts, as (new, old, ruling). Skips those that name nothing that the prompt showed."""
+    shown = [memory.id for memory in (*part.stored, *part.near, *part.known.long_term_facts)]
+    on_new: dict[int, dict[str, Ruling]] = {}
+    on_stored: list[tuple[str, str, Ruling]] = []
+    for one in found.rulings:
+        new, old = _named(one.new, shown), _named(one.old, shown)
+        number = one.new.strip().removeprefix("#")
+        if old and one.new.strip() != number and number.isdecimal():
+            on_new.setdefault(int(number), {})[old] = one.ruling
+        elif old and new:
+            on_stored.append((new, old, one.ruling))
+    return on_new, on_stored
+
+
+def _named(written: str, ids: Sequence[str]) -> str | None:
+    """Return the one id that begins so."""
+    short = read_id(written)
+    found = [
+        id for id in dict.fromkeys(ids) if id == short or (len(short) >= SHORT_ID and id.startswith(short))
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _source(said: Sequence[Message], fact: str) -> Message:

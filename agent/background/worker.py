@@ -18,6 +18,7 @@ from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
 from memory.erasure.forgetting import UNINDEX
 from memory.erasure.statements import FORGET_OUTSIDE
 from memory.errors import MemoryFault
+from memory.facts.decision_log import decision_run
 from memory.facts.writer import FactWriter
 from memory.index import Index
 from memory.index.sync import IndexSync
@@ -198,7 +199,7 @@ class Worker:
 
     async def _handle(self, job: Job) -> list[Decision]:
         try:
-            with self._recorder.work(job) if job.kind in TRACED else unrecorded():
+            with self._recorder.work(job) if job.kind in TRACED else unrecorded(), decision_run():
                 if job.kind == LOOK_BACK:
                     return await self._consolidate(job)
                 decisions = await self._dispatch(job)

@@ -40,6 +40,12 @@ class Models:
         usual = "model" if self._given is None or self._given_upkeep is not None else "plain"
         return self.has_upkeep and (self._settings.look_back or usual) == "model"
 
+    @property
+    def judges(self) -> bool:
+        """Return whether a model rules on facts: by default where it consolidates, too."""
+        wanted = self.consolidates if self._settings.judge is None else self._settings.judge
+        return wanted and self.has_upkeep
+
     def choose(self) -> "ChosenModel":
         """Return a newly opened answering model, which the caller closes."""
         from agent.models.choose import choose_model, given_model

@@ -78,10 +78,6 @@ def paths_of(paths: Sequence[str | Path]) -> list[Path]:
     return [Path(os.path.expanduser(path)) for path in named]
 
 
-def tags_of(subjects: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(tag for subject in subjects if (tag := subject.strip().lower())))
-
-
 def turn_request(
     text: str,
     user: str | None,

@@ -13,6 +13,7 @@ from agent.services.export import FORMAT, VERSION
 from agent.services.transcripts import TranscriptService
 from memory.audience import Place
 from memory.facts.candidate import Provenance
+from memory.facts.decision_log import decision_run
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync, Progress
 from memory.records import DEFAULT_IMPORTANCE, Draft
@@ -46,15 +47,22 @@ class ImportService:
         """Store messages first, because memories name them as evidence. Calls `progress` for each row.
         Returns how many memories are new. Raises BadInput."""
         await self.transcripts.import_messages(parsed.messages, user=user, place=place, progress=progress)
+        with decision_run():
+            new = await self._store_memories(parsed.memories, progress)
+        await self.sync.catch_up()
+        return new
+
+    async def _store_memories(
+        self, memories: Sequence[tuple[Draft, Provenance]], progress: Progress | None
+    ) -> int:
         new = 0
-        for number, (draft, origin) in enumerate(parsed.memories, start=1):
+        for number, (draft, origin) in enumerate(memories, start=1):
             [decision] = await self.writer.remember([draft], origin)
             new += decision.action in ("add", "replace")
             if progress:
                 progress(1)
             if number % BATCH == 0:
                 await self.sync.try_to_catch_up()
-        await self.sync.catch_up()
         return new
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from agent.services.arguments import audience_of, place_of, tags_of, user_named
+from agent.services.arguments import audience_of, place_of, user_named
 from agent.services.erasure import ErasureService
 from memory.audience import PRIVATE, Place, user_key
 from memory.erasure.forgetting import Forgetting
@@ -75,9 +75,14 @@ class MemoryService:
         everybody: bool = False,
     ) -> Decision:
         await self.erasure.finished(user_named(user))
-        draft = Draft(content, tags_of(subjects), ttl, type, importance, replaces)
+        draft = Draft(content, tuple(subjects), ttl, type, importance, replaces)
         origin = Provenance(
-            user_named(user), said_at or self.clock(), place_of(place), source="note", everybody=everybody
+            user_named(user),
+            said_at or self.clock(),
+            place_of(place),
+            source="note",
+            now=said_at is None,
+            everybody=everybody,
         )
         [decision] = await self.writer.remember([draft], origin)
         return decision

@@ -41,6 +41,7 @@ _MEMORY = _strict_object(
     ttl={"type": ["string", "null"], "description": _TTL},
     type={"type": "string", "enum": list(get_args(MemoryType))},
     importance={"type": "number", "description": "0.0 to 1.0."},
+    replaces={"type": ["string", "null"], "description": "The id of the memory that this one corrects."},
 )
 ANSWER_SCHEMA = RequestedSchema(
     "answer",

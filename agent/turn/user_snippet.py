@@ -13,13 +13,12 @@ from agent.turn.budget import Purse
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Memory, Task
 from memory.text import one_line, sentences
+from memory.text.short_ids import SHORT_ID, short_ids
 
 FIRST_FACTS = 3
 """Facts that are placed before summary, notes and further tasks."""
 MAX_FACTS = 7
 FIRST_TASKS = 2
-SHORT_ID = 8
-"""Characters of a task's id that are shown, enough to identify it."""
 LONGEST_NAME = 80
 """Characters of a display name that are shown."""
 LONGEST_LINE = 300
@@ -42,11 +41,13 @@ def serialize_user_context_snippet(context: UserContext, budget: Budget, facts: 
 
 
 def build_memory_context(memories: Iterable[Memory]) -> str:
-    """Return one line per memory: ``- [FACT] Mickael skis (importance: 0.9)``."""
+    """Return one line per memory, with its short id: ``- [FACT] Ana skis (importance: 0.9) [1a2b3c4d]``."""
+    shown = list(memories)
+    ids = short_ids([memory.id for memory in shown])
     return "\n".join(
         f"- [{memory.type.upper()}] {line(memory.content, None)} "
-        f"(importance: {round(memory.importance, 2):g})"
-        for memory in memories
+        f"(importance: {round(memory.importance, 2):g}) [{ids[memory.id]}]"
+        for memory in shown
     )
 
 

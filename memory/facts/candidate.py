@@ -2,14 +2,15 @@
 
 import re
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of
+from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of, user_key
 from memory.facts.compare import Verdict, content_key, normalise
 from memory.facts.ttl import read_ttl
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
 from memory.spans import new_id
+from memory.sql.memories import tellers
 
 _WORD = re.compile(r"\w{3,}")
 
@@ -31,6 +32,8 @@ class Provenance:
     """What the turn has recalled so far."""
     live: bool = False
     """True for a message of the current turn. If it is gone, its author was erased and no fact is stored."""
+    now: bool = False
+    """True for what a caller states at this moment, after all that is stored."""
     everybody: bool = False
     """True if the operator states the fact for everybody; no person or place owns it."""
 
@@ -53,6 +56,8 @@ class CandidateFact:
     changed: dict[str, Memory] = field(default_factory=dict)
     """Memories that the decision changed, by id, in their new state, for the index."""
     vectors: dict[str, Any] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
+    """The ids of memories that were stored from the same statement."""
     rulings: dict[str, Verdict] = field(default_factory=dict)
     """The model's rulings on how the fact relates to memories, by memory id."""
 
@@ -69,15 +74,48 @@ class CandidateFact:
         """Whether the people present may read the memory."""
         return self.origin.audience.may_read(memory.owners)
 
+    def newer_than(self, memory: Memory) -> bool:
+        """Whether the fact was stated later than the memory. At the same time only if it is part of the same
+        statement, or if a turn or a caller states it now, while the memory is there already."""
+        origin = self.origin
+        at_once = origin.said_at == memory.created_at and origin.live
+        return origin.now or origin.said_at > memory.created_at or at_once or self.restates(memory)
+
+    def restates(self, memory: Memory) -> bool:
+        """Whether both come from one statement: one call, or one message."""
+        origin = self.origin
+        same = origin.message_id is not None and origin.message_id == memory.message_id
+        return memory.id in self.made or (same and origin.user == memory.user_id)
+
+    @property
+    def for_ever(self) -> bool:
+        """Whether the person said so. A model that gives no time for what a message says does not."""
+        return self.expires_at is None and not self.origin.live
+
+    def prolongs(self, memory: Memory) -> bool:
+        """Whether the same fact, stated again, gives the memory a later end."""
+        until, known = self.expires_at, memory.expires_at
+        if known is None or self.restates(memory) or self.origin.said_at < memory.created_at:
+            return False
+        return self.for_ever if until is None else until > known
+
+    def decides_for(self, memory: Memory) -> frozenset[str]:
+        """The owners of the memory for whom the person may replace it or repeat it: nobody speaks for
+        somebody else. If others stated it too, only the person's own."""
+        if self.origin.everybody:
+            return memory.owners
+        own = user_key(self.origin.user)
+        return memory.owners if tellers(memory.owners, memory.user_id) == {own} else memory.owners & {own}
+
     def corrects(self, memory: Memory) -> bool:
         """Whether the draft names this memory as the one to replace, the people present may read it, and the
-        replacement would change it."""
-        if memory.id != self.draft.replaces or not self.sees(memory):
+        replacement would change it. Only a newer statement replaces."""
+        if memory.id != self.draft.replaces or not (self.sees(memory) and self.newer_than(memory)):
             return False
         draft = self.draft
-        proposed = (self.key, draft.importance, draft.type, set(draft.subjects), self.expires_at)
+        proposed = (self.key, draft.importance, draft.type, set(draft.subjects))
         known = (content_key(memory.content), memory.importance, memory.type, set(memory.subjects))
-        return proposed != (*known, memory.expires_at)
+        return proposed != known or not _at_once(self.expires_at, memory.expires_at)
 
     @property
     def said(self) -> bool:
@@ -131,3 +169,10 @@ class CandidateFact:
             expires_at=memory.expires_at if memory else None,
             close=close,
         )
+
+
+def _at_once(one: datetime | None, other: datetime | None) -> bool:
+    """Whether the times are equal, to the second that a ttl is given to."""
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) < timedelta(seconds=1)

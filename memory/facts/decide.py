@@ -7,7 +7,7 @@ replaces, or nothing similar. The decision shows only what the people present ma
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from memory.facts.candidate import CandidateFact
 from memory.facts.compare import Relation, Verdict
@@ -44,8 +44,8 @@ def resolve(candidate: CandidateFact, held: Mapping[str, Memory], near: Near) ->
     """Decide for every owner. `held` maps each owner that knows the same words to their memory; `near` lists
     similar memories, the decisive ones first."""
     here = next((memory for memory in held.values() if candidate.sees(memory)), None)
-    covered, lacking = _shares(near, ("same", "subsumed"), candidate.origin.owners - set(held))
-    outdated, fresh = _shares(near, ("outdated",), lacking)
+    covered, lacking = _shares(candidate, near, ("same", "subsumed"), candidate.origin.owners - set(held))
+    outdated, fresh = _shares(candidate, near, ("outdated",), lacking)
     replaced = _replaced(candidate, near, fresh)
     if here is not None:
         return Resolution(here, False, fresh, covered, (), replaced)
@@ -79,12 +79,12 @@ def figures_of(decisions: Sequence[Decision]) -> Counter[str]:
 
 
 def _shares(
-    near: Near, relations: tuple[Relation, ...], owners: frozenset[str]
+    candidate: CandidateFact, near: Near, relations: tuple[Relation, ...], owners: frozenset[str]
 ) -> tuple[tuple[Step, ...], frozenset[str]]:
     """The memories with these relations and their owners, and the owners that have no such memory."""
     steps = []
     for memory, verdict in near:
-        theirs = memory.owners & owners
+        theirs = candidate.decides_for(memory) & owners
         if verdict.relation in relations and theirs:
             steps.append(Step(memory, theirs, verdict))
             owners = owners - theirs
@@ -96,16 +96,19 @@ def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tu
     for memory, verdict in near:
         # A corrected memory is replaced even for owners that already know the right words.
         owners = candidate.origin.owners if candidate.corrects(memory) else fresh
-        theirs = memory.owners & owners
+        theirs = candidate.decides_for(memory) & owners
         if verdict.relation in ("contradiction", "subsumes") and theirs:
             steps.append(Step(memory, theirs, verdict))
     return tuple(steps)
 
 
 def _new_memory(candidate: CandidateFact, owners: frozenset[str], replaced: Sequence[Step]) -> Memory:
-    """The memory to insert. A refinement inherits subjects, importance and expiry of the refined memories
-    that the people present may see."""
+    """The memory to insert, later than those it replaces. A refinement inherits subjects, importance and
+    expiry of the refined memories that the people present may see."""
     memory = candidate.memory(owners)
+    later = [step.memory.created_at + timedelta(microseconds=1) for step in replaced]
+    memory = replace(memory, created_at=max([memory.created_at, *later]))
+    own_end = [memory.expires_at] if memory.expires_at or candidate.for_ever else []
     refined = [step.memory for step in _seen(candidate, replaced) if step.verdict.relation == "subsumes"]
     if not refined:
         return memory
@@ -113,11 +116,12 @@ def _new_memory(candidate: CandidateFact, owners: frozenset[str], replaced: Sequ
         memory,
         subjects=tuple(dict.fromkeys([*memory.subjects, *(tag for old in refined for tag in old.subjects)])),
         importance=max(memory.importance, *(old.importance for old in refined)),
-        expires_at=_latest([memory.expires_at, *(old.expires_at for old in refined)]),
+        expires_at=_latest([old.expires_at for old in refined] + own_end),
     )
 
 
 def _latest(times: Sequence[datetime | None]) -> datetime | None:
+    """The latest of these times, where None is never."""
     return None if None in times else max(time for time in times if time is not None)
 
 

@@ -4,19 +4,21 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, get_args
+from itertools import zip_longest
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import Place
+from memory.audience import user_key
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Statement, Verdict, compare
-from memory.index import Index, Question
+from memory.facts.rulings import RULINGS, allowed
+from memory.index import Index, Question, Rankings
 from memory.index.embedders import Embedder
-from memory.records import Draft, Memory, Source
+from memory.records import Memory
 from memory.sql.engine import Database
-from memory.sql.memories import CORRECTED, MemoryStore
+from memory.sql.memories import CORRECTED, MemoryStore, tellers
 from memory.text.names import Aliases
 
 log = logging.getLogger("hachi.memory")
@@ -28,7 +30,8 @@ Near = list[tuple[Memory, Verdict]]
 
 _ORDER = ("same", "subsumed", "contradiction", "subsumes", "outdated", "unclear", "different")
 
-TAKES_ITS_PLACE = Verdict("contradiction", "a model judged that it takes its place")
+OFFERED = 6
+"""A judge rules on one candidate and at most this many memories."""
 SAID_BEFORE = Verdict("outdated", "said before what is known: a model judged that this takes its place")
 
 
@@ -56,8 +59,8 @@ class SimilarFacts:
         self._embedder = embedder
         self.judge = judge
         """A model that rules on doubts. Without one, both statements are kept."""
-        self.judged: frozenset[Source] = frozenset(get_args(Source))
-        """The sources of candidates that the judge rules on at once."""
+        self.consolidated = False
+        """Whether a consolidation rules on what is said in a turn, so that the judge need not."""
 
     async def embed(self, texts: Sequence[str]) -> list[Any]:
         """A vector for each text; None for each if the embedder is unavailable."""
@@ -72,8 +75,7 @@ class SimilarFacts:
     ) -> Near:
         """These owners' memories similar to the candidate, with verdicts; the decisive ones first."""
         cosine, ids = await self._nearest(candidate, owners)
-        if candidate.draft.replaces:
-            ids.append(candidate.draft.replaces)
+        ids += [*candidate.rulings, *([candidate.draft.replaces] if candidate.draft.replaces else [])]
         memories = await self._store.candidates(connection, ids, owners, candidate.now)
         unknown = [memory for memory in memories if memory.id not in cosine]
         vectors = await self.embed([memory.content for memory in unknown])
@@ -119,11 +121,11 @@ class SimilarFacts:
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a
         judge, or if the judge fails, both statements are kept."""
-        candidates = [fact for fact in candidates if fact.origin.source in self.judged]
+        candidates = [fact for fact in candidates if not (self.consolidated and fact.origin.live)]
         if self.judge is None or not candidates:
             return
         async with self._database.read() as connection:
-            doubts = [(fact, m) for fact in candidates for m in await self._unclear(connection, fact)]
+            doubts = [(fact, m) for fact in candidates for m in await self._doubtful(connection, fact)]
         if not doubts:
             return
         try:
@@ -133,47 +135,80 @@ class SimilarFacts:
             return
         for (candidate, memory), replaces in zip(doubts, rulings, strict=False):
             if replaces:
-                candidate.rulings[memory.id] = TAKES_ITS_PLACE if _newer(candidate, memory) else SAID_BEFORE
+                older = candidate.origin.said_at < memory.created_at
+                candidate.rulings[memory.id] = SAID_BEFORE if older else RULINGS["replaces"]
 
-    async def doubts_about(self, kept: Sequence[Memory], now: datetime) -> list[tuple[Memory, Memory]]:
-        """Pairs (older, newer) in which the newer one, of `kept`, may replace the older one."""
-        vectors = await self.embed([memory.content for memory in kept])
-        doubts: list[tuple[Memory, Memory]] = []
+    async def around(
+        self, texts: Sequence[tuple[str, Sequence[str]]], origin: Provenance, most: int
+    ) -> list[Memory]:
+        """The person's memories that statements like these may concern, the nearest first: those that lie
+        near in meaning or words, and those with one of the tags beside a text. Only what the people present
+        may read."""
+        vectors = await self.embed([text for text, _ in texts])
+        rankings: list[Sequence[str]] = []
+        for (text, given), vector in zip(texts, vectors, strict=True):
+            for subjects in (frozenset[str](), frozenset(given)) if given else (frozenset[str](),):
+                found = await self._search(text, vector, origin.owners, origin.said_at, subjects)
+                rankings += [[hit.id for hit in found.dense], [hit.id for hit in found.words]]
+        ids = dict.fromkeys(id for rank in zip_longest(*rankings) for id in rank if id)
         async with self._database.read() as connection:
-            for memory, vector in zip(kept, vectors, strict=True):
-                candidate = _as_candidate(memory, vector, now)
-                unclear = await self._unclear(connection, candidate)
-                doubts += [(old, memory) for old in unclear if old.id != memory.id and _newer(candidate, old)]
-        return doubts
+            memories = await self._store.candidates(connection, list(ids), origin.owners, origin.said_at)
+        places = {id: place for place, id in enumerate(ids)}
+        own = [m for m in memories if user_key(origin.user) in tellers(m.owners, m.user_id)]
+        own = [memory for memory in own if origin.audience.may_read(memory.owners)]
+        return sorted(own, key=lambda memory: places.get(memory.id, len(places)))[:most]
 
-    async def _unclear(self, connection: AsyncConnection, candidate: CandidateFact) -> list[Memory]:
-        """The memories that the people present may read and that the candidate may or may not replace."""
+    async def _doubtful(self, connection: AsyncConnection, candidate: CandidateFact) -> list[Memory]:
+        """The memories that the candidate may concern, as far as words and vectors tell, whatever numbers and
+        names differ: of the same person, and readable by the people present."""
         near = await self.near(connection, candidate, candidate.origin.owners)
-        return [memory for memory, v in near if v.relation == "unclear" and candidate.sees(memory)]
+        tags = set(candidate.draft.subjects)
+        return [
+            memory
+            for memory, verdict in near
+            if verdict.relation in ("unclear", "different")
+            and (verdict.alike or len(tags.intersection(memory.subjects)) > 1)
+            and candidate.sees(memory)
+            and candidate.decides_for(memory)
+        ][:OFFERED]
 
     async def _nearest(
         self, candidate: CandidateFact, owners: Collection[str]
     ) -> tuple[dict[str, float], list[str]]:
         """The cosines that the index knows, by id, and the ids of all memories found."""
+        found = await self._search(candidate.draft.content, candidate.vector, owners, candidate.now)
+        cosine = {hit.id: hit.score for hit in found.dense}
+        return cosine, [*cosine, *(hit.id for hit in found.words)]
+
+    async def _search(
+        self,
+        text: str,
+        vector: Any,
+        owners: Collection[str],
+        now: datetime,
+        subjects: frozenset[str] = frozenset(),
+    ) -> Rankings:
+        """The memories nearest to the text; none if the index is unavailable."""
         question = Question(
             audience=frozenset(owners),
-            now=candidate.now,
-            dense=candidate.vector,
-            text=candidate.draft.content,
+            now=now,
+            dense=vector,
+            text=text,
             kinds=frozenset({"memory"}),
+            subjects=subjects,
             limit=NEAR,
         )
         try:
-            found = await self._index.search(question)
+            return await self._index.search(question)
         except IndexUnavailable as error:
             log.warning("remembering without the index: %s", error)
-            return {}, []
-        cosine = {hit.id: hit.score for hit in found.dense}
-        return cosine, [*cosine, *(hit.id for hit in found.words)]
+            return Rankings()
 
     def _weigh(self, candidate: CandidateFact, old: Memory, cosine: float, aliases: Aliases) -> Verdict:
         if candidate.corrects(old):
             return Verdict("contradiction", CORRECTED)
+        if old.id == candidate.draft.replaces and not candidate.newer_than(old):
+            return Verdict("different", "named as corrected, but not said before")
         draft, said_at = candidate.draft, candidate.origin.said_at
         verdict = compare(
             Statement(aliases.canonical(old.content), old.subjects, old.created_at),
@@ -181,34 +216,23 @@ class SimilarFacts:
             cosine,
             self._embedder.thresholds,
         )
-        if verdict.relation == "unclear":
+        if verdict.relation in ("unclear", "different") and candidate.sees(old):
             verdict = candidate.rulings.get(old.id, verdict)
-        # A temporary fact does not end a permanent one. It replaces a fact that it refines only if the people
-        # present may see when that one expires, and it inherits the expiry.
-        ends = verdict.relation == "contradiction" and old.expires_at is None
-        refines = verdict.relation == "subsumes" and not candidate.sees(old)
-        until = candidate.expires_at
-        if until is not None and (ends or (refines and (old.expires_at is None or old.expires_at > until))):
+        # A temporary fact replaces a fact that it refines only if the people present may see when that one
+        # expires, and it inherits the expiry.
+        refines, until = verdict.relation == "subsumes" and not candidate.sees(old), candidate.expires_at
+        if refines and until is not None and (old.expires_at is None or old.expires_at > until):
             return Verdict("different", "holds for a time only")
-        return verdict
+        return allowed(candidate, old, verdict)
 
 
 def _statement(candidate: CandidateFact) -> Statement:
     return Statement(candidate.draft.content, candidate.draft.subjects, candidate.origin.said_at)
 
 
-def _newer(candidate: CandidateFact, memory: Memory) -> bool:
-    return candidate.origin.said_at >= memory.created_at
-
-
 def _doubt(candidate: CandidateFact, memory: Memory) -> Doubt:
     """Both statements, in the order in which people stated them."""
     proposed = (candidate.draft.content, candidate.origin.said_at)
     known = (memory.content, memory.created_at)
-    return Doubt(*known, *proposed) if _newer(candidate, memory) else Doubt(*proposed, *known)
-
-
-def _as_candidate(memory: Memory, vector: Any, now: datetime) -> CandidateFact:
-    draft = Draft(memory.content, memory.subjects, type=memory.type, importance=memory.importance)
-    origin = Provenance(memory.user_id, memory.created_at, Place.parse(memory.place))
-    return CandidateFact(draft, origin, vector, now)
+    older = candidate.origin.said_at < memory.created_at
+    return Doubt(*proposed, *known) if older else Doubt(*known, *proposed)

@@ -9,8 +9,6 @@ speaker's own. Stated in private, it does not change the channel's memory, so a 
 private statement.
 """
 
-import json
-import logging
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
@@ -18,26 +16,31 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.errors import NotFound
 from memory.facts import evidence
 from memory.facts.aliases import linked
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.decide import Resolution, decision_of, figures_of, resolve
+from memory.facts.decide import Resolution, Step, decision_of, figures_of, resolve
+from memory.facts.decision_log import begin_decisions, decision_run
 from memory.facts.derived import withhold
+from memory.facts.other_people import bears, names_of_others
+from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
 from memory.facts.similar import SimilarFacts
 from memory.index.sync import IndexSync
 from memory.records import Decision, Draft, Memory
 from memory.spans import note, span
 from memory.sql.engine import Database
 from memory.sql.errors import Overtaken
-from memory.sql.memories import MemoryStore, link
+from memory.sql.memories import WHOLE_ID, MemoryStore, link
 from memory.sql.messages import missing
 from memory.text import storable
 from memory.text.names import fold
-
-log = logging.getLogger("hachi.memory")
+from memory.text.short_ids import read_id
+from memory.text.tags import tags
 
 MAX_CONTENT = 2_000
 """The most characters of one memory. A fact is a sentence; anything longer is a document."""
+NO_RULINGS: Mapping[str, Ruling] = {}
 TRIES = 3
 """How often a decision is tried while other writers change the same memories."""
 
@@ -61,40 +64,94 @@ class FactWriter:
         self._floor = importance_floor
         self._count = count
 
-    async def remember(self, drafts: Sequence[Draft], origin: Provenance) -> list[Decision]:
-        """Decide on each draft in order, each in its own transaction; the decisions are durable on return."""
+    async def remember(
+        self, drafts: Sequence[Draft], origin: Provenance, ruled: Mapping[str, Ruling] = NO_RULINGS
+    ) -> list[Decision]:
+        """Decide on each draft in order, each in its own transaction; the decisions are durable on return.
+        `ruled` is what a model ruled that the drafts do to memories, by their ids."""
         if not drafts:
             return []
         if not self._indexing.begun:  # the comparison needs a complete index
             await self._indexing.try_to_catch_up()
-        drafts = [replace(draft, content=_one_line(draft.content)) for draft in drafts]
+        drafts = [await self._read(draft, origin) for draft in drafts]
         vectors = await self._similar.embed([draft.content for draft in drafts])
         now = self._clock()
+        made: set[str] = set()
         facts = [
-            CandidateFact(draft, origin, vector, now) for draft, vector in zip(drafts, vectors, strict=True)
+            CandidateFact(
+                draft, origin, vector, now, made=made, rulings={id: RULINGS[ruled[id]] for id in ruled}
+            )
+            for draft, vector in zip(drafts, vectors, strict=True)
         ]
         refusals = [await self._refuse(fact) for fact in facts]
         judged = [fact for fact, refused in zip(facts, refusals, strict=True) if refused is None]
         await self._similar.ask_judge(judged)
-        with span("decision"):
-            decisions = [
-                refused or await self._decide(fact) for fact, refused in zip(facts, refusals, strict=True)
-            ]
+        with decision_run(), span("decision"):
+            logged = begin_decisions(origin, len(facts))
+            decisions: list[Decision] = []
+            for fact, refused in zip(facts, refusals, strict=True):
+                decisions.append(refused or await self._decide(fact))
+                logged.append(decisions[-1])
+                self._count(origin.user, figures_of(decisions[-1:]))
             note(decisions=decisions)
-        self._count(origin.user, figures_of(decisions))
-        _log(origin, decisions)
         return decisions
+
+    async def rule(self, new_id: str, old_id: str, ruling: Ruling, origin: Provenance) -> Decision | None:
+        """Apply a model's ruling on two stored facts. None if it changes nothing, or may not."""
+        now = self._clock()
+        changed: dict[str, Memory] = {}
+        async with self._database.write(lock=origin.owners) as connection:
+            rows = await self._store.candidates(connection, [new_id, old_id], origin.owners, now)
+            found = {memory.id: memory for memory in rows}
+            if not {new_id, old_id} <= found.keys():
+                return None
+            new, old = found[new_id], found[old_id]
+            candidate = as_candidate(new, origin, now)
+            step = step_of(candidate, new, old, ruling)
+            if step is None:
+                return None
+            await self._step_back(connection, candidate, new, old, step)
+            changed |= candidate.changed
+        await self._indexing.show(list(changed.values()), {})
+        decision = ruled_decision(candidate, new, old, step)
+        with decision_run():
+            begin_decisions(origin, 0).append(decision)
+            self._count(origin.user, figures_of([decision]))
+        return decision
+
+    async def _step_back(
+        self, connection: AsyncConnection, candidate: CandidateFact, new: Memory, old: Memory, step: Step
+    ) -> None:
+        """Let one of two stored facts step back for the other, which keeps what that one adds to it."""
+        stays = new if step.memory is old else old
+        await self._supersede(connection, candidate, step.memory, step.owners, stays.id, step.verdict.reason)
+        if stays is old:
+            await self._refresh(connection, candidate, old)
+            if new.message_id:
+                await self._store.add_source(connection, [old.id], new.message_id)
 
     async def note_names(self, origin: Provenance, speaker: str) -> list[Decision]:
         """Store the names that the message links ("call me Mick") and that are not linked yet, so that a
         search for either name finds the person."""
         known = await self._store.known_aliases(origin.audience, self._clock())
         drafts = [
-            Draft(f"{name} is also called {other}", (fold(name), fold(other)), importance=0.8)
+            Draft(f"{name} is also called {other}", (name, other), importance=0.8)
             for name, other in linked(origin.said, speaker)
             if fold(other) not in map(fold, known.others(name))
         ]
         return await self.remember(drafts, origin)
+
+    async def _read(self, draft: Draft, origin: Provenance) -> Draft:
+        """The draft in the form that is stored, with the whole id of what it replaces. A fact that replaces
+        nothing that the people present may read stands beside what is there."""
+        draft = replace(draft, content=_one_line(draft.content), subjects=tags(draft.subjects))
+        if draft.replaces is None or len(draft.replaces) == WHOLE_ID:
+            return draft
+        try:
+            named = await self._store.get(read_id(draft.replaces), origin.audience, self._clock())
+        except NotFound:
+            return replace(draft, replaces=None)
+        return replace(draft, replaces=named.id)
 
     async def _refuse(self, candidate: CandidateFact) -> Decision | None:
         content, importance = candidate.draft.content, candidate.draft.importance
@@ -177,7 +234,7 @@ class FactWriter:
             if memory.expires_at is not None and memory.expires_at <= candidate.now:
                 await self._supersede(connection, candidate, memory, {owner}, None, "had expired")
                 del held[owner]
-            elif candidate.corrects(memory):
+            elif candidate.corrects(memory) and owner in candidate.decides_for(memory):
                 del held[owner]
         return held
 
@@ -189,7 +246,9 @@ class FactWriter:
             reason = step.verdict.reason
             await self._supersede(connection, candidate, step.memory, step.owners, memory.id, reason)
         if resolution.new:
-            await self._store.insert(connection, memory, candidate.key, linked(memory.content))
+            aliases = await _aliases(connection, candidate.origin, memory.content)
+            await self._store.insert(connection, memory, candidate.key, aliases)
+            candidate.made.add(memory.id)
             candidate.changed[memory.id] = memory
             if candidate.vector is not None:
                 candidate.vectors[memory.id] = candidate.vector
@@ -219,14 +278,15 @@ class FactWriter:
         candidate.changed[old.id] = replace(known, owners=known.owners - owners)
 
     async def _refresh(self, connection: AsyncConnection, candidate: CandidateFact, memory: Memory) -> None:
-        """Refresh a memory that was stated again: the higher importance and the later expiry win."""
+        """Refresh a memory that its teller stated again: the higher importance and the later end win."""
+        if not (candidate.sees(memory) and candidate.decides_for(memory)):
+            return
         values: dict[str, Any] = {}
-        importance, until = candidate.draft.importance, candidate.expires_at
-        if importance > memory.importance:
-            values["importance"] = importance
-        if memory.expires_at is not None and (until is None or until > memory.expires_at):
-            values["expires_at"] = until
-        if values and candidate.sees(memory):
+        if candidate.draft.importance > memory.importance:
+            values["importance"] = candidate.draft.importance
+        if candidate.prolongs(memory):
+            values["expires_at"] = candidate.expires_at
+        if values:
             await self._store.refresh(connection, memory, **values)
             candidate.changed[memory.id] = replace(candidate.changed.get(memory.id, memory), **values)
 
@@ -238,23 +298,16 @@ async def _erased(connection: AsyncConnection, origin: Provenance) -> bool:
     return bool(await missing(connection, [origin.message_id]))
 
 
+async def _aliases(connection: AsyncConnection, origin: Provenance, content: str) -> list[tuple[str, str]]:
+    """The pairs of names that the fact links. A pair with the name of somebody else who speaks there is none:
+    the fact stays text."""
+    pairs = linked(content)
+    if not pairs:
+        return []
+    others = await names_of_others(connection, origin.place, origin.user)
+    return [pair for pair in pairs if not any(bears(name, others) for name in pair)]
+
+
 def _one_line(content: str) -> str:
     """The content on one line, without NUL, which PostgreSQL refuses, and without lone surrogates."""
     return " ".join(storable(content).split())
-
-
-def _log(origin: Provenance, decisions: Sequence[Decision]) -> None:
-    """One line of JSON for each call; `hachi stats` and an operator's tools read it."""
-    line = {
-        "event": "memory_decision",
-        "user_id": origin.user,
-        "input_message_length": len(origin.said),
-        "extracted_count": len(decisions),
-        "decisions": [
-            {"fact": d.content, "action": d.action}
-            | ({"target_id": d.target_id} if d.target_id else {})
-            | {"reason": d.reason}
-            for d in decisions
-        ],
-    }
-    log.info(json.dumps(line, ensure_ascii=False))

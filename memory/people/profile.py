@@ -195,6 +195,10 @@ class NewFact(_Answered):
     text: Annotated[str, _line(2000)]
     importance: Annotated[Literal["low", "medium", "high"], Word]
     tags: Annotated[tuple[Name, ...], Field(max_length=20)] = ()
+    ttl: Annotated[str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)] = (
+        None
+    )
+    """How long it holds, as the model wrote it."""
 
 
 class NewPreference(_Answered):

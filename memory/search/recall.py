@@ -33,6 +33,7 @@ from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
 from memory.sql.summaries import ActiveConversation, ConversationSummaries
 from memory.text.names import Aliases, without_names
+from memory.text.tags import tags
 
 log = logging.getLogger("hachi.memory")
 
@@ -147,7 +148,7 @@ class Recall:
             dense=await self._vector(text, wanted.audience),
             text=text,
             kinds=wanted.kinds,
-            subjects=aliases.of(subject.strip().lower() for subject in subjects),
+            subjects=aliases.of(tags(subjects)),
             limit=DEPTH,
         )
         rankings = await self._rankings(wanted.question, asked)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from memory.text.tags import tag
+
 MIN_LETTERS = 2
 """Shorter parts of a name ("J." in "J. Doe") are ignored."""
 
@@ -124,7 +126,7 @@ class Aliases:
     def of(self, tags: Iterable[str]) -> frozenset[str]:
         """The tags, extended by the other names of the people they name."""
         given = frozenset(tags)
-        return given | {fold(name) for tag in given for name in self.others(tag)}
+        return given | {form(name) for known in given for name in self.others(known) for form in (fold, tag)}
 
     def canonical(self, text: str) -> str:
         """The text with each person under their first name in the group, to compare statements."""

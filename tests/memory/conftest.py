@@ -162,11 +162,31 @@ class Stack:
     async def remember(
         self, content: str, user: str = "anna", place: str | None = None, **given: Any
     ) -> Decision:
-        """One statement; `given` are fields of the draft and of its origin."""
+        """One statement; `given` are fields of the draft and of its origin. A correction is made later."""
+        if given.get("replaces") and "said_at" not in given:
+            self.clock.move(microseconds=1)
         about = {name: given.pop(name) for name in list(given) if name in Draft.__dataclass_fields__}
         origin = Provenance(user, given.pop("said_at", self.clock.now), Place.parse(place), **given)
         [decision] = await self.writer.remember([Draft(content, **about)], origin)
         return decision
+
+    async def replaced_before(
+        self, old: Decision, new: Decision, place: str = "acme", reason: str = "a model ruled so"
+    ) -> None:
+        """Replace what somebody else told there, as earlier versions did."""
+        where = Audience.of("anybody", Place.parse(place))
+        memories = await self.store.by_ids([str(old.id), str(new.id)], where, self.clock.now)
+        told, by = memories[str(old.id)], memories[str(new.id)].user_id
+        async with self.database.write() as connection:
+            await self.store.supersede(
+                connection,
+                told,
+                {Place.parse(place).key},
+                new_id=new.id,
+                user=by,
+                reason=reason,
+                now=self.clock.now,
+            )
 
     async def receive(
         self,

@@ -30,7 +30,7 @@ PLACES: dict[str, set[str]] = {
         *("asked", "characters", "focus", "known", "messages", "more", "noted", "now", "previous", "speaker")
     },
     "look_back_memory_summary": {"facts"},
-    "look_back_rulings": {"pairs"},
+    "look_back_rulings": {"facts"},
     "person": {"known"},
     "persona": set(),
     "rerank": {"limit", "passages", "question"},

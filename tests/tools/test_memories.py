@@ -38,12 +38,13 @@ async def test_what_is_remembered_is_found(turn: Any, clock: Any) -> None:
         "close": [],
     }
     assert kept == answer | {"ok": True, "id": kept["id"]}
-    assert [decision.id for decision in turn.context.decisions] == [kept["id"]]
+    [decision] = turn.context.decisions
+    assert kept["id"] == str(decision.id)[:8]
     [memory] = (await turn.call("search_memories", query="where is Ana?"))["memories"]
     assert (memory["id"], memory["kind"], memory["content"]) == (kept["id"], "memory", "Ana is in Rome")
     assert (memory["subjects"], memory["expires_at"]) == (["ana", "rome"], expires)
     assert 0 < memory["score"] <= 1
-    assert [hit.id for hit in turn.context.recalled] == [kept["id"]]
+    assert [hit.id for hit in turn.context.recalled] == [decision.id]
     stored = await turn.pet.memory(kept["id"], user="ana")
     assert (stored.type, stored.importance, stored.source) == ("insight", 0.7, "conversation")
 
@@ -123,10 +124,10 @@ async def test_a_correction_names_what_it_replaces_by_the_beginning_of_its_id(tu
     for number, nothing in enumerate((None, "", "null", "None")):
         assert (await remember(turn, f"Ana has boat {number}", replaces=nothing))["action"] == "add"
 
-    new = await remember(turn, "Ana's locker is 21", replaces=old["id"][:8])
+    new = await remember(turn, "Ana's locker is 21", replaces=f"[{old['id']}]")
 
     assert new["action"] == "replace"
-    assert turn.context.decisions[-1].target_id == old["id"]
+    assert str(turn.context.decisions[-1].target_id).startswith(old["id"])
     known = {memory.content for memory in await turn.pet.memories(user="ana")}
     assert "Ana's locker is 21" in known
     assert "Ana's locker is 12" not in known
@@ -139,6 +140,41 @@ async def test_similar_facts_are_shown_for_correction(turn: Any) -> None:
         "add",
         [{"id": old["id"], "content": "Ana's sister lives in Rome"}],
     )
+
+
+TRAIN, MOVED = "Ana's train leaves at 9:15", "Ana's train leaves at 9:45"
+
+
+@pytest.mark.parametrize("again", [MOVED, "Ana's train leaves at 9:45 from platform 2"])
+async def test_a_second_call_corrects_the_fact_that_was_just_stored(
+    turn_of: Callable[..., Any], again: str
+) -> None:
+    await remember(turn_of("ana"), TRAIN)
+    turn = turn_of("ana")
+    await remember(turn, "Ana has a dog")
+    stored = await remember(turn, MOVED)
+    [old] = [near["id"] for near in stored["close"] if near["content"] == TRAIN]
+
+    corrected = await remember(turn, again, replaces=old)
+
+    assert corrected["action"] == "replace"
+    assert {memory.content for memory in await turn.pet.memories(user="ana")} == {again, "Ana has a dog"}
+
+
+async def test_a_second_call_about_something_else_replaces_nothing_more(turn_of: Callable[..., Any]) -> None:
+    await remember(turn_of("ana"), TRAIN)
+    turn = turn_of("ana")
+    stored = await remember(turn, MOVED)
+
+    await remember(turn, "Ana goes to work by bicycle", replaces=stored["close"][0]["id"])
+
+    known = {memory.content for memory in await turn.pet.memories(user="ana")}
+    assert known == {MOVED, "Ana goes to work by bicycle"}
+
+
+async def test_an_id_that_names_nothing_here_is_refused(turn: Any) -> None:
+    refused = await remember(turn, "Ana skis", replaces="deadbeef")
+    assert (refused["ok"], "deadbeef" in refused["error"]) == (False, True)
 
 
 async def test_a_refused_fact_says_why(turn: Any) -> None:

@@ -9,7 +9,7 @@ kept, unless a model rules otherwise.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
@@ -66,6 +66,8 @@ class Verdict:
 
     relation: Relation
     reason: str
+    alike: bool = field(default=False, compare=False)
+    """Whether the two share a topic, as far as vectors and spelling tell."""
 
 
 def compare(old: Statement, new: Statement, similarity: float, thresholds: Thresholds) -> Verdict:
@@ -75,10 +77,10 @@ def compare(old: Statement, new: Statement, similarity: float, thresholds: Thres
         return Verdict("same", "the same words")
     if verdict := _same_words(old.text, new.text):
         return verdict
-    if _other_subjects(old, new):
-        return Verdict("different", "about other subjects")
     near = similarity >= thresholds.recall + NEAR * (thresholds.dedupe - thresholds.recall)
     near = near or Levenshtein.normalized_similarity(key, other_key) > NEARLY_THE_SAME_SPELLING
+    if _other_subjects(old, new):
+        return Verdict("different", "about other subjects", near)
     return _with_an_addition(old, new) or _apart(words_of(old.text), words_of(new.text), near)
 
 
@@ -192,10 +194,10 @@ def _only_values(rich: Sequence[Word], added: Sequence[Word]) -> bool:
 def _apart(one: Sequence[Word], other: Sequence[Word], near: bool) -> Verdict:
     names, others = ({_bare(word) for word in words if word.capital} for words in (one, other))
     if names and others and names.isdisjoint(others):
-        return Verdict("different", f"about others: {_listed(names)} / {_listed(others)}")
+        return Verdict("different", f"about others: {_listed(names)} / {_listed(others)}", near)
     only = [word.text for word in one if word.key not in _keys(other)]
     new = [word.text for word in other if word.key not in _keys(one)]
-    return Verdict("unclear" if near else "different", f"differs: {_listed(only)} / {_listed(new)}")
+    return Verdict("unclear" if near else "different", f"differs: {_listed(only)} / {_listed(new)}", near)
 
 
 def _bare(word: Word) -> str:

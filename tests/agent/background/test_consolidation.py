@@ -4,7 +4,9 @@ scripted."""
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -38,6 +40,26 @@ async def talk(pet: Companion, *texts: str, user: str = "ana", settle: bool = Tr
         await pet.respond(text, user=user, **where)
         if settle:
             await pet.settle()
+
+
+def wrote(*contents: str, ttl: str | None = None) -> dict[str, Any]:
+    """An answer with these memories."""
+    return {"message": "I see.", "memories": [{"content": content, "ttl": ttl} for content in contents]}
+
+
+def rules(ruling: str, new: str | None, old: str, **found: Any) -> Callable[[str], dict[str, Any]]:
+    """What a consolidation finds, with a ruling on the facts with these contents; without one, on its own."""
+
+    def id_of(content: str, asked: str) -> str:
+        shown = re.search(rf"\] {re.escape(content)} \(importance: [\d.]+\) \[(\w+)\]", asked)
+        assert shown, f"{content} was not offered"
+        return shown[1]
+
+    def extracted(asked: str) -> dict[str, Any]:
+        named = id_of(new, asked) if new else "#1"
+        return {**found, "rulings": [{"new": named, "old": id_of(old, asked), "ruling": ruling}]}
+
+    return extracted
 
 
 async def summary(pet: Companion, user: str = "ana", place: str | None = None) -> str:
@@ -181,10 +203,9 @@ async def test_a_hanging_model_does_not_hold_up_other_jobs(open_pet: OpenPet, se
 async def test_a_fact_deleted_before_its_ruling_is_applied_stays_deleted(
     open_pet: OpenPet, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", judge=True)
+    model = consolidator(rules("replaces", NEW, OLD))
+    pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model)
     await pet.remember(OLD, user="ana")
-    server.script(answer("Oh!", {"content": NEW}))
-    server.script_looking_back(Say(json.dumps({"rulings": [{"pair": 1, "action": "replace"}]})))
 
     store_updates = Consolidation.store_updates
 
@@ -329,23 +350,107 @@ async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet: OpenPet, c
     assert (await pet.context(user="ana")).memory_summary is None, "it rests on what was deleted"
 
 
-@pytest.mark.parametrize(("ruled", "left"), [("replace", [NEW]), ("add", [OLD, NEW])])
-async def test_unclear_pairs_are_ruled_on_in_the_same_call(
-    open_pet: OpenPet, server: Any, ruled: str, left: list[str]
+@pytest.mark.parametrize(
+    ("ruling", "left"), [("replaces", {NEW}), ("same", {OLD}), ("ignore", {OLD}), ("both", {OLD, NEW})]
+)
+@pytest.mark.parametrize("in_answer", [True, False])
+async def test_a_model_rules_by_default_in_the_call_that_consolidates(
+    open_pet: OpenPet, ruling: str, left: set[str], in_answer: bool
 ) -> None:
-    pet = await open_pet(openai_base_url=server.url, model="tiny", api="chat", judge=True)
+    found = {} if in_answer else {"new_facts": [{"text": NEW, "importance": "low", "tags": []}]}
+    model = consolidator(rules(ruling, NEW if in_answer else None, OLD, **found))
+    answering = AnsweringModel(*([wrote(NEW)] if in_answer else []))
+    pet = await open_pet(given=answering, looking_back=model)
     await pet.remember(OLD, user="ana")
-    calls = len(server.asked)
-    server.script(answer("Oh!", {"content": NEW}))
-    server.script_looking_back(Say(json.dumps({"rulings": [{"pair": 1, "action": ruled}]})))
 
     await talk(pet, "I have sold my car")
 
-    [asked] = server.looked_back
-    assert OLD in asked.text
-    assert len(server.asked) - calls == 1, "the judge is not asked beside it"
-    kept = await pet.memories(user="ana")
-    assert sorted(memory.content for memory in kept) == left
+    assert {memory.content for memory in await pet.memories(user="ana")} == left
+    assert len(model.asked) == 1, "nobody else is asked"
+
+
+@pytest.mark.parametrize(
+    ("old", "said"),
+    [
+        ("Ana builds with Bun", "Ana builds with Node"),
+        ("Ana works at Google", "Ana works at Meta"),
+        ("Ana is 29", "Ana is 30 years old"),
+    ],
+)
+async def test_facts_that_differ_in_a_name_or_a_number_are_offered(
+    open_pet: OpenPet, old: str, said: str
+) -> None:
+    model = consolidator(rules("replaces", said, old))
+    pet = await open_pet(given=AnsweringModel(wrote(said)), looking_back=model)
+    for content in (old, *(f"Ana's shelf {n} is full" for n in range(20))):
+        await pet.remember(content, user="ana")
+
+    await talk(pet, said)
+
+    known = {memory.content for memory in await pet.memories(user="ana")}
+    assert said in known
+    assert old not in known
+
+
+async def test_no_ruling_reaches_what_somebody_else_told(open_pet: OpenPet) -> None:
+    model = consolidator(lambda asked: {"rulings": []} if OLD not in asked else pytest.fail("offered"))
+    pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model)
+    await pet.remember(OLD, user="ana", place="acme")
+
+    await talk(pet, "Ana has sold her car", user="ben", place="acme")
+
+    assert {memory.content for memory in await pet.memories(user="ben", place="acme")} == {OLD, NEW}
+    assert len(model.asked) == 1
+
+
+async def test_nothing_is_ruled_where_it_is_switched_off(open_pet: OpenPet) -> None:
+    model = consolidator({})
+    pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model, judge=False)
+    await pet.remember(OLD, user="ana")
+
+    await talk(pet, "I have sold my car")
+
+    assert "rulings" not in model.asked[0]
+
+
+async def test_a_temporary_fact_that_consolidation_repeats_keeps_its_end(
+    open_pet: OpenPet, clock: Any
+) -> None:
+    flu, reworded = "Ana has the flu", "Ana is down with the flu"
+    found = {"new_facts": [{"text": flu, "importance": "high", "tags": []}]}
+    again = {"new_facts": [{"text": reworded, "importance": "high", "tags": [], "ttl": None}]}
+    model = consolidator(found, rules("same", None, flu, **again))
+    answers = [wrote(flu, ttl="7d"), wrote()]
+    pet = await open_pet(given=AnsweringModel(*answers), looking_back=model)
+
+    await talk(pet, "I have the flu", "yes, I am down with the flu")
+
+    [memory] = await pet.memories(user="ana")
+    assert memory.content == flu
+    assert memory.expires_at == memory.created_at + timedelta(days=7)
+    clock.advance(days=8)
+    await pet.purge()
+    assert await pet.memories(user="ana") == []
+    past = await pet.search_memories("flu", user="ana")
+    assert "I have the flu" in [hit.content for hit in past], "as something past it is found"
+
+
+async def test_all_that_one_consolidation_decides_is_one_line(
+    open_pet: OpenPet, caplog: pytest.LogCaptureFixture
+) -> None:
+    facts = [{"text": f"Ana's boat {n} is blue", "importance": "high", "tags": []} for n in range(3)]
+    model = consolidator(rules("replaces", NEW, OLD, new_facts=facts))
+    pet = await open_pet(given=AnsweringModel(wrote(NEW)), looking_back=model)
+    await pet.remember(OLD, user="ana")
+    caplog.set_level(logging.INFO, "hachi.memory")
+
+    await talk(pet, "I have sold my car and bought three boats")
+
+    lines = [json.loads(line) for line in caplog.messages if "memory_decision" in line]
+    assert [[decision["action"] for decision in line["decisions"]] for line in lines] == [
+        ["add"],
+        ["add", "add", "add", "replace"],
+    ]
 
 
 async def test_settle_returns_at_its_limit_and_the_job_goes_on(open_pet: OpenPet) -> None:

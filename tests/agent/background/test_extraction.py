@@ -22,6 +22,7 @@ from agent.background.extraction import (
     read_extraction,
 )
 from agent.background.slice import ConversationSlice
+from agent.background.updates import FactRuling, updates_payload
 from agent.models.choose import given_model
 from agent.settings import Budget
 from memory.audience import PRIVATE
@@ -75,7 +76,8 @@ EXCHANGE = ConversationSlice(
     mode="companion",
     known=UserContext(),
     stored=(),
-    unclear=(),
+    near=(),
+    judged=False,
     to_summarise=(),
     now=NOW,
 )
@@ -126,12 +128,14 @@ def test_a_summary_of_the_person_and_rulings_are_asked_for_only_where_they_are_d
 
     due = asked(
         to_summarise=(memory("Ana rows"), memory("Ana sings")),
-        unclear=((memory("Ana likes tea"), memory("Ana likes coffee most")),),
+        judged=True,
+        near=(memory("Ana likes tea", id="1a2b3c4d-5e6f", expires_at=NOW + timedelta(days=7)),),
     )
 
     assert '"task_updates": [], "memory_summary": …, "rulings": …}' in due
     assert "> - [FACT] Ana sings (importance: 0.6)" in due
-    assert "> newer (2026-11-22): Ana likes coffee most" in due
+    tea = "> - [FACT] Ana likes tea (importance: 0.6) [1a2b3c4d] said 2026-11-22, holds until 2026-11-29"
+    assert tea in due
 
 
 HOSTILE = st.text(max_size=60) | st.sampled_from(
@@ -252,7 +256,9 @@ def test_an_answer_that_does_not_validate_is_refused_whole(written: str) -> None
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(
-                st.sampled_from([*FOUND, "memory_summary", "rulings", "pair", "action"]), inner, max_size=4
+                st.sampled_from([*FOUND, "memory_summary", "rulings", "new", "old", "ruling"]),
+                inner,
+                max_size=4,
             )
         ),
     ).map(json.dumps)
@@ -264,14 +270,36 @@ def test_whatever_a_model_writes_is_read_or_refused(written: str) -> None:
 
 def test_only_rulings_that_can_be_read_count() -> None:
     rulings = [
-        {"pair": 1, "action": "replace"},
-        {"pair": "3", "action": "replace"},
-        {"pair": 2, "action": "add"},
-        {"pair": "²", "action": "replace"},
-        "replace 4",
+        {"new": "#1", "old": "1a2b3c4d", "ruling": "replaces"},
+        {"new": 2, "old": None, "ruling": "same"},
+        {"new": "a", "old": "b", "ruling": "both"},
+        {"new": "a", "old": "b", "ruling": ["same"]},
+        "replaces",
     ]
 
-    assert read_extraction(json.dumps({"summary": "", "rulings": rulings}), SUMMARY).replacing == {1, 3}
+    found = read_extraction(json.dumps({"summary": "", "rulings": rulings}), SUMMARY)
+    assert found.rulings == (FactRuling("#1", "1a2b3c4d", "replaces"), FactRuling("2", "None", "same"))
+    assert read_extraction(json.dumps({"summary": "", "rulings": 3}), SUMMARY).rulings == ()
+
+
+def test_a_ruling_is_followed_where_it_names_what_the_prompt_showed() -> None:
+    home, tea, job = (memory(name, id=f"{name}-5e6f") for name in ("1a2b3c4d", "2b3c4d5e", "3c4d5e6f"))
+    part = replace(EXCHANGE, near=(home,), stored=(tea,), known=UserContext(long_term_facts=(job,)))
+    fact = {"text": "Ana moved", "importance": "low", "tags": [], "ttl": "7d"}
+    rulings = [
+        {"new": "#1", "old": "[1a2b3c4d]", "ruling": "replaces"},
+        {"new": "id 2b3c4d5e", "old": "3c4d5e6f-5e6f", "ruling": "same"},
+        {"new": "#2", "old": "deadbeef", "ruling": "same"},
+        {"new": "1a2b", "old": "2b3c4d5e", "ruling": "same"},
+    ]
+    found = read_extraction(json.dumps({"summary": "", "new_facts": [fact], "rulings": rulings}), SUMMARY)
+
+    payload = updates_payload(part, found)
+
+    assert payload is not None
+    [new] = payload["facts"]
+    assert (new["draft"]["ttl"], new["ruled"]) == ("7d", {home.id: "replaces"})
+    assert payload["rulings"] == [(tea.id, job.id, "same")]
 
 
 @given(st.text(max_size=2_000), st.integers(1, 400))

@@ -104,6 +104,7 @@ async def test_a_renewed_memory_is_not_purged(stack: Stack) -> None:
 
 async def test_what_an_expired_memory_had_replaced_is_purged_if_it_expired_too(stack: Stack) -> None:
     first = await stack.remember("Mickael is ill", "mickael", ttl="7d")
+    stack.clock.move(hours=1)
     second = await stack.remember("Mickael is ill with the flu", "mickael", ttl="7d")
     assert second.action == "replace"
     stack.clock.move(days=7)
@@ -306,9 +307,10 @@ async def test_what_is_known_in_private_too_is_known_once(stack: Stack, private:
 async def test_a_place_where_it_was_corrected_does_not_show_it_in_its_history(stack: Stack) -> None:
     stack.rule(True)
     for place in ("acme", "acme/7"):  # in a thread too: there it is the same memory
-        await stack.remember(PARIS, "mickael", place)
+        told = await stack.remember(PARIS, "mickael", place)
     stack.clock.move(days=1)
     newer = await stack.remember(LYON, "ben", "acme")
+    await stack.replaced_before(told, newer)
     assert len(await stack.history.of(str(newer.id), in_acme("ben"))) == 1
     [in_thread] = [m for m in await stack.memories("mickael", "acme/7") if m.id != newer.id]
     await stack.forgetting.make_private(in_thread, "mickael")

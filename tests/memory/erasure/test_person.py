@@ -31,6 +31,7 @@ from memory.records import Draft, Message
 from memory.sql import tables
 from memory.sql.errors import Overtaken
 from memory.sql.keys import Keys, digest
+from memory.sql.memories import CORRECTED
 from memory.sql.summaries import owner_of
 
 if TYPE_CHECKING:
@@ -227,10 +228,10 @@ async def test_global_memories_stay_and_name_nobody(stack: Stack) -> None:
 
 
 async def test_what_they_had_replaced_of_others_is_active_again(stack: Stack) -> None:
-    stack.rule(True)
-    await stack.remember(PARIS, "ben", ACME)
+    old = await stack.remember(PARIS, "ben", ACME)
     stack.clock.move(days=1)
-    await stack.remember("Mickael moved to Lyon", "anna", ACME)
+    new = await stack.remember("Mickael moved to Lyon", "anna", ACME)
+    await stack.replaced_before(old, new, ACME)
     assert await stack.known("cleo", ACME) == {"Mickael moved to Lyon"}
 
     await erase(stack)
@@ -241,7 +242,8 @@ async def test_what_they_had_replaced_of_others_is_active_again(stack: Stack) ->
 
 async def test_what_they_had_corrected_on_purpose_stays_corrected(stack: Stack) -> None:
     old = await stack.remember(PARIS, "ben", ACME)
-    await stack.remember("Mickael lives on a boat", "anna", ACME, replaces=old.id)
+    new = await stack.remember("Mickael lives on a boat", "anna", ACME)
+    await stack.replaced_before(old, new, ACME, CORRECTED)
 
     await erase(stack)
 
@@ -265,10 +267,10 @@ async def test_the_history_is_joined_around_their_statements(stack: Stack) -> No
 
 
 async def test_an_undone_step_leaves_no_history(stack: Stack) -> None:
-    stack.rule(True)
     old = await stack.remember(PARIS, "ben", ACME)
     stack.clock.move(days=1)
     new = await stack.remember(LYON, "anna", ACME)
+    await stack.replaced_before(old, new, ACME)
     await stack.history.undo(str(new.id), Audience.of("anna", THERE), "anna", stack.clock.now)
 
     await erase(stack)

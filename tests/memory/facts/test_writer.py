@@ -7,6 +7,7 @@ import json
 import logging
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -221,7 +222,8 @@ async def test_a_correction_may_change_something_else_than_the_words(stack: Stac
     assert (second.action, second.target_id) == ("replace", first.id)
     memory = await stack.the_memory()
     assert (memory.importance, memory.expires_at) == (0.4, stack.clock.now + timedelta(days=7))
-    third = await stack.remember("Anna is ill", importance=0.4, ttl="7d", replaces=memory.id)
+    alike = {"importance": 0.4, "ttl": "7d", "replaces": memory.id}
+    third = await stack.remember("Anna is ill", said_at=stack.clock.now, **alike)
     assert (third.action, third.id) == ("ignore", memory.id)
 
 
@@ -376,16 +378,79 @@ async def test_what_two_people_say_in_a_place_is_both_of_theirs(stack: Stack) ->
     assert await rows(stack) == 1
 
 
-async def test_what_somebody_says_in_other_words_is_theirs_and_the_place_keeps_one(stack: Stack) -> None:
-    first = await stack.remember("Anna walks her dog every morning", "anna", "acme")
+async def test_what_somebody_says_in_other_words_of_another_is_theirs(stack: Stack) -> None:
+    await stack.remember("Anna walks her dog every morning", "anna", "acme")
     second = await stack.remember("Every morning, Anna walks her dog", "ben", "acme")
-    assert (second.action, second.id, second.target_id) == ("merge", first.id, first.id)
-    assert await stack.known("ben", "acme") == {"Anna walks her dog every morning"}
+    assert second.action == "add"
+    both = {"Anna walks her dog every morning", "Every morning, Anna walks her dog"}
+    assert await stack.known("ben", "acme") == both
     assert await stack.known("ben") == {"Every morning, Anna walks her dog"}
+
+
+OTHERWISE = ("Anna is ill", "Anna is ill since Monday", "Anna, is ill", "Anna recovered")
+
+
+@pytest.mark.parametrize("said", OTHERWISE)
+async def test_nobody_replaces_or_changes_what_somebody_else_told(stack: Stack, said: str) -> None:
+    stack.rule(True)
+    told = await stack.remember("Anna is ill", "anna", "acme", ttl="7d")
+    before = await stack.the_memory("anna")
+    stack.clock.move(days=1)
+    await stack.remember(said, "ben", "acme", importance=0.9, replaces=told.id)
+    assert await stack.the_memory("anna") == replace(before, owners=(await stack.the_memory("anna")).owners)
+    assert "Anna is ill" in await stack.known("cleo", "acme")
+    assert (await stack.the_memory("ben")).content in {said, "Anna is ill"}
+
+
+async def test_what_two_people_told_alike_is_replaced_for_each_alone(stack: Stack) -> None:
+    old = await stack.remember("Anna lives in Paris", "anna", "acme")
+    await stack.remember("Anna lives in Paris", "ben", "acme")
+    await stack.remember("Anna moved to Lyon", "anna", "acme", replaces=old.id)
+    assert await stack.known("anna") == {"Anna moved to Lyon"}
+    assert await stack.known("ben") == {"Anna lives in Paris"}
+    assert await stack.known("cleo", "acme") == {"Anna lives in Paris", "Anna moved to Lyon"}
+
+
+@pytest.mark.parametrize(("earlier", "kept"), [(0, 2), (1, 2), (-1, 1)])
+async def test_only_what_was_said_strictly_later_corrects(stack: Stack, earlier: int, kept: int) -> None:
+    old = await stack.remember("Anna lives in Paris")
+    said_at = stack.clock.now - timedelta(seconds=earlier)
+    await stack.remember("Anna moved to Lyon", replaces=old.id, said_at=said_at)
+    assert len(await stack.memories()) == kept
+
+
+async def test_where_somebody_lives_is_not_replaced_by_where_they_work(stack: Stack) -> None:
+    await stack.remember("Ann lives in Lyon", subjects=("ann",))
+    stack.clock.move(days=1)
+    decision = await stack.remember("Ann moved to Google", subjects=("ann",))
+    assert decision.action == "add"
+    assert await stack.known() == {"Ann lives in Lyon", "Ann moved to Google"}
+
+
+@pytest.mark.parametrize("again", ["Anna has the flu", "Anna has the flu since Monday"])
+async def test_a_model_that_repeats_a_temporary_fact_without_its_end_keeps_the_end(
+    stack: Stack, again: str
+) -> None:
+    message = await stack.receive("I have the flu")
+    until = stack.clock.now + timedelta(days=7)
+    await stack.remember("Anna has the flu", ttl="7d", message_id=message, live=True)
+    await stack.remember(again, message_id=message, live=True)
+    assert [(m.content, m.expires_at) for m in await stack.memories()] == [(again, until)]
+    stack.clock.move(days=1)
+    later = await stack.receive("still ill")
+    await stack.remember(again, ttl="2w", message_id=later, live=True)
+    assert (await stack.the_memory()).expires_at == stack.clock.now + timedelta(days=14)
+
+
+async def test_tags_are_stored_without_case_and_in_one_form(stack: Stack) -> None:
+    await stack.remember("Zoe\u0308 runs", subjects=(" Zoe\u0308", "SPORT", "sport", ""))
+    assert (await stack.the_memory()).subjects == ("zo\u00eb", "sport")
+    assert {hit.content for hit in await stack.search("running", subjects=["ZO\u00cb"])} == {"Zoe\u0308 runs"}
 
 
 async def test_saying_what_the_place_knows_replaces_what_one_had_said_with_less(stack: Stack) -> None:
     await stack.remember(SHOULDER, "mickael")
+    stack.clock.move(days=1)
     shared = await stack.remember(SHOULDER_ON, "ben", "acme")
     decision = await stack.remember(SHOULDER_ON, "mickael", "acme")
     assert decision == Decision(SHOULDER_ON, "ignore", shared.id, "known word for word", shared.id)

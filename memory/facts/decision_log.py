@@ -1,0 +1,72 @@
+"""The log of decisions: one line of JSON for each person and run, which an operator's tools read.
+
+A run is whatever is inside the outermost `decision_run`: a background job, an import, or else one call of
+`FactWriter.remember`.
+"""
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from memory.facts.candidate import Provenance
+from memory.records import Decision
+
+log = logging.getLogger("hachi.memory")
+
+
+@dataclass(slots=True)
+class _Told:
+    """What one person told in a run, and what was decided on it."""
+
+    messages: dict[str, int] = field(default_factory=dict)
+    """The length of each message, by its text."""
+    extracted: int = 0
+    decisions: list[Decision] = field(default_factory=list)
+
+
+_run: ContextVar[dict[str, _Told] | None] = ContextVar("decision_run", default=None)
+
+
+@contextmanager
+def decision_run() -> Iterator[None]:
+    """Log the decisions made inside as one line for each person, also if the run fails. A run inside another
+    one belongs to it."""
+    if _run.get() is not None:
+        yield
+        return
+    told: dict[str, _Told] = {}
+    token = _run.set(told)
+    try:
+        yield
+    finally:
+        _run.reset(token)
+        for user, part in told.items():
+            log.info(json.dumps(_line(user, part), ensure_ascii=False))
+
+
+def begin_decisions(origin: Provenance, extracted: int) -> list[Decision]:
+    """The current run's list of this person's decisions, to which each is added once it is durable."""
+    run = _run.get()
+    assert run is not None, "decisions are made inside a decision_run"
+    told = run.setdefault(origin.user, _Told())
+    told.messages[origin.said] = len(origin.said)
+    told.extracted += extracted
+    return told.decisions
+
+
+def _line(user: str, told: _Told) -> dict[str, object]:
+    return {
+        "event": "memory_decision",
+        "user_id": user,
+        "input_message_length": sum(told.messages.values()),
+        "extracted_count": told.extracted,
+        "decisions": [
+            {"fact": d.content, "action": d.action}
+            | ({"target_id": d.target_id} if d.target_id else {})
+            | {"reason": d.reason}
+            for d in told.decisions
+        ],
+    }

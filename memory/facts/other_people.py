@@ -1,0 +1,52 @@
+"""The names that other people bear where something is said. Nobody links a name of somebody else."""
+
+import re
+
+from sqlalchemy import ColumnElement, or_, select, union
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import Place
+from memory.sql.tables import context_entries, memories, messages
+from memory.text.names import fold
+
+
+async def names_of_others(connection: AsyncConnection, place: Place, user: str) -> frozenset[str]:
+    """The names, folded, of the people other than `user` who speak or are known in this place, the places
+    around it and those inside it: account names, display names, told names, and each part of one. Empty in
+    private."""
+    if place.private:
+        return frozenset()
+    known = union(
+        select(messages.c.author.label("name")).where(
+            messages.c.user_id != user, messages.c.role == "user", _in_reach(messages.c.place, place)
+        ),
+        select(messages.c.user_id).where(messages.c.user_id != user, _in_reach(messages.c.place, place)),
+        select(memories.c.user_id).where(memories.c.user_id != user, _told_in_reach(place)),
+        select(context_entries.c.value).where(
+            context_entries.c.user_id != user,
+            context_entries.c.field == "profile.name",
+            _in_reach(context_entries.c.place, place),
+        ),
+    )
+    names = (await connection.execute(known)).scalars()
+    return frozenset(part for name in names for part in _with_parts(name))
+
+
+def bears(name: str, names: frozenset[str]) -> bool:
+    return fold(name) in names
+
+
+def _in_reach(column: ColumnElement[str], place: Place) -> ColumnElement[bool]:
+    around = [outer.key for outer in place.containing()]
+    return or_(column.in_(around), column.startswith(f"{place.key}/", autoescape=True))
+
+
+def _told_in_reach(place: Place) -> ColumnElement[bool]:
+    """`memories.place` holds the place as text, such as ``acme/general``."""
+    around = [str(outer) for outer in place.containing()]
+    return or_(memories.c.place.in_(around), memories.c.place.startswith(f"{place}/", autoescape=True))
+
+
+def _with_parts(name: str) -> set[str]:
+    folded = fold(name)
+    return {folded, *re.findall(r"[^\W_]{2,}", folded)}

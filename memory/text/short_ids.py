@@ -1,0 +1,24 @@
+"""Short ids: the beginning of an id, enough to name a row to a model or a person."""
+
+import re
+from collections.abc import Collection
+
+SHORT_ID = 8
+_BRACKETS = re.compile(r"^[\s\[(#<]*(?:(?:memory|fact|id)\b[\s:#]*)?|[\s\])>.]*$", re.IGNORECASE)
+
+
+def short_ids(ids: Collection[str]) -> dict[str, str]:
+    """The shortest beginning of each id, of `SHORT_ID` characters or more, that no other one of them has."""
+    return {id: _beginning(id, [other for other in ids if other != id]) for id in ids}
+
+
+def read_id(written: str) -> str:
+    """The id in what a model wrote, such as "[1a2b3c4d]" or "id 1a2b3c4d"."""
+    return _BRACKETS.sub("", written).lower()
+
+
+def _beginning(id: str, others: Collection[str]) -> str:
+    length = SHORT_ID
+    while length < len(id) and any(other.startswith(id[:length]) for other in others):
+        length += 1
+    return id[:length]

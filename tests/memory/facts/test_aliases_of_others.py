@@ -1,0 +1,71 @@
+"""Nobody links the name of somebody else who speaks or is known in the place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.audience import Audience, Place
+from memory.facts.candidate import Provenance
+from memory.people.profile import Entry
+from memory.people.profile_store import ProfileStore
+
+if TYPE_CHECKING:
+    from tests.memory.conftest import Stack
+
+
+async def linked(stack: Stack, name: str, place: str | None) -> tuple[str, ...]:
+    aliases = await stack.recall.aliases(Audience.of("ben", Place.parse(place)))
+    return aliases.others(name)
+
+
+async def says_call_me(stack: Stack, name: str, place: str | None) -> None:
+    said = f"call me {name}"
+    origin = Provenance("ben", stack.clock.now, Place.parse(place), said=said)
+    await stack.writer.note_names(origin, "Ben")
+
+
+async def test_a_name_of_ones_own_is_linked(stack: Stack) -> None:
+    await stack.receive("hello", "ana", "acme", author="Ana Silva")
+    await says_call_me(stack, "Benny", "acme")
+    assert await linked(stack, "Ben", "acme") == ("Benny",)
+
+
+@pytest.mark.parametrize("place", ["acme", "acme/7"])
+@pytest.mark.parametrize("name", ["Ana", "ANA", "Silva", "asilva"])
+async def test_the_name_of_somebody_who_speaks_there_is_not(stack: Stack, place: str, name: str) -> None:
+    await stack.receive("hello", "asilva", "acme", author="Ana Silva")
+    await says_call_me(stack, name, place)
+    assert await linked(stack, "Ben", place) == ()
+    assert f"Ben is also called {name}" in await stack.known("ben", place)
+
+
+async def test_nor_of_somebody_who_speaks_in_a_thread_of_it_or_told_a_fact_there(stack: Stack) -> None:
+    await stack.receive("hello", "u1", "acme/7", author="Ana")
+    await stack.remember("It rains", "carl", "acme")
+    for name in ("Ana", "Carl"):
+        await says_call_me(stack, name, "acme")
+    assert await linked(stack, "Ben", "acme") == ()
+
+
+async def test_nor_of_somebody_who_gave_that_name_there(stack: Stack) -> None:
+    entry = Entry("profile.name", "", "Ana", stack.clock.now)
+    await ProfileStore(stack.database).merge("u1", Place.parse("acme"), [entry])
+    await says_call_me(stack, "Ana", "acme")
+    assert await linked(stack, "Ben", "acme") == ()
+
+
+async def test_nobody_else_names_a_speaker(stack: Stack) -> None:
+    await stack.receive("hello", "dev", "acme", author="dev")
+    await stack.remember("dev is really called Mickael", "ben", "acme")
+    assert await linked(stack, "dev", "acme") == ()
+    await stack.remember("I'm dev and dev is also called Mick", "dev", "acme")
+    assert await linked(stack, "dev", "acme") == ("Mick",)
+
+
+async def test_in_private_a_name_links_what_that_person_told_alone(stack: Stack) -> None:
+    await stack.receive("hello", "ana", "acme", author="Ana")
+    await says_call_me(stack, "Ana", None)
+    assert await linked(stack, "Ben", None) == ("Ana",)
+    assert await linked(stack, "Ben", "acme") == ()

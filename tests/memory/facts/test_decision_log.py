@@ -1,0 +1,61 @@
+"""One line of JSON for each person and run, none of its decisions lost."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from memory.facts.candidate import Provenance
+from memory.facts.decision_log import decision_run
+from memory.records import Draft
+
+if TYPE_CHECKING:
+    from tests.memory.conftest import Stack
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Any:
+    caplog.set_level(logging.INFO, "hachi.memory")
+    return lambda: [json.loads(line) for line in caplog.messages if "memory_decision" in line]
+
+
+def facts(line: dict[str, Any]) -> list[str]:
+    return [decision["fact"] for decision in line["decisions"]]
+
+
+async def test_a_run_of_several_calls_is_one_line_for_each_person(stack: Stack, lines: Any) -> None:
+    with decision_run():
+        for user, said in (("ana", "one"), ("ana", "three"), ("ben", "")):
+            origin = Provenance(user, stack.clock.now, said=said)
+            await stack.writer.remember([Draft(f"{user} says {said}")], origin)
+    ana, ben = lines()
+    assert (ana["user_id"], ana["input_message_length"], ana["extracted_count"]) == ("ana", 8, 2)
+    assert facts(ana) == ["ana says one", "ana says three"]
+    assert facts(ben) == ["ben says"]
+
+
+async def test_what_was_decided_before_a_failure_is_logged(stack: Stack, lines: Any) -> None:
+    decide, left = stack.writer._decide, [1]
+
+    async def once(candidate: Any) -> Any:
+        if not left:
+            raise RuntimeError("broken")
+        left.clear()
+        return await decide(candidate)
+
+    stack.writer._decide = once  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError):
+        await stack.writer.remember(
+            [Draft("Ana runs"), Draft("Ana swims")], Provenance("ana", stack.clock.now)
+        )
+    [line] = lines()
+    assert (line["extracted_count"], facts(line)) == (2, ["Ana runs"])
+
+
+async def test_a_run_without_facts_has_no_line(stack: Stack, lines: Any) -> None:
+    with decision_run():
+        await stack.writer.remember([], Provenance("ana", stack.clock.now))
+    assert lines() == []
