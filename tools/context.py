@@ -49,6 +49,7 @@ class TurnContext:
             said_at=self.clock(),
             message_id=self.message_id,
             live=True,
+            now=True,
             said=self.text,
             recalled=tuple(self.recalled),
         )

@@ -18,6 +18,8 @@ from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync, Progress
 from memory.records import DEFAULT_IMPORTANCE, Draft
 
+AT_ONCE = 10
+"""Memories that a model, if one rules on facts, is asked about in one call."""
 BATCH = 50
 """Memories stored before the index catches up: each new one is compared with all rows the index lacks."""
 
@@ -56,12 +58,12 @@ class ImportService:
         self, memories: Sequence[tuple[Draft, Provenance]], progress: Progress | None
     ) -> int:
         new = 0
-        for number, (draft, origin) in enumerate(memories, start=1):
-            [decision] = await self.writer.remember([draft], origin)
-            new += decision.action in ("add", "replace")
+        for start in range(0, len(memories), AT_ONCE):
+            decisions = await self.writer.remember_each(memories[start : start + AT_ONCE])
+            new += sum(decision.action in ("add", "replace") for decision in decisions)
             if progress:
-                progress(1)
-            if number % BATCH == 0:
+                progress(len(decisions))
+            if (start + AT_ONCE) % BATCH == 0:
                 await self.sync.try_to_catch_up()
         return new
 

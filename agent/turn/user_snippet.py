@@ -4,7 +4,7 @@ Values that people gave are quoted line by line (``> ``), so that none of them c
 own lines are not quoted: their values have a fixed form, such as "short".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 
@@ -44,11 +44,12 @@ def build_memory_context(memories: Iterable[Memory]) -> str:
     """Return one line per memory, with its short id: ``- [FACT] Ana skis (importance: 0.9) [1a2b3c4d]``."""
     shown = list(memories)
     ids = short_ids([memory.id for memory in shown])
-    return "\n".join(
-        f"- [{memory.type.upper()}] {line(memory.content, None)} "
-        f"(importance: {round(memory.importance, 2):g}) [{ids[memory.id]}]"
-        for memory in shown
-    )
+    return "\n".join(_fact_line(memory, ids[memory.id]) for memory in shown)
+
+
+def _fact_line(memory: Memory, id: str) -> str:
+    importance = f"importance: {round(memory.importance, 2):g}"
+    return f"- [{memory.type.upper()}] {line(memory.content, None)} ({importance}) [{line(id)}]"
 
 
 def fitting(context: UserContext, budget: Budget, most_facts: int = MAX_FACTS) -> UserContext:
@@ -59,10 +60,11 @@ def fitting(context: UserContext, budget: Budget, most_facts: int = MAX_FACTS) -
     profile = _fitting_profile(context.profile, purse)
     facts = list(context.long_term_facts[:most_facts])
     tasks = list(context.open_tasks)
-    kept_facts = _fitting_facts(facts[:FIRST_FACTS], purse)
+    ids = short_ids([fact.id for fact in facts])  # no shorter than those of the facts that fit
+    kept_facts = _fitting_facts(facts[:FIRST_FACTS], ids, purse)
     kept_tasks = _fitting_tasks(tasks[:FIRST_TASKS], context.zone, purse)
     summary = _fitting_summary(context.memory_summary or "", purse)
-    kept_facts += _fitting_facts(facts[FIRST_FACTS:], purse)
+    kept_facts += _fitting_facts(facts[FIRST_FACTS:], ids, purse)
     notes = _fitting_notes("notes", context.preferences.other_notes, purse)
     kept_tasks += _fitting_tasks(tasks[FIRST_TASKS:], context.zone, purse)
     return replace(
@@ -153,8 +155,8 @@ def _fitting_summary(summary: str, purse: Purse) -> str | None:
     return " ".join(kept) or None
 
 
-def _fitting_facts(facts: Sequence[Memory], purse: Purse) -> list[Memory]:
-    return [fact for fact in facts if purse.take(f"> {build_memory_context([fact])}")]
+def _fitting_facts(facts: Sequence[Memory], ids: Mapping[str, str], purse: Purse) -> list[Memory]:
+    return [fact for fact in facts if purse.take(f"> {_fact_line(fact, ids[fact.id])}")]
 
 
 def _fitting_tasks(tasks: Sequence[Task], zone: tzinfo, purse: Purse) -> list[Task]:

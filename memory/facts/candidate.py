@@ -75,10 +75,11 @@ class CandidateFact:
         return self.origin.audience.may_read(memory.owners)
 
     def newer_than(self, memory: Memory) -> bool:
-        """Whether the fact was stated later than the memory. At the same time only if it is part of the same
-        statement, or if a turn or a caller states it now, while the memory is there already."""
+        """Whether the fact was stated later than the memory; at the same time only if both are one statement,
+        or if it arrives as a message or from a caller now, while the memory is there already."""
         origin = self.origin
-        at_once = origin.said_at == memory.created_at and origin.live
+        arrives = origin.live and origin.message_id is not None
+        at_once = origin.said_at == memory.created_at and arrives
         return origin.now or origin.said_at > memory.created_at or at_once or self.restates(memory)
 
     def restates(self, memory: Memory) -> bool:

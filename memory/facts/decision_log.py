@@ -6,12 +6,12 @@ A run is whatever is inside the outermost `decision_run`: a background job, an i
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from memory.facts.candidate import Provenance
+from memory.facts.candidate import CandidateFact, Provenance
 from memory.records import Decision
 
 log = logging.getLogger("hachi.memory")
@@ -47,14 +47,23 @@ def decision_run() -> Iterator[None]:
             log.info(json.dumps(_line(user, part), ensure_ascii=False))
 
 
-def begin_decisions(origin: Provenance, extracted: int) -> list[Decision]:
-    """The current run's list of this person's decisions, to which each is added once it is durable."""
+def extracted(facts: Sequence[CandidateFact]) -> None:
+    """Count these facts in the current run."""
+    for fact in facts:
+        told = _told(fact.origin)
+        told.messages[fact.origin.said] = len(fact.origin.said)
+        told.extracted += 1
+
+
+def decided(origin: Provenance, decision: Decision) -> None:
+    """Add a durable decision to the current run."""
+    _told(origin).decisions.append(decision)
+
+
+def _told(origin: Provenance) -> _Told:
     run = _run.get()
     assert run is not None, "decisions are made inside a decision_run"
-    told = run.setdefault(origin.user, _Told())
-    told.messages[origin.said] = len(origin.said)
-    told.extracted += extracted
-    return told.decisions
+    return run.setdefault(origin.user, _Told())
 
 
 def _line(user: str, told: _Told) -> dict[str, object]:

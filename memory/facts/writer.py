@@ -20,8 +20,9 @@ from memory.errors import NotFound
 from memory.facts import evidence
 from memory.facts.aliases import linked
 from memory.facts.candidate import CandidateFact, Provenance
+from memory.facts.compare import Verdict
 from memory.facts.decide import Resolution, Step, decision_of, figures_of, resolve
-from memory.facts.decision_log import begin_decisions, decision_run
+from memory.facts.decision_log import decided, decision_run, extracted
 from memory.facts.derived import withhold
 from memory.facts.other_people import bears, names_of_others
 from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
@@ -69,37 +70,50 @@ class FactWriter:
     ) -> list[Decision]:
         """Decide on each draft in order, each in its own transaction; the decisions are durable on return.
         `ruled` is what a model ruled that the drafts do to memories, by their ids."""
-        if not drafts:
+        return await self.remember_each([(draft, origin) for draft in drafts], ruled)
+
+    async def remember_each(
+        self, stated: Sequence[tuple[Draft, Provenance]], ruled: Mapping[str, Ruling] = NO_RULINGS
+    ) -> list[Decision]:
+        """The same for drafts of several statements; a judge is asked about all of them at once."""
+        if not stated:
             return []
         if not self._indexing.begun:  # the comparison needs a complete index
             await self._indexing.try_to_catch_up()
-        drafts = [await self._read(draft, origin) for draft in drafts]
-        vectors = await self._similar.embed([draft.content for draft in drafts])
-        now = self._clock()
-        made: set[str] = set()
-        facts = [
-            CandidateFact(
-                draft, origin, vector, now, made=made, rulings={id: RULINGS[ruled[id]] for id in ruled}
-            )
-            for draft, vector in zip(drafts, vectors, strict=True)
-        ]
+        facts = await self._candidates(stated, {id: RULINGS[ruled[id]] for id in ruled})
         refusals = [await self._refuse(fact) for fact in facts]
         judged = [fact for fact, refused in zip(facts, refusals, strict=True) if refused is None]
         await self._similar.ask_judge(judged)
+        decisions: list[Decision] = []
         with decision_run(), span("decision"):
-            logged = begin_decisions(origin, len(facts))
-            decisions: list[Decision] = []
+            extracted(facts)
             for fact, refused in zip(facts, refusals, strict=True):
-                decisions.append(refused or await self._decide(fact))
-                logged.append(decisions[-1])
-                self._count(origin.user, figures_of(decisions[-1:]))
+                decision = refused or await self._decide(fact)
+                decisions.append(decision)
+                self._note(fact.origin, decision)
             note(decisions=decisions)
         return decisions
+
+    async def _candidates(
+        self, stated: Sequence[tuple[Draft, Provenance]], rulings: Mapping[str, Verdict]
+    ) -> list[CandidateFact]:
+        read = [(await self._read(draft, origin), origin) for draft, origin in stated]
+        vectors = await self._similar.embed([draft.content for draft, _ in read])
+        now = self._clock()
+        made: dict[int, set[str]] = {id(origin): set() for _, origin in read}
+        return [
+            CandidateFact(draft, origin, vector, now, made=made[id(origin)], rulings=dict(rulings))
+            for (draft, origin), vector in zip(read, vectors, strict=True)
+        ]
+
+    def _note(self, origin: Provenance, decision: Decision) -> None:
+        """Count and log a decision that is durable."""
+        decided(origin, decision)
+        self._count(origin.user, figures_of([decision]))
 
     async def rule(self, new_id: str, old_id: str, ruling: Ruling, origin: Provenance) -> Decision | None:
         """Apply a model's ruling on two stored facts. None if it changes nothing, or may not."""
         now = self._clock()
-        changed: dict[str, Memory] = {}
         async with self._database.write(lock=origin.owners) as connection:
             rows = await self._store.candidates(connection, [new_id, old_id], origin.owners, now)
             found = {memory.id: memory for memory in rows}
@@ -111,12 +125,10 @@ class FactWriter:
             if step is None:
                 return None
             await self._step_back(connection, candidate, new, old, step)
-            changed |= candidate.changed
-        await self._indexing.show(list(changed.values()), {})
+        await self._indexing.show(list(candidate.changed.values()), {})
         decision = ruled_decision(candidate, new, old, step)
         with decision_run():
-            begin_decisions(origin, 0).append(decision)
-            self._count(origin.user, figures_of([decision]))
+            self._note(origin, decision)
         return decision
 
     async def _step_back(

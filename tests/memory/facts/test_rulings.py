@@ -1,0 +1,189 @@
+"""A model's rulings on facts: what is offered, what may follow, and that nothing is harmed by any of them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import true
+
+from memory.audience import Place, user_key
+from memory.facts.candidate import Provenance
+from memory.facts.rulings import RULINGS
+from memory.records import Draft
+from memory.sql.memories import tellers
+from memory.sql.tables import memory_updates
+
+if TYPE_CHECKING:
+    from memory.facts.rulings import Ruling
+    from tests.memory.conftest import Stack
+
+HOME, MOVED = "Ana lives in Paris", "Ana moved to Lyon"
+
+
+async def rule(stack: Stack, new: Any, old: Any, ruling: Ruling, user: str = "anna", place: str = "") -> Any:
+    origin = Provenance(user, stack.clock.now, Place.parse(place))
+    return await stack.writer.rule(str(new.id), str(old.id), ruling, origin)
+
+
+async def test_a_ruling_replaces_a_stored_fact(stack: Stack) -> None:
+    old = await stack.remember(HOME)
+    stack.clock.move(days=1)
+    new = await stack.remember(MOVED)
+    decision = await rule(stack, new, old, "replaces")
+    assert (decision.action, decision.id, decision.target_id) == ("replace", new.id, old.id)
+    assert await stack.known() == {MOVED}
+    assert await stack.found("where does Ana live") == {MOVED}
+    assert await stack.reasons(str(new.id)) == ["a model judged that it takes its place"]
+
+
+@pytest.mark.parametrize(("ruling", "action"), [("same", "merge"), ("ignore", "ignore")])
+async def test_what_is_said_again_joins_what_is_there_and_keeps_its_end(
+    stack: Stack, ruling: Ruling, action: str
+) -> None:
+    old = await stack.remember("Ana has the flu", ttl="7d", importance=0.4)
+    before = await stack.the_memory()
+    stack.clock.move(days=1)
+    new = await stack.remember("Ana is down with the flu", importance=0.8)
+    decision = await rule(stack, new, old, ruling)
+    assert (decision.action, decision.id) == (action, old.id)
+    after = await stack.the_memory()
+    assert (after.id, after.importance, after.expires_at) == (old.id, 0.8, before.expires_at)
+
+
+async def test_a_later_statement_prolongs_what_it_joins(stack: Stack) -> None:
+    old = await stack.remember("Ana has the flu", ttl="7d")
+    stack.clock.move(days=1)
+    new = await stack.remember("Ana is still down with it", ttl="2w")
+    await rule(stack, new, old, "same")
+    assert (await stack.the_memory()).expires_at == stack.clock.now + timedelta(days=14)
+
+
+async def test_what_was_said_before_replaces_nothing(stack: Stack) -> None:
+    new = await stack.remember(MOVED, said_at=stack.clock.now - timedelta(days=1))
+    old = await stack.remember(HOME)
+    assert await rule(stack, new, old, "replaces") is None
+    assert await stack.known() == {HOME, MOVED}
+
+
+async def test_what_holds_for_a_time_does_not_end_what_holds_for_good(stack: Stack) -> None:
+    old = await stack.remember(HOME)
+    stack.clock.move(days=1)
+    new = await stack.remember("Ana is in Rome", ttl="7d")
+    assert await rule(stack, new, old, "replaces") is None
+
+
+@pytest.mark.parametrize("ruling", ["replaces", "same", "ignore"])
+async def test_no_ruling_touches_what_somebody_else_told(stack: Stack, ruling: Ruling) -> None:
+    old = await stack.remember(HOME, "anna", "acme")
+    stack.clock.move(days=1)
+    new = await stack.remember(MOVED, "ben", "acme")
+    assert await rule(stack, new, old, ruling, "ben", "acme") is None
+    assert await stack.known("cleo", "acme") == {HOME, MOVED}
+
+
+async def test_a_ruling_in_a_place_is_for_the_owners_who_have_both(stack: Stack) -> None:
+    old = await stack.remember(HOME, "anna", "acme")
+    stack.clock.move(days=1)
+    new = await stack.remember(MOVED, "anna")
+    await rule(stack, new, old, "replaces")
+    assert await stack.known("anna") == {MOVED}
+    assert await stack.known("cleo", "acme") == {HOME}
+
+
+async def test_a_ruling_on_what_is_gone_or_on_itself_changes_nothing(stack: Stack) -> None:
+    fact = await stack.remember(HOME)
+    assert await rule(stack, fact, fact, "same") is None
+    await stack.forgetting.delete(await stack.the_memory(), "anna")
+    assert await rule(stack, fact, fact, "replaces") is None
+
+
+async def test_what_is_about_to_be_stored_follows_its_rulings(stack: Stack) -> None:
+    old = await stack.remember("Ana is 29")
+    stack.clock.move(days=1)
+    origin = Provenance("anna", stack.clock.now, live=True)
+    [decision] = await stack.writer.remember(
+        [Draft("Ana is 30 years old")], origin, {str(old.id): "replaces"}
+    )
+    assert (decision.action, decision.target_id) == ("replace", old.id)
+    [again] = await stack.writer.remember(
+        [Draft("Ana is in her thirties")], origin, {str(decision.id): "ignore"}
+    )
+    assert (again.action, again.id) == ("ignore", decision.id)
+
+
+async def test_facts_are_offered_by_meaning_words_and_tags_of_one_person(stack: Stack) -> None:
+    for n in range(12):
+        await stack.remember(f"Ana's shelf {n} holds books", "anna", "acme")
+    await stack.remember("Ana builds with Bun", "anna", "acme")
+    await stack.remember("Ana adores cats", "anna", "acme", subjects=("health",))
+    await stack.remember("Ana builds with Deno", "ben", "acme")
+    await stack.remember("Ana builds in secret", "anna")
+    origin = Provenance("anna", stack.clock.now, Place.parse("acme"))
+
+    found = await stack.similar.around([("Ana builds with Node", ("health",))], origin, 6)
+
+    contents = [memory.content for memory in found]
+    assert contents[0] == "Ana builds with Bun"
+    assert "Ana adores cats" in contents
+    assert not {"Ana builds with Deno", "Ana builds in secret"} & set(contents)
+    stack.index.away = True
+    known = {memory.content for memory in await stack.similar.around([("Ana builds", ())], origin, 99)}
+    assert not {"Ana builds with Deno", "Ana builds in secret"} & known
+
+
+USERS, PLACES = ("ana", "ben"), ("dm", "acme")
+TEXTS = ("Ana is ill", "Ana is ill again", "Ana has 2 cats", "Ana has 3 cats", "Ana moved to Rome")
+who, where, which = st.sampled_from(USERS), st.sampled_from(PLACES), st.integers(0, 9)
+TTL, RULING = st.sampled_from([None, "7d"]), st.sampled_from(["replaces", "same", "ignore"])
+TELL = st.tuples(who, where, st.sampled_from(TEXTS), TTL, st.integers(0, 3), st.none() | which)
+RULE = st.tuples(who, where, which, which, RULING)
+FOLDED = tuple(RULINGS[ruling].reason for ruling in ("same", "ignore"))
+
+_worlds = count()
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(TELL | RULE, min_size=3, max_size=12))
+async def test_whatever_is_told_and_ruled_replaces_only_what_the_same_person_said_before(
+    stack: Stack, steps: list[Any]
+) -> None:
+    world, told, last = next(_worlds), list[str](), dict[str, datetime]()
+    stack.rule(True)
+    for who, where, *step in steps:
+        user, place = f"{who}{world}", where if where == "dm" else f"{where}{world}"
+        if isinstance(step[0], str):
+            text, ttl, age, named = step
+            replaces = told[named % len(told)] if told and named is not None else None
+            said_at = stack.clock.now - timedelta(hours=age)
+            decision = await stack.remember(text, user, place, ttl=ttl, replaces=replaces, said_at=said_at)
+            if decision.id:
+                told.append(decision.id)
+                last[decision.id] = max(said_at, last.get(decision.id, said_at))
+        elif told:
+            new, old, ruling = step
+            origin = Provenance(user, stack.clock.now, Place.parse(place))
+            await stack.writer.rule(told[new % len(told)], told[old % len(told)], ruling, origin)
+    await nothing_was_harmed(stack, world, last)
+
+
+async def nothing_was_harmed(stack: Stack, world: int, last: dict[str, datetime]) -> None:
+    """`last` is when each memory was stated last."""
+    users = [f"{name}{world}" for name in USERS]
+    memories = {memory.id: memory for memory in await stack.store.where(true())}
+    async with stack.database.read() as connection:
+        query = memory_updates.select().where(memory_updates.c.user_id.in_(users))
+        steps = (await connection.execute(query)).all()
+    for step in steps:
+        old, new, own = memories[step.old_id], memories[step.new_id], user_key(step.user_id)
+        assert set(step.owners) <= {own, f"place:acme{world}"}
+        for memory in (old, new):
+            assert own in {*step.owners, *tellers(memory.owners, memory.user_id)}
+        if step.reason not in FOLDED:
+            assert old.created_at < last[new.id]
+        if f"place:acme{world}" in step.owners:
+            assert old.user_id == new.user_id == step.user_id
