@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from hypothesis import strategies as st
 
@@ -17,9 +18,18 @@ BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u202
 
 def fact(content: str, importance: float = 0.6, type: Any = "fact", id: str = "") -> Memory:
     return Memory(
-        *(id or f"id of {content}", content, (), NOW, None, "conversation", type, importance, None, 0),
+        *(id or _id_of(content), content, (), NOW, None, "conversation", type, importance, None, 0),
         *("ana", "dm", None),
     )
+
+
+def fact_line(content: str, importance: float = 0.6, type: str = "FACT") -> str:
+    """The line of a fact in the prompt."""
+    return f"> - [{type}] {content} (importance: {importance}) [{_id_of(content)[:8]}]"
+
+
+def _id_of(content: str) -> str:
+    return str(uuid5(NAMESPACE_OID, " ".join(content.encode("utf-8", "replace").decode().split())))
 
 
 def task(description: str, id: str = "0123456789", **other: Any) -> Task:

@@ -436,7 +436,7 @@ def test_the_answer_schema_is_strict_and_not_enforced() -> None:
     for part in (schema, memory):
         assert part["required"] == list(part["properties"])
         assert part["additionalProperties"] is False
-    assert list(memory["properties"]) == ["content", "subjects", "ttl", "type", "importance"]
+    assert list(memory["properties"]) == ["content", "subjects", "ttl", "type", "importance", "replaces"]
     assert memory["properties"]["type"]["enum"] == ["fact", "preference", "insight"]
     assert not ANSWER_SCHEMA.is_plain_text()
     assert ANSWER_SCHEMA.validate_json("no JSON at all") == "no JSON at all"

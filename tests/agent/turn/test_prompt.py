@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from odd_people import BREAKS, BUDGETS, CONTEXTS, MOMENTS, NOW, ODD, fact, task
+from odd_people import BREAKS, BUDGETS, CONTEXTS, MOMENTS, NOW, ODD, fact, fact_line, task
 
 from agent.settings import Budget
 from agent.turn.prompt import (
@@ -230,7 +230,7 @@ def test_the_whole_of_it() -> None:
         "wishes on the form of your answers.\n"
         "Answer them in: French\n"
         "> name: Ana; time zone: Europe/Paris\n"
-        "> - [FACT] Ana skis (importance: 0.6)\n"
+        f"{fact_line('Ana skis')}\n"
         "> - [task 01234567] Book the hut (open)\n"
         "> summary: Ana is a nurse.\n"
         "\n"

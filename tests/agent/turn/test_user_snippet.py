@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from odd_people import BUDGETS, CONTEXTS, NOW, ODD, fact, task
+from odd_people import BUDGETS, CONTEXTS, NOW, ODD, fact, fact_line, task
 from pydantic import ValidationError
 
 from agent.settings import Budget
@@ -105,9 +105,9 @@ def test_all_that_is_known_in_a_fixed_order() -> None:
         "time zone: Europe/Paris; goals: run a marathon, learn Go",
         "> notes: no emoji; metric units",
         "> themes: skiing; Lyon",
-        "> - [FACT] Ana skis well (importance: 0.9)",
-        "> - [PREFERENCE] Ana likes tea (importance: 0.33)",
-        "> - [INSIGHT] x (importance: 1)",
+        fact_line("Ana skis well", 0.9),
+        fact_line("Ana likes tea", 0.33, "PREFERENCE"),
+        fact_line("x", 1, "INSIGHT"),
         "> - [task 01234567] Book the hut (open, due 2026-11-23 09:00 UTC+01:00)",
         "> summary: Ana skis. She lives in Lyon.",
     ]
@@ -157,14 +157,23 @@ KNOWN = UserContext(
 BY_WEIGHT = [
     "Answer them in: French",
     "> name: Ana",
-    *(f"> - [FACT] fact number {n} (importance: 0.6)" for n in range(3)),
+    *(fact_line(f"fact number {n}") for n in range(3)),
     *(f"> - [task {f'{n}' * 8}] task number {n} (open)" for n in range(2)),
     "> summary: Ana skis.",
-    *(f"> - [FACT] fact number {n} (importance: 0.6)" for n in range(3, 7)),
+    *(fact_line(f"fact number {n}") for n in range(3, 7)),
     "> notes: no emoji",
     *(f"> - [task {f'{n}' * 8}] task number {n} (open)" for n in range(2, 4)),
     "> themes: skiing",
 ]
+
+
+def test_facts_whose_ids_begin_alike_show_more_of_them() -> None:
+    facts = [replace(fact(text), id=id) for text, id in (("a", "12345678-ab"), ("b", "12345678-ac"))]
+
+    assert [line[-13:] for line in build_memory_context(facts).splitlines()] == [
+        "[12345678-ab]",
+        "[12345678-ac]",
+    ]
 
 
 @pytest.mark.parametrize("count", range(1, len(BY_WEIGHT) + 1))
@@ -181,16 +190,16 @@ def test_how_to_answer_is_said_however_small_the_budget() -> None:
 
 
 def test_a_fact_that_is_too_long_makes_room_for_the_next_one() -> None:
-    known = shown(Budget(60), long_term_facts=(fact("x" * 100), fact("Ana skis")))
+    known = shown(Budget(70), long_term_facts=(fact("x" * 100), fact("Ana skis")))
 
-    assert known == ["> - [FACT] Ana skis (importance: 0.6)"]
+    assert known == [fact_line("Ana skis")]
 
 
 def test_of_many_facts_the_first_seven_are_shown() -> None:
     known = shown(long_term_facts=tuple(fact(f"fact {n}") for n in range(1000)))
 
     assert len(known) == MAX_FACTS == 7
-    assert known[-1] == "> - [FACT] fact 6 (importance: 0.6)"
+    assert known[-1] == fact_line("fact 6")
     assert FIRST_FACTS == 3
 
 
@@ -217,7 +226,9 @@ def test_of_a_long_summary_whole_sentences_are_shown() -> None:
 
 
 def test_a_memory_is_a_line() -> None:
-    assert build_memory_context([fact("Mickael skis", 0.9)]) == "- [FACT] Mickael skis (importance: 0.9)"
+    assert build_memory_context([fact("Mickael skis", 0.9)]) == fact_line("Mickael skis", 0.9).removeprefix(
+        "> "
+    )
     assert build_memory_context([fact("a"), fact("b")]).count("\n") == 1
     assert build_memory_context([]) == ""
 
