@@ -146,10 +146,10 @@ class Settings(BaseSettings):
     half_life_days: Annotated[float, Field(gt=0)] | None = None
     """After so many days without being said or recalled, a memory's score is halved; use slows the
     decay. Unset: age does not matter."""
-    judge: bool | None = None
+    judge: bool = True
     """Let a model rule on facts that may repeat or contradict each other: in the consolidation call, and in a
-    call of its own for facts that come from elsewhere. Unset: where a model consolidates. Off: both facts
-    stay, unless the words prove it."""
+    call of its own for facts that come from elsewhere. Unset, it rules only where a model consolidates.
+    Off: both facts stay, unless the words prove it."""
     look_back: Literal["model", "plain", "off"] | None = None
     """What consolidates a conversation after a turn, its summary and what is known of the speaker: one model
     call, plain rules, or nothing. Unset is `model`, and `plain` with the offline stand-in."""

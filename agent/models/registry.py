@@ -42,9 +42,9 @@ class Models:
 
     @property
     def judges(self) -> bool:
-        """Return whether a model rules on facts: by default where it consolidates, too."""
-        wanted = self.consolidates if self._settings.judge is None else self._settings.judge
-        return wanted and self.has_upkeep
+        """Return whether a model rules on facts. Where none consolidates, only if asked."""
+        asked = "judge" in self._settings.model_fields_set
+        return self._settings.judge and (self.consolidates or (asked and self.has_upkeep))
 
     def choose(self) -> "ChosenModel":
         """Return a newly opened answering model, which the caller closes."""
