@@ -23,6 +23,7 @@ from agent.background.updates import (
     context_entries,
     memory_summary,
     read_fact,
+    replaced_facts,
     updates_payload,
 )
 from agent.errors import ModelUnavailable
@@ -160,7 +161,7 @@ class Consolidation:
         )
         if id is None:
             return False
-        if sources := part.facts | part.profile_messages:
+        if sources := (part.facts - replaced_facts(part, found)) | part.profile_messages:
             await record_sources(connection, id, sources, rebuilt=rebuilt)
         await self._record_memory_summary(connection, part, found, id)
         return True

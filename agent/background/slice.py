@@ -96,8 +96,8 @@ class ConversationSlice:
     @property
     def facts(self) -> frozenset[str]:
         """The ids of all facts that the model is given."""
-        shown = (*self.known.long_term_facts, *self.stored, *self.to_summarise)
-        return frozenset(fact.id for fact in (*shown, *(one for pair in self.unclear for one in pair)))
+        shown = (*self.known.long_term_facts, *self.stored, *self.near, *self.to_summarise)
+        return frozenset(fact.id for fact in shown)
 
 
 @dataclass(frozen=True)

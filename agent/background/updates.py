@@ -115,6 +115,14 @@ def _rulings(
     return on_new, on_stored
 
 
+def replaced_facts(part: ConversationSlice, found: ExtractionResult) -> frozenset[str]:
+    """Return the ids of the facts that the model ruled to be replaced: what it wrote does not rest on them."""
+    on_new, on_stored = _rulings(part, found)
+    pairs = [pair for ruled in on_new.values() for pair in ruled.items()]
+    pairs += [(old, ruling) for _, old, ruling in on_stored]
+    return frozenset(old for old, ruling in pairs if ruling == "replaces")
+
+
 def _named(written: str, ids: Sequence[str]) -> str | None:
     """Return the one id that begins so."""
     short = read_id(written)

@@ -137,6 +137,9 @@ class FactWriter:
         """Let one of two stored facts step back for the other, which keeps what that one adds to it."""
         stays = new if step.memory is old else old
         await self._supersede(connection, candidate, step.memory, step.owners, stays.id, step.verdict.reason)
+        if step.memory is old:
+            gone, now = [old.id], candidate.now
+            await withhold(connection, now, memory_ids=gone, owners=step.owners, instead=new.content)
         if stays is old:
             await self._refresh(connection, candidate, old)
             if new.message_id:
