@@ -116,7 +116,7 @@ def _rulings(
 
 
 def replaced_facts(part: ConversationSlice, found: ExtractionResult) -> frozenset[str]:
-    """Return the ids of the facts that the model ruled to be replaced: what it wrote does not rest on them."""
+    """Return the ids of facts that the model ruled to be replaced: what it wrote does not rest on them."""
     on_new, on_stored = _rulings(part, found)
     pairs = [pair for ruled in on_new.values() for pair in ruled.items()]
     pairs += [(old, ruling) for _, old, ruling in on_stored]
