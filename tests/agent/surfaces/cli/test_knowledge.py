@@ -117,41 +117,21 @@ def test_the_json(hachi, folder):
     assert (nothing.code, nothing.json["added"]) == (1, [])
 
 
-@pytest.fixture(scope="module")
-def owned(shared, tmp_path_factory):
-    """A document for everybody, one of Mickael's own, and one of a place."""
-    folder = tmp_path_factory.mktemp("owned")
+def test_a_user_or_a_place_has_its_own_documents_too(hachi, tmp_path):
     for name, *whose in (("all",), ("own", "--user", "mickael"), ("there", "--place", "acme")):
-        (folder / f"{name}.md").write_text(f"Oars for {name}.")
-        assert shared("knowledge", "add", str(folder / f"{name}.md"), *whose).code == 0
-    return shared
-
-
-@pytest.mark.parametrize(
-    ("args", "seen"),
-    [
-        ("", {"all"}),
-        ("--user mickael", {"all", "own"}),
-        ("--user mickael --place dm", {"all", "own"}),
-        ("--user lea", {"all"}),
-        ("--place acme", {"all", "there"}),
-        ("--place acme/general", {"all", "there"}),
-        ("--place other", {"all"}),
-    ],
-)
-def test_a_user_or_a_place_sees_its_own_documents_too(owned, args, seen):
-    found = owned("knowledge", "list", "--json", *args.split()).json
-    assert {document["title"] for document in found} == seen
-    found = owned("knowledge", "search", "oars", "--json", *args.split()).json
-    assert {chunk["title"] for chunk in found} == seen
-
-
-def test_owners_are_shown_and_only_ones_own_is_removed(owned):
-    assert "user:mickael" in owned("knowledge", "list", "--user", "mickael").out
-    [own] = [path for path in files(owned, "--user", "mickael") if path.endswith("own.md")]
-    for args in ([], ["--user", "lea"], ["--place", "acme/general"]):
-        ran = owned("knowledge", "remove", own, *args)
-        assert (ran.code, "no such document" in ran.complaint) == (1, True)
+        (tmp_path / f"{name}.md").write_text(f"Oars for {name}.")
+        assert hachi("knowledge", "add", str(tmp_path / f"{name}.md"), *whose).code == 0
+    for args, seen in (
+        ([], {"all"}),
+        (["--user", "mickael", "--place", "dm"], {"all", "own"}),
+        (["--place", "acme/general"], {"all", "there"}),
+    ):
+        for command in (["list"], ["search", "oars"]):
+            found = hachi("knowledge", *command, "--json", *args).json
+            assert {document["title"] for document in found} == seen
+    assert "user:mickael" in hachi("knowledge", "list", "--user", "mickael").out
+    ran = hachi("knowledge", "remove", str(tmp_path / "own.md"), "--user", "lea")
+    assert (ran.code, "no such document" in ran.complaint) == (1, True)
 
 
 def test_passages_are_shown_in_part_by_their_title(hachi, tmp_path):

@@ -9,30 +9,24 @@ FIELDS = {
 def test_what_is_set_is_shown_and_forgotten(hachi):
     assert hachi("context", "set", "name", "Mick\x1b[31mael").out == "profile.name: Mick[31mael\n"
     assert hachi("context", "set", "Prefers bullets", "no").out == "preferences.prefers_bullets: no\n"
-    hachi("context", "set", "timezone", "europe/paris")
     hachi("context", "set", "theme", "snow")
     hachi("context", "set", "memory_summary", "Loves the mountains.")
     hachi("tasks", "update", "new", "--description", "buy skis")
     hachi("memories", "add", "Mickael skis")
     shown = hachi("context", "show").out
-    for text in (
-        *("mickael, 20", "profile", "name: Mick[31mael", "timezone: Europe/Paris", "prefers bullets: no"),
-        *("snow", "Loves the mountains.", "buy skis (open)", "Mickael skis"),
-    ):
+    for text in ("mickael, 20", "profile", "name: Mick[31mael", "prefers bullets: no", "snow"):
+        assert text in shown
+    for text in ("Loves the mountains.", "buy skis (open)", "Mickael skis"):
         assert text in shown
     for text in ("None", "level", "\x1b"):
         assert text not in shown
     known = hachi("context", "set", "language", "עברית", "--json").json
     assert set(known) == FIELDS
     assert known == hachi("context", "show", "--json").json
-    assert known["preferences"]["language"] == "עברית"
-    assert [task["description"] for task in known["open_tasks"]] == ["buy skis"]
-    assert [fact["content"] for fact in known["long_term_facts"]] == ["Mickael skis"]
     hachi("context", "set", "goal", "ski")
     assert hachi("context", "set", "goals", "swim").out == "profile.goals: swim; ski\n"
     assert hachi("context", "set", "goals", "").out == "profile.goals is forgotten\n"
     assert hachi("context", "set", "mode", "study").out == "mode: study\n"
-    assert hachi("context", "set", "Mode", "").out == "mode is forgotten\n"
     assert hachi("context", "show", "--place", "acme", "--json").json["profile"]["name"] is None
 
 
@@ -60,41 +54,29 @@ def test_where_nothing_is_known_it_says_how_to_begin(shared):
 
 def test_a_task_is_made_changed_and_finished(hachi):
     assert hachi("tasks", "list").complaint == "hachi: no open tasks for 'mickael'"
-    assert hachi("tasks", "list", "--all").complaint == "hachi: no tasks for 'mickael'"
-    made = hachi("tasks", "update", "new", "--description", "buy milk", "--due", "2026-12-01", "--json").json
+    new = ("tasks", "update", "new", "--json", "--description")
+    made = hachi(*new, "buy milk", "--due", "2026-12-01").json
     assert (made["description"], made["status"]) == ("buy milk", "open")
     assert made["due"] == "2026-12-01T09:00:00+00:00"
-    again = hachi("tasks", "update", "new", "--description", "Buy milk!", "--json")
+    again = hachi(*new, "Buy milk!")
     assert again.json["id"] == made["id"]
     assert again.complaint.endswith(f"task {made['id'][:8]} has the same words, so there is no second one")
-    other = hachi("tasks", "update", "new", "--description", "buy milk on Monday", "--json")
-    assert (other.json["id"] != made["id"], other.err) == (True, "")
     changed = hachi("tasks", "update", made["id"][:8], "--status", "in_progress", "--json").json
     assert (changed["id"], changed["status"]) == (made["id"], "in_progress")
-    for word in ("never", "None"):
-        hachi("tasks", "update", made["id"], "--due", "2026-12-02T10:00")
-        assert hachi("tasks", "update", made["id"], "--due", word, "--json").json["due"] is None
+    assert hachi("tasks", "update", made["id"], "--due", "never", "--json").json["due"] is None
     hachi("tasks", "update", made["id"], "--status", "done")
-    hachi("tasks", "update", other.json["id"], "--status", "done")
     assert hachi("tasks", "list", "--json").json == []
-    assert {task["status"] for task in hachi("tasks", "list", "--all", "--json").json} == {"done"}
+    assert [task["status"] for task in hachi("tasks", "list", "--all", "--json").json] == ["done"]
 
 
 def test_a_task_that_is_not_theirs_or_not_clear_is_not_changed(hachi):
-    made = [
-        hachi("tasks", "update", "new", "--description", f"read page {number}", "--json").json
-        for number in range(2)
-    ]
-    for ran in (
-        hachi("tasks", "update", made[0]["id"], "--status", "done", "--user", "lea"),
-        hachi("tasks", "update", "zzzz", "--status", "done"),
-    ):
-        assert ran.code == 1
-        assert "`hachi tasks list --all` shows the ids" in ran.complaint
+    new = ("tasks", "update", "new", "--json", "--description")
+    made = [hachi(*new, f"read page {number}").json["id"] for number in range(2)]
+    ran = hachi("tasks", "update", made[0], "--status", "done", "--user", "lea")
+    assert (ran.code, "`hachi tasks list --all` shows the ids" in ran.complaint) == (1, True)
     ran = hachi("tasks", "update", "new", "--description", "page", "--status", "done")
     assert ran.code == 1
-    assert all(f"[task {task['id'][:8]}]" in ran.complaint for task in made)
-    assert len(hachi("tasks", "list", "--json").json) == 2
+    assert all(f"[task {id[:8]}]" in ran.complaint for id in made)
 
 
 def test_times_are_by_the_clock_of_the_person(hachi):

@@ -4,9 +4,7 @@ import asyncio
 import json
 import shutil
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from selenium import webdriver
@@ -32,13 +30,13 @@ QUIET = (
 class Site:
     """The pages on a thread of their own: a browser is waited for, a loop must not be."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home):
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(home)))
         self._thread.start()
         assert self._ready.wait(30)
 
-    async def _serve(self, home: Path) -> None:
+    async def _serve(self, home):
         self._loop = asyncio.get_running_loop()
         async with Companion.open(Settings(home=home, embedder="bundled"), upkeep=False) as pet:
             self.write = Written(pet)
@@ -49,22 +47,22 @@ class Site:
                 self._ready.set()
                 await self.server.serve(sockets=[listener])
 
-    def written(self, root: Any = None, **about: Any) -> Any:
+    def written(self, root=None, **about):
         return asyncio.run_coroutine_threadsafe(self.write(root, **about), self._loop).result(20)
 
-    def close(self) -> None:
+    def close(self):
         self.server.should_exit = True
         self._thread.join(30)
 
 
-def _nothing() -> Any:
+def _nothing():
     from contextlib import nullcontext
 
     return nullcontext()
 
 
 @pytest.fixture(scope="module")
-def site(empty_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(empty_home, tmp_path_factory):
     home = Path(shutil.copytree(empty_home, tmp_path_factory.mktemp("page") / "home"))
     made = Site(home)
     made.turn = made.written()  # type: ignore[attr-defined]
@@ -76,7 +74,7 @@ def site(empty_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+def chromium(tmp_path_factory):
     options = webdriver.ChromeOptions()
     options.binary_location = str(CHROMIUM)
     for argument in (*QUIET.split(), f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
@@ -88,7 +86,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 
 
 @pytest.fixture
-def browser(chromium: webdriver.Chrome, site: Site) -> Iterator[webdriver.Chrome]:
+def browser(chromium, site):
     """At the list; afterwards nothing was complained of, and nobody else asked."""
     chromium.get(site.url)
     yield chromium
@@ -101,25 +99,25 @@ def browser(chromium: webdriver.Chrome, site: Site) -> Iterator[webdriver.Chrome
     }
 
 
-def one(browser: webdriver.Chrome, selector: str) -> Any:
+def one(browser, selector):
     return browser.find_element(By.CSS_SELECTOR, selector)
 
 
-def all_of(browser: webdriver.Chrome, selector: str) -> list[Any]:
+def all_of(browser, selector):
     return browser.find_elements(By.CSS_SELECTOR, selector)
 
 
-def press(browser: webdriver.Chrome, *keys: str) -> None:
+def press(browser, *keys):
     until(browser, lambda: browser.execute_script("return document.readyState") == "complete")
     for key in keys:
         browser.switch_to.active_element.send_keys(key)
 
 
-def until(browser: webdriver.Chrome, true: Callable[[], Any]) -> None:
+def until(browser, true):
     WebDriverWait(browser, 10, poll_frequency=0.05).until(lambda _: true())
 
 
-def test_the_list_is_filtered_and_a_trace_opened(browser: webdriver.Chrome) -> None:
+def test_the_list_is_filtered_and_a_trace_opened(browser):
     assert len(all_of(browser, "a.open")) >= 3
     one(browser, "[name=user]").send_keys("ben", Key.ENTER)
     until(browser, lambda: len(all_of(browser, "a.open")) == 1)
@@ -127,7 +125,7 @@ def test_the_list_is_filtered_and_a_trace_opened(browser: webdriver.Chrome) -> N
     assert one(browser, "h1").text == "and what failed?"
 
 
-def test_the_list_is_walked_by_keys(browser: webdriver.Chrome) -> None:
+def test_the_list_is_walked_by_keys(browser):
     links = all_of(browser, "a.open")
     press(browser, "j", "j", "k")
     until(browser, lambda: browser.switch_to.active_element == links[0])
@@ -142,7 +140,7 @@ def test_the_list_is_walked_by_keys(browser: webdriver.Chrome) -> None:
     until(browser, lambda: all_of(browser, "#traces"))
 
 
-def test_a_trace_is_walked_by_keys(browser: webdriver.Chrome, site: Any) -> None:
+def test_a_trace_is_walked_by_keys(browser, site):
     browser.get(f"{site.url}/traces/{site.turn.id}")
     press(browser, *"jjjj")
     until(browser, lambda: "1 found, 2 left out" in one(browser, "#pane").text)
@@ -156,7 +154,7 @@ def test_a_trace_is_walked_by_keys(browser: webdriver.Chrome, site: Any) -> None
     until(browser, lambda: "IndexUnavailable: down" in one(browser, "#pane").text)
 
 
-def test_bars_stand_where_things_happened(browser: webdriver.Chrome, site: Any) -> None:
+def test_bars_stand_where_things_happened(browser, site):
     browser.get(f"{site.url}/traces/{site.turn.id}")
     until(browser, lambda: len(all_of(browser, ".time rect")) > 5)
     turn, _, first, tool, _, second, *_ = [bar.rect for bar in all_of(browser, ".time rect")]
@@ -166,7 +164,7 @@ def test_bars_stand_where_things_happened(browser: webdriver.Chrome, site: Any) 
     assert pane["x"] >= tree["x"] + tree["width"]
 
 
-def test_two_chosen_traces_are_compared(browser: webdriver.Chrome, site: Any) -> None:
+def test_two_chosen_traces_are_compared(browser, site):
     for summary in (site.turn, site.other):
         one(browser, f"#{summary.id} input").click()
     press(browser, "c")
@@ -175,7 +173,7 @@ def test_two_chosen_traces_are_compared(browser: webdriver.Chrome, site: Any) ->
     assert {"cats", "dogs"} <= marked
 
 
-def test_a_new_turn_appears_in_a_live_list(browser: webdriver.Chrome, site: Any) -> None:
+def test_a_new_turn_appears_in_a_live_list(browser, site):
     press(browser, "l")
     until(browser, lambda: one(browser, "#told").text == "Live")
     site.written(a_turn("has this just been said?"))
@@ -183,7 +181,7 @@ def test_a_new_turn_appears_in_a_live_list(browser: webdriver.Chrome, site: Any)
     press(browser, "l")
 
 
-def test_what_is_hostile_does_nothing(browser: webdriver.Chrome, site: Any) -> None:
+def test_what_is_hostile_does_nothing(browser, site):
     root = a_turn(HOSTILE + 5_000_000 * "x", HOSTILE)
     root.data[HOSTILE] = HOSTILE
     made = site.written(root, said="<img src=x onerror=alert(1)>\u202e", user="<b>eve", reply=HOSTILE[:20])
@@ -195,13 +193,13 @@ def test_what_is_hostile_does_nothing(browser: webdriver.Chrome, site: Any) -> N
     assert all_of(browser, "#pane img, #pane script, b b") == []
 
 
-def test_dark_where_the_person_likes_it_dark(browser: webdriver.Chrome) -> None:
-    def ground() -> str:
+def test_dark_where_the_person_likes_it_dark(browser):
+    def ground():
         return str(
             browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
         )
 
-    def like(scheme: str) -> None:
+    def like(scheme):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
@@ -218,7 +216,7 @@ def test_dark_where_the_person_likes_it_dark(browser: webdriver.Chrome) -> None:
     like("light")
 
 
-def test_a_narrow_page_does_not_scroll_sideways(browser: webdriver.Chrome, site: Any) -> None:
+def test_a_narrow_page_does_not_scroll_sideways(browser, site):
     size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
@@ -233,7 +231,7 @@ def test_a_narrow_page_does_not_scroll_sideways(browser: webdriver.Chrome, site:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_without_scripts_links_do_the_same(browser: webdriver.Chrome, site: Any) -> None:
+def test_without_scripts_links_do_the_same(browser, site):
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.get(f"{site.url}/traces/{site.turn.id}")

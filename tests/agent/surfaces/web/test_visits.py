@@ -1,18 +1,16 @@
 """Who may look at traces."""
 
 from collections.abc import Callable
-from typing import Any
 
 import httpx
 import pytest
 
-from agent import Companion
 from agent.surfaces.web.visits import COOKIE, VISIT
 
 Ask = Callable[..., httpx.AsyncClient]
 
 
-async def key(pet: Companion, *, admin: bool = True) -> tuple[Any, str]:
+async def key(pet, *, admin=True):
     return await pet.services.keys.create("test", "service", None, admin, now=pet.clock())
 
 
@@ -22,7 +20,7 @@ PATHS = [
 ]
 
 
-async def test_without_any_key_only_this_machine_may_look_by_its_own_names(ask: Ask) -> None:
+async def test_without_any_key_only_this_machine_may_look_by_its_own_names(ask):
     for host in ("localhost:8020", "127.0.0.1:8020", "[::1]:8020"):
         assert (await ask(host=host).get("/")).status_code == 200
     for path in PATHS:
@@ -32,13 +30,13 @@ async def test_without_any_key_only_this_machine_may_look_by_its_own_names(ask: 
     assert 'name="key"' in answer.text
 
 
-async def test_once_there_is_a_key_it_is_needed_here_too(pet: Companion, ask: Ask) -> None:
+async def test_once_there_is_a_key_it_is_needed_here_too(pet, ask):
     await key(pet)
     for path in PATHS:
         assert (await ask().get(path)).status_code == 401
 
 
-async def test_an_admins_key_lets_in_and_no_other(pet: Companion, ask: Ask) -> None:
+async def test_an_admins_key_lets_in_and_no_other(pet, ask):
     _, admin = await key(pet)
     _, service = await key(pet, admin=False)
     client = ask()
@@ -47,7 +45,7 @@ async def test_an_admins_key_lets_in_and_no_other(pet: Companion, ask: Ask) -> N
     assert (await client.get("/", headers={"authorization": "Bearer hachi-wrong"})).status_code == 401
 
 
-async def test_logging_in_leaves_a_cookie_that_no_script_reads(pet: Companion, ask: Ask) -> None:
+async def test_logging_in_leaves_a_cookie_that_no_script_reads(pet, ask):
     _, secret = await key(pet)
     client = ask()
     answer = await client.post("/enter", data={"key": secret, "to": "/?user=ana"})
@@ -61,7 +59,7 @@ async def test_logging_in_leaves_a_cookie_that_no_script_reads(pet: Companion, a
     assert (await client.get("/", headers={"cookie": cookie.partition(";")[0]})).status_code == 401
 
 
-async def test_a_revoked_key_ends_the_visit(pet: Companion, ask: Ask) -> None:
+async def test_a_revoked_key_ends_the_visit(pet, ask):
     made, secret = await key(pet)
     client = ask()
     await client.post("/enter", data={"key": secret})
@@ -69,7 +67,7 @@ async def test_a_revoked_key_ends_the_visit(pet: Companion, ask: Ask) -> None:
     assert (await client.get("/")).status_code == 401
 
 
-async def test_a_visit_ends_by_itself(pet: Companion, ask: Ask, clock: Any) -> None:
+async def test_a_visit_ends_by_itself(pet, ask, clock):
     _, secret = await key(pet)
     client = ask()
     cookie = (await client.post("/enter", data={"key": secret})).cookies[COOKIE]
@@ -80,7 +78,7 @@ async def test_a_visit_ends_by_itself(pet: Companion, ask: Ask, clock: Any) -> N
 @pytest.mark.parametrize(
     "to", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"]
 )
-async def test_logging_in_leads_nowhere_else(to: str, pet: Companion, ask: Ask) -> None:
+async def test_logging_in_leads_nowhere_else(to, pet, ask):
     _, secret = await key(pet)
     answer = await ask().post("/enter", data={"key": secret, "to": to})
     assert answer.headers["location"] == "/"
@@ -96,12 +94,12 @@ async def test_logging_in_leads_nowhere_else(to: str, pet: Companion, ask: Ask) 
     ],
 )
 @pytest.mark.parametrize("path", ["/enter", "/leave", "/traces/last/test"])
-async def test_what_another_site_sends_is_not_done(path: str, sent: dict[str, str], ask: Ask) -> None:
+async def test_what_another_site_sends_is_not_done(path, sent, ask):
     answer = await ask().post(path, headers=sent)
     assert answer.status_code == 403
     assert "another site" in answer.text
 
 
-async def test_nothing_is_done_by_looking(ask: Ask) -> None:
+async def test_nothing_is_done_by_looking(ask):
     for path in ("/enter", "/leave", "/traces/last/test"):
         assert (await ask().get(path)).status_code == 405

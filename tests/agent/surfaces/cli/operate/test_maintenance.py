@@ -2,8 +2,6 @@ import re
 import sqlite3
 from contextlib import closing
 
-import pytest
-
 
 def expire(home, content):
     with closing(sqlite3.connect(home / "hachi.db")) as database, database:
@@ -18,23 +16,18 @@ def test_purge_shows_what_goes_and_why(hachi, home):
         ("Mickael hums", "0.4"),
         ("Mickael skis", "0.9"),
         ("The lift is broken", "0.9"),
-        ("The café is closed", "0.9"),
     ):
         hachi("memories", "add", content, "--importance", importance)
     assert hachi("purge").out == "0 memories deleted\n"
-    expire(home, "The café is closed")
-    table = hachi("purge").out
-    assert "The café is closed" in table
-    assert "mickael" in table
-    assert table.endswith("1 memory deleted\n")
     expire(home, "The lift is broken")
     cap = {"HACHI_MAX_MEMORIES": "1"}
     would = hachi("purge", "--dry-run", "--json", **cap).json
     reasons = {memory["content"]: memory["reason"] for memory in would["memories"]}
     assert reasons == {"The lift is broken": "expired", "Mickael hums": "over the cap"}
     assert hachi("purge", "--dry-run", **cap).out.endswith("2 memories would be deleted\n")
-    assert len(hachi("memories", "list", "--json").json) == 2
-    assert hachi("purge", "--json", **cap).json["count"] == 2
+    table = hachi("purge", **cap).out
+    for shown in ("The lift is broken", "mickael", "over the cap", "2 memories deleted\n"):
+        assert shown in table
     assert [memory["content"] for memory in hachi("memories", "list", "--json").json] == ["Mickael skis"]
     assert hachi("purge", "--json").json == {"count": 0, "dry_run": False, "memories": []}
 
@@ -62,21 +55,16 @@ def test_migrate_names_each_database_and_what_was_done(hachi, tmp_path):
         assert (ran.code, f"{name} is no URL" in ran.err) == (1, True)
 
 
-@pytest.fixture(scope="module")
-def filled(shared):
+def test_memories_and_decisions_are_counted(hachi):
     tags = [part for number in range(11) for part in ("--subject", f"tag{number}")]
-    shared("memories", "add", "Mickael skis", "--subject", "sport", "--at", "2026-01-10")
-    shared("memories", "add", "Mickael likes tea", "--type", "preference", "--at", "2026-01-11", *tags)
-    shared("memories", "add", "Mickael skis")
-    shared("memories", "add", "Lea swims", "--subject", "sport", "--user", "lea", "--at", "2026-01-11")
-    with closing(sqlite3.connect(shared.home / "hachi.db")) as database, database:
+    hachi("memories", "add", "Mickael skis", "--subject", "sport", "--at", "2026-01-10")
+    hachi("memories", "add", "Mickael likes tea", "--type", "preference", "--at", "2026-01-11", *tags)
+    hachi("memories", "add", "Mickael skis")
+    hachi("memories", "add", "Lea swims", "--subject", "sport", "--user", "lea", "--at", "2026-01-11")
+    with closing(sqlite3.connect(hachi.home / "hachi.db")) as database, database:
         counted = [("mickael", "extractions", 2), ("mickael", "applied", 1), ("lea", "extractions", 1)]
         database.executemany("INSERT INTO figures VALUES (?, ?, ?)", counted)
-    return shared
-
-
-def test_memories_and_decisions_are_counted(filled):
-    counts = filled("stats", "--json").json
+    counts = hachi("stats", "--json").json
     assert counts.pop("subjects") == {"sport": 2} | {f"tag{number}": 1 for number in range(11)}
     assert counts == {
         "memories": 3,
@@ -85,17 +73,12 @@ def test_memories_and_decisions_are_counted(filled):
         "decisions": {"add": 3, "merge": 0, "replace": 0, "ignore": 1},
         "look_backs": {"applied": 1, "failed": 2},
     }
-    counts = filled("stats", "--user", "lea", "--json").json
+    counts = hachi("stats", "--user", "lea", "--json").json
     assert (counts["memories"], counts["subjects"]) == (1, {"sport": 1})
     assert counts["decisions"]["add"] == 1
     assert counts["look_backs"] == {"applied": 0, "failed": 1}
-
-
-def test_the_table_shows_the_first_of_many(filled):
-    table = filled("stats").out
-    assert "tag8" in table
-    assert "tag10" not in table
-    assert "… and 2 more" in table
+    table = hachi("stats").out
+    assert ("tag8" in table, "tag10" in table, "… and 2 more" in table) == (True, False, True)
     assert "looked back" in table
 
 
@@ -120,11 +103,5 @@ def test_the_json_of_a_new_key(hachi):
     assert made.pop("key").startswith("hachi-")
     assert made.pop("id")
     assert made.pop("created_at")
-    assert made == {
-        "name": "web",
-        "kind": "service",
-        "user": None,
-        "admin": True,
-        "last_used_at": None,
-        "revoked_at": None,
-    }
+    never = {"last_used_at": None, "revoked_at": None}
+    assert made == {"name": "web", "kind": "service", "user": None, "admin": True} | never
