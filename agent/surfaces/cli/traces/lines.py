@@ -29,6 +29,8 @@ COLUMNS = {
 """Each with its width where rows are printed before the next ones are known."""
 MIN_WIDTH = 12
 """Of the columns that shrink on a narrow terminal."""
+MIN_TABLE = 100
+"""Columns of the whole table. A narrower terminal wraps its lines, and no column is lost."""
 MAX_LINES = 12
 """Lines of one difference, unless all are asked for."""
 CONTEXT = 1
@@ -80,7 +82,9 @@ def print_summaries(
         *texts, status = (Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells(summary, now))
         status.stylize(_STATUS_STYLES.get(summary.status, ""))
         table.add_row(*texts, status)
-    console().print(table)
+    out = console()
+    out.width = max(out.width, MIN_TABLE)
+    out.print(table)
 
 
 def cells(summary: Summary, now: datetime) -> list[str]:

@@ -40,7 +40,8 @@ def test_turns_are_listed_newest_first(told):
     assert lines[0].split() == "ID WHEN WHERE USER SAID CALLS TOOLS TOKENS DUR STATUS".split()
     assert ["shoulder" in line for line in lines[1:]] == [True, False, False]
     assert "acme/general" in lines[1]
-    assert lines[1].rstrip().endswith("  ok")
+    for shown in (lines, told("traces", "ls", COLUMNS="60").out.splitlines()):
+        assert shown[1].rstrip().endswith("  ok")
 
 
 @pytest.mark.parametrize(
