@@ -4,9 +4,8 @@ Only the person who asked sees an answer, and it contains only what may be read 
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from datetime import tzinfo
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from agent.companion import Companion
@@ -27,11 +26,11 @@ from agent.surfaces.bots.answers import (
     trace_answer,
 )
 from agent.surfaces.bots.errors import describe_error
-from agent.surfaces.records_json import taken_with
+from agent.surfaces.bots.forgetting import Forgetting
 from agent.tracing.store import TraceFilter
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
-from memory.records import Decision
+from memory.records import Decision, ForgetCandidate
 
 PAGE = 8
 """Memories in one list."""
@@ -93,12 +92,15 @@ class Commands:
 
     def __init__(self, pet: Companion) -> None:
         self._pet = pet
+        self._forgetting = forgetting = Forgetting(pet, self._zone_if_readable)
         self._handlers: dict[str, Handler] = {
             command.name: getattr(self, f"_{command.name.replace('-', '_')}") for command in COMMANDS
         }
         self._actions: dict[str, Handler] = {
-            "delete": self._delete,
-            "restore": self._restore,
+            "delete": forgetting.delete,
+            "memory": partial(forgetting.confirm, "memory"),
+            "message": partial(forgetting.confirm, "message"),
+            "restore": forgetting.restore,
             "undo": self._undo,
             "private": self._make_private,
             "done": self._finish_task,
@@ -149,12 +151,12 @@ class Commands:
 
     async def receipts(self, new: Sequence[Decision], asker: Asker) -> tuple[Item, ...]:
         """Return the items that tell a person what is remembered now."""
-        zone: tzinfo | None = None
-        try:
-            zone = await self._zone(asker)
-        except Exception as error:
-            describe_error(error)
+        zone = await self._zone_if_readable(asker)
         return tuple(receipt_item(decision, asker.place, self._pet.clock(), zone) for decision in new)
+
+    async def forget_question(self, candidates: Sequence[ForgetCandidate], asker: Asker) -> Answer:
+        """Return the question to a person who asked in words to forget something."""
+        return await self._forgetting.question(candidates, asker)
 
     async def _memories(self, asker: Asker, query: str, skip: int = 0) -> Answer:
         more = False
@@ -190,7 +192,7 @@ class Commands:
             except NotFound:
                 pass
             else:
-                return await self._delete(asker, memory.id)
+                return await self._forgetting.delete(asker, memory.id)
         found = await self._memories(asker, what)
         return Answer("Which one shall I forget?", found.items, found.note) if found.items else found
 
@@ -231,21 +233,6 @@ class Commands:
     async def _erase(self, asker: Asker, _: str) -> Answer:
         return erasure_answer(await self._pet.erase(user=asker.user))
 
-    async def _delete(self, asker: Asker, id: str) -> Answer:
-        deleted = await self._pet.delete_memory(id, **_scope(asker))
-        update = ReceiptUpdate(shorten(deleted.content), "forgotten")
-        buttons = (Button("Bring it back", "restore", deleted.undo_id),) if deleted.undo_id else ()
-        note = f"Taken: {taken_with(deleted)}. What stands in the chat you delete there."
-        text = f"Forgotten: {update.text}"
-        with suppress(NotFound):
-            await self._pet.memory(deleted.id, **_scope(asker))
-            text = f"Forgotten as yours; somebody else said it here too: {update.text}"
-        return Answer(text, note=note, buttons=buttons, update=update)
-
-    async def _restore(self, asker: Asker, id: str) -> Answer:
-        back = await self._pet.undo_forget(id, user=asker.user)
-        return Answer(f"I remember it again: {shorten(back.content)}")
-
     async def _undo(self, asker: Asker, id: str) -> Answer:
         memory = await self._pet.memory(id, **_scope(asker))  # NotFound if it has been replaced since
         step = await self._pet.undo(memory.id, **_scope(asker))
@@ -267,6 +254,13 @@ class Commands:
 
     async def _zone(self, asker: Asker) -> tzinfo:
         return (await self._pet.context(**_scope(asker))).zone
+
+    async def _zone_if_readable(self, asker: Asker) -> tzinfo | None:
+        try:
+            return await self._zone(asker)
+        except Exception as error:
+            describe_error(error)
+            return None
 
 
 def _scope(asker: Asker) -> dict[str, Any]:

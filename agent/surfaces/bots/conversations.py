@@ -18,7 +18,7 @@ from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.live_text import EDIT_SECONDS, LiveText
 from memory.audience import Place
 from memory.people.places import Listening
-from memory.records import Decision
+from memory.records import Decision, ForgetCandidate
 
 log = logging.getLogger("hachi.bots")
 
@@ -34,6 +34,8 @@ STOP_SECONDS = 5.0
 """How long turns in progress may take when the bot stops."""
 BUSY_TIMEOUT = 5.0
 """Seconds that showing a typing indicator or a status may take."""
+ToForget = Sequence[ForgetCandidate] | None
+"""What a person may mean who asked to forget something; None if they did not ask."""
 TOO_MANY = "That is more than I can keep up with here. Please give me a minute."
 
 
@@ -72,9 +74,9 @@ class ReplyView(Protocol):
     async def show(self, text: str) -> None:
         """Show the whole text so far. May raise."""
 
-    async def finish(self, text: str, new: Sequence[Decision]) -> None:
-        """Show the final text, and receipts of the memories that are new. May raise; it is then called
-        again."""
+    async def finish(self, text: str, new: Sequence[Decision] = (), forget: ToForget = None) -> None:
+        """Show the final text, receipts of the memories that are new and, if the person asked to forget
+        something, the question what they meant. May raise; it is then called again."""
 
 
 class Platform(Protocol):
@@ -174,7 +176,7 @@ class Conversations:
         if self._too_many(conversation):
             if not conversation.warned:
                 conversation.warned = True
-                await self.platform.reply_to(first).finish(TOO_MANY, ())
+                await self.platform.reply_to(first).finish(TOO_MANY)
             return
         conversation.warned = False
         conversation.turns.append(self.monotonic())
@@ -228,12 +230,14 @@ class Conversations:
         message = burst[-1]
         view = self.platform.reply_to(message)
         async with LiveText(view.show, interval=self.edit_seconds) as live:
-            text, new = await self._run_turn(burst, live)
-            if not await live.finish(lambda: view.finish(text, new)):
+            final = await self._run_turn(burst, live)
+            if not await live.finish(lambda: view.finish(*final)):
                 log.error("a reply in %s could not be shown; the transcript has it", message.queue)
 
-    async def _run_turn(self, burst: list[IncomingMessage], live: LiveText) -> tuple[str, list[Decision]]:
-        """Return the reply and the memories that are new. If the turn fails, the reply says so."""
+    async def _run_turn(
+        self, burst: list[IncomingMessage], live: LiveText
+    ) -> tuple[str, list[Decision], ToForget]:
+        """Return the arguments of `ReplyView.finish`. If the turn fails, the text says so."""
         message = burst[-1]
         try:
             contents = [await self.platform.read(part) for part in burst]
@@ -249,9 +253,9 @@ class Conversations:
                 async for piece in stream:
                     live.add(piece)
                 reply = stream.reply
-            return reply.message.strip() or "…", new_memories(reply.memories)
+            return reply.message.strip() or "…", new_memories(reply.memories), reply.forget
         except Exception as error:
-            return describe_error(error), []
+            return describe_error(error), [], None
 
     def _drop_idle(self) -> None:
         """Forget conversations without a turn in the last minute."""

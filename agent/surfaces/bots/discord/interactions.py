@@ -24,7 +24,7 @@ from memory.people.places import Listening
 log = logging.getLogger("hachi.discord")
 
 NOWHERE = Answer("I can tell you that in a server's channel, or in our direct messages.")
-NOT_YOURS = Answer("That button is for somebody else. Use /memories for your own.")
+NOT_YOURS = Answer("That is not yours to forget or change, but somebody else's. Use /memories for your own.")
 _REPLACES = ("more", "erase", "keep")
 """Actions whose answer replaces the message with the button."""
 TEXT = app_commands.Range[str, 1, 1000]

@@ -101,17 +101,21 @@ def receipt_view(items: Sequence[Item], user: int) -> discord.ui.View | None:
 
 
 def without_receipt(message: discord.Message, value: str, update: ReceiptUpdate | None) -> dict[str, Any]:
-    """Return the changes to a message: without the buttons of one memory or task, and with the outcome
-    instead of its receipt."""
-    view = discord.ui.View.from_message(message, timeout=None)
+    """Return the changes to a message: without the buttons of one memory, message or task, and with the
+    outcome instead of its receipt or its numbered line."""
+    view, number = discord.ui.View.from_message(message, timeout=None), ""
     for item in view.children:
-        if str(getattr(item, "custom_id", "")).endswith(f":{value}"):
+        if isinstance(item, discord.ui.Button) and str(item.custom_id).endswith(f":{value}"):
             view.remove_item(item)
+            number = str(item.label).rpartition(" ")[2]
     view.stop()  # `HachiButton` handles the buttons that are left
     changes: dict[str, Any] = {"view": view if view.children else None}
     if update and _REMEMBERED in message.content:
         receipt = re.compile(rf"^{_REMEMBERED}.*: {re.escape(escape(update.text))}$", re.MULTILINE)
         changes["content"] = receipt.sub(f"-# ({update.outcome})", message.content)
+    elif update and number.isdecimal():
+        line = re.compile(rf"^{number}\. .*$", re.MULTILINE)
+        changes["content"] = line.sub(f"{number}. ({update.outcome})", message.content, count=1)
     return changes
 
 

@@ -10,12 +10,19 @@ import discord
 
 from agent.surfaces.bots.answers import Asker
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.conversations import Content, IncomingMessage
+from agent.surfaces.bots.conversations import Content, IncomingMessage, ToForget
 from agent.surfaces.bots.discord.messages import content_of
-from agent.surfaces.bots.discord.rendering import LIMIT, MAX_RECEIPTS, receipt_lines, receipt_view
+from agent.surfaces.bots.discord.rendering import (
+    LIMIT,
+    MAX_RECEIPTS,
+    answer_text,
+    answer_view,
+    receipt_lines,
+    receipt_view,
+)
 from agent.surfaces.bots.live_text import MessageGone, PostedText
 from agent.surfaces.bots.splitting import close_code_block
-from memory.records import Decision
+from memory.records import Decision, ForgetCandidate
 
 log = logging.getLogger("hachi.discord")
 
@@ -38,7 +45,8 @@ class DiscordPlatform:
 
 
 class DiscordReply:
-    """In a channel the first message is a reply on Discord too. Receipts follow the text."""
+    """In a channel the first message is a reply on Discord too. Receipts follow the text. What to forget
+    is asked in a message of its own."""
 
     def __init__(self, message: IncomingMessage, commands: Commands) -> None:
         self._message: discord.Message = message.source
@@ -50,15 +58,24 @@ class DiscordReply:
     async def show(self, text: str) -> None:
         await self._posted.show(close_code_block(text))
 
-    async def finish(self, text: str, new: Sequence[Decision]) -> None:
+    async def finish(self, text: str, new: Sequence[Decision] = (), forget: ToForget = None) -> None:
         items = await self._commands.receipts(new[:MAX_RECEIPTS], self._asker)
         lines = receipt_lines(items, len(new) - len(items))
         try:
             await self._posted.show(close_code_block(text) if lines else text, lines)
             if view := receipt_view(items, self._message.author.id):
                 await self._posted.handles[-1].edit(view=view, suppress=True)
+            if forget is not None:
+                await self._ask_what_to_forget(forget)
         except discord.Forbidden as error:
             log.warning("not allowed to answer in channel %s: %s", self._message.channel.id, error)
+
+    async def _ask_what_to_forget(self, candidates: Sequence[ForgetCandidate]) -> None:
+        """Ask. Discord ignores a second message with this nonce."""
+        question = await self._commands.forget_question(candidates, self._asker)
+        view = answer_view(question, self._message.author.id) or discord.utils.MISSING
+        nonce = f"{self._message.id}-ask"
+        await self._message.channel.send(answer_text(question), view=view, nonce=nonce, suppress_embeds=True)
 
     async def _post(self, text: str) -> discord.Message:
         """Post a message. If Discord already has one with this nonce, it returns that, with its text."""

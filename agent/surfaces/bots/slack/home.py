@@ -6,9 +6,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.slack.blocks import Block, answer_blocks, confirmed, context, header, section
+from agent.surfaces.bots.slack.blocks import Block, answer_blocks, confirmed, context, header
 from agent.surfaces.bots.slack.client import API_ERRORS
-from agent.surfaces.bots.slack.markup import escape
 
 log = logging.getLogger("hachi.slack")
 
@@ -18,20 +17,26 @@ MAX_PART = 30
 
 
 async def publish_home(
-    client: AsyncWebClient, commands: Commands, asker: Asker, user: str, *, message: str = "", skip: int = 0
+    client: AsyncWebClient,
+    commands: Commands,
+    asker: Asker,
+    user: str,
+    *,
+    answer: Answer | None = None,
+    skip: int = 0,
 ) -> None:
-    """Show the page to `user`, with the message on top and the memories after the first `skip`."""
-    blocks = await _blocks(commands, asker, message, skip)
+    """Show the page to `user`, with the answer on top and the memories after the first `skip`."""
+    blocks = await _blocks(commands, asker, answer, skip)
     try:
         await client.views_publish(user_id=user, view={"type": "home", "blocks": blocks})
     except API_ERRORS as error:
         log.warning("cannot show the App Home of %s: %s", user, error)
 
 
-async def _blocks(commands: Commands, asker: Asker, message: str, skip: int) -> list[Block]:
+async def _blocks(commands: Commands, asker: Asker, answer: Answer | None, skip: int) -> list[Block]:
     forget_me = await commands.run("forget-me", asker)
     return [
-        *([section(escape(message)), {"type": "divider"}] if message else []),
+        *([*answer_blocks(answer, MAX_PART), {"type": "divider"}] if answer else []),
         *_part("What I remember", await commands.press(asker, "more", str(skip))),
         *_part("Tasks", await commands.run("tasks", asker)),
         *_part("What I know of you", await commands.run("context", asker)),

@@ -112,12 +112,12 @@ class Interactions:
         await _send(respond, answer, replace=bool(kept["alone"] and answer.update))
 
     async def _press_at_home(self, action: str, value: str, context: Any) -> None:
-        asker, skip, message = _asker(context, None), 0, ""
+        asker, skip, answer = _asker(context, None), 0, None
         if action == "more":
             skip = int(value) if value.isdecimal() else 0
         else:
-            message = (await self._commands.press(asker, action, value)).text
-        await publish_home(self._client, self._commands, asker, context.user_id, message=message, skip=skip)
+            answer = await self._commands.press(asker, action, value)
+        await publish_home(self._client, self._commands, asker, context.user_id, answer=answer, skip=skip)
 
     async def _open_home(self, event: dict[str, Any], context: Any) -> None:
         if event.get("tab", "home") == "home":

@@ -14,9 +14,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Asker
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.conversations import Content, IncomingMessage
+from agent.surfaces.bots.conversations import Content, IncomingMessage, ToForget
 from agent.surfaces.bots.live_text import MessageGone, PostedText
-from agent.surfaces.bots.slack.blocks import receipt_blocks
+from agent.surfaces.bots.slack.blocks import Block, answer_blocks, answer_text, receipt_blocks
 from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.markup import escape_markdown
@@ -66,7 +66,7 @@ class _Posted:
 
 
 class SlackReply:
-    """A reply in Slack messages. Only the author sees its receipts, in an ephemeral message."""
+    """A reply in Slack messages. Only the author sees its receipts and questions, in ephemeral messages."""
 
     def __init__(self, platform: SlackPlatform, message: IncomingMessage) -> None:
         self._platform = platform
@@ -79,23 +79,27 @@ class SlackReply:
     async def show(self, text: str) -> None:
         await self._posted.show(escape_markdown(text))
 
-    async def finish(self, text: str, new: Sequence[Decision]) -> None:
+    async def finish(self, text: str, new: Sequence[Decision] = (), forget: ToForget = None) -> None:
         await self.show(text)
         for posted in self._posted.handles:
             await self._end_stream(posted)
-        if new and not self._finished:
-            self._finished = True
-            await self._show_receipts(new)
+        if self._finished:
+            return
+        self._finished, commands = True, self._platform.commands
+        if new:
+            await self._show_author(*receipt_blocks(await commands.receipts(new, self._asker)))
+        if forget is not None:
+            question = await commands.forget_question(forget, self._asker)
+            await self._show_author(answer_text(question), answer_blocks(question))
 
-    async def _show_receipts(self, new: Sequence[Decision]) -> None:
-        text, blocks = receipt_blocks(await self._platform.commands.receipts(new, self._asker))
+    async def _show_author(self, text: str, blocks: list[Block]) -> None:
         source = self._source
         try:
             await self._client.chat_postEphemeral(
                 channel=source.channel, user=source.user, thread_ts=source.thread, text=text, blocks=blocks
             )
         except API_ERRORS as error:
-            log.warning("cannot show what was remembered: %s", error)
+            log.warning("cannot show receipts or what to forget: %s", error)
 
     async def _post(self, text: str) -> _Posted:
         if self._platform.has_streams and self._source.thread:

@@ -8,7 +8,7 @@ import pytest
 from scripted_server import ScriptedServer
 
 from agent import Companion
-from agent.surfaces.bots.conversations import Content, Conversations, IncomingMessage
+from agent.surfaces.bots.conversations import Content, Conversations, IncomingMessage, ToForget
 from memory.records import Decision
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -42,15 +42,16 @@ class FakeReply:
     texts: list[str] = field(default_factory=list)
     final: str | None = None
     new: Sequence[Decision] = ()
+    forget: ToForget = None
     away: bool = False
 
     async def show(self, text: str) -> None:
         self.texts.append(text)
 
-    async def finish(self, text: str, new: Sequence[Decision]) -> None:
+    async def finish(self, text: str, new: Sequence[Decision] = (), forget: ToForget = None) -> None:
         if self.away:
             raise ConnectionError("the platform is away")
-        self.final, self.new = text, new
+        self.final, self.new, self.forget = text, new, forget
 
 
 class FakePlatform:

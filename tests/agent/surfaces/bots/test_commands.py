@@ -57,9 +57,9 @@ async def test_memories_lists_the_newest_first_with_a_button_to_forget(pet, comm
     assert gone.text == "Forgotten: Ana has the flu"
     assert gone.note.startswith("Taken: 1 memory. ")
     assert texts(await commands.run("memories", PRIVATELY)) == ["Ana lives in Lyon"]
-    back = await press(commands, PRIVATELY, gone, "Bring it back")
+    back = await press(commands, PRIVATELY, gone, "Undo")
     assert back.text == "I remember it again: Ana has the flu"
-    assert GONE in (await press(commands, PRIVATELY, gone, "Bring it back")).text
+    assert GONE in (await press(commands, PRIVATELY, gone, "Undo")).text
     await press(commands, PRIVATELY, answer, "Forget")
     assert GONE in (await press(commands, PRIVATELY, answer, "Forget")).text
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from scripted_server import Fail, Hang, ScriptedServer, answer
+from scripted_server import Fail, Hang, Say, ScriptedServer, answer
 
 from agent.surfaces.bots.attachments import Attachment
 from agent.surfaces.bots.conversations import (
@@ -211,6 +211,16 @@ async def test_messages_deleted_while_they_wait_are_not_answered(
     await conversations.settle()
     assert platform.said == ["Hello Ben."]
     assert "471" not in str(server.asked[0].conversation)
+
+
+async def test_what_a_person_asks_to_forget_is_shown_with_the_reply(
+    conversations: Conversations, platform: Any, server: ScriptedServer
+) -> None:
+    server.script(answer("Hello."), Say('{"message": "I will ask you.", "forget": ["a boat"]}'))
+    for text in ("hello", "forget my boat"):
+        conversations.add(ana(text))
+        await conversations.settle()
+    assert [reply.forget for reply in platform.replies] == [None, ()]
 
 
 async def test_a_deleted_part_of_a_burst_is_forgotten_with_it(

@@ -57,8 +57,16 @@ async def test_a_button_works_after_a_restart_and_then_goes(bot, pet, platform, 
     shown = await ask(platform, "memories")
     await bot.client.leave()
     await go_online()
-    assert (await press(platform, shown, "Forget 1")).text == "Forgotten: Ana lives in Lyon"
+    pressed = await platform.press(shown, "Forget 1")
+    await platform.until(lambda: pressed.follow_ups)
+    assert pressed.answer.text.startswith(
+        "Forgotten: Ana lives in Lyon\n-# Taken: 1 memory. It can be undone"
+    )
     assert [button["label"] for button in shown.buttons] == ["Forget 2"]
+    assert shown.text.splitlines()[1:] == ["1. (forgotten)", "2. Ana plays the cello (2026-11-21)"]
+    back = await press(platform, pressed.answer, "Undo")
+    assert back.text == "I remember it again: Ana lives in Lyon"
+    assert len(await pet.memories(user=WHO)) == 2
 
 
 async def test_every_command_reaches_its_answer(bot, pet: Companion, platform: DiscordServer) -> None:

@@ -1,12 +1,14 @@
 """How replies appear on Discord: live, in parts, with receipts; and what happens where Discord refuses."""
 
+import json
 from typing import Any
 
 import pytest
 from discord_server import ANA, BEN, BOT, DM, GENERAL, GUILD, DiscordServer, Posted, refusal
-from scripted_server import Hang, ScriptedServer, answer
+from scripted_server import Hang, Say, ScriptedServer, answer
 
 from agent import Companion
+from agent.surfaces.bots.forgetting import NOTHING
 from memory.audience import Place
 
 AT = f"<@{BOT}>"
@@ -69,6 +71,11 @@ async def test_replies_and_answers_ping_nobody_and_fetch_no_previews(bot, pet, p
     assert platform.shown(DM) == ["Hello!"]
 
 
+def forgetting(*texts: str) -> Say:
+    """An answer that names what is to be forgotten."""
+    return Say(json.dumps({"message": "I will ask you to confirm.", "forget": texts}))
+
+
 def labels(posted: Posted) -> list[list[str]]:
     """Of its buttons, row by row."""
     return [[button["label"] for button in row["components"]] for row in posted.body["components"]]
@@ -110,6 +117,42 @@ async def test_a_receipt_has_buttons_for_who_told_it(
     assert (reply.text, reply.buttons) == (f"Get well soon!\n\n-# ({outcome})", [])
     assert await here(pet) == []
     assert [memory.content for memory in await pet.memories(user=f"discord:{ANA}")] == kept
+
+
+async def test_who_asks_to_forget_confirms_with_a_button_also_after_a_restart(
+    bot: Any, pet: Companion, platform: DiscordServer, server: ScriptedServer, go_online: Any
+) -> None:
+    for fact in ("Ana has the flu", "Ana has a *red* boat"):
+        await pet.remember(fact, user=f"discord:{ANA}", place=HERE)
+    server.script(forgetting("Ana has the flu", "Ana has a boat"))
+    await bot.hears(f"{AT} forget my flu and my boat", channel=GENERAL)
+    [reply, question] = platform.posted(GENERAL)
+    assert reply.text == "I will ask you to confirm."
+    asked, *lines = question.text.splitlines()
+    assert asked == "Shall I forget this?"
+    number = 1 + lines.index(next(line for line in lines if "flu" in line))
+    assert labels(question) == [["Forget 1", "Forget 2"]]
+    refused = await press(platform, question, f"Forget {number}", by=BEN)
+    assert "not yours to forget" in refused.text
+    assert len(await here(pet)) == 2
+
+    await bot.client.leave()
+    await go_online()
+    gone = await press(platform, question, f"Forget {number}")
+
+    assert gone.text.startswith("Forgotten: Ana has the flu\n-# Taken: 1 memory, 1 message, 1 reply, ")
+    assert question.text.splitlines()[number] == f"{number}. (forgotten)"
+    assert labels(question) == [[f"Forget {3 - number}"]]
+    assert await here(pet) == ["Ana has a *red* boat"]
+    assert (await press(platform, gone, "Undo")).text == "I remember it again: Ana has the flu"
+    assert len(await here(pet)) == 2
+
+
+async def test_where_nothing_is_found_to_forget_the_bot_says_so_once(bot, platform, server) -> None:
+    platform.lost_answers = 2
+    server.script(forgetting("Ana has an umbrella"))
+    await bot.hears("forget my umbrella")
+    assert platform.shown(DM) == ["I will ask you to confirm.", NOTHING]
 
 
 async def test_a_memory_is_edited_in_a_modal(bot, pet, platform, server) -> None:

@@ -1,11 +1,13 @@
 """Which messages on Slack are answered, and where. slack-bolt is the real one, the model scripted."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
-from scripted_server import Hang, ScriptedServer, answer
-from slack_server import BOT, BOT_ID, SlackServer
+from scripted_server import Hang, Say, ScriptedServer, answer
+from slack_server import BOT, BOT_ID, SlackServer, buttons_of
 
+from agent.surfaces.bots.forgetting import GONE, NOTHING, QUESTION
 from memory.audience import Place
 
 DM, GENERAL = "D1", "C1"
@@ -52,6 +54,28 @@ async def test_a_message_deleted_on_slack_is_forgotten(bot, slack, server, pet) 
     await bot.hears(slack.event(deletion | {"hidden": True, "ts": "4.5", "channel_type": "im"}))
     [reply, message] = await pet.messages(user="slack:T1:UANA")
     assert (message.text, reply.text) == ("", "")
+
+
+async def test_only_who_asks_to_forget_sees_the_question_and_confirms(bot, slack, server, pet) -> None:
+    await pet.remember("Ana has the flu", user="slack:T1:UANA")
+    for text in ("Ana has the flu", "an umbrella"):
+        server.script(Say(json.dumps({"message": "I will ask you.", "forget": [text]})))
+        await bot.hears(slack.says("UANA", "please forget that", channel=DM))
+    assert texts(slack, DM) == [("I will ask you.", None)] * 2
+    [asked, none] = slack.only_for("UANA")
+    assert (asked.text.splitlines()[0], none.text) == (QUESTION, NOTHING)
+    [forget] = buttons_of(asked.blocks)
+    for user, told in (("UBEN", GONE), ("UANA", "Forgotten: Ana has the flu\nTaken: 1 memory, 1 message, ")):
+        before = len(slack.responses)
+        await slack.deliver(slack.pressed(forget, user=user))
+        await slack.until(lambda before=before: len(slack.responses) > before)
+        assert slack.responses[-1]["text"].startswith(told)
+        assert slack.responses[-1]["replace_original"] is True
+        assert len(await pet.memories(user="slack:T1:UANA")) == (0 if user == "UANA" else 1)
+    [undo] = buttons_of(slack.responses[-1]["blocks"])
+    await slack.deliver(slack.pressed(undo, user="UANA"))
+    await slack.until(lambda: len(slack.responses) == 3)
+    assert slack.responses[-1]["text"] == "I remember it again: Ana has the flu"
 
 
 async def test_the_model_reads_names_and_not_the_mention_that_calls_the_bot(bot, slack, server) -> None:

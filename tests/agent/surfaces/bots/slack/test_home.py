@@ -40,6 +40,8 @@ async def test_the_home_shows_a_person_what_is_remembered_and_takes_it_away(bot,
     assert ("tea" in more, "snow" in more) == (True, False)
     home = await press(slack, home, "Forget")
     assert "Forgotten: Fact 8" in str(home)
+    home = await press(slack, home, "Undo")
+    assert "I remember it again: Fact 8" in str(home)
     [erase] = [one for one in buttons_of(home["blocks"]) if one["text"]["text"] == "Forget me"]
     assert "cannot be undone" in erase["confirm"]["text"]["text"]
     await press(slack, home, "Forget me")
