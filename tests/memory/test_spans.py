@@ -104,7 +104,7 @@ def test_a_span_without_nesting_has_siblings(recorded: Recording) -> None:
 
 def test_a_copy_stays_as_it_is_while_the_turn_goes_on(recorded: Recording) -> None:
     with recording(recorded), span("tool", "search"):
-        copy = recorded.as_it_is()
+        copy = recorded.snapshot()
         note(ok=True)
         with span("search"):
             pass

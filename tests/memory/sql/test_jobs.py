@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from memory.sql.engine import Database
-from memory.sql.jobs import MAX_ATTEMPTS, Job, JobQueue
+from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, Job, JobQueue
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,3 +129,16 @@ async def test_no_two_workers_ever_get_the_same_piece(
     assert sorted(got) == sorted(wanted)
     for database in databases:
         await database.close()
+
+
+async def test_a_renewed_claim_lasts_and_no_other_does(stack: Stack) -> None:
+    kept, left = await add(stack), await add(stack)
+    job, _ = await claim(stack, kept), await claim(stack, left)
+    stack.clock.now += CLAIM
+    await stack.queue.renew(job, stack.clock.now)
+
+    again = await stack.queue.claim(stack.clock.now)
+
+    assert again is not None
+    assert again.id == left
+    assert await stack.queue.claim(stack.clock.now) is None
