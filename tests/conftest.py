@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
 from memory.index import embedded
 from memory.index.embedders import bundled
+from memory.sql import engine
 
 sys.path.insert(0, str(Path(__file__).parent / "doubles"))
 
@@ -42,6 +44,26 @@ def _no_read_ahead() -> Iterator[None]:
     """Reading payloads ahead pays for thousands of points, and triples the time to create an index."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embedded, "PAYLOAD_MEMORY", "Cold")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _statements_compiled_once() -> Iterator[None]:
+    """An engine compiles each statement once, some 40 ms for those of a turn; here all engines of a kind share
+    what is compiled. Dialects are told apart by their identity, and the server's is the same in all tests."""
+    create, compiled = engine.create_async_engine, dict[str, Any]()
+
+    def sharing(url: Any, **given: Any) -> Any:
+        created = create(url, **given)
+        mine = created.sync_engine
+        mine._compiled_cache = compiled.setdefault(mine.dialect.name, mine._compiled_cache)
+        return created
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "create_async_engine", sharing)
+        for dialect in (engine.LoopSQLite, PGDialect_asyncpg):
+            patch.setattr(dialect, "__hash__", lambda self: hash(type(self)))
+            patch.setattr(dialect, "__eq__", lambda self, other: type(self) is type(other))
         yield
 
 
