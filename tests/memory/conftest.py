@@ -310,7 +310,7 @@ EMPTY = ";".join(
 
 
 class Server:
-    """A PostgreSQL server of this test process, with a migrated database to copy, and one that tests share."""
+    """A PostgreSQL server of this test process, with a database to copy and one that tests share."""
 
     def __init__(self, folder: Path) -> None:
         with warnings.catch_warnings():
@@ -340,7 +340,7 @@ class Server:
         return self.url("shared")
 
     async def empty_shared(self) -> None:
-        """As it was when it was created, once nobody is connected any more. Takes 5 ms; a new one takes 45."""
+        """As it was created, once nobody is connected any more. Takes 5 ms; a new one takes 45."""
         from asyncpg import UndefinedTableError
 
         try:
