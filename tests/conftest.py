@@ -50,7 +50,7 @@ def _no_read_ahead() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _statements_compiled_once() -> Iterator[None]:
     """An engine compiles each statement once, some 40 ms for those of a turn; here all engines of a kind
-    share what is compiled. Dialects are told apart by their identity, and the server's is the same in all tests."""
+    share what is compiled. It depends on the kind and the server, which are the same in all tests."""
     create, compiled = engine.create_async_engine, dict[str, Any]()
 
     def sharing(url: Any, **given: Any) -> Any:
