@@ -22,7 +22,7 @@ SLOW := tests/benchmarks tests/stories tests/agent/test_killed.py tests/memory/t
 	tests/agent/surfaces/http/test_openapi.py
 
 test: $(VENV)/.installed-dev check
-	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q -m 'not slow' $(addprefix --ignore=,$(SLOW))
+	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q -p no:schemathesis -m 'not slow' $(addprefix --ignore=,$(SLOW))
 
 test-slow: $(VENV)/.installed-dev
 	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q $(SLOW)

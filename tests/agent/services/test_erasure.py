@@ -11,6 +11,7 @@ import pytest
 from scripted_model import AnsweringModel
 
 from agent import Companion
+from agent.services.erasure import search
 from agent.tracing import recorder
 from agent.tracing.store import TraceFilter
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
@@ -128,6 +129,22 @@ async def test_who_comes_back_is_known_again_as_somebody_new(open_pet: OpenPet, 
     }
     audience = Audience.of("ben", Place.parse("acme/general"))
     assert await pet.components.transcript.authors(audience) == {"ana", "hachi"}
+
+
+# Files.
+
+
+@pytest.mark.parametrize("at", [0, 5, 57, 60, 63, 64, 128, 170])
+def test_bytes_are_found_wherever_they_stand_between_the_holes_of_a_file(
+    at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sought = b"\0\1\2\0\0\3\0\0"
+    monkeypatch.setattr(search, "CHUNK", 64)
+    monkeypatch.setattr(search, "HOLE", bytes(64))
+    file = tmp_path / "segment"
+    file.write_bytes(bytes(at) + sought + bytes(200 - at))
+    assert search._holds(file, [b"another", sought])
+    assert not search._holds(file, [b"another", sought + b"\4"])
 
 
 # Traces.
