@@ -1,5 +1,6 @@
 """Periodic jobs. They only read and write database rows, so several replicas can run all of them."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -30,6 +31,9 @@ ERASE_SECONDS = 300
 FIGURES_SECONDS = 60
 """How often the figures of this process are added to the database."""
 
+STOP_SECONDS = 5.0
+"""How long running jobs may take when the companion closes."""
+
 PRUNE_SECONDS = 3600
 """How often old traces are deleted."""
 
@@ -54,6 +58,7 @@ class Schedule:
         from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
         scheduler = AsyncIOScheduler(timezone="UTC", job_defaults=JOBS)
+        acting: set[asyncio.Task[None]] = set()
         for name, seconds, act, failure in (
             ("purge", 60 * self.purge_minutes, self._purge, "the purge failed"),
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
@@ -63,7 +68,7 @@ class Schedule:
             ("figures", FIGURES_SECONDS, self.figures.flush, "the figures were not stored"),
             ("optimise", OPTIMISE_SECONDS, self._optimise, "the index was not compacted"),
         ):
-            scheduler.add_job(_guarded(act, failure), "interval", seconds=seconds, id=name)
+            scheduler.add_job(_guarded(act, failure, acting), "interval", seconds=seconds, id=name)
         for name in ("purge", "erase"):  # what was left while nothing ran
             scheduler.modify_job(name, next_run_time=datetime.now(UTC))
         scheduler.start()
@@ -71,6 +76,7 @@ class Schedule:
             yield
         finally:
             scheduler.shutdown(wait=False)
+            await _finish(acting)
 
     async def _purge(self) -> None:
         if gone := [*await self.maintenance.purge(), *await self.maintenance.clean_up()]:
@@ -91,8 +97,11 @@ class Schedule:
         await self.index.optimise()
 
 
-def _guarded(act: Callable[[], Awaitable[None]], failure: str) -> Callable[[], Awaitable[None]]:
-    """Wrap a job so that its errors are logged and it runs again next time."""
+def _guarded(
+    act: Callable[[], Awaitable[None]], failure: str, acting: "set[asyncio.Task[None]]"
+) -> Callable[[], Awaitable[None]]:
+    """Wrap a job so that its errors are logged and it runs again next time. While it runs its task is in
+    `acting`; the scheduler's shutdown does not cancel it."""
 
     async def run() -> None:
         try:
@@ -100,4 +109,19 @@ def _guarded(act: Callable[[], Awaitable[None]], failure: str) -> Callable[[], A
         except FAULTS as error:
             log.warning("%s and will be tried again: %s", failure, error)
 
-    return run
+    async def start() -> None:
+        task = asyncio.create_task(run())
+        acting.add(task)
+        task.add_done_callback(acting.discard)
+        await asyncio.shield(task)
+
+    return start
+
+
+async def _finish(acting: "set[asyncio.Task[None]]") -> None:
+    """Let the running jobs end, since one that is cancelled may hold a connection. Cancel what takes long."""
+    if running := list(acting):
+        _, late = await asyncio.wait(running, timeout=STOP_SECONDS)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
