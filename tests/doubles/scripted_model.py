@@ -6,12 +6,21 @@ answer what it is asked.
 
 import asyncio
 import json
+import re
 from typing import Any
 
 from agents import Model, ModelResponse, Usage
 from agents.testing import assistant_message
 
 I_SEE = {"message": "I see.", "memories": []}
+
+
+def id_beside(content: str, shown: str) -> str | None:
+    """The id that a prompt or a tool's answer shows beside this fact or task; None if it shows neither."""
+    exact = re.escape(content)
+    fact, task = rf"{exact} \([^()\n]*\) \[(\w+)\]", rf"\[task (\w+)\] {exact} \("
+    found = re.search(rf'{fact}|{task}|"id": "(\w+)"[^{{}}]*"content": "{exact}"', shown)
+    return next(filter(None, found.groups())) if found else None
 
 
 class AnsweringModel(Model):
@@ -34,6 +43,14 @@ class AnsweringModel(Model):
         self._then = then
         self._seconds = seconds
         self._hold = hold
+
+    def shown(self) -> str:
+        """All texts of the last call: instructions, messages and what tools answered."""
+        given = self.inputs[-1]
+        items = (
+            [given] if isinstance(given, str) else [one.get("content") or one.get("output") for one in given]
+        )
+        return "\n".join([self.systems[-1], *map(str, items)])
 
     async def get_response(
         self, system_instructions: str | None, input: Any, *_: Any, **__: Any
