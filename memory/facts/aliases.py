@@ -2,11 +2,17 @@
 
 A link between two names belongs to the memory that says so: it holds for those who may read that memory, and
 ends when it is deleted, replaced or undone. `linked` reads plain sentences in English, French, Hebrew,
-Spanish and German; models are told to write "A is also called B" for anything else.
+Spanish and German; models are told to write "A is also called B" for anything else. Nobody links a name that
+somebody else bears there (`names_of_others`).
 """
 
 import re
 
+from sqlalchemy import ColumnElement, or_, select, union
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import Place
+from memory.sql.tables import context_entries, memories, messages
 from memory.text.names import fold
 
 _NAME = r"(?P<{0}>[^\W\d_][\w'’.-]*(?: [^\W\d_][\w'’.-]*){{0,2}}?)"
@@ -102,3 +108,45 @@ def _is_name(name: str) -> bool:
     if not words or any(word.casefold() in _NO_NAME or word.endswith(("'s", "’s")) for word in words):
         return False
     return len(words) == 1 or all(not word[0].islower() for word in words)
+
+
+async def names_of_others(connection: AsyncConnection, place: Place, user: str) -> frozenset[str]:
+    """The names, folded, of the people other than `user` who speak or are known in this place, the places
+    around it and those inside it: account names, display names, told names, and each part of one. Empty in
+    private."""
+    if place.private:
+        return frozenset()
+    known = union(
+        select(messages.c.author.label("name")).where(
+            messages.c.user_id != user, messages.c.role == "user", _in_reach(messages.c.place, place)
+        ),
+        select(messages.c.user_id).where(messages.c.user_id != user, _in_reach(messages.c.place, place)),
+        select(memories.c.user_id).where(memories.c.user_id != user, _told_in_reach(place)),
+        select(context_entries.c.value).where(
+            context_entries.c.user_id != user,
+            context_entries.c.field == "profile.name",
+            _in_reach(context_entries.c.place, place),
+        ),
+    )
+    names = (await connection.execute(known)).scalars()
+    return frozenset(part for name in names for part in _with_parts(name))
+
+
+def bears(name: str, names: frozenset[str]) -> bool:
+    return fold(name) in names
+
+
+def _in_reach(column: ColumnElement[str], place: Place) -> ColumnElement[bool]:
+    around = [outer.key for outer in place.containing()]
+    return or_(column.in_(around), column.startswith(f"{place.key}/", autoescape=True))
+
+
+def _told_in_reach(place: Place) -> ColumnElement[bool]:
+    """`memories.place` holds the place as text, such as ``acme/general``."""
+    around = [str(outer) for outer in place.containing()]
+    return or_(memories.c.place.in_(around), memories.c.place.startswith(f"{place}/", autoescape=True))
+
+
+def _with_parts(name: str) -> set[str]:
+    folded = fold(name)
+    return {folded, *re.findall(r"[^\W_]{2,}", folded)}

@@ -18,13 +18,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import NotFound
 from memory.facts import evidence
-from memory.facts.aliases import linked
+from memory.facts.aliases import bears, linked, names_of_others
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
 from memory.facts.decide import Resolution, Step, decision_of, figures_of, resolve
 from memory.facts.decision_log import decided, decision_run, extracted
 from memory.facts.derived import withhold
-from memory.facts.other_people import bears, names_of_others
 from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
 from memory.facts.similar import SimilarFacts
 from memory.index.sync import IndexSync
