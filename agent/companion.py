@@ -9,7 +9,7 @@ Every method that reads takes a user, and a place where the conversation is not 
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from memory.audience import Place
 from memory.documents import AddedDocument, DocumentLibrary, IngestProgress, IngestResult
 from memory.erasure.cleanup import CleanupItem
 from memory.erasure.person.receipt import Erased
+from memory.errors import MemoryFault
 from memory.index.sync import Progress
 from memory.people.profile import UserContext
 from memory.records import (
@@ -105,7 +106,14 @@ class Companion:
                     settings.purge_minutes,
                 )
                 await closing.enter_async_context(schedule.running())
+            await pet._purge_undo()
             yield pet
+
+    async def _purge_undo(self) -> None:
+        """Delete what was forgotten and can no longer be brought back. A database that cannot be reached is
+        reported by whatever needs it first."""
+        with suppress(MemoryFault):
+            await self.services.maintenance.purge_undo()
 
     @property
     def settings(self) -> Settings:

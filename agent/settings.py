@@ -170,7 +170,7 @@ class Settings(BaseSettings):
     no limit."""
     purge_minutes: Annotated[float, Field(gt=0)] = 15.0
     """How often what has expired is deleted."""
-    forget_undo_minutes: Annotated[float, Field(ge=0)] = 10.0
+    forget_undo_minutes: Annotated[float, Field(ge=0, le=10_080)] = 10.0
     """How long what a person had forgotten can be brought back; then it is gone for good. 0: never."""
     traces: bool = True
     """Whether each turn leaves a trace."""

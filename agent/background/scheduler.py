@@ -22,6 +22,9 @@ JOBS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 QUEUE_SECONDS = 10
 """How often the queue is checked for retries and for jobs of other processes that died."""
 
+UNDO_SECONDS = 60
+"""How often what was forgotten, and can no longer be brought back, is deleted."""
+
 REMIND_SECONDS = 20
 """How often due tasks are checked, if a surface can announce them."""
 
@@ -61,6 +64,7 @@ class Schedule:
         acting: set[asyncio.Task[None]] = set()
         for name, seconds, act, failure in (
             ("purge", 60 * self.purge_minutes, self._purge, "the purge failed"),
+            ("forgotten", UNDO_SECONDS, self._purge_undo, "what was forgotten was not deleted"),
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
             ("prune", PRUNE_SECONDS, self._prune, "old traces were not deleted"),
             ("remind", REMIND_SECONDS, self._remind, "reminders were not sent"),
@@ -85,6 +89,9 @@ class Schedule:
     async def _erase(self) -> None:
         for receipt in await self.erasure.resume():
             log.info("an interrupted erasure went on: %s", "verified" if receipt.verified else "not verified")
+
+    async def _purge_undo(self) -> None:
+        await self.maintenance.purge_undo()
 
     async def _prune(self) -> None:
         if gone := await self.maintenance.prune_traces():

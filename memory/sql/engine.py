@@ -27,7 +27,7 @@ from memory.errors import StoreUnavailable
 from memory.sql.errors import explain, translated
 from memory.sql.tables import metadata
 
-HEAD = "0008"
+HEAD = "0009"
 """The newest migration. A test compares it with the migration files."""
 
 _BUSY_SECONDS = 15.0
