@@ -4,6 +4,7 @@ The table `forgotten` holds them as JSON, and nothing else reads it. `purge` del
 undone.
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -150,6 +151,16 @@ async def _put_back_row(connection: AsyncConnection, table: Table, values: Row) 
 
 async def _exists(connection: AsyncConnection, memory_id: str) -> bool:
     return bool(await connection.scalar(select(exists().where(memories.c.id == memory_id))))
+
+
+async def drop_naming(connection: AsyncConnection, names: Collection[str], ids: Collection[str]) -> None:
+    """Delete what can be brought back and contains one of these messages, or names one of these people or
+    owners, whoever had it forgotten."""
+    quoted = [json.dumps(name) for name in names]
+    for row in (await connection.execute(select(forgotten.c.id, forgotten.c.payload))).all():
+        text = json.dumps(row.payload)
+        if not row.payload["messages"].keys().isdisjoint(ids) or any(name in text for name in quoted):
+            await connection.execute(delete(forgotten).where(forgotten.c.id == row.id))
 
 
 async def any_expired(connection: AsyncConnection, now: datetime) -> bool:

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.documents import DocumentLibrary
-from memory.erasure import message_removal
+from memory.erasure import message_removal, restore
 from memory.erasure.forgetting import UNINDEX
 from memory.erasure.person import listing
 from memory.erasure.person.memories import NOBODY, erase_memories, memory_ids_of, owners_of
@@ -195,6 +195,7 @@ class Erasure:
             quotes = await empty_quotes(connection, await _unique(connection, progress), self._clock())
             progress.removed["summaries of places"] += quotes
             await self._clean_jobs(connection, progress)
+            await restore.drop_naming(connection, {user, user_key(user)}, set(progress.index_ids))
             for column in (tables.places.c.changed_by, tables.memory_updates.c.user_id):
                 unnamed = update(column.table).where(column == user)
                 await connection.execute(unnamed.values({column.name: NOBODY}))

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from memory.audience import Audience, Place
+from memory.erasure import restore
 from memory.erasure.forgetting import UNINDEX
 from memory.erasure.statements import FORGET_OUTSIDE, StatementForgetting
 from memory.errors import NotFound
@@ -251,6 +252,21 @@ async def test_an_undo_is_the_persons_own_and_ends(stack: Stack) -> None:
         await stack.statements.undo(str(receipt.undo_id), "anna")
     assert await stack.statements.purge_undo() == 1
     assert "4711" not in await everything(stack, "work")
+
+
+async def test_what_names_an_erased_person_cannot_be_brought_back(stack: Stack) -> None:
+    for by_name in (True, False):
+        await told(stack, "I live in Paris", "Anna lives in Paris", place="acme")
+        reply = await answered(stack, "Anna lives in Paris.", "ben", "acme")
+        receipt = await forget(stack, "Anna lives in Paris", "anna")
+        async with stack.database.write() as connection:
+            await restore.drop_naming(connection, {"cleo"}, {"another"})
+        assert str(receipt.undo_id) in await everything(stack)
+        async with stack.database.write() as connection:
+            await restore.drop_naming(
+                connection, {"user:anna"} if by_name else {"ben"}, set() if by_name else {reply}
+            )
+        assert str(receipt.undo_id) not in await everything(stack)
 
 
 async def test_without_an_undo_nothing_is_kept(stack: Stack) -> None:

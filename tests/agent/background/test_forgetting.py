@@ -1,0 +1,132 @@
+"""What a forgetting removes outside of the tables of memories: traces, lines in files, and waiting jobs."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_server import Hang, ScriptedServer, answer
+
+from agent.background.forgetting import without_forgotten
+from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES
+from memory.erasure.repetition import ForgottenData, words
+from memory.errors import NotFound, StoreUnavailable
+
+PIN = "my bank PIN is 4711"
+DATA = ForgottenData(frozenset({"m1", "f1"}), ("Ana's bank PIN is 4711",), (PIN,), words("ana"))
+
+
+def draft(content: str, replaces: str | None = None) -> dict[str, Any]:
+    return {"content": content, "replaces": replaces}
+
+
+def test_a_job_about_a_forgotten_message_has_nothing_left_to_do() -> None:
+    payload = {"message_id": "m1", "drafts": [draft("Ana skis")], "recalled": []}
+    assert without_forgotten(STORE_MEMORIES, payload, DATA) is None
+
+
+def test_memories_that_wait_to_be_stored_lose_what_was_forgotten() -> None:
+    hits = [
+        {"id": "f1", "content": "x"},
+        {"id": "s1", "content": "PIN 4711"},
+        {"id": "f2", "content": "skis"},
+    ]
+    drafts = [draft("the PIN of Ana's bank: 4711"), draft("Ana skis")]
+    payload = {"message_id": "m2", "drafts": drafts, "recalled": hits, "said": "I ski"}
+    assert without_forgotten(STORE_MEMORIES, payload, DATA) == payload | {
+        "drafts": [draft("Ana skis")],
+        "recalled": [{"id": "f2", "content": "skis"}],
+    }
+
+
+def test_updates_that_wait_lose_the_facts_of_a_forgotten_message() -> None:
+    facts = [
+        {"draft": draft("Ana skis"), "message_id": "m1"},
+        {"draft": draft("Ana's bank PIN is 4711"), "message_id": "m2"},
+        {"draft": draft("Ana has a cat", replaces="f1"), "message_id": "m2"},
+        {"draft": draft("Ana has a boat"), "message_id": "m2", "kept": None},
+    ]
+    payload = {"facts": facts, "said": {"m1": PIN, "m2": "I have a boat"}, "tasks": []}
+    clean = {"facts": facts[3:], "said": {"m2": "I have a boat"}, "tasks": []}
+    assert without_forgotten(APPLY_UPDATES, payload, DATA) == clean
+    assert without_forgotten(APPLY_UPDATES, payload | {"facts": facts[:3]}, DATA) is None
+    other = {"conversation": "dm:ana", "place": []}
+    assert without_forgotten("look_back", other, DATA) is other
+
+
+@pytest.fixture(params=["one database", "a database of its own"])
+def traces_url(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
+    return None if request.param == "one database" else f"sqlite:///{tmp_path / 'traces.db'}"
+
+
+async def test_traces_that_show_it_lose_their_content_and_others_keep_theirs(
+    open_pet: Any, traces_url: str | None, home: Path
+) -> None:
+    pet = await open_pet(traces_url=traces_url)
+    for text in ("I like tea", PIN, "hello"):
+        await pet.respond(text, user="ana", settle=True)
+    await pet.respond("hello", user="ben")
+    await pet.settle()
+    (home / "hachi.log").write_text(f"{json.dumps({'fact': PIN})}\nben asked\n")
+    (home / "chat_history").write_text(f"\n# now\n+{PIN}\n\n# now\n+hello\n")
+    [memory] = [memory for memory in await pet.memories(user="ana") if memory.content == PIN]
+    receipt = await pet.delete_memory(memory.id, user="ana")
+    now = pet.clock()
+    traces = {one.id: one async for one in pet.traces.each(_all(), now)}
+    emptied = [one for one in traces.values() if one.status == "forgotten"]
+    assert len(emptied) == receipt.traces >= 2
+    assert {(one.said, one.reply, one.error) for one in emptied} == {("", "", None)}
+    assert {one.said for one in traces.values() if one.kind == "turn"} == {"", "I like tea", "hello"}
+    with pytest.raises(NotFound, match="is forgotten"):
+        await pet.traces.get(emptied[0].id, now)
+    logged = (home / "hachi.log").read_text()
+    assert "4711" not in logged
+    assert "ben asked" in logged
+    assert "4711" not in (home / "chat_history").read_text()
+
+
+async def test_traces_that_cannot_be_reached_are_emptied_later(
+    open_pet: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Any
+) -> None:
+    pet = await open_pet(traces_url=f"sqlite:///{tmp_path / 'traces.db'}")
+    await pet.respond(PIN, user="ana", settle=True)
+    await pet.settle()
+    [memory] = await pet.memories(user="ana")
+    with monkeypatch.context() as away:
+
+        async def unreachable(*_: Any) -> int:
+            raise StoreUnavailable("the traces are away")
+
+        away.setattr(pet.traces, "forget", unreachable)
+        assert (await pet.delete_memory(memory.id, user="ana")).traces == 0
+    assert await pet.memories(user="ana") == []
+    clock.advance(minutes=5)
+    await pet.settle()
+    assert {one.status async for one in pet.traces.each(_all(), pet.clock())} == {"forgotten"}
+
+
+async def test_a_turn_that_is_running_meanwhile_leaves_no_trace_of_it(
+    open_pet: Any, server: ScriptedServer
+) -> None:
+    pet = await open_pet(openai_base_url=server.url, model="tiny", look_back="off")
+    server.script(answer("Noted."), Hang())
+    await pet.respond(PIN, user="ana")
+    await pet.remember("Ana's bank PIN is 4711", user="ana")
+    running = asyncio.create_task(pet.respond("what is my PIN?", user="ana"))
+    async with asyncio.timeout(20):
+        while len(server.asked) < 2:  # noqa: ASYNC110 - the server gets the request in the running turn
+            await asyncio.sleep(0.01)
+    [memory] = await pet.memories(user="ana")
+    await pet.delete_memory(memory.id, user="ana")
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await pet.settle()
+    shown = [one.said async for one in pet.traces.each(_all(), pet.clock())]
+    assert "what is my PIN?" not in shown
+
+
+def _all() -> Any:
+    from agent.tracing.store import TraceFilter
+
+    return TraceFilter(kinds=frozenset())
