@@ -40,6 +40,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "history_messages": ("6", 6),
     "importance_floor": ("0.5", 0.5),
     "purge_minutes": ("0.5", 0.5),
+    "decisions": ("redacted", "redacted"),
     "log_level": ("debug", "DEBUG"),
     "look_back": ("plain", "plain"),
     "mode": ("study", "study"),
