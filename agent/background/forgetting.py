@@ -51,7 +51,7 @@ class ForgettingOutside:
         data = ForgottenData.from_json(job.payload)
         await asyncio.to_thread(blank_lines_of, self.home, None, (*data.contents, *data.texts), data.ids)
         await asyncio.to_thread(blank_typed, self.home, data.texts)
-        await self.recorder.forget_data(data.shown_by)
+        await self.recorder.forget_data(data.may_be_shown_by)
         since = datetime.fromisoformat(job.payload["since"]) - SLACK
         return await self.traces.forget(data, job.user_id, job.payload["owners"], since)
 

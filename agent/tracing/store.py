@@ -303,7 +303,7 @@ def _shows(row: Any, data: ForgottenData) -> bool:
         texts = [row.said, row.reply, row.error or "", *(texts_of(row.body) if row.body else ())]
     except (zlib.error, ValueError):  # nobody can tell what an unreadable body shows
         return True
-    return any(data.shown_by(text) for text in texts)
+    return any(data.may_be_shown_by(text) for text in texts)
 
 
 async def _not_erased(

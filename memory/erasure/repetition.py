@@ -81,6 +81,11 @@ class FactWords:
             return self.names <= both and bool(own) and 2 * shared > len(self.all)
         return 2 * own >= len(self.all) and 3 * shared >= 2 * len(self.all)
 
+    def valued_in(self, text: str) -> bool:
+        """Whether the text contains the values of the fact, of which it has one or more."""
+        values = self.numbers | self.names
+        return bool(values) and values <= words(text)
+
 
 def telling_sentences(message: str, teller: Words) -> list[str]:
     """The sentences of a message that say enough to be recognised: with a value, or `TELLING` words."""
@@ -122,6 +127,14 @@ class ForgottenData:
             return True
         facts = self.facts
         return any(fact.repeated_by(line) for line in text.splitlines() for fact in facts)
+
+    def may_be_shown_by(self, text: str) -> bool:
+        """Whether the text shows the data or, as a summary does in words of its own, a line of it contains
+        the values of a fact. For traces: one that is emptied without need is no loss to a person."""
+        facts = self.facts
+        return self.shown_by(text) or any(
+            fact.valued_in(line) for line in text.splitlines() for fact in facts
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
