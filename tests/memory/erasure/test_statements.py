@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import select
+from alembic import command
+from sqlalchemy import Connection, insert, select
 
 from memory.audience import Audience, Place
 from memory.erasure import restore
@@ -18,7 +20,10 @@ from memory.people.profile import Entry
 from memory.people.profile_store import ProfileStore
 from memory.records import Forgotten, Memory, Message
 from memory.spans import new_id
-from memory.sql.tables import metadata
+from memory.sql import engine
+from memory.sql.engine import Database
+from memory.sql.tables import memories, memory_sources, metadata
+from tests.memory.conftest import START
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
@@ -334,3 +339,23 @@ async def test_the_index_forgets_the_words_of_a_message_in_its_neighbours_too(st
     assert "which one?" in await stack.found("zebra finch")
     await forget(stack, "Anna keeps a zebra finch")
     assert "which one?" not in await stack.found("zebra finch")
+
+
+async def test_an_older_home_knows_which_message_stated_a_memory(tmp_path: Path) -> None:
+    database = Database.connect(None, tmp_path)
+
+    def migrate(connection: Connection, to: str) -> None:
+        config = engine._alembic_config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, to)
+
+    fields = {"content": "Anna skis", "subjects": [], "created_at": START, "source": "note", "type": "fact"}
+    fields |= {"importance": 0.5, "uses": 0, "user_id": "anna", "place": "dm", "revision": 0}
+    async with database.write() as connection:
+        await connection.run_sync(migrate, "0004")
+        for id, message in (("f1", "m1"), ("f2", None)):
+            await connection.execute(insert(memories).values(id=id, message_id=message, **fields))
+        await connection.run_sync(migrate, "head")
+        rows = (await connection.execute(select(memory_sources))).all()
+    await database.close()
+    assert [tuple(row) for row in rows] == [("f1", "m1")]
