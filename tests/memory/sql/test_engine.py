@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
@@ -22,7 +23,7 @@ from memory.errors import StoreUnavailable
 from memory.sql import engine as module
 from memory.sql.engine import HEAD, Database
 from memory.sql.errors import Overtaken
-from memory.sql.tables import metadata, users
+from memory.sql.tables import memories, metadata, users
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Server
@@ -88,6 +89,29 @@ async def test_a_new_database_has_the_tables_that_all_migrations_leave(tmp_path:
     assert await migrated.revision() == HEAD
     await migrated.close()
     assert schema(tmp_path / "migrated") == schema(tmp_path / "new")
+
+
+async def test_the_tags_of_an_older_home_lose_their_case_and_are_indexed_again(tmp_path: Path) -> None:
+    database = Database.connect(None, tmp_path)
+    old = {"id": "m1", "content": "Zoe runs", "created_at": NOW, "source": "note", "type": "fact"}
+    old |= {"subjects": ["Zoe\u0308", "SPORT", "sport"], "importance": 0.5, "uses": 0, "user_id": "zoe"}
+    old |= {"place": "dm", "indexed_under": "one", "revision": 1}
+
+    def migrate(connection: sa.Connection, to: str) -> None:
+        config = module._alembic_config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, to)
+
+    async with database.write() as connection:
+        await connection.run_sync(migrate, "0007")
+        await connection.execute(sa.insert(memories).values(**old))
+        await connection.execute(sa.insert(memories).values(**old | {"id": "m2", "subjects": ["zoe"]}))
+        await connection.run_sync(migrate, "head")
+        columns = (memories.c.subjects, memories.c.indexed_under, memories.c.revision)
+        rows = (await connection.execute(sa.select(*columns).order_by(memories.c.id))).all()
+    await database.close()
+
+    assert [tuple(row) for row in rows] == [(["zo\u00eb", "sport"], None, 2), (["zoe"], "one", 1)]
 
 
 async def test_the_migrated_tables_are_those_the_code_describes(database: Database) -> None:
