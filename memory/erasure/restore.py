@@ -23,6 +23,7 @@ from memory.sql.tables import (
     memory_owners,
     memory_sources,
     memory_updates,
+    messages,
     work,
 )
 
@@ -153,13 +154,17 @@ async def _exists(connection: AsyncConnection, memory_id: str) -> bool:
     return bool(await connection.scalar(select(exists().where(memories.c.id == memory_id))))
 
 
-async def drop_naming(connection: AsyncConnection, names: Collection[str], ids: Collection[str]) -> None:
-    """Delete what can be brought back and contains one of these messages, or names one of these people or
-    owners, whoever had it forgotten."""
+async def drop_naming(
+    connection: AsyncConnection, names: Collection[str], ids: Collection[str], places: Collection[str]
+) -> None:
+    """Delete what can be brought back, whoever had it forgotten, if it contains one of these messages, names
+    one of these people or owners, or has a reply from one of these places, which may repeat anybody there."""
     quoted = [json.dumps(name) for name in names]
+    replies = select(messages.c.id).where(messages.c.role == "assistant", messages.c.place.in_(places))
     for row in (await connection.execute(select(forgotten.c.id, forgotten.c.payload))).all():
-        text = json.dumps(row.payload)
-        if not row.payload["messages"].keys().isdisjoint(ids) or any(name in text for name in quoted):
+        text, held = json.dumps(row.payload), row.payload["messages"].keys()
+        there = set(await connection.scalars(replies.where(messages.c.id.in_(held))))
+        if there or not held.isdisjoint(ids) or any(name in text for name in quoted):
             await connection.execute(delete(forgotten).where(forgotten.c.id == row.id))
 
 

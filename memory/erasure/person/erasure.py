@@ -195,7 +195,8 @@ class Erasure:
             quotes = await empty_quotes(connection, await _unique(connection, progress), self._clock())
             progress.removed["summaries of places"] += quotes
             await self._clean_jobs(connection, progress)
-            await restore.drop_naming(connection, {user, user_key(user)}, set(progress.index_ids))
+            names = {user, user_key(user)}
+            await restore.drop_naming(connection, names, set(progress.index_ids), progress.places)
             for column in (tables.places.c.changed_by, tables.memory_updates.c.user_id):
                 unnamed = update(column.table).where(column == user)
                 await connection.execute(unnamed.values({column.name: NOBODY}))

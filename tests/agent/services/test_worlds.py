@@ -247,7 +247,7 @@ class World:
         for fact in self.facts.values():
             if fact.teller == name:
                 fact.forgotten = True
-        self.undo.clear()
+        self.undo.clear()  # an erasure ends the undos of replies that may repeat its person
 
     async def wait(self, **duration: float) -> None:
         self.pet.clock.advance(**duration or {"minutes": 15})  # type: ignore[attr-defined]

@@ -260,16 +260,20 @@ async def test_an_undo_is_the_persons_own_and_ends(stack: Stack) -> None:
 
 
 async def test_what_names_an_erased_person_cannot_be_brought_back(stack: Stack) -> None:
-    for by_name in (True, False):
+    place = Place.parse("acme").key
+    for by in ("name", "message", "place"):
         await told(stack, "I live in Paris", "Anna lives in Paris", place="acme")
         reply = await answered(stack, "Anna lives in Paris.", "ben", "acme")
         receipt = await forget(stack, "Anna lives in Paris", "anna")
         async with stack.database.write() as connection:
-            await restore.drop_naming(connection, {"cleo"}, {"another"})
+            await restore.drop_naming(connection, {"cleo"}, {"another"}, {"place:other"})
         assert str(receipt.undo_id) in await everything(stack)
         async with stack.database.write() as connection:
             await restore.drop_naming(
-                connection, {"user:anna"} if by_name else {"ben"}, set() if by_name else {reply}
+                connection,
+                {"user:anna"} if by == "name" else {"ben"},
+                {reply} if by == "message" else set(),
+                {place} if by == "place" else set(),
             )
         assert str(receipt.undo_id) not in await everything(stack)
 
