@@ -94,10 +94,14 @@ class ConversationSlice:
         return tuple(message for message in self.messages if message.role == "user")
 
     @property
+    def shown(self) -> tuple[Memory, ...]:
+        """All facts that the model is given."""
+        return (*self.known.long_term_facts, *self.stored, *self.near, *self.to_summarise)
+
+    @property
     def facts(self) -> frozenset[str]:
-        """The ids of all facts that the model is given."""
-        shown = (*self.known.long_term_facts, *self.stored, *self.near, *self.to_summarise)
-        return frozenset(fact.id for fact in shown)
+        """The ids of `shown`."""
+        return frozenset(fact.id for fact in self.shown)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def context_entries(part: ConversationSlice, found: ExtractionResult) -> list[En
     if not part.said:
         return []
     entries = entries_of(found.updates.new_preferences, part.said[-1].sent_at)
-    return [replace(entry, message_id=_said_in(part.said, entry.value)) for entry in entries]
+    return [replace(entry, message_id=_said_in(part, entry.value)) for entry in entries]
 
 
 def memory_summary(part: ConversationSlice, found: ExtractionResult) -> list[Entry]:
@@ -138,11 +138,15 @@ def _source(said: Sequence[Message], fact: str) -> Message:
     return max(enumerate(said), key=lambda pair: (len(wanted & _words(pair[1].text)), pair[0]))[1]
 
 
-def _said_in(said: Sequence[Message], value: str) -> str | None:
-    """Return the id of the message that the value comes from; None if none of several shares a word with
-    it."""
-    source = _source(said, value)
-    return source.id if len(said) == 1 or _words(value) & _words(source.text) else None
+def _said_in(part: ConversationSlice, value: str) -> str | None:
+    """Return the id of the message that the value comes from, or that a known fact came from which the model
+    repeats. None if it cannot be told."""
+    source, words = _source(part.said, value), _words(value)
+    if words & _words(source.text):
+        return source.id
+    if fact := next((fact for fact in part.shown if words & _words(fact.content)), None):
+        return fact.message_id
+    return source.id if len(part.said) == 1 else None
 
 
 def _words(text: str) -> frozenset[int]:

@@ -1,10 +1,13 @@
 """START HERE: one turn, told once.
 
-1. Receive: store the message in the transcript.
+1. Receive: store the message in the transcript. Of an anonymous person nothing is stored, here or later.
 2. Build the context: what the model will see (`context.py`, `prompt.py`).
 3. Run the agent: the model calls tools and answers, within five model calls (`loop.py`).
+   If the person asked to forget something, find what they may mean (`forget_requests.py`): they confirm it
+   later, by `Companion.forget`.
 4. Commit the answer: one transaction stores the reply and the jobs that follow from it. Only then does the
-   reply go out, so whatever a person was answered is durable.
+   turn end, though a stream has shown the text before. If the message was erased or forgotten meanwhile,
+   nothing is stored.
 5. In the background, the worker runs those jobs (`agent/background/worker.py`).
 """
 
@@ -79,7 +82,7 @@ async def take_turn(
 ) -> Reply:
     """Answer the request. `on_text` receives the reply's text as the model generates it.
 
-    With `settle` the answer's memories are stored before this returns, so that the reply names them. A replay
+    With `settle` the jobs run before this returns, so that `Reply.memories` has what was stored. A replay
     passes the `trace_id` of the recorded turn. Raises BadInput, ModelError, or MemoryFault if the database
     cannot be reached.
     """
@@ -94,7 +97,7 @@ async def take_turn(
         reply_id, jobs = await commit_answer(
             deps, received, result, tool_context.recalled, settle=settle, trace=trace.id
         )
-        settled = [decision for job in jobs if settle for decision in await deps.worker.do(job)]
+        settled = [decision for job in (jobs if settle else ()) for decision in await deps.worker.do(job)]
         reply = Reply(
             message=result.answer.message,
             memories=(*tool_context.decisions, *settled),
@@ -173,8 +176,8 @@ async def commit_answer(
 ) -> tuple[str | None, list[str]]:
     """Store the reply and its jobs. Returns the reply's id in the transcript and the ids of the jobs.
 
-    With `settle` the caller runs the jobs itself, and no worker may claim them. If the person was erased
-    while the model was thinking, nothing is stored.
+    With `settle` the caller has the jobs run at once, by id, and no worker claims them by itself. If the
+    message was erased or forgotten while the model was thinking, nothing is stored.
     """
     request, now = received.request, deps.clock()
     if request.user is None:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from memory.facts.derived import SET_BY_HAND
 from memory.people.profile import (
     FIELDS,
     MOST,
@@ -241,7 +242,7 @@ def test_a_value_that_a_field_cannot_take_is_told_in_one_line(field: str, value:
 
 def test_an_item_of_a_list_is_known_by_its_folded_text() -> None:
     assert entry_for("goal", "Learn Piano.", NOW) == Entry(
-        "profile.goals", "learn piano", "Learn Piano.", NOW
+        "profile.goals", "learn piano", "Learn Piano.", NOW, SET_BY_HAND
     )
     assert entry_for("goal", "...", NOW).item != ""
     assert entry_for("goal", "\u200b", NOW).item != ""
@@ -251,7 +252,7 @@ def test_an_item_of_a_list_is_known_by_its_folded_text() -> None:
 
 @pytest.mark.parametrize("field", ["name", "goals"])
 def test_an_empty_value_forgets(field: str) -> None:
-    assert entry_for(field, " \n", NOW) == Entry(field_named(field), "", "", NOW)
+    assert entry_for(field, " \n", NOW) == Entry(field_named(field), "", "", NOW, SET_BY_HAND)
 
 
 # What the extractor answers.

@@ -26,7 +26,7 @@ async def test_the_key_decides_for_whom_the_tools_act(site: Any, mode: str) -> N
         await ana.call("remember", content="Ana has a red boat")
         assert await ana.knows() == await named.knows() == ["Ana has a red boat"]
         assert await ben.knows() == []
-        assert len((await anonymous.client.list_tools()).tools) == 7
+        assert len((await anonymous.client.list_tools()).tools) == 9
         assert "header x-openwebui-user-id" in await anonymous.refused("get_recent_memories")
     assert [memory.user_id for memory in await site.pet.memories(user=user)] == [user]
 
