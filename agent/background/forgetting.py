@@ -82,5 +82,6 @@ def without_forgotten(kind: str, payload: dict[str, Any], data: ForgottenData) -
             and not states(fact["draft"]["content"])
         ]
         said = {id: text for id, text in payload["said"].items() if id not in data.ids}
-        return payload | {"facts": kept, "said": said} if kept or payload["tasks"] else None
+        left = kept or payload["tasks"] or payload.get("rulings")
+        return payload | {"facts": kept, "said": said} if left else None
     return payload

@@ -128,15 +128,17 @@ class MemoryService:
     ) -> list[Forgotten]:
         """Forget what the person confirmed, and the message that asked for it. Skips what was forgotten in
         the meantime, or with another candidate."""
-        named = [(candidate.kind, candidate.id) for candidate in candidates]
-        asking = {("message", candidate.asked_in): None for candidate in candidates}
         receipts = []
-        for kind, id in (*named, *asking):
+        for candidate in candidates:
             with suppress(NotFound):
-                if kind == "memory":
-                    receipts.append(await self.delete(id, user=user, place=place))
+                if candidate.kind == "memory":
+                    receipts.append(await self.delete(candidate.id, user=user, place=place))
                 else:
-                    receipts.append(await self.delete_message(id, user=user))
+                    receipts.append(await self.delete_message(candidate.id, user=user))
+        for id in dict.fromkeys(candidate.asked_in for candidate in candidates):
+            with suppress(NotFound):  # what was told beside the request stays known
+                gone = await self.statements.forget_message(id, user_named(user), facts=False)
+                receipts.append(await self._forgotten(*gone))
         return receipts
 
     async def undo_forget(self, id: str, *, user: str) -> Forgotten:

@@ -4,6 +4,7 @@ Words are compared as the index stores them: without case, accents, function wor
 Its values are numbers and capitalised names; a text that lacks one speaks of something else.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,7 +15,9 @@ from memory.index import bm25
 from memory.text import sentences
 
 IDENTIFYING = 3
-"""Digits of a number that identifies a fact by itself, such as a PIN or a year."""
+"""Digits of a number that identifies a fact by itself, such as a PIN. Years do not, since many facts share
+them."""
+_YEAR = re.compile(r"(?:19|20)\d\d")
 LONG_ENOUGH = 12
 """Characters of a text that is recognised as a whole. Shorter ones, such as "Noted.", are everywhere."""
 TELLING = 3
@@ -31,14 +34,15 @@ class FactWords:
     numbers: Words
     names: Words
     identifying: bool
-    """Whether one of the numbers has `IDENTIFYING` or more digits."""
+    """Whether one of the numbers, years aside, has `IDENTIFYING` or more digits."""
 
     @classmethod
     def of(cls, content: str, teller: Words = frozenset()) -> "FactWords":
         found = words_of(content)
-        numbers = [word for word in found if word.number]
+        numbers = [word for word in found if word.number and not words(word.text) <= teller]
         names = [word for at, word in enumerate(found) if at and word.capital and not word.number]
-        digits = (sum(letter.isdecimal() for letter in word.key) for word in numbers)
+        telling = (word.key for word in numbers if not _YEAR.fullmatch(word.key))
+        digits = (sum(letter.isdecimal() for letter in key) for key in telling)
         return cls(
             words(content) - teller,
             words(" ".join(word.text for word in numbers)) - teller,

@@ -103,9 +103,10 @@ class StatementForgetting:
             found = await message_removal.find(connection, readers, named, facts, facts, shared=taken.shared)
             return await self._finish(connection, user, taken, found, taken.contents, teller)
 
-    async def forget_message(self, id: str, user: str) -> tuple[Forgotten, str]:
-        """Forget one message of the person, and the memories that rest on it alone; what these had replaced
-        holds again. Returns as `forget` does. Raises NotFound if it is no message of `user`, or forgotten."""
+    async def forget_message(self, id: str, user: str, *, facts: bool = True) -> tuple[Forgotten, str]:
+        """Forget one message of the person and, with `facts`, the memories that rest on it alone; what these
+        had replaced holds again. Returns as `forget` does. Raises NotFound if it is no message of `user`, or
+        forgotten."""
         async with self._database.read() as connection:
             resting = await fetch(connection, memories.c.id.in_(await _resting_on(connection, id, user)))
         lock = {user_key(user)}.union(*(memory.owners for memory in resting))
@@ -115,7 +116,7 @@ class StatementForgetting:
             if row is None:
                 raise NotFound(f"no message {id!r} of {user}'s is left to forget")
             teller = await message_removal.teller_words(connection, user)
-            ids = await _resting_on(connection, id, user)
+            ids = await _resting_on(connection, id, user) if facts else []
             await memory_removal.revive(connection, ids, self._clock(), corrected=True)
             taken = await self._take(connection, None, ids, user)
             contents = [*taken.contents, *telling_sentences(row.text, teller)]

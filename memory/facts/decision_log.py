@@ -74,6 +74,7 @@ def _line(user: str, told: _Told) -> dict[str, object]:
         "extracted_count": told.extracted,
         "decisions": [
             {"fact": d.content, "action": d.action}
+            | ({"id": d.id} if d.id else {})
             | ({"target_id": d.target_id} if d.target_id else {})
             | {"reason": d.reason}
             for d in told.decisions

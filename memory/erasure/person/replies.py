@@ -27,8 +27,9 @@ _Facts = Mapping[str, set[FactWords]]
 
 async def replies_repeating(connection: AsyncConnection, user: str, places: Collection[str]) -> list[str]:
     """The ids of the replies to others, in these places and inside them, that repeat what only this person
-    told there."""
-    told = await _told_in(connection, user, places)
+    told there, or repeat it and name the person."""
+    told, named = await _told_in(connection, user, places), set()
+    teller = await teller_words(connection, user)
     if not any(told.values()):
         return []
     repeated: dict[str, set[FactWords]] = {}
@@ -39,8 +40,10 @@ async def replies_repeating(connection: AsyncConnection, user: str, places: Coll
             asked[talk] = words(row.text)
         elif found := _repeated(_readable_in(row.place, told), words(row.text), asked.get(talk, frozenset())):
             repeated[row.id] = found
+            if not teller.isdisjoint(words(row.text)):
+                named.add(row.id)
     theirs = await _also_told(connection, user, places, set().union(*repeated.values()))
-    return sorted(id for id, found in repeated.items() if found - theirs)
+    return sorted(id for id, found in repeated.items() if id in named or found - theirs)
 
 
 def _repeated(facts: Iterable[FactWords], reply: Words, question: Words) -> set[FactWords]:

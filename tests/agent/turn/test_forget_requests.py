@@ -95,3 +95,17 @@ async def test_what_is_to_be_forgotten_is_not_remembered_from_the_request(
     await pet.settle()
     assert [memory.content for memory in await pet.memories(user="ben")] == ["Ben likes tea"]
     assert reply.forget == ()
+
+
+async def test_what_was_told_beside_the_request_stays_known(pet_at, first_way, server):
+    pet = await pet_at(first_way)
+    await pet.remember(PLAN, user="ben")
+    told = {"message": "I will ask.", "memories": [{"content": "Ben works at Acme"}], "forget": [PLAN]}
+    server.script(Say(json.dumps(told)))
+    reply = await pet.respond("Forget the thing about my job. I work at Acme now.", user="ben")
+    await pet.settle()
+
+    await pet.forget(reply.forget or (), user="ben")
+
+    assert [memory.content for memory in await pet.memories(user="ben")] == ["Ben works at Acme"]
+    assert "thing about my job" not in str(await pet.messages(user="ben"))

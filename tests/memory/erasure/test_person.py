@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert, select
 
@@ -793,6 +793,23 @@ class World:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(story=STORY, leaving=who)
+@example(
+    story=[
+        ("tell", "anna", "acme", "{me} lives in Paris"),
+        ("tell", "ben", "acme/general", "Mickael lives in Paris"),
+        ("reply", "ben", "acme", ""),
+    ],
+    leaving="anna",
+)
+@example(
+    story=[
+        *[("tell", "anna", None, "Mickael lives in Paris")] * 4,
+        ("tell", "anna", "acme", "{me} lives in Paris"),
+        ("tell", "ben", "acme", "Mickael lives in Lyon"),
+        ("reply", "ben", "acme", ""),
+    ],
+    leaving="anna",
+)
 async def test_in_any_story_the_others_lose_nothing(
     stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
 ) -> None:

@@ -72,3 +72,13 @@ def test_forgotten_data_is_recognised_by_id_whole_text_and_line() -> None:
     assert not data.shown_by("Ok. Ann lives in Lyon.\nParis is a city.")
     assert data.may_be_shown_by("They spoke of Paris.")
     assert not data.may_be_shown_by("Ann lives in Lyon.")
+
+
+def test_neither_a_year_nor_a_number_in_the_tellers_id_identifies_a_fact():
+    teller = words("discord:123456")
+    born = FactWords.of("Ann was born in 1990", ANN)
+    assert not born.same_as(FactWords.of("Ann's brother Tom was born in 1990 in Lyon", ANN))
+    assert not born.repeated_by("Your house was built in 1990.")
+    lives = FactWords.of("discord:123456 lives in Paris", teller)
+    assert not lives.repeated_by("Mickael lives in Lyon")
+    assert lives.repeated_by("You live in Paris.")
