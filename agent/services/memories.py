@@ -137,7 +137,8 @@ class MemoryService:
                     receipts.append(await self.delete_message(candidate.id, user=user))
         for id in dict.fromkeys(candidate.asked_in for candidate in candidates):
             with suppress(NotFound):  # what was told beside the request stays known
-                gone = await self.statements.forget_message(id, user_named(user), facts=False)
+                message = await self.transcript.own(id, user_named(user))
+                gone = await self.statements.forget_message(message.id, user_named(user), facts=False)
                 receipts.append(await self._forgotten(*gone))
         return receipts
 
