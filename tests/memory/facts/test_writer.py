@@ -779,7 +779,7 @@ async def test_each_decision_making_is_one_line_of_json(
     drafts = [Draft(SHOULDER_ON), Draft("Mickael says hello", importance=0.1)]
     said = "I broke it on 10 January 2026. Hello! ☕"
     with caplog.at_level(logging.INFO, "hachi.memory"):
-        await stack.writer.remember(drafts, Provenance("mickael", stack.clock.now, said=said))
+        [now, _] = await stack.writer.remember(drafts, Provenance("mickael", stack.clock.now, said=said))
         await stack.writer.remember([], Provenance("mickael", stack.clock.now))
     [line] = caplog.messages
     assert "\n" not in line
@@ -792,6 +792,7 @@ async def test_each_decision_making_is_one_line_of_json(
             {
                 "fact": SHOULDER_ON,
                 "action": "replace",
+                "id": now.id,
                 "target_id": first.id,
                 "reason": "says more: adds 'on 10 January 2026'",
             },
