@@ -57,14 +57,15 @@ class AnsweringModel(Model):
     ) -> ModelResponse:
         self.systems.append(system_instructions or "")
         self.inputs.append(input)
-        self.asked.append(input if isinstance(input, str) else input[0]["content"])
+        asked = input if isinstance(input, str) else input[0]["content"]
+        self.asked.append(asked)
         if self._hold is not None and self._hold in str(input):
             self.held.set()
             await self.release.wait()
         await asyncio.sleep(self._seconds)
         answer = self._answers.pop(0) if self._answers else self._then
         if callable(answer):
-            answer = answer(self.asked[-1])
+            answer = answer(asked)
         if isinstance(answer, Exception):
             raise answer
         if not isinstance(answer, list):

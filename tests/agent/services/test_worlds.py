@@ -398,3 +398,19 @@ async def test_so_it_is_in_many_worlds(
     story: list[tuple[Any, ...]], home_with_index: Path, clock: Any, light_embedder: None
 ) -> None:
     await live(story, home_with_index, clock)
+
+
+async def test_consolidations_of_two_people_at_once_keep_to_their_own(
+    home_with_index: Path, clock: Any, light_embedder: None
+) -> None:
+    story = [
+        ("tell", "ben", None, "1d", True),
+        ("tell", "cleo", None, "1d", True),
+        ("tell", "ben", None, None, True),
+        ("tell", "cleo", None, None, True),
+        ("day",),
+        ("tell", "ben", "acme/general", "1d", True),
+        ("forget", "cleo", None, 1),
+        ("wait",),
+    ]
+    await live(story, home_with_index, clock)
