@@ -19,15 +19,15 @@ from agent.services.documents import DocumentService
 from agent.services.erasure import ErasureService
 from agent.services.erasure.outside_sql import ErasureOutsideSql, out_of_reach
 from agent.services.erasure.search import FileSearch
-from agent.services.export import ExportService
 from agent.services.health import HealthService
 from agent.services.home import make_private, remove_obsolete
-from agent.services.imports import ImportService
 from agent.services.maintenance import MaintenanceService
 from agent.services.memories import MemoryService
 from agent.services.profiles import ProfileService
 from agent.services.statistics import Figures, StatisticsService
 from agent.services.transcripts import TranscriptService
+from agent.services.transfer.export import ExportService
+from agent.services.transfer.imports import ImportService
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
@@ -293,8 +293,8 @@ def build_services(c: Components) -> Services:
         profiles=ProfileService(c.profiles, c.store, c.tasks, c.summaries, erasure, c.clock),
         tasks=c.tasks,
         transcripts=transcripts,
-        exports=ExportService(c.database, c.store, c.transcript, c.documents, c.clock),
-        imports=ImportService(transcripts, c.writer, c.sync),
+        exports=ExportService(c.database, c.store, c.documents, c.clock),
+        imports=ImportService(c.database, c.store, transcripts, c.writer, c.sync, c.clock),
         erasure=erasure,
         maintenance=MaintenanceService(
             c.forgetting,

@@ -1,7 +1,7 @@
 """Conversations: imports them from elsewhere and tells who owns them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 from sqlalchemy import func, select
 
 from agent.errors import BadInput
-from agent.services.arguments import audience_of, turn_request, user_named
+from agent.services.arguments import audience_of, readable_name, turn_request, user_named
 from agent.services.erasure import ErasureService
 from agent.types import TurnRequest
 from memory.audience import Place
@@ -90,22 +90,25 @@ class TranscriptService:
         conversation: str | None = None,
         progress: Progress | None = None,
     ) -> int:
-        """Store the messages in order, index them, and return how many there were. All are parsed before the
-        first is written, so a bad message stores nothing."""
+        """Store the messages in order, index them, and return how many there were. In a place a message may
+        name its own `user` and `conversation`. All are parsed before the first is written, so a bad message
+        stores nothing."""
         target = turn_request("", user, place, conversation, None, now=self.clock())
-        await self.erasure.finished(target.user)
         read = [_message(given, at, target) for at, given in enumerate(messages)]
+        for speaker in {target.user, *(speaker for _, speaker in read)}:
+            await self.erasure.finished(speaker)
         for start in range(0, len(read), BATCH):
             async with self.database.write() as connection:
-                for message in read[start : start + BATCH]:
+                for message, speaker in read[start : start + BATCH]:
                     await self.transcript.append(
-                        connection, message, user=str(target.user), place=target.place, now=target.sent_at
+                        connection, message, user=speaker, place=target.place, now=target.sent_at
                     )
         await self.sync.catch_up(progress)
         return len(read)
 
 
-def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> Message:
+def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[Message, str]:
+    """Return the message, and the user who wrote it or got the reply."""
     if not isinstance(given, Mapping):
         raise BadInput(f"message {at + 1} is no mapping with author, text and sent_at")
     try:
@@ -119,7 +122,8 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> Messag
             raise BadInput(f"message {at + 1}: sent_at {sent_at!r} is no ISO 8601 time") from error
     if not isinstance(sent_at, datetime) or sent_at.tzinfo is None:
         raise BadInput(f"message {at + 1}: sent_at needs a time zone, such as 2026-01-10T09:30:00+00:00")
-    return Message(
+    incoming = _within(incoming, given, at)
+    message = Message(
         id=_uuid(given.get("id"), incoming),
         conversation_id=incoming.conversation_id,
         role="assistant" if given.get("role") == "assistant" else "user",
@@ -127,6 +131,20 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> Messag
         text=storable(text),
         sent_at=sent_at,
     )
+    return message, str(incoming.user)
+
+
+def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnRequest:
+    """Return the request with the user and the conversation that a message of a place names."""
+    if incoming.place.private:
+        return incoming
+    try:
+        user = user_named(given.get("user", incoming.user))
+        named = incoming.conversation or given.get("conversation")
+        conversation = None if named is None else readable_name(str(named), "conversation")
+    except BadInput as error:
+        raise BadInput(f"message {at + 1}: {error}") from error
+    return replace(incoming, user=user, conversation=conversation)
 
 
 def _uuid(id: Any, incoming: TurnRequest) -> str:

@@ -132,6 +132,18 @@ async def names_of_others(connection: AsyncConnection, place: Place, user: str) 
     return frozenset(part for name in names for part in _with_parts(name))
 
 
+async def links_of(
+    connection: AsyncConnection, place: Place, user: str, content: str
+) -> list[tuple[str, str]]:
+    """The pairs of names that a fact of `user` links. A pair with the name of somebody else who speaks there
+    is none: the fact stays text."""
+    pairs = linked(content)
+    if not pairs:
+        return []
+    others = await names_of_others(connection, place, user)
+    return [pair for pair in pairs if not any(bears(name, others) for name in pair)]
+
+
 def bears(name: str, names: frozenset[str]) -> bool:
     return fold(name) in names
 

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import NotFound
 from memory.facts import evidence
-from memory.facts.aliases import bears, linked, names_of_others
+from memory.facts.aliases import linked, links_of
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
 from memory.facts.decide import Resolution, Step, decision_of, figures_of, resolve
@@ -260,7 +260,8 @@ class FactWriter:
             reason = step.verdict.reason
             await self._supersede(connection, candidate, step.memory, step.owners, memory.id, reason)
         if resolution.new:
-            aliases = await _aliases(connection, candidate.origin, memory.content)
+            origin = candidate.origin
+            aliases = await links_of(connection, origin.place, origin.user, memory.content)
             await self._store.insert(connection, memory, candidate.key, aliases)
             candidate.made.add(memory.id)
             candidate.changed[memory.id] = memory
@@ -310,16 +311,6 @@ async def _erased(connection: AsyncConnection, origin: Provenance) -> bool:
     if not origin.live or origin.message_id is None:
         return False
     return bool(await missing(connection, [origin.message_id]))
-
-
-async def _aliases(connection: AsyncConnection, origin: Provenance, content: str) -> list[tuple[str, str]]:
-    """The pairs of names that the fact links. A pair with the name of somebody else who speaks there is none:
-    the fact stays text."""
-    pairs = linked(content)
-    if not pairs:
-        return []
-    others = await names_of_others(connection, origin.place, origin.user)
-    return [pair for pair in pairs if not any(bears(name, others) for name in pair)]
 
 
 def _one_line(content: str) -> str:

@@ -265,8 +265,9 @@ async def export_memories(pet: "Companion", user: User, file: File = None, place
 @group.command("import")
 @with_companion
 async def import_memories(pet: "Companion", user: User, file: File = None, place: PlaceName = "dm") -> None:
-    """Import an export, or a transcript: a list of messages with author, text and sent_at."""
-    from agent.services.imports import parse_import
+    """Import an export, or a transcript: a list of messages with author, text and sent_at, in a place also
+    user. A place's export goes back to that place, and each message and memory to whose it was."""
+    from agent.services.transfer.imports import parse_import
 
     name, data = _read(file)
     try:
@@ -277,7 +278,7 @@ async def import_memories(pet: "Companion", user: User, file: File = None, place
         parsed = parse_import(given, user=user)
     except BadInput as error:
         raise BadInput(f"{name}: {error}") from error
-    messages, memories = len(parsed.messages), len(parsed.memories)
+    messages, memories = len(parsed.messages), parsed.count
     with progress_bar() as bar:
         task = bar.add_task("importing", total=messages + memories)
         new = await pet.services.imports.store(

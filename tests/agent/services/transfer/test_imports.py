@@ -8,7 +8,7 @@ import pytest
 
 from agent import Companion
 from agent.errors import BadInput
-from agent.services.imports import parse_import
+from agent.services.transfer.imports import parse_import
 
 MEMORY = {"content": "Lea swims", "created_at": "2026-01-10T09:30:00Z"}
 EXPORT = {"format": "hachi-export", "version": 1}

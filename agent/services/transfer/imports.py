@@ -1,27 +1,37 @@
-"""Imports a file that `export` wrote, or a transcript.
+"""Imports a file that `export` wrote, of a person or of a place, or a transcript.
 
 Everything is read and checked before the first row is written, so a bad file changes nothing.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from agent.errors import BadInput
-from agent.services.export import FORMAT, VERSION
+from agent.services.arguments import place_of, user_named
 from agent.services.transcripts import TranscriptService
-from memory.audience import Place
-from memory.facts.candidate import Provenance
+from agent.services.transfer.export import FORMAT, VERSION
+from memory.audience import PRIVATE, Place
+from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.decision_log import decision_run
+from memory.facts.restoring import restore
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync, Progress
-from memory.records import DEFAULT_IMPORTANCE, Draft
+from memory.records import DEFAULT_IMPORTANCE, Draft, Memory
+from memory.sql.engine import Database
+from memory.sql.memories import MemoryStore
 
 AT_ONCE = 10
 """Memories that a model, if one rules on facts, is asked about in one call."""
 BATCH = 50
 """Memories stored before the index catches up: each new one is compared with all rows the index lacks."""
+
+OLD_PLACE = (
+    "this export of a place does not say who said what; export the place again with this version, "
+    "nothing was imported"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +40,25 @@ class ParsedImport:
     memories: Sequence[tuple[Draft, Provenance]] = ()
     ignored: Mapping[str, int] | None = None
     """Counts of the export's other entries by kind. They are not imported."""
+    place: Place = PRIVATE
+    """The place that the export is of."""
+    restored: Sequence[tuple[Memory, Sequence[str]]] = ()
+    """The memories of a place, which stay those of who told them, with the ids of the messages that did."""
+
+    @property
+    def count(self) -> int:
+        """The number of memories."""
+        return len(self.memories) + len(self.restored)
 
 
 @dataclass(frozen=True)
 class ImportService:
+    database: Database
+    memories: MemoryStore
     transcripts: TranscriptService
     writer: FactWriter
     sync: IndexSync
+    clock: Callable[[], datetime]
 
     async def store(
         self,
@@ -47,11 +69,40 @@ class ImportService:
         progress: Progress | None = None,
     ) -> int:
         """Store messages first, because memories name them as evidence. Calls `progress` for each row.
-        Returns how many memories are new. Raises BadInput."""
+        Returns how many memories are new. Raises BadInput, also for a message or a place that the file does
+        not attribute."""
+        where = place_of(place)
+        if not parsed.place.private:
+            if where not in (PRIVATE, parsed.place):
+                raise BadInput(
+                    f"this is an export of {parsed.place}, and cannot become {where}; leave out --place"
+                )
+            where = parsed.place
+        elif not where.private:
+            _require_speakers(parsed.messages, user)
+        return await self._store(parsed, user, where, progress)
+
+    async def _store(self, parsed: ParsedImport, user: str, place: Place, progress: Progress | None) -> int:
         await self.transcripts.import_messages(parsed.messages, user=user, place=place, progress=progress)
         with decision_run():
             new = await self._store_memories(parsed.memories, progress)
+        new += await self._restore(parsed.restored, progress)
         await self.sync.catch_up()
+        return new
+
+    async def _restore(
+        self, restored: Sequence[tuple[Memory, Sequence[str]]], progress: Progress | None
+    ) -> int:
+        new, now = 0, self.clock()
+        for start in range(0, len(restored), BATCH):
+            part = restored[start : start + BATCH]
+            owners = {owner for memory, _ in part for owner in memory.owners}
+            async with self.database.write(lock=owners) as connection:
+                for memory, sources in part:
+                    if memory.expires_at is None or memory.expires_at > now:
+                        new += await restore(connection, self.memories, memory, sources)
+            if progress:
+                progress(len(part))
         return new
 
     async def _store_memories(
@@ -68,8 +119,20 @@ class ImportService:
         return new
 
 
+def _require_speakers(messages: Sequence[Mapping[str, Any]], user: str) -> None:
+    """Raise BadInput for a message in a place that would become the importer's, though somebody else wrote
+    it."""
+    for number, entry in enumerate(messages, start=1):
+        if "user" not in entry and entry.get("role") != "assistant" and entry.get("author") != user:
+            raise BadInput(
+                f"message {number} does not say whose it is; give it a `user`, the id of who wrote it. "
+                "Nothing was imported"
+            )
+
+
 def parse_import(given: Any, *, user: str) -> ParsedImport:
-    """Parse an export, whose memories become this user's, or a list of messages. Raises BadInput."""
+    """Parse an export, or a list of messages. The memories of a person's export become this user's; those of
+    a place's stay those of who told them. Raises BadInput."""
     if isinstance(given, list):
         return ParsedImport(_messages(given))
     if not isinstance(given, dict) or given.get("format") != FORMAT:
@@ -81,17 +144,23 @@ def parse_import(given: Any, *, user: str) -> ParsedImport:
     memories, messages = (given.get(key, []) for key in ("memories", "messages"))
     if not (isinstance(memories, list) and isinstance(messages, list)):
         raise BadInput("memories and messages must be lists")
-    read = []
+    place = place_of(given.get("place"))
+    read, restored = [], []
     for number, entry in enumerate(memories, start=1):
         try:
-            read.append(_memory(entry, user))
+            if place.private:
+                read.append(_memory(entry, user))
+            else:
+                restored.append(_memory_of(place, entry))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             what = f"has no {error.args[0]!r}" if isinstance(error, KeyError) else f"cannot be read: {error}"
             raise BadInput(f"memory {number} {what}; nothing was imported") from error
     imported = ("memories", "messages")
     lists = {key: len(value) for key, value in given.items() if isinstance(value, list) and value}
     ignored = {key: count for key, count in lists.items() if key not in imported}
-    return ParsedImport(_messages(messages), read, ignored)
+    if not place.private and not all("user" in entry for entry in _messages(messages)):
+        raise BadInput(OLD_PLACE)
+    return ParsedImport(_messages(messages), read, ignored, place, restored)
 
 
 def _messages(entries: list[Any]) -> list[Any]:
@@ -126,6 +195,16 @@ def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
         message_id=entry.get("message_id"),
     )
     return draft, origin
+
+
+def _memory_of(place: Place, entry: Any) -> tuple[Memory, Sequence[str]]:
+    """Return a memory of a place as it was, and the ids of the messages that stated it."""
+    if "user" not in entry:
+        raise BadInput(OLD_PLACE)
+    draft, origin = _memory(entry, entry["user"] and user_named(entry["user"]))
+    owners = frozenset(owner for owner in entry["owners"] if owner.startswith("user:")) | {place.key}
+    memory = CandidateFact(draft, replace(origin, place=place), None, origin.said_at).memory(owners)
+    return replace(memory, id=str(UUID(entry["id"]))), [str(UUID(id)) for id in entry["sources"]]
 
 
 def _time(text: str) -> datetime:

@@ -1,6 +1,7 @@
 """Exports everything about a person as one JSON document that people can read and `import` accepts."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,13 +11,13 @@ from sqlalchemy import Table, select
 
 from agent.services.arguments import audience_of, place_of, user_named
 from agent.types import TurnRequest
-from memory.audience import GLOBAL, Audience, Place, user_key
+from memory.audience import Audience, Place, user_key
 from memory.documents import DocumentLibrary
-from memory.records import memory_json
+from memory.records import Memory, memory_json
 from memory.sql import tables
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
-from memory.sql.messages import Transcript
+from memory.sql.messages import kept, readable
 from memory.sql.summaries import outlived
 
 FORMAT, VERSION = "hachi-export", 1
@@ -31,7 +32,6 @@ _MESSAGE_FIELDS = ("id", "role", "author", "text", "sent_at")
 class ExportService:
     database: Database
     store: MemoryStore
-    transcript: Transcript
     documents: DocumentLibrary
     clock: Callable[[], datetime]
 
@@ -71,13 +71,12 @@ class ExportService:
         return _plain(whole)
 
     async def export_place(self, place: Place | str, *, user: str) -> dict[str, Any]:
-        """Return the memories and messages of a place that everybody there may read, without data of
-        everybody."""
+        """Return the memories and messages of a place, each with whose it is, so that `import` restores them.
+        What is known around the place or inside it is not part of it."""
         where = place_of(place)
         audience = audience_of(user, where)
-        own = audience.keys - {GLOBAL}
-        found = [m for m in await self.store.newest(audience, self.clock()) if own & m.owners]
-        messages = await self.transcript.last(where.key, audience, await self.transcript.count(audience))
+        found = [m for m in await self.store.newest(audience, self.clock()) if where.key in m.owners]
+        sources = await _sources(self.database, audience)
         return _plain(
             {
                 "format": FORMAT,
@@ -85,8 +84,12 @@ class ExportService:
                 "exported_at": self.clock(),
                 "user": user,
                 "place": str(where),
-                "memories": [memory_json(m) for m in sorted(found, key=lambda m: (m.created_at, m.id))],
-                "messages": [{f: getattr(m, f) for f in _MESSAGE_FIELDS} for m in messages],
+                "memories": [
+                    memory_json(m)
+                    | {"user": m.user_id, "owners": _owners(m, where), "sources": sources[m.id]}
+                    for m in sorted(found, key=lambda m: (m.created_at, m.id))
+                ],
+                "messages": await _messages_of(self.database, where, audience),
             }
         )
 
@@ -115,6 +118,34 @@ async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
         {"place": _shown(place), "conversation": conversation, "messages": lines}
         for (place, conversation), lines in found.items()
     ]
+
+
+async def _messages_of(database: Database, place: Place, audience: Audience) -> list[dict[str, Any]]:
+    """Return all messages of the place that are not forgotten, in order."""
+    said = (tables.messages.c.place == place.key, readable(audience), kept())
+    async with database.read() as connection:
+        rows = await connection.execute(select(tables.messages).where(*said).order_by(tables.messages.c.seq))
+        return [
+            {field: row._mapping[field] for field in _MESSAGE_FIELDS}
+            | {"user": row.user_id, "conversation": row.conversation_id}
+            for row in rows
+        ]
+
+
+async def _sources(database: Database, audience: Audience) -> dict[str, list[str]]:
+    """Return the ids of the messages that stated each memory, by the memory's id."""
+    found: dict[str, list[str]] = defaultdict(list)
+    source = tables.memory_sources
+    said = select(tables.messages.c.id).where(readable(audience))
+    async with database.read() as connection:
+        for row in await connection.execute(select(source).where(source.c.message_id.in_(said))):
+            found[row.memory_id].append(row.message_id)
+    return found
+
+
+def _owners(memory: Memory, place: Place) -> list[str]:
+    """Return who owns the memory, without other places: the file does not say what is known there."""
+    return sorted(owner for owner in memory.owners if owner == place.key or owner.startswith("user:"))
 
 
 async def _context(database: Database, user: str) -> list[dict[str, Any]]:
