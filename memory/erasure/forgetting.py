@@ -11,9 +11,9 @@ from datetime import datetime
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
-from memory.erasure import memory_removal
+from memory.erasure import memory_removal, restore
 from memory.errors import IndexUnavailable
-from memory.facts.derived import withhold
+from memory.facts.derived import HeldFacts, withhold, withhold_lost
 from memory.index import Index
 from memory.records import Memory
 from memory.sql.engine import Database
@@ -67,8 +67,9 @@ class Forgetting:
     async def delete(self, memory: Memory, user: str) -> None:
         """Delete a memory for a person. See `memory_removal.unlink` for other owners and NotFound."""
         async with self._database.write() as connection:
-            await withhold(connection, self._clock(), memory_ids=[memory.id])
+            held = await HeldFacts.of(connection, await restore.with_replaced(connection, [memory.id]))
             ids = await memory_removal.unlink(connection, memory, user)
+            await withhold_lost(connection, held, self._clock())
             jobs = await self._unindex_later(connection, user, ids)
         await self._unindex(ids, jobs)
 

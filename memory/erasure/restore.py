@@ -104,23 +104,28 @@ async def take_back(connection: AsyncConnection, id: str, user: str, now: dateti
     return payload
 
 
-async def put_back(connection: AsyncConnection, payload: Mapping[str, Any]) -> set[str]:
-    """Restore the memories and messages of a payload. Returns the ids of the memories. What was erased
-    since stays erased; where the same fact was stated again, that statement stays the active one."""
+def memory_ids(payload: Mapping[str, Any]) -> set[str]:
+    """The memories that a payload has rows about."""
+    rows = [row for table in _touching(()) for row in payload["rows"][table.name].values()]
+    named = {row[name] for row in rows for name in ("memory_id", "old_id") if name in row}
+    return named.union(payload["rows"][memories.name])
+
+
+async def put_back(connection: AsyncConnection, payload: Mapping[str, Any]) -> None:
+    """Restore the memories and messages of a payload. What was erased since stays erased; where the same fact
+    was stated again, that statement stays the active one."""
     await connection.execute(delete(work).where(work.c.id.in_(payload["jobs"])))
     for row in payload["work"]:
         await _put_back_row(connection, work, _decoded(work, row))
     await message_removal.restore(connection, payload["messages"])
-    touched = set(payload["rows"][memories.name])
+    marked = messages.c.id.in_(payload["outdated"])
+    await connection.execute(update(messages).where(marked).values(outdated_at=None))
     for table in _touching(()):
         for row in payload["rows"][table.name].values():
-            values = _decoded(table, row)
-            touched |= {values[name] for name in ("memory_id", "old_id") if name in values}
-            await _put_back_row(connection, table, values)
-    here = memories.c.id.in_(touched)
+            await _put_back_row(connection, table, _decoded(table, row))
+    here = memories.c.id.in_(memory_ids(payload))
     again = update(memories).where(here).values(indexed_under=None, revision=memories.c.revision + 1)
     await connection.execute(again)
-    return touched
 
 
 async def put_back_entries(connection: AsyncConnection, payload: Mapping[str, Any]) -> None:

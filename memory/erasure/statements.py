@@ -19,7 +19,7 @@ from memory.erasure.forgetting import UNINDEX
 from memory.erasure.message_removal import ForgottenTexts, Readers
 from memory.erasure.repetition import FactWords, ForgottenData, Words, telling_sentences
 from memory.errors import NotFound
-from memory.facts.derived import Withheld, withhold
+from memory.facts.derived import HeldFacts, withhold, withhold_lost
 from memory.records import Forgotten, Memory
 from memory.spans import new_id
 from memory.sql.engine import Database
@@ -59,8 +59,12 @@ class _Taken:
     """The owner keys that lost one of them."""
     shared: bool
     """Whether somebody else stated the same too."""
-    withheld: Withheld
-    """The derived texts that rested on them."""
+    held: HeldFacts
+    """What may have lost an owner, as it was."""
+
+    @property
+    def ids(self) -> set[str]:
+        return {memory.id for memory in self.memories}
 
     @property
     def contents(self) -> list[str]:
@@ -97,7 +101,7 @@ class StatementForgetting:
             teller = await message_removal.teller_words(connection, user)
             same = await _same(connection, memory, user, teller)
             taken = await self._take(connection, memory, [memory.id, *same], user)
-            named = [row["message_id"] for row in taken.rows[memory_sources.name].values()]
+            named = [id for fact in taken.held.facts if fact.id in taken.ids for id in fact.messages]
             facts = [FactWords.of(content, teller) for content in taken.contents]
             readers = Readers(user, taken.owners)
             found = await message_removal.find(connection, readers, named, facts, facts, shared=taken.shared)
@@ -117,7 +121,6 @@ class StatementForgetting:
                 raise NotFound(f"no message {id!r} of {user}'s is left to forget")
             teller = await message_removal.teller_words(connection, user)
             ids = await _resting_on(connection, id, user) if facts else []
-            await memory_removal.revive(connection, ids, self._clock(), corrected=True)
             taken = await self._take(connection, None, ids, user)
             contents = [*taken.contents, *telling_sentences(row.text, teller)]
             shown = [FactWords.of(content, teller) for content in contents]
@@ -132,11 +135,11 @@ class StatementForgetting:
         async with self._database.write(lock={user_key(user)}) as connection:
             now = self._clock()
             payload = await restore.take_back(connection, id, user, now)
-            ids = await restore.put_back(connection, payload)
+            held = await HeldFacts.of(connection, restore.memory_ids(payload))
+            await restore.put_back(connection, payload)
             texts = payload["messages"]
-            await withhold(connection, now, message_ids=texts, memory_ids=ids)
-            current = update(messages).where(messages.c.id.in_(texts)).values(outdated_at=None)
-            await connection.execute(current)  # summaries may tell them again
+            await withhold_lost(connection, held, now)  # what is replaced again
+            await withhold(connection, now, message_ids=texts)  # summaries may tell them again
             await restore.put_back_entries(connection, payload)
             back = await fetch(connection, memories.c.id.in_(payload["memories"]))
             own = messages.c.id.in_(texts) & (messages.c.role == "user")
@@ -158,17 +161,20 @@ class StatementForgetting:
     async def _take(
         self, connection: AsyncConnection, named: Memory | None, ids: Sequence[str], user: str
     ) -> _Taken:
-        """Unlink these memories from the person, after withholding what was derived from them."""
+        """Unlink these memories from the person. If none was named, what they had replaced holds again."""
         chain = await restore.with_replaced(connection, ids)
         before = await restore.rows_of(connection, chain)
         known = await fetch(connection, memories.c.id.in_(chain))
-        withheld = await withhold(connection, self._clock(), memory_ids=chain)
+        held = await HeldFacts.of(connection, chain)
+        if named is None:
+            await memory_removal.revive(connection, ids, self._clock(), corrected=True)
         gone = await memory_removal.unlink(connection, named, user) if named else []
         for id in ids:
             if named is None or id != named.id:
                 gone += await memory_removal.unlink_same(connection, id, user)
-        lost = restore.changed(before, await restore.rows_of(connection, chain))
-        links = lost[memory_owners.name].values()
+        after = await restore.rows_of(connection, chain)
+        lost = restore.changed(before, after)
+        links = [row for key, row in lost[memory_owners.name].items() if key not in after[memory_owners.name]]
         still = select(func.count()).where(
             memory_owners.c.memory_id.in_(ids), memory_owners.c.superseded == 0
         )
@@ -180,7 +186,7 @@ class StatementForgetting:
             lost,
             frozenset(link["owner"] for link in links),
             shared=bool((await connection.execute(still)).scalar()),
-            withheld=withheld,
+            held=held,
         )
 
     async def _finish(
@@ -195,19 +201,20 @@ class StatementForgetting:
         """Empty the messages, withhold and clean what repeats them, and add the jobs. Returns the receipt and
         the id of the last job."""
         now, owners = self._clock(), {*taken.owners, user_key(user)}
-        withheld = await withhold(connection, now, message_ids=found.all)
-        entries = [*taken.withheld.entries, *withheld.entries]
+        of_facts = await withhold_lost(connection, taken.held, now, besides=found.all)
+        of_texts = await withhold(connection, now, message_ids=found.all)
+        entries = [*of_facts.entries, *of_texts.entries]
         since = await _since(connection, taken, found)
         await message_removal.empty(connection, found.all, now)
-        lost_ids = {memory.id for memory in taken.memories}
         data = ForgottenData(
-            frozenset(lost_ids | found.all.keys()), tuple(contents), tuple(found.all.values()), teller
+            frozenset(taken.ids | found.all.keys()), tuple(contents), tuple(found.all.values()), teller
         )
         payload = {
             "named": taken.named and taken.named.id,
-            "memories": sorted(lost_ids),
+            "memories": sorted(taken.ids),
             "rows": taken.rows,
             "messages": found.all,
+            "outdated": sorted(of_facts.outdated),
             "work": await self._clean_jobs(connection, data),
             "entries": [restore.encoded(entry) for entry in entries],
         }
@@ -219,7 +226,7 @@ class StatementForgetting:
         until = now + self._undo_for if undo_id else None
         if undo_id and until:
             await restore.keep(connection, undo_id, user, payload | {"jobs": jobs}, now=now, until=until)
-        derived = taken.withheld.summaries + withheld.summaries + len(entries)
+        derived = of_facts.summaries + of_texts.summaries + len(entries)
         receipt = Forgotten(taken.named, taken.memories, len(found.messages), len(found.replies), derived)
         return replace(receipt, undo_id=undo_id, undo_until=until), jobs[0]
 

@@ -8,6 +8,14 @@ from.
 
 from memory.facts.derived.lost import SET_BY_HAND
 from memory.facts.derived.sources import MEMORY_SUMMARY, memory_summary_id
-from memory.facts.derived.withhold import Withheld, withhold
+from memory.facts.derived.withhold import HeldFacts, Withheld, withhold, withhold_lost
 
-__all__ = ["MEMORY_SUMMARY", "SET_BY_HAND", "Withheld", "memory_summary_id", "withhold"]
+__all__ = [
+    "MEMORY_SUMMARY",
+    "SET_BY_HAND",
+    "HeldFacts",
+    "Withheld",
+    "memory_summary_id",
+    "withhold",
+    "withhold_lost",
+]

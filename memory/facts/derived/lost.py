@@ -25,6 +25,12 @@ class Fact:
     expires_at: datetime | None
     messages: frozenset[str]
     """The ids of the messages that state it."""
+    owners: Mapping[str, bool]
+    """The owner keys that have it, and whether it still holds for them."""
+
+    @property
+    def active(self) -> frozenset[str]:
+        return frozenset(owner for owner, holds in self.owners.items() if holds)
 
     def expired(self, now: datetime) -> bool:
         return self.expires_at is not None and self.expires_at <= now
@@ -117,11 +123,31 @@ async def read(
         sources = select(memory_sources).where(memory_sources.c.memory_id.in_(memory_ids))
         for row in await connection.execute(sources):
             stated.setdefault(row.memory_id, set()).add(row.message_id)
+        owners = await links_of(connection, memory_ids)
         found = await connection.execute(select(memories).where(memories.c.id.in_(memory_ids)))
         facts = [
-            Fact(row.id, row.user_id, row.content, row.expires_at, frozenset(stated.get(row.id, ())))
+            Fact(
+                row.id,
+                row.user_id,
+                row.content,
+                row.expires_at,
+                frozenset(stated.get(row.id, ())),
+                owners.get(row.id, {}),
+            )
             for row in found
         ]
     ids = {*message_ids, *(id for said in stated.values() for id in said)}
     heard = await connection.execute(select(messages).where(messages.c.id.in_(ids))) if ids else ()
     return facts, {row.id: row for row in heard}
+
+
+async def links_of(
+    connection: AsyncConnection, memory_ids: Collection[str]
+) -> dict[str, dict[str, bool]]:
+    """Whether each owner of these memories still holds them, by memory and owner key."""
+    found: dict[str, dict[str, bool]] = {}
+    for row in await connection.execute(
+        select(memory_owners).where(memory_owners.c.memory_id.in_(memory_ids))
+    ):
+        found.setdefault(row.memory_id, {})[row.owner] = not row.superseded
+    return found

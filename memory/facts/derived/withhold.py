@@ -1,21 +1,21 @@
 """Withholds derived texts whose sources no longer hold."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import and_, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, user_key
-from memory.facts.derived.lost import Lost, read, with_replaced
+from memory.facts.derived.lost import Fact, Lost, links_of, read, with_replaced
 from memory.facts.derived.profile_entries import Row, withhold_entries
 from memory.sql.jobs import JobQueue
 from memory.sql.summaries import LOOK_BACK, consolidation_subject, heard_by
 from memory.sql.tables import (
     active_conversations,
     derived_sources,
-    memory_owners,
     messages,
 )
 
@@ -26,6 +26,21 @@ class Withheld:
     """How many summaries are withheld until they are rebuilt."""
     entries: tuple[Row, ...]
     """The rows of the profile that lost their value, as they were."""
+    outdated: frozenset[str]
+    """The ids of the messages that were marked as outdated by this."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFacts:
+    """Facts before some of their owners lose them, for `withhold_lost`."""
+
+    facts: Sequence[Fact]
+    heard: Mapping[str, Any]
+    """The rows of the messages that state them, by id."""
+
+    @classmethod
+    async def of(cls, connection: AsyncConnection, memory_ids: Collection[str]) -> "HeldFacts":
+        return cls(*await read(connection, (), memory_ids))
 
 
 async def withhold(
@@ -47,36 +62,64 @@ async def withhold(
         memory_ids = await with_replaced(connection, memory_ids)
     facts, heard = await read(connection, message_ids, memory_ids)
     losers = None if owners is None else frozenset(owners)
-    lost = Lost(frozenset(message_ids), facts, heard, losers, instead, now)
-    await _mark_outdated(connection, lost, now)
-    emptied = await _withhold_summaries(connection, lost, now)
+    return await _withhold(connection, Lost(frozenset(message_ids), facts, heard, losers, instead, now))
+
+
+async def withhold_lost(
+    connection: AsyncConnection, held: HeldFacts, now: datetime, *, besides: Collection[str] = ()
+) -> Withheld:
+    """Like `withhold`, after owners have lost some of these facts: for these owners alone, or for everybody
+    where nothing is left of a fact. `besides` are messages without a text, which need no mark."""
+    left = await links_of(connection, [fact.id for fact in held.facts])
+    lost: dict[frozenset[str] | None, list[Fact]] = {}
+    for fact in held.facts:
+        still = {owner for owner, holds in left.get(fact.id, {}).items() if holds}
+        losers = fact.active - still if fact.id in left else None
+        if losers is None or losers:
+            lost.setdefault(losers, []).append(fact)
+    found = Withheld(0, (), frozenset())
+    for losers, facts in lost.items():
+        heard = {id: held.heard[id] for fact in facts for id in fact.messages & held.heard.keys()}
+        one = await _withhold(connection, Lost(frozenset(), facts, heard, losers, "", now), besides)
+        found = Withheld(
+            found.summaries + one.summaries, found.entries + one.entries, found.outdated | one.outdated
+        )
+    return found
+
+
+async def _withhold(connection: AsyncConnection, lost: Lost, besides: Collection[str] = ()) -> Withheld:
+    now = lost.now
+    outdated = await _mark_outdated(connection, lost, besides)
+    emptied = await _withhold_summaries(connection, lost)
     in_short, entries = await withhold_entries(connection, lost, emptied)
     for row in in_short:
         place, user = Place.of_key(row["place"]), row["user_id"]
         talk, owner = (f"dm:{user}", user_key(user)) if place.private else (place.key, place.key)
         await _rebuild(connection, talk, owner, user, now)
-    return Withheld(len(emptied) + len(in_short), tuple(entries))
+    return Withheld(len(emptied) + len(in_short), tuple(entries), outdated)
 
 
-async def _mark_outdated(connection: AsyncConnection, lost: Lost, now: datetime) -> None:
+async def _mark_outdated(
+    connection: AsyncConnection, lost: Lost, besides: Collection[str]
+) -> frozenset[str]:
     """Note in the messages of facts that end for everybody that summaries leave them out, since nothing else
-    is kept of these facts."""
-    ended = {id for fact in lost.facts if lost.owners is None for id in fact.messages}
-    if ended:
-        marked = update(messages).where(messages.c.id.in_(ended), messages.c.outdated_at.is_(None))
-        await connection.execute(marked.values(outdated_at=now))
+    is kept of these facts. Returns the ids of those that had no such note."""
+    if lost.owners is not None:
+        return frozenset()
+    ended = {id for fact in lost.facts for id in fact.messages}.difference(besides)
+    marked = update(messages).where(messages.c.id.in_(ended), messages.c.outdated_at.is_(None))
+    noted = await connection.execute(marked.values(outdated_at=lost.now).returning(messages.c.id))
+    return frozenset(noted.scalars())
 
 
-async def _withhold_summaries(connection: AsyncConnection, lost: Lost, now: datetime) -> list[str]:
+async def _withhold_summaries(connection: AsyncConnection, lost: Lost) -> list[str]:
     """Returns the ids of the summaries that were emptied."""
-    active = active_conversations
+    active, now = active_conversations, lost.now
     told = [id for id, row in lost.heard.items() if id in lost.forgotten or row.outdated_at is None]
     same = and_(messages.c.conversation_id == active.c.conversation_id, heard_by() == active.c.owner)
     covering = select(active.c.id).join(messages, and_(same, messages.c.seq <= active.c.covered))
     given = select(derived_sources.c.text_id).where(derived_sources.c.source_id.in_(lost.ids))
-    owners = select(memory_owners.c.owner).where(
-        memory_owners.c.memory_id.in_([fact.id for fact in lost.facts])
-    )
+    owners = {owner for fact in lost.facts for owner in fact.owners}
     rests = or_(
         active.c.id.in_(covering.where(messages.c.id.in_(told))),
         active.c.id.in_(given),

@@ -195,6 +195,92 @@ async def test_what_the_profile_says_of_it_goes_and_comes_back(stack: Stack) -> 
     assert (await profiles.view("anna", Place(), stack.clock.now)).profile.location == "Paris"
 
 
+async def noted_of(stack: Stack, field: str, value: str, message: str, user: str, place: str = "") -> None:
+    """An entry of the profile that rests on a message."""
+    entry = Entry(field, "", value, stack.clock.now, message_id=message)
+    async with stack.database.write() as connection:
+        await ProfileStore(stack.database).merge_in(connection, user, Place.parse(place), [entry])
+
+
+async def outdated(stack: Stack) -> set[str]:
+    """The messages that summaries leave out."""
+    messages = metadata.tables["messages"]
+    async with stack.database.read() as connection:
+        marked = select(messages.c.id).where(messages.c.outdated_at.is_not(None))
+        return set((await connection.execute(marked)).scalars())
+
+
+@pytest.mark.parametrize("deleted", ["forgotten", "over the cap"])
+async def test_what_somebody_else_told_too_stays_in_their_profile_and_summaries(
+    stack: Stack, deleted: str
+) -> None:
+    await told(stack, "our office is in Lyon", "The office is in Lyon", "anna", "acme")
+    bens = await told(stack, "yes, the office is in Lyon", "The office is in Lyon", "ben", "acme")
+    await noted_of(stack, "profile.location", "Lyon", bens, "ben", "acme")
+    shared = await stack.the_memory("anna", "acme")
+    if deleted == "forgotten":
+        receipt, _ = await stack.statements.forget(shared, "anna")
+    else:
+        await stack.forgetting.delete(shared, "anna")
+    profiles = ProfileStore(stack.database)
+    assert (await profiles.view("ben", Place(), stack.clock.now)).profile.location == "Lyon"
+    assert bens not in await outdated(stack)
+    if deleted == "forgotten":
+        await stack.statements.undo(str(receipt.undo_id), "anna")
+        assert (await profiles.view("ben", Place(), stack.clock.now)).profile.location == "Lyon"
+        assert await outdated(stack) == set()
+
+
+async def test_what_it_had_replaced_for_its_teller_alone_stays_with_others(stack: Stack) -> None:
+    await told(stack, "our office is in Lyon", "The office is in Lyon", "anna", "acme")
+    bens = await told(stack, "yes, the office is in Lyon", "The office is in Lyon", "ben", "acme")
+    await noted_of(stack, "profile.location", "Lyon", bens, "ben", "acme")
+    old = await stack.the_memory("ben", "acme")
+    await stack.remember("The office is in Nice", replaces=old.id)
+    await forget(stack, "The office is in Nice")
+    known = await ProfileStore(stack.database).view("ben", Place(), stack.clock.now)
+    assert known.profile.location == "Lyon"
+    assert await outdated(stack) == set()
+    assert await transcript(stack, "ben", "acme") == ["", "yes, the office is in Lyon"]
+
+
+async def test_an_undo_keeps_a_message_outdated_that_was_so_before(stack: Stack) -> None:
+    message = await told(stack, "my PIN is 4711, and I have the flu", "Anna's PIN is 4711")
+    await stack.remember("Anna has the flu", ttl="7d", message_id=message)
+    stack.clock.move(days=8)
+    await stack.forgetting.purge()
+    assert await outdated(stack) == {message}
+    receipt = await forget(stack, "Anna's PIN is 4711")
+    await stack.statements.undo(str(receipt.undo_id), "anna")
+    assert await outdated(stack) == {message}
+
+
+async def test_what_a_message_outlives_while_it_is_forgotten_it_has_outlived_after_the_undo(
+    stack: Stack,
+) -> None:
+    message = await told(stack, "my PIN is 4711, and I have the flu", "Anna's PIN is 4711")
+    await stack.remember("Anna has the flu", ttl="1h", message_id=message)
+    stack.clock.move(minutes=55)
+    receipt = await forget(stack, "Anna's PIN is 4711")
+    stack.clock.move(minutes=5)
+    await stack.forgetting.purge()
+    await stack.statements.undo(str(receipt.undo_id), "anna")
+    assert await outdated(stack) == {message}
+
+
+async def test_an_undo_replaces_again_what_a_deleted_message_had_given_back(stack: Stack) -> None:
+    old = await stack.remember("Anna lives in Paris")
+    message = await stack.receive("Lyon, I mean")
+    await stack.remember("Anna lives in Lyon", replaces=old.id, message_id=message)
+    await stack.indexing.catch_up()
+    before = await everything(stack, "work", "forgotten")
+    receipt, _ = await stack.statements.forget_message(message, "anna")
+    assert [memory.content for memory in receipt.memories] == ["Anna lives in Lyon"]
+    await stack.statements.undo(str(receipt.undo_id), "anna")
+    assert await stack.known() == {"Anna lives in Lyon"}
+    assert await everything(stack, "work", "forgotten") == before
+
+
 async def test_a_writer_that_still_works_on_a_forgotten_message_stores_nothing(stack: Stack) -> None:
     message = await told(stack, PIN, "Anna's bank PIN is 4711")
     await forget(stack, "Anna's bank PIN is 4711")
