@@ -141,9 +141,7 @@ async def read(
     return facts, {row.id: row for row in heard}
 
 
-async def links_of(
-    connection: AsyncConnection, memory_ids: Collection[str]
-) -> dict[str, dict[str, bool]]:
+async def links_of(connection: AsyncConnection, memory_ids: Collection[str]) -> dict[str, dict[str, bool]]:
     """Whether each owner of these memories still holds them, by memory and owner key."""
     found: dict[str, dict[str, bool]] = {}
     for row in await connection.execute(

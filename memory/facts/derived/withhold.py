@@ -99,9 +99,7 @@ async def _withhold(connection: AsyncConnection, lost: Lost, besides: Collection
     return Withheld(len(emptied) + len(in_short), tuple(entries), outdated)
 
 
-async def _mark_outdated(
-    connection: AsyncConnection, lost: Lost, besides: Collection[str]
-) -> frozenset[str]:
+async def _mark_outdated(connection: AsyncConnection, lost: Lost, besides: Collection[str]) -> frozenset[str]:
     """Note in the messages of facts that end for everybody that summaries leave them out, since nothing else
     is kept of these facts. Returns the ids of those that had no such note."""
     if lost.owners is not None:
