@@ -18,7 +18,7 @@ from agent.background.reminders import Reminders
 from agent.background.scheduler import Schedule
 from agent.services.arguments import turn_request
 from agent.settings import Settings
-from agent.tracing.store import Traces
+from agent.tracing.store.traces import Traces
 from agent.turn.persona import read_persona
 from agent.turn.streaming import ReplyStream
 from agent.types import Reply, TurnRequest

@@ -31,7 +31,7 @@ from agent.services.transfer.imports import ImportService
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
-from agent.tracing.store import Traces
+from agent.tracing.store.traces import Traces
 from agent.turn.persona import read_persona
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits

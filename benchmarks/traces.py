@@ -24,10 +24,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
 from agent.tracing.render.overview import overview_lines
 from agent.tracing.serialization import Serializer
-from agent.tracing.store import TraceFilter, Traces
+from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary
 from memory.spans import Recording, Span
 from memory.sql.engine import Database

@@ -10,7 +10,8 @@ from typing import Any
 
 from agent.services.erasure.lines import blank_lines_of, blank_typed
 from agent.tracing.recorder import Recorder
-from agent.tracing.store import Traces
+from agent.tracing.store import removal
+from agent.tracing.store.traces import Traces
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES
 from memory.erasure.repetition import FactWords, ForgottenData
 from memory.errors import MemoryFault
@@ -53,7 +54,7 @@ class ForgettingOutside:
         await asyncio.to_thread(blank_typed, self.home, data.texts)
         await self.recorder.forget_data(data.may_be_shown_by)
         since = datetime.fromisoformat(job.payload["since"]) - SLACK
-        return await self.traces.forget(data, job.user_id, job.payload["owners"], since)
+        return await removal.forget(self.traces.database, data, job.user_id, job.payload["owners"], since)
 
 
 def without_forgotten(kind: str, payload: dict[str, Any], data: ForgottenData) -> dict[str, Any] | None:

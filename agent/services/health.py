@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent.tracing.store import Traces
+from agent.tracing.store.traces import Traces
 from memory.index import Index
 from memory.index.embedders import Embedder
 from memory.index.sync import IndexSync

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from agent.tracing.store import Traces
+from agent.tracing.store import removal
+from agent.tracing.store.traces import Traces
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, CleanupItem
 from memory.erasure.forgetting import Forgetting
@@ -53,7 +54,9 @@ class MaintenanceService:
         how many were deleted."""
         if before is None and self.trace_days is None:
             return 0
-        return await self.traces.prune(before or self.clock() - timedelta(days=self.trace_days or 0))
+        return await removal.prune(
+            self.traces.database, before or self.clock() - timedelta(days=self.trace_days or 0)
+        )
 
     async def reindex(self, progress: Progress | None = None) -> int:
         """Rebuild both indexes from the database. Returns how many rows they hold."""

@@ -6,10 +6,10 @@
     setup.py           open the recorder that the settings ask for
     serialization.py   convert a tree of spans to bytes and back
     redact.py          remove secrets before a trace is written
-    store.py           SQL: list, look up, prune, erase
+    store/             SQL: write, list, find; prune, erase, forget
     compare.py         the differences between two traces, in order
     stats.py           calls, times and tokens over many traces
-    filters.py         parse the filters that people type
+    filters.py         select traces, by values that people type
     render/            a trace as a tree of text lines, in short and in full, and as files
     opentelemetry.py   traces as OpenTelemetry spans: OTLP/JSON, or sent to a collector
 

@@ -1,13 +1,36 @@
-"""Parses the filters of traces, as typed at the command line or on the page. Functions raise BadInput."""
+"""Selects traces: the filter, and how its values are parsed as typed at the command line or on the page.
+
+Functions raise BadInput.
+"""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.errors import BadInput
-from agent.tracing.trace import place_key
+from agent.tracing.trace import TURN, place_key
 from memory.audience import Place
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFilter:
+    """Selects the traces that match every given condition."""
+
+    user: str | None = None
+    place: str | None = None
+    """The key of a place; places inside it match too. Empty means private."""
+    tool: str | None = None
+    failed: bool = False
+    """Whether to select only turns that failed, were killed or had a failing tool."""
+    text: str | None = None
+    """Part of the stored beginning of the message or the reply, in any letter case."""
+    since: datetime | None = None
+    slower: float | None = None
+    """The minimum duration in seconds."""
+    kinds: frozenset[str] = frozenset({TURN})
+    """Empty selects every kind."""
 
 
 def read_duration(text: str) -> timedelta | None:

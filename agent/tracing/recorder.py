@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from agent.errors import ModelError
 from agent.tracing.serialization import Serializer, texts_of
-from agent.tracing.store import Traces
+from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary, place_key
 from agent.types import Reply, TurnRequest
 from memory.audience import Place

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from agent.errors import BadInput
-from agent.tracing.store import TraceFilter, Traces
+from agent.tracing.filters import TraceFilter
+from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Trace, tool_failed, usage_of
 from agent.types import Usage
 from memory.errors import NotFound

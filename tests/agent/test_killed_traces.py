@@ -8,8 +8,8 @@ import pytest
 from scripted_server import Call, Hang, ScriptedServer
 
 from agent import Companion, Settings
+from agent.tracing.filters import TraceFilter
 from agent.tracing.render.overview import SCREEN, overview_lines
-from agent.tracing.store import TraceFilter
 
 TALKATIVE = Path(__file__).parent.parent / "doubles" / "talkative.py"
 

@@ -9,7 +9,7 @@ from scripted_model import AnsweringModel
 
 from agent import Companion
 from agent.replay.replay import replay
-from agent.tracing.store import TraceFilter
+from agent.tracing.filters import TraceFilter
 
 TURNS = 200
 TOPICS = ("garden", "sister", "piano", "boat", "school", "dog", "knee", "Lisbon")

@@ -7,7 +7,8 @@ from weakref import WeakValueDictionary
 
 from agent.services.arguments import user_named
 from agent.services.erasure.outside_sql import ErasureOutsideSql
-from agent.tracing.store import Traces
+from agent.tracing.store import removal
+from agent.tracing.store.traces import Traces
 from memory.erasure.person.erasure import Erasure
 from memory.erasure.person.receipt import Erased
 
@@ -32,7 +33,7 @@ class ErasureService:
         named = user_named(user)
         lock = self._locks.setdefault(named, asyncio.Lock())
         async with lock:
-            places = await self._traces.places_of(named)
+            places = await removal.places_of(self._traces.database, named)
             return await self._erasure.erase(named, places, self._outside)
 
     async def resume(self) -> list[Erased]:

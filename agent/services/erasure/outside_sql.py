@@ -13,8 +13,10 @@ from agent.services.erasure.lines import blank_lines_of, blank_typed
 from agent.services.erasure.search import FileSearch
 from agent.services.statistics import Figures
 from agent.settings import Settings
+from agent.tracing.filters import TraceFilter
 from agent.tracing.recorder import Recorder
-from agent.tracing.store import TraceFilter, Traces
+from agent.tracing.store import removal
+from agent.tracing.store.traces import Traces
 from agent.turn.jobs import read_store_memories
 from memory.erasure.person.receipt import ErasureProgress, Remainder
 from memory.errors import StoreUnavailable
@@ -53,8 +55,8 @@ class ErasureOutsideSql:
         they said; and clear caches. Raises StoreUnavailable if the trace database cannot be reached, or if
         traces are written faster than they are deleted; the erasure must then be run again."""
         await self.recorder.forget(progress.user, progress.places)
-        erased = await self.traces.erase(progress.user, progress.places)
-        erased += await self.traces.erase_holding(await self.file_search.texts(progress))
+        erased = await removal.erase(self.traces.database, progress.user, progress.places)
+        erased += await removal.erase_holding(self.traces.database, await self.file_search.texts(progress))
         if await self.traces.count(TraceFilter(user=progress.user, kinds=frozenset())):
             raise StoreUnavailable(f"traces of {progress.user} came in while it ran; run it again")
         self._clear_caches(progress)

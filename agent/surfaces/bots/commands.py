@@ -27,7 +27,7 @@ from agent.surfaces.bots.answers import (
 )
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.forgetting import Forgetting
-from agent.tracing.store import TraceFilter
+from agent.tracing.filters import TraceFilter
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
 from memory.records import Decision, ForgetCandidate

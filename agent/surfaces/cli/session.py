@@ -17,7 +17,7 @@ from memory.text import storable
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.settings import Settings
-    from agent.tracing.store import Traces
+    from agent.tracing.store.traces import Traces
 
 Command = Callable[..., Coroutine[Any, Any, Any]]
 Decorator = Callable[[Command], Any]
@@ -62,7 +62,7 @@ class Session(ExitStack):
     async def traces(self) -> "AsyncIterator[Traces]":
         """The traces alone, which open faster than a companion."""
         settings = self.settings()
-        from agent.tracing.store import Traces
+        from agent.tracing.store.traces import Traces
         from memory.sql.engine import Database
 
         name, url = database_urls(settings)[-1]

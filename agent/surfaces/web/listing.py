@@ -14,8 +14,8 @@ from starlette.responses import HTMLResponse
 
 from agent.errors import FAULTS, BadInput
 from agent.surfaces.web.templates import page, render
-from agent.tracing.filters import read_place, read_seconds, read_since
-from agent.tracing.store import TraceFilter, Traces
+from agent.tracing.filters import TraceFilter, read_place, read_seconds, read_since
+from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary
 
 PAGE = 50

@@ -17,7 +17,7 @@ from agent.tracing.render.export import markdown, trace_json
 from agent.tracing.render.overview import warnings
 from agent.tracing.render.text import harmless, json_text
 from agent.tracing.render.tree import drawn
-from agent.tracing.store import Traces
+from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, TraceWithJobs, span_json
 from memory.errors import NotFound
 

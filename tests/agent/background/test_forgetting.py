@@ -127,6 +127,6 @@ async def test_a_turn_that_is_running_meanwhile_leaves_no_trace_of_it(
 
 
 def _all() -> Any:
-    from agent.tracing.store import TraceFilter
+    from agent.tracing.filters import TraceFilter
 
     return TraceFilter(kinds=frozenset())

@@ -13,7 +13,7 @@ from scripted_model import AnsweringModel
 from agent import Companion
 from agent.services.erasure import search
 from agent.tracing import recorder
-from agent.tracing.store import TraceFilter
+from agent.tracing.filters import TraceFilter
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from memory.audience import Audience, Place

@@ -20,8 +20,8 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 from scripted_server import Call, Fail, answer
 
 from agent.errors import ModelError
+from agent.tracing.filters import TraceFilter
 from agent.tracing.opentelemetry import attributes_of, otlp_json, pseudonym, span_name
-from agent.tracing.store import TraceFilter
 from memory.spans import Span
 
 LONG = "Ab3dEf6hIj9kLm2nOp5qRs8tUv"

@@ -16,7 +16,7 @@ from scripted_server import Call, Fail, Hang, Raw, Say, answer
 from agent import Companion, Settings
 from agent.errors import BadInput, ModelError
 from agent.tracing import recorder
-from agent.tracing.store import TraceFilter
+from agent.tracing.filters import TraceFilter
 from agent.types import TurnRequest
 from memory.errors import StoreUnavailable
 from memory.spans import note, span

@@ -6,8 +6,8 @@ import pytest
 from scripted_server import Call, Fail, answer
 
 from agent.errors import ModelError
+from agent.tracing.filters import TraceFilter
 from agent.tracing.stats import Price, percentile, stats_of
-from agent.tracing.store import TraceFilter
 from agent.types import Usage
 
 EVERY = TraceFilter(kinds=frozenset())

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from agent.errors import BadInput
+from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer
-from agent.tracing.store import TraceFilter, Traces, this_process
+from agent.tracing.store import removal
+from agent.tracing.store.process import this_process
+from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
 from memory.errors import NotFound
 from memory.spans import Recording, Span
@@ -72,7 +75,7 @@ async def test_a_trace_is_read_as_it_was_written(traces):
     root = Span("turn", data={"incoming": {"text": "half \ud83d, 茶"}}, spans=[Span("scene", at=0.25)])
     summary, body = made(1, root=root)
     await traces.write([(summary, body)], NOW, made_by=(SERIALIZER.made_by_key, SERIALIZER.made_by))
-    trace = await Traces(traces._database).get(id_of(1), NOW)
+    trace = await Traces(traces.database).get(id_of(1), NOW)
     assert trace.summary == summary
     assert trace.root == root
     assert trace.made_by == SERIALIZER.made_by
@@ -84,7 +87,7 @@ async def test_a_trace_written_again_keeps_its_place_but_not_if_it_was_deleted_m
     await traces.write([made(1)], NOW, stored={id_of(1)})
     found = await traces.list(TraceFilter(), NOW)
     assert [(one.id, one.status) for one in found] == [(id_of(2), "ok"), (id_of(1), "ok")]
-    assert await traces.prune(NOW + timedelta(seconds=1)) == 2
+    assert await removal.prune(traces.database, NOW + timedelta(seconds=1)) == 2
     assert await traces.write([made(1), made(3)], NOW, stored={id_of(1)}) == 1
     assert await ids(traces) == [3]
 
@@ -170,8 +173,8 @@ async def test_erasing_a_person_deletes_the_traces_of_the_places_where_they_spok
     )
     rows = [made(number, user=user, place=place) for number, (user, place) in enumerate(said, 1)]
     await traces.write(rows, NOW)
-    assert await traces.places_of("ana") == {"acme/general"}
-    assert await traces.erase("ana", {"acme/general"}) == 3
+    assert await removal.places_of(traces.database, "ana") == {"acme/general"}
+    assert await removal.erase(traces.database, "ana", {"acme/general"}) == 3
     assert await ids(traces) == [4, 2]
 
 
@@ -185,7 +188,7 @@ async def test_traces_of_erased_messages_and_people_are_not_written(traces):
 async def test_pruning_deletes_what_began_before_in_batches(traces):
     old = [made(number, started_at=NOW - timedelta(days=9)) for number in range(2, 1103)]
     await traces.write([made(1), *old], NOW)
-    assert await traces.prune(NOW - timedelta(days=1)) == 1101
+    assert await removal.prune(traces.database, NOW - timedelta(days=1)) == 1101
     assert await ids(traces) == [1]
     with pytest.raises(NotFound):
         await traces.get(id_of(2), NOW)

@@ -18,9 +18,10 @@ from agent.surfaces.cli.servers import serve_traces
 from agent.surfaces.cli.session import Session, with_session, with_traces
 from agent.surfaces.cli.traces import export, replay
 from agent.surfaces.cli.traces.options import TraceId, filtered
+from agent.tracing.filters import TraceFilter
 
 if TYPE_CHECKING:
-    from agent.tracing.store import TraceFilter, Traces
+    from agent.tracing.store.traces import Traces
     from agent.tracing.trace import Summary
 
 PAUSE = 0.5
@@ -36,7 +37,7 @@ group = typer.Typer(help="See what happened in each turn, and why.", rich_markup
 @group.command()
 @with_traces
 @filtered()
-async def ls(traces: "Traces", wanted: "TraceFilter", limit: Limit = 20) -> Output:
+async def ls(traces: "Traces", wanted: TraceFilter, limit: Limit = 20) -> Output:
     """List turns, newest first."""
     from agent.surfaces.cli.traces.lines import print_summaries
     from agent.tracing.render.export import summary_json
@@ -54,7 +55,7 @@ async def ls(traces: "Traces", wanted: "TraceFilter", limit: Limit = 20) -> Outp
 @filtered()
 async def tail(
     traces: "Traces",
-    wanted: "TraceFilter",
+    wanted: TraceFilter,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=0, help="How many earlier ones to show first.")
     ] = 10,
@@ -76,7 +77,7 @@ async def tail(
 
 
 async def followed(
-    traces: "Traces", wanted: "TraceFilter", before: int, pause: float = PAUSE
+    traces: "Traces", wanted: TraceFilter, before: int, pause: float = PAUSE
 ) -> "AsyncIterator[Summary]":
     """Yield so many earlier traces, then each when it appears and when its status changes."""
     newest = await traces.list(wanted, datetime.now(UTC), NEWEST)

@@ -13,10 +13,11 @@ from agent.surfaces.cli.options import DryRun, Yes, moment, read_by
 from agent.surfaces.cli.output import Output, confirm, interactive, print_table, say, write_output
 from agent.surfaces.cli.session import with_traces
 from agent.surfaces.cli.traces.options import TraceIds, filtered
+from agent.tracing.filters import TraceFilter
 
 if TYPE_CHECKING:
     from agent.tracing.stats import Price, Stats, Tally
-    from agent.tracing.store import TraceFilter, Traces
+    from agent.tracing.store.traces import Traces
 
 DEFAULT_SINCE = "7d"
 """Every trace is read whole, so not all of them."""
@@ -52,7 +53,7 @@ async def prune(
 ) -> Output:
     """Delete everybody's old traces. Without this they are deleted after HACHI_TRACE_DAYS."""
     from agent.tracing.render.text import count, when
-    from agent.tracing.store import TraceFilter
+    from agent.tracing.store import removal
 
     kept = TraceFilter(since=older, kinds=frozenset())
     old = await traces.count(TraceFilter(kinds=frozenset())) - await traces.count(kept)
@@ -60,7 +61,7 @@ async def prune(
         print(f"{count(old, 'trace')} from before {when(older)}")
         confirm("Delete them for good?", "deleted")
     if not dry_run:
-        old = await traces.prune(older)
+        old = await removal.prune(traces.database, older)
     done = "would be deleted" if dry_run else "deleted"
     data = {"count": old, "dry_run": dry_run, "before": older}
     return Output(data, f"{count(old, 'trace')} {done}")
@@ -78,7 +79,7 @@ def _price(text: str) -> tuple[str, tuple[float, ...]]:
 @filtered("all")
 async def stats(
     traces: "Traces",
-    wanted: "TraceFilter",
+    wanted: TraceFilter,
     price: Annotated[
         list[str] | None,
         typer.Option(

@@ -3,16 +3,13 @@
 import inspect
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from agent.surfaces.cli.options import moment, person, read_by
 from agent.surfaces.cli.session import Command, with_parameters
-from agent.tracing.filters import read_place, read_seconds
-
-if TYPE_CHECKING:
-    from agent.tracing.store import TraceFilter
+from agent.tracing.filters import TraceFilter, read_place, read_seconds
 
 _ID = "id, its first characters, or `last` for the newest turn."
 TraceId = Annotated[str, typer.Argument(metavar="ID", help=f"An {_ID}")]
@@ -46,8 +43,7 @@ def _filter(
         typer.Option(parser=read_by(read_seconds), metavar="TIME", help="Only if it took longer: 2s, 500ms."),
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="Background jobs too.")] = False,
-) -> "TraceFilter":
-    from agent.tracing.store import TraceFilter
+) -> TraceFilter:
     from agent.tracing.trace import TURN
 
     kinds = frozenset[str]() if all else frozenset({TURN})

@@ -11,6 +11,7 @@ from agent.errors import BadInput
 from agent.surfaces.cli.output import Output, progress_bar, say
 from agent.surfaces.cli.session import require, with_companion
 from agent.surfaces.cli.traces.options import TraceId
+from agent.tracing.filters import TraceFilter
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -95,8 +96,6 @@ def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[
 
 async def _traces(pet: "Companion", ids: Sequence[str], newest: int | None) -> "list[Trace]":
     """Return those named, or the newest turns that ended and whose content is recorded."""
-    from agent.tracing.store import TraceFilter
-
     if newest is not None:
         found = await pet.traces.list(TraceFilter(), pet.clock(), newest)
         ids = [one.id for one in found if one.status not in ("running", "killed") and one.said]

@@ -1,0 +1,127 @@
+"""Prunes traces, erases those of a person, and empties those that show what was forgotten."""
+
+import asyncio
+import zlib
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, delete, or_, select, true, update
+
+from agent.tracing.serialization import texts_of
+from agent.tracing.store.rows import BATCH, fetch, inside
+from agent.tracing.trace import FORGOTTEN
+from memory.audience import GLOBAL
+from memory.erasure.repetition import ForgottenData
+from memory.sql.engine import Database
+from memory.sql.tables import trace_bodies, traces
+
+
+async def prune(database: Database, before: datetime) -> int:
+    """Delete traces that began before that time. Returns how many were deleted."""
+    return await _delete(database, traces.c.started_at < before)
+
+
+async def places_of(database: Database, user: str) -> set[str]:
+    """Return the keys of the places where a person spoke."""
+    query = select(traces.c.place).where(traces.c.user_id == user, traces.c.place != "").distinct()
+    return {row.place for row in await fetch(database, query)}
+
+
+async def erase(database: Database, user: str, places: Collection[str] = ()) -> int:
+    """Delete a person's traces, and those of `places`, whose prompts contain what the person said there.
+    Returns how many were deleted."""
+    gone = await _delete(database, or_(traces.c.user_id == user, *(inside(place) for place in places)))
+    await database.empty_log()
+    return gone
+
+
+async def erase_holding(database: Database, sought: Sequence[bytes]) -> int:
+    """Delete every trace whose content holds one of these texts. Returns how many were deleted."""
+    query = (
+        select(traces.c.seq, traces.c.id, traces.c.said, traces.c.reply, traces.c.error)
+        .add_columns(trace_bodies.c.body)
+        .join(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
+        .order_by(traces.c.seq)
+        .limit(BATCH)
+    )
+    erased, after = 0, 0
+    while sought and (rows := await fetch(database, query.where(traces.c.seq > after))):
+        found = await asyncio.to_thread(_holding, rows, sought)
+        erased += await _delete(database, traces.c.id.in_(found)) if found else 0
+        after = rows[-1].seq
+    return erased
+
+
+async def forget(
+    database: Database, data: ForgottenData, user: str, owners: Collection[str], since: datetime
+) -> int:
+    """Empty the traces since then that show forgotten data: those of the turns of its messages, and those
+    of `user` and of the places among `owners` whose content shows it. Their figures stay. Returns how
+    many were emptied."""
+    places = [owner for owner in owners if owner.startswith("place:")]
+    theirs = [traces.c.user_id == user, *map(inside, places), *([true()] if GLOBAL in owners else [])]
+    query = (
+        select(traces.c.seq, traces.c.id, traces.c.said, traces.c.reply, traces.c.error)
+        .add_columns(traces.c.message_id, trace_bodies.c.body)
+        .outerjoin(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
+        .where(or_(*theirs), traces.c.started_at >= since, traces.c.status != FORGOTTEN)
+        .order_by(traces.c.seq)
+        .limit(BATCH)
+    )
+    emptied, last = 0, 0
+    while rows := await fetch(database, query.where(traces.c.seq > last)):
+        last = rows[-1].seq
+        emptied += await _empty(database, await asyncio.to_thread(_showing, rows, data))
+    await database.empty_log()
+    return emptied
+
+
+async def _empty(database: Database, ids: Collection[str]) -> int:
+    if not ids:
+        return 0
+    emptied = update(traces).where(traces.c.id.in_(ids))
+    async with database.write() as connection:
+        await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
+        await connection.execute(emptied.values(said="", reply="", error=None, status=FORGOTTEN))
+    return len(ids)
+
+
+async def _delete(database: Database, condition: ColumnElement[bool]) -> int:
+    gone = 0
+    while True:
+        async with database.write() as connection:
+            ids = list(await connection.scalars(select(traces.c.id).where(condition).limit(BATCH)))
+            await connection.execute(delete(trace_bodies).where(trace_bodies.c.trace_id.in_(ids)))
+            await connection.execute(delete(traces).where(traces.c.id.in_(ids)))
+        gone += len(ids)
+        if len(ids) < BATCH:
+            return gone
+
+
+def _holding(rows: Sequence[Row[Any]], sought: Sequence[bytes]) -> list[str]:
+    return [row.id for row in rows if _holds(row, sought)]
+
+
+def _holds(row: Any, sought: Sequence[bytes]) -> bool:
+    with suppress(zlib.error):
+        content = " ".join((row.said, row.reply, row.error or "")).encode("utf-8", "surrogatepass")
+        content += zlib.decompress(row.body)
+        return any(text in content for text in sought)
+    return False
+
+
+def _showing(rows: Sequence[Row[Any]], data: ForgottenData) -> list[str]:
+    return [row.id for row in rows if _shows(row, data)]
+
+
+def _shows(row: Any, data: ForgottenData) -> bool:
+    """Whether the row of a trace, or its body, shows the forgotten data."""
+    if row.message_id in data.ids:
+        return True
+    try:
+        texts = [row.said, row.reply, row.error or "", *(texts_of(row.body) if row.body else ())]
+    except (zlib.error, ValueError):  # nobody can tell what an unreadable body shows
+        return True
+    return any(data.may_be_shown_by(text) for text in texts)

@@ -1,0 +1,73 @@
+"""Converts summaries to rows of `traces` and back; the conditions that select rows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, and_, or_
+
+from agent.tracing.filters import TraceFilter
+from agent.tracing.store.process import is_gone, this_process
+from agent.tracing.trace import Status, Summary
+from agent.types import Usage
+from memory.sql.engine import Database
+from memory.sql.tables import traces
+
+BATCH = 500
+"""Rows to read at a time, or to delete in one transaction."""
+LONGEST_TURN = timedelta(minutes=15)
+"""An unfinished trace that was not written again for this long counts as killed."""
+
+
+async def fetch(database: Database, query: Select[Any]) -> Sequence[Row[Any]]:
+    async with database.read() as connection:
+        rows: Sequence[Row[Any]] = (await connection.execute(query)).all()
+    return rows
+
+
+_STORED = {one.name for one in fields(Summary)} - {"tools", "usage"}
+_COLUMNS = {name: name for name in _STORED} | {"user": "user_id", "conversation": "conversation_id"}
+"""Fields of a Summary that are stored unchanged, and their columns."""
+
+
+def to_row(summary: Summary, now: datetime) -> dict[str, Any]:
+    row = {column: getattr(summary, field) for field, column in _COLUMNS.items()}
+    row |= {"written_at": now, "tools": "".join(f" {name}" for name in summary.tools) + " "}
+    return row | {f"{name}_tokens": number for name, number in asdict(summary.usage).items()}
+
+
+def to_summary(row: Any, now: datetime) -> Summary:
+    """Return the summary, as `killed` instead of `running` if its process is gone."""
+    status: Status = row.status
+    if status == "running" and (now - row.written_at > LONGEST_TURN or is_gone(row.process)):
+        status = "killed"
+    unchanged = {field: getattr(row, column) for field, column in _COLUMNS.items()}
+    usage = Usage(row.input_tokens, row.output_tokens, row.cached_tokens)
+    return Summary(**unchanged | {"status": status}, tools=tuple(row.tools.split()), usage=usage)
+
+
+def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:
+    c = traces.c
+    if wanted.kinds:
+        yield c.kind.in_(sorted(wanted.kinds))
+    if wanted.user is not None:
+        yield c.user_id == wanted.user
+    if wanted.place is not None:
+        yield inside(wanted.place) if wanted.place else c.place == ""
+    if wanted.tool:
+        yield or_(*(c.tools.contains(f" {wanted.tool}{end}", autoescape=True) for end in (" ", "! ")))
+    if wanted.failed:
+        maybe_killed = and_(c.status == "running", c.process != this_process())
+        yield or_(c.status.in_(["error", "tool_error"]), maybe_killed)
+    if wanted.text:
+        yield or_(*(part.icontains(wanted.text, autoescape=True) for part in (c.said, c.reply)))
+    if wanted.since is not None:
+        yield c.started_at >= wanted.since
+    if wanted.slower is not None:
+        yield c.took >= wanted.slower
+
+
+def inside(place: str) -> ColumnElement[bool]:
+    """True for traces of the place, and of places inside it."""
+    return or_(traces.c.place == place, traces.c.place.startswith(f"{place}/", autoescape=True))
