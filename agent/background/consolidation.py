@@ -44,7 +44,7 @@ from memory.spans import note, span
 from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
 from memory.sql.memories import MemoryStore
-from memory.sql.messages import missing
+from memory.sql.message_rows import missing
 from memory.sql.summaries import LOOK_BACK, ConversationSummaries
 
 log = logging.getLogger("hachi.upkeep")

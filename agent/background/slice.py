@@ -23,7 +23,7 @@ from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import unexpired
-from memory.sql.messages import Line
+from memory.sql.message_rows import Line
 from memory.sql.summaries import ActiveConversation, ConversationSummaries, owner_of
 from memory.sql.tables import memories
 from memory.text import sentences

@@ -17,7 +17,7 @@ from agent.companion import Companion
 from agent.tracing.trace import Summary, Trace, read_data
 from memory.audience import Audience, Place, owners_of
 from memory.sql import tables as t
-from memory.sql.messages import readable
+from memory.sql.message_rows import readable
 from memory.sql.summaries import owner_of
 
 Row = dict[str, Any]

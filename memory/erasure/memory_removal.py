@@ -14,7 +14,7 @@ from memory.records import Memory
 from memory.spans import new_id
 from memory.sql.memories import CORRECTED, MADE_PRIVATE, link, tellers
 from memory.sql.memory_rows import fetch, index_again, is_active, unexpired
-from memory.sql.messages import kept
+from memory.sql.message_rows import kept
 from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
 
 

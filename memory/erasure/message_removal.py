@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import GLOBAL, Place
 from memory.erasure.repetition import FactWords, Words, words
 from memory.index.schema import slices
-from memory.sql.messages import kept
+from memory.sql.message_rows import kept
 from memory.sql.tables import memory_sources, messages
 
 IDS_AT_ONCE = 500

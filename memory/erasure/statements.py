@@ -23,10 +23,10 @@ from memory.facts.derived import HeldFacts, withhold, withhold_lost
 from memory.records import Forgotten, Memory
 from memory.spans import new_id
 from memory.sql.engine import Database
-from memory.sql.errors import Overtaken
+from memory.sql.engine.errors import Overtaken
 from memory.sql.jobs import JobQueue
 from memory.sql.memory_rows import fetch
-from memory.sql.messages import kept
+from memory.sql.message_rows import kept
 from memory.sql.tables import (
     memories,
     memory_owners,

@@ -30,9 +30,9 @@ from memory.index.sync import IndexSync
 from memory.records import Decision, Draft, Memory
 from memory.spans import note, span
 from memory.sql.engine import Database
-from memory.sql.errors import Overtaken
+from memory.sql.engine.errors import Overtaken
 from memory.sql.memories import WHOLE_ID, MemoryStore, link
-from memory.sql.messages import missing
+from memory.sql.message_rows import missing
 from memory.text import storable
 from memory.text.names import fold
 from memory.text.short_ids import read_id

@@ -13,7 +13,8 @@ from memory.index.windows import touched_windows, window_text, words_text
 from memory.records import Memory
 from memory.sql import indexing
 from memory.sql.memories import MemoryStore
-from memory.sql.messages import Line, Transcript
+from memory.sql.message_rows import Line
+from memory.sql.messages import Transcript
 from memory.sql.summaries import ActiveConversation, ConversationSummaries
 from memory.sql.tables import active_conversations, memories, messages
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from memory.records import Message
-from memory.sql.messages import REACH
+from memory.sql.message_rows import REACH
 
 GAP = timedelta(hours=6)
 """A longer silence ends the window."""

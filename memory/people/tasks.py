@@ -23,7 +23,7 @@ from memory.people.task_wording import adds, forms_in, may_mean, same_words, tol
 from memory.records import Task, TaskStatus
 from memory.spans import new_id
 from memory.sql.engine import Database
-from memory.sql.messages import missing
+from memory.sql.message_rows import missing
 from memory.sql.tables import tasks
 from memory.text import storable
 

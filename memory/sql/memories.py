@@ -20,7 +20,7 @@ from memory.errors import NotFound
 from memory.records import Memory
 from memory.sql import indexing
 from memory.sql.engine import Database
-from memory.sql.errors import Overtaken
+from memory.sql.engine.errors import Overtaken
 from memory.sql.memory_rows import (
     ALIASES,
     BY_IDS,

@@ -5,55 +5,34 @@ must remove it, read such rows.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Insert,
-    Select,
-    Table,
-    and_,
-    bindparam,
-    false,
-    func,
-    literal,
-    or_,
-    select,
-    union_all,
-    update,
-)
+from sqlalchemy import Insert, Select, Table, and_, func, literal, or_, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, owners_of
 from memory.errors import NotFound
 from memory.records import Message
 from memory.sql.engine import Database
+from memory.sql.message_rows import (
+    BY_IDS,
+    MESSAGE,
+    REACH,
+    Line,
+    heard_by,
+    kept,
+    missing,
+    people_and_places,
+    readable,
+    to_line,
+    to_message,
+)
 from memory.sql.tables import conversations, message_origins, messages, speakers, users
 
 WHOLE_ID = 36
 """Characters of a UUID."""
-REACH = 2
-"""How many messages on either side are indexed with a message, as its window."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A message with its owners and its position in the transcript."""
-
-    message: Message
-    owners: frozenset[str]
-    seq: int
-    """Increases with every message, over all conversations."""
-    user: str
-    """The user who wrote the message or got the reply."""
-
-    @property
-    def heard_by(self) -> str:
-        """The owner key of the message's place, or in private of its user."""
-        return min(self.owners)  # "place:" sorts before "user:"
 
 
 class Transcript:
@@ -130,38 +109,38 @@ class Transcript:
     async def last(self, conversation: str, audience: Audience, limit: int) -> list[Message]:
         """The newest messages of a conversation, oldest first."""
         query = (
-            select(*_MESSAGE)
+            select(*MESSAGE)
             .where(messages.c.conversation_id == conversation, readable(audience), kept())
             .order_by(messages.c.seq.desc())
             .limit(limit)
         )
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
-        return [_message(row) for row in reversed(rows)]
+        return [to_message(row) for row in reversed(rows)]
 
     async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
         """The messages this audience may read, newest first, including forgotten ones, which have no text.
         With `before`, those older than the message with this id."""
-        query = select(*_MESSAGE).where(readable(audience))
+        query = select(*MESSAGE).where(readable(audience))
         if before is not None:
             query = query.where(
                 messages.c.seq < select(messages.c.seq).where(messages.c.id == before).scalar_subquery()
             )
         async with self._database.read() as connection:
             rows = await connection.execute(query.order_by(messages.c.seq.desc()).limit(limit))
-            return [_message(row) for row in rows]
+            return [to_message(row) for row in rows]
 
     async def own(self, id: str, user: str) -> Message:
         """The person's message with this id, or with this prefix of eight or more characters. Raises
         NotFound, for a forgotten one too."""
         is_prefix = 8 <= len(id) < WHOLE_ID
         matches = messages.c.id.startswith(id, autoescape=True) if is_prefix else messages.c.id == id
-        mine = select(*_MESSAGE).where(matches, messages.c.user_id == user, messages.c.role == "user", kept())
+        mine = select(*MESSAGE).where(matches, messages.c.user_id == user, messages.c.role == "user", kept())
         async with self._database.read() as connection:
             rows = (await connection.execute(mine.limit(2))).all()
         if len(rows) != 1:
             raise NotFound(f"no message {id!r} of {user}'s; `hachi messages list` shows the ids")
-        return _message(rows[0])
+        return to_message(rows[0])
 
     async def note_origins(
         self, connection: AsyncConnection, message_id: str, origins: Sequence[str]
@@ -191,7 +170,7 @@ class Transcript:
         private) may read, in order. If more than `most` follow, the newest `limit` lines instead."""
         query = (
             select(messages)
-            .where(messages.c.conversation_id == conversation, _heard_by(owner), messages.c.seq > seq)
+            .where(messages.c.conversation_id == conversation, heard_by(owner), messages.c.seq > seq)
             .where(kept())
             .order_by(messages.c.seq.desc())
             .limit(most + 1)
@@ -199,7 +178,7 @@ class Transcript:
         async with self._database.read() as connection:
             rows = (await connection.execute(query)).all()
         rows = rows[:limit] if len(rows) > most else rows[-limit:]
-        return [_line(row) for row in reversed(rows)]
+        return [to_line(row) for row in reversed(rows)]
 
     async def newest(
         self,
@@ -211,21 +190,21 @@ class Transcript:
         exclude: Collection[str] = (),
     ) -> list[Message]:
         """People's messages, without replies, newest first; sent at `since` or later, and before `until`."""
-        query = select(*_MESSAGE).where(readable(audience), messages.c.role == "user", kept())
+        query = select(*MESSAGE).where(readable(audience), messages.c.role == "user", kept())
         query = query.where(messages.c.sent_at >= since) if since else query
         query = query.where(messages.c.sent_at < until) if until else query
         query = query.where(messages.c.id.not_in(exclude)) if exclude else query
         async with self._database.read() as connection:
             rows = await connection.execute(query.order_by(messages.c.seq.desc()).limit(limit))
-            return [_message(row) for row in rows]
+            return [to_message(row) for row in rows]
 
     async def by_ids(self, ids: Collection[str], audience: Audience) -> dict[str, Message]:
         if not ids:
             return {}
-        people, places = _parts(audience)
+        people, places = people_and_places(audience)
         given = {"ids": list(ids), "people": people, "places": places}
         async with self._database.read() as connection:
-            return {row.id: _message(row) for row in (await connection.execute(_BY_IDS, given)).all()}
+            return {row.id: to_message(row) for row in (await connection.execute(BY_IDS, given)).all()}
 
     async def written_by(self, user: str, ids: Collection[str]) -> set[str]:
         """Which of these messages the user wrote."""
@@ -264,7 +243,7 @@ class Transcript:
         ]
         query = union_all(*parts).order_by("rank", "indexed_under", "seq").limit(limit)
         async with self._database.read() as connection:
-            return [_line(row) for row in await connection.execute(query)]
+            return [to_line(row) for row in await connection.execute(query)]
 
     async def around(self, lines: Sequence[Line]) -> list[list[Line]]:
         """For each conversation of these lines: the lines and twice `REACH` neighbours on either side, in
@@ -275,16 +254,14 @@ class Transcript:
         for line in lines:
             conversations.setdefault((line.message.conversation_id, line.heard_by), []).append(line.seq)
         async with self._database.read() as connection:
-            for (conversation, heard_by), seqs in conversations.items():
+            for (conversation, owner), seqs in conversations.items():
                 first, last = min(seqs), max(seqs)
-                inside = select(messages).where(
-                    messages.c.conversation_id == conversation, _heard_by(heard_by)
-                )
+                inside = select(messages).where(messages.c.conversation_id == conversation, heard_by(owner))
                 seq = messages.c.seq
                 before = _part(inside.where(seq < first).order_by(seq.desc()), 2 * REACH)
                 after = _part(inside.where(seq > last).order_by(seq), 2 * REACH)
                 query = union_all(before, inside.where(seq.between(first, last)), after).order_by("seq")
-                found.append([_line(row) for row in await connection.execute(query)])
+                found.append([to_line(row) for row in await connection.execute(query)])
         return found
 
     async def mark_indexed(
@@ -313,66 +290,3 @@ class Transcript:
 def _part(query: Select[Any], limit: int) -> Select[Any]:
     """One part of a UNION: SQLite allows ORDER BY and LIMIT in it only within a subquery."""
     return select(query.limit(limit).subquery())
-
-
-_MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__)
-
-
-def kept() -> ColumnElement[bool]:
-    """True for messages that are not forgotten."""
-    return messages.c.forgotten_at.is_(None)
-
-
-def readable(audience: Audience) -> ColumnElement[bool]:
-    """`Audience.may_read` in SQL, for rows of `messages`. A reply in a place belongs to the place alone: it
-    may repeat what others said there."""
-    people, places = _parts(audience)
-    own = and_(messages.c.user_id.in_(people), _OWN)
-    said = [own] if people else []  # an empty IN would prevent the use of an index
-    heard = [messages.c.place.in_(places)] if places else []
-    return or_(false(), *said, *heard)
-
-
-def _parts(audience: Audience) -> tuple[list[str], list[str]]:
-    """The people and the places whose messages the audience may read."""
-    people = [key.removeprefix("user:") for key in audience.keys if key.startswith("user:")]
-    return people, [key for key in audience.keys if key.startswith("place:")]
-
-
-_OWN = or_(messages.c.place == "", messages.c.role == "user")
-"""A message that belongs to its user: not a reply in a place."""
-
-# Built once: building it takes longer than running it.
-_BY_IDS = select(*_MESSAGE).where(
-    messages.c.id.in_(bindparam("ids", expanding=True)),
-    kept(),
-    or_(
-        and_(messages.c.user_id.in_(bindparam("people", expanding=True)), _OWN),
-        and_(messages.c.place != "", messages.c.place.in_(bindparam("places", expanding=True))),
-    ),
-)
-
-
-async def missing(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
-    """Which of these messages have been deleted or forgotten; the others cannot be until the caller's
-    transaction ends. A job about a message asks this before it writes, so that nothing of an erased person
-    and nothing that was forgotten is written again."""
-    there = select(messages.c.id).where(messages.c.id.in_(ids), kept())
-    rows = await connection.execute(there.with_for_update(read=True, key_share=True))
-    return set(ids) - set(rows.scalars())
-
-
-def _heard_by(owner: str) -> ColumnElement[bool]:
-    if owner.startswith("place:"):
-        return messages.c.place == owner
-    return and_(messages.c.place == "", messages.c.user_id == owner.removeprefix("user:"))
-
-
-def _message(row: Any) -> Message:
-    return Message(row.id, row.conversation_id, row.role, row.author, row.text, row.sent_at, row.forgotten_at)
-
-
-def _line(row: Any) -> Line:
-    place_owner = {row.place} if row.place else set()
-    people = set() if row.place and row.role == "assistant" else owners_of(row.user_id)
-    return Line(_message(row), frozenset({*people, *place_owner}), row.seq, row.user_id)

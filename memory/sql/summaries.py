@@ -21,7 +21,8 @@ from memory.spans import new_id
 from memory.sql import indexing
 from memory.sql.engine import Database
 from memory.sql.indexing import is_due
-from memory.sql.messages import Line, Transcript
+from memory.sql.message_rows import Line
+from memory.sql.messages import Transcript
 from memory.sql.tables import Utc, derived_sources, memories, memory_owners, memory_sources, messages
 from memory.sql.tables import active_conversations as table
 

@@ -23,7 +23,7 @@ from agent.errors import (
     SettingsError,
 )
 from memory.errors import EmbedderUnavailable, IndexUnavailable, MemoryFault, NotFound, StoreUnavailable
-from memory.sql.errors import Overtaken
+from memory.sql.engine.errors import Overtaken
 from memory.sql.keys import BadKey
 from memory.text import storable
 

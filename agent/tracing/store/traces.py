@@ -18,7 +18,7 @@ from agent.tracing.store.rows import BATCH, conditions, fetch, to_row, to_summar
 from agent.tracing.trace import FORGOTTEN, TURN, Summary, Trace, TraceWithJobs
 from memory.errors import NotFound
 from memory.sql.engine import Database
-from memory.sql.messages import kept
+from memory.sql.message_rows import kept
 from memory.sql.tables import messages, trace_bodies, traces, users
 
 LAST = "last"

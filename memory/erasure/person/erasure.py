@@ -29,7 +29,7 @@ from memory.index import Index
 from memory.index.sync import IndexSync
 from memory.sql import tables
 from memory.sql.engine import Database
-from memory.sql.errors import Overtaken
+from memory.sql.engine.errors import Overtaken
 from memory.sql.jobs import JobQueue
 
 BATCH = 200

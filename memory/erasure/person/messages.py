@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place, user_key
 from memory.index.schema import slices
 from memory.sql.jobs import JobQueue
-from memory.sql.messages import REACH
+from memory.sql.message_rows import REACH
 from memory.sql.summaries import LOOK_BACK, MOST_BEHIND, consolidation_subject
 from memory.sql.tables import active_conversations, conversations, messages, speakers
 

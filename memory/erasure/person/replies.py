@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place, user_key
 from memory.erasure.message_removal import teller_words
 from memory.erasure.repetition import FactWords, Words, telling_sentences, words
-from memory.sql.messages import kept
+from memory.sql.message_rows import kept
 from memory.sql.tables import memories, memory_owners, messages
 
 AT_ONCE = 200

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, Place
 from memory.records import Message
 from memory.sql.memory_rows import BY_IDS
-from memory.sql.messages import kept
+from memory.sql.message_rows import kept
 from memory.sql.summaries import heard_by
 from memory.sql.tables import (
     derived_sources,

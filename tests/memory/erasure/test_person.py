@@ -29,7 +29,7 @@ from memory.people.profile import Entry
 from memory.people.profile_store import ProfileStore
 from memory.records import Draft, Message
 from memory.sql import tables
-from memory.sql.errors import Overtaken
+from memory.sql.engine.errors import Overtaken
 from memory.sql.keys import Keys, digest
 from memory.sql.memories import CORRECTED
 from memory.sql.summaries import owner_of

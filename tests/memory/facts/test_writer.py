@@ -23,7 +23,7 @@ from memory.facts.writer import MAX_CONTENT
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.records import Decision, Draft, Hit, Memory
 from memory.sql.engine import Database
-from memory.sql.errors import Overtaken
+from memory.sql.engine.errors import Overtaken
 from memory.sql.tables import memories
 
 if TYPE_CHECKING:

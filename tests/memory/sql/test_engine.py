@@ -22,7 +22,7 @@ import memory.sql.migrations.versions
 from memory.errors import StoreUnavailable
 from memory.sql import engine as module
 from memory.sql.engine import HEAD, Database
-from memory.sql.errors import Overtaken
+from memory.sql.engine.errors import Overtaken
 from memory.sql.tables import memories, metadata, users
 
 if TYPE_CHECKING:

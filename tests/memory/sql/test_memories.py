@@ -15,7 +15,7 @@ from memory.erasure import memory_removal
 from memory.errors import NotFound
 from memory.facts.compare import content_key
 from memory.records import Memory
-from memory.sql.errors import Overtaken
+from memory.sql.engine.errors import Overtaken
 from memory.sql.indexing import count_due
 from memory.sql.memories import link
 from memory.sql.memory_rows import UNINDEXED_CANDIDATES

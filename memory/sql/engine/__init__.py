@@ -6,25 +6,21 @@
 
 import asyncio
 import importlib
-import os
-import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Table, event, text
-from sqlalchemy.dialects import postgresql, registry, sqlite
-from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool
-from sqlalchemy.util import await_only
 
 from memory.errors import StoreUnavailable
-from memory.sql.errors import explain, translated
+from memory.sql.engine.errors import explain, translated
+from memory.sql.engine.sqlite import begin, set_up
 from memory.sql.tables import metadata
 
 HEAD = "0009"
@@ -38,8 +34,6 @@ _CONNECT_SECONDS = 10.0
 
 _AFTER_COMMIT = "hachi_after_commit"
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
-
-registry.register("sqlite.loop", "memory.sql.engine", "LoopSQLite")
 
 
 class Database:
@@ -126,8 +120,8 @@ class Database:
             ) from error
         url = URL.create("sqlite+loop", database=str(path))
         engine = create_async_engine(url, connect_args={"timeout": _BUSY_SECONDS})
-        event.listen(engine.sync_engine, "connect", _set_up_sqlite)
-        event.listen(engine.sync_engine, "begin", _begin_sqlite)
+        event.listen(engine.sync_engine, "connect", set_up)
+        event.listen(engine.sync_engine, "begin", begin)
         return cls(engine, str(path))
 
     @asynccontextmanager
@@ -240,7 +234,7 @@ def _alembic_config() -> Any:
     from alembic.config import Config
 
     config = Config()
-    folder = str(Path(__file__).parent / "migrations")
+    folder = str(Path(__file__).parents[1] / "migrations")
     config.set_main_option("script_location", folder.replace("%", "%%"))
     return config
 
@@ -250,73 +244,3 @@ def _upgrade(config: Any, connection: Connection) -> None:
 
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
-
-
-def _set_up_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # `_begin_sqlite` sends BEGIN
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute("PRAGMA synchronous=FULL")  # 0.3 ms a commit, and it survives a power cut
-    cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.execute("PRAGMA secure_delete=ON")  # overwrites what is deleted; not every SQLite does by itself
-    cursor.execute("PRAGMA mmap_size=1073741824")  # reads pages in place: halves the time of a search
-    cursor.execute("PRAGMA busy_timeout=0")  # from here on no statement may block the event loop
-    cursor.close()
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    if connection.get_execution_options().get("hachi_write"):
-        connection.exec_driver_sql("BEGIN IMMEDIATE")  # a read needs no BEGIN: each statement sees one state
-
-
-class LoopSQLite(SQLiteDialect_pysqlite):
-    """SQLite that runs on the event loop itself.
-
-    A statement takes some 0.05 ms, and handing it to a thread and back takes ten times as long. So
-    SQLAlchemy's own SQLite dialect is declared usable from asyncio as it is. Nothing may block in here: if
-    another process holds the lock, `Database` retries.
-    """
-
-    driver = "loop"
-    is_async = True
-    supports_statement_cache = True
-
-    @classmethod
-    def get_pool_class(cls, url: Any) -> type[AsyncAdaptedQueuePool]:
-        return AsyncAdaptedQueuePool
-
-    def connect(self, *args: Any, **kwargs: Any) -> Any:
-        _create_private(args[0])
-        return super().connect(*args, factory=_Connection, **kwargs)
-
-    def get_driver_connection(self, connection: Any) -> Any:
-        return connection
-
-    def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        await_only(_nothing())  # SQLAlchemy assumes that a driver that never awaits blocks
-        super().do_execute(cursor, statement, parameters, context)  # type: ignore[no-untyped-call]
-
-    def do_executemany(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        await_only(_nothing())
-        super().do_executemany(cursor, statement, parameters, context)  # type: ignore[no-untyped-call]
-
-
-def _create_private(path: str) -> None:
-    """Create a missing file that only its owner may read. SQLite gives its other files the same mode. If this
-    fails, SQLite says why."""
-    with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-
-
-class _Cursor(sqlite3.Cursor):
-    async def _async_soft_close(self) -> None:
-        """SQLAlchemy awaits this on an async cursor. All rows have been read already."""
-
-
-class _Connection(sqlite3.Connection):
-    def cursor(self, factory: Any = _Cursor) -> Any:
-        return super().cursor(factory)
-
-
-async def _nothing() -> None:
-    pass

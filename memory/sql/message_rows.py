@@ -1,0 +1,95 @@
+"""Converts rows of `messages` to `Message` and `Line` records; conditions that several modules share."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, bindparam, false, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import Audience, owners_of
+from memory.records import Message
+from memory.sql.tables import messages
+
+REACH = 2
+"""How many messages on either side are indexed with a message, as its window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message with its owners and its position in the transcript."""
+
+    message: Message
+    owners: frozenset[str]
+    seq: int
+    """Increases with every message, over all conversations."""
+    user: str
+    """The user who wrote the message or got the reply."""
+
+    @property
+    def heard_by(self) -> str:
+        """The owner key of the message's place, or in private of its user."""
+        return min(self.owners)  # "place:" sorts before "user:"
+
+
+MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__)
+
+
+def kept() -> ColumnElement[bool]:
+    """True for messages that are not forgotten."""
+    return messages.c.forgotten_at.is_(None)
+
+
+def readable(audience: Audience) -> ColumnElement[bool]:
+    """`Audience.may_read` in SQL, for rows of `messages`. A reply in a place belongs to the place alone: it
+    may repeat what others said there."""
+    people, places = people_and_places(audience)
+    own = and_(messages.c.user_id.in_(people), _OWN)
+    said = [own] if people else []  # an empty IN would prevent the use of an index
+    heard = [messages.c.place.in_(places)] if places else []
+    return or_(false(), *said, *heard)
+
+
+def people_and_places(audience: Audience) -> tuple[list[str], list[str]]:
+    """The people and the places whose messages the audience may read."""
+    people = [key.removeprefix("user:") for key in audience.keys if key.startswith("user:")]
+    return people, [key for key in audience.keys if key.startswith("place:")]
+
+
+_OWN = or_(messages.c.place == "", messages.c.role == "user")
+"""A message that belongs to its user: not a reply in a place."""
+
+# Built once: building it takes longer than running it.
+BY_IDS = select(*MESSAGE).where(
+    messages.c.id.in_(bindparam("ids", expanding=True)),
+    kept(),
+    or_(
+        and_(messages.c.user_id.in_(bindparam("people", expanding=True)), _OWN),
+        and_(messages.c.place != "", messages.c.place.in_(bindparam("places", expanding=True))),
+    ),
+)
+
+
+async def missing(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
+    """Which of these messages have been deleted or forgotten; the others cannot be until the caller's
+    transaction ends. A job about a message asks this before it writes, so that nothing of an erased person
+    and nothing that was forgotten is written again."""
+    there = select(messages.c.id).where(messages.c.id.in_(ids), kept())
+    rows = await connection.execute(there.with_for_update(read=True, key_share=True))
+    return set(ids) - set(rows.scalars())
+
+
+def heard_by(owner: str) -> ColumnElement[bool]:
+    if owner.startswith("place:"):
+        return messages.c.place == owner
+    return and_(messages.c.place == "", messages.c.user_id == owner.removeprefix("user:"))
+
+
+def to_message(row: Any) -> Message:
+    return Message(row.id, row.conversation_id, row.role, row.author, row.text, row.sent_at, row.forgotten_at)
+
+
+def to_line(row: Any) -> Line:
+    place_owner = {row.place} if row.place else set()
+    people = set() if row.place and row.role == "assistant" else owners_of(row.user_id)
+    return Line(to_message(row), frozenset({*people, *place_owner}), row.seq, row.user_id)
