@@ -36,7 +36,7 @@ from memory.facts.candidate import Provenance
 from memory.facts.derived.sources import memory_summary_id, outdated, record_sources, still_hold
 from memory.facts.rulings import Ruling
 from memory.facts.writer import FactWriter
-from memory.people.profile import MemoryUpdates, NewPreference
+from memory.people.memory_updates import MemoryUpdates, NewPreference
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Decision

@@ -26,7 +26,7 @@ from agent.turn.user_snippet import (
     serialize_user_context_snippet,
 )
 from memory.facts.rulings import RULINGS
-from memory.people.profile import MemoryUpdates
+from memory.people.memory_updates import MemoryUpdates
 from memory.records import Memory
 from memory.text import sentences
 from prompts import read, render

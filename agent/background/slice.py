@@ -15,7 +15,8 @@ from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
 from memory.facts.derived.sources import MEMORY_SUMMARY, outdated, remaining
 from memory.facts.similar import SimilarFacts
-from memory.people.profile import UserContext, context_of
+from memory.people.profile import UserContext
+from memory.people.profile_entries import context_of
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Memory, Message

@@ -11,7 +11,8 @@ from memory.facts.candidate import Provenance
 from memory.facts.derived import MEMORY_SUMMARY
 from memory.facts.rulings import Ruling
 from memory.index import bm25
-from memory.people.profile import Entry, MemoryUpdates, NewFact, entries_of
+from memory.people.memory_updates import MemoryUpdates, NewFact, entries_of
+from memory.people.profile_entries import Entry
 from memory.records import Draft, Message
 from memory.text.short_ids import SHORT_ID, read_id
 

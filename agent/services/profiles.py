@@ -9,7 +9,8 @@ from agent.services.arguments import place_of, user_named
 from agent.services.erasure import ErasureService
 from agent.types import TurnRequest
 from memory.audience import Audience, Place
-from memory.people.profile import UserContext, entry_for
+from memory.people.profile import UserContext
+from memory.people.profile_entries import entry_for
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Memory

@@ -15,7 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place
 from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id
 from memory.facts.derived.lost import repeats
-from memory.people.profile import Entry, UserContext, context_of, merged
+from memory.people.profile import UserContext
+from memory.people.profile_entries import Entry, context_of, merged
 from memory.sql.engine import Database
 from memory.sql.tables import Utc, context_entries, derived_sources, memories, memory_sources, messages
 

@@ -11,7 +11,8 @@ import pytest
 import agent
 import prompts
 from agent.background.slice import Mode
-from memory.people.profile import FIELDS, MemoryUpdates, field_named
+from memory.people.memory_updates import MemoryUpdates
+from memory.people.profile_entries import FIELDS, field_named
 from memory.records import TaskStatus
 from prompts import read, render
 

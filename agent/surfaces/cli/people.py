@@ -70,7 +70,7 @@ def _current(known: "UserContext", field: str, value: str) -> tuple[str, str]:
     """Return the field's own name and its value now. The mode belongs to the conversation, not the person."""
     if field.strip().casefold() == "mode":
         return "mode", value.strip()
-    from memory.people.profile import field_named
+    from memory.people.profile_entries import field_named
 
     path = field_named(field)
     found: Any = known

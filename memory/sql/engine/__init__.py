@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from memory.errors import StoreUnavailable
 from memory.sql.engine.errors import explain, translated
-from memory.sql.engine.sqlite import begin, set_up
+from memory.sql.engine.loop_sqlite import begin, set_up
 from memory.sql.tables import metadata
 
 HEAD = "0009"

@@ -21,7 +21,7 @@ from agent.turn.jobs import APPLY_UPDATES
 from agent.turn.turn import receive
 from agent.types import TurnRequest
 from memory.audience import PRIVATE, Place, user_key
-from memory.people.profile import MemoryUpdates
+from memory.people.memory_updates import MemoryUpdates
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]

@@ -16,7 +16,7 @@ from memory.erasure import restore
 from memory.erasure.forgetting import UNINDEX
 from memory.erasure.statements import FORGET_OUTSIDE, StatementForgetting
 from memory.errors import NotFound
-from memory.people.profile import Entry
+from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.records import Forgotten, Memory, Message
 from memory.spans import new_id

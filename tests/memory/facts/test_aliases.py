@@ -8,7 +8,7 @@ import pytest
 
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
-from memory.people.profile import Entry
+from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 
 if TYPE_CHECKING:

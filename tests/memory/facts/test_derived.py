@@ -18,7 +18,7 @@ from memory.errors import NotFound
 from memory.facts.derived import withhold
 from memory.facts.derived.lost import repeats
 from memory.facts.derived.sources import outdated, record_sources, remaining
-from memory.people.profile import Entry
+from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.sql.summaries import LOOK_BACK
 from memory.sql.tables import active_conversations

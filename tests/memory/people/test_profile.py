@@ -14,22 +14,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from memory.facts.derived import SET_BY_HAND
-from memory.people.profile import (
-    FIELDS,
-    MOST,
-    MOST_UPDATES,
-    Entry,
-    MemoryUpdates,
-    NewPreference,
-    Preferences,
-    Profile,
-    UserContext,
-    context_of,
-    entries_of,
-    entry_for,
-    field_named,
-    merged,
-)
+from memory.people.memory_updates import MOST_UPDATES, MemoryUpdates, NewPreference, entries_of
+from memory.people.profile import Preferences, Profile, UserContext
+from memory.people.profile_entries import FIELDS, MOST, Entry, context_of, entry_for, field_named, merged
 from memory.records import Memory, Task
 from memory.text import one_line
 

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.audience import PRIVATE, Place
-from memory.people.profile import Entry, Profile, UserContext, context_of, entry_for
+from memory.people.profile import Profile, UserContext
+from memory.people.profile_entries import Entry, context_of, entry_for
 from memory.people.profile_store import ProfileStore
 from memory.sql.engine import Database
 

@@ -11,7 +11,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 from sqlalchemy.util import await_only
 
-registry.register("sqlite.loop", "memory.sql.engine.sqlite", "LoopSQLite")
+registry.register("sqlite.loop", "memory.sql.engine.loop_sqlite", "LoopSQLite")
 
 
 def set_up(connection: Any, _record: Any) -> None:
