@@ -19,6 +19,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 from memory.index import embedded
 from memory.index.embedders import bundled
 from memory.sql import engine
+from memory.sql.engine.loop_sqlite import LoopSQLite
 
 sys.path.insert(0, str(Path(__file__).parent / "doubles"))
 
@@ -61,7 +62,7 @@ def _statements_compiled_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "create_async_engine", sharing)
-        for dialect in (engine.LoopSQLite, PGDialect_asyncpg):
+        for dialect in (LoopSQLite, PGDialect_asyncpg):
             patch.setattr(dialect, "__hash__", lambda self: hash(type(self)))
             patch.setattr(dialect, "__eq__", lambda self, other: type(self) is type(other))
         yield

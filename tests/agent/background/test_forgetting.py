@@ -98,7 +98,7 @@ async def test_traces_that_cannot_be_reached_are_emptied_later(
         async def unreachable(*_: Any) -> int:
             raise StoreUnavailable("the traces are away")
 
-        away.setattr(pet.traces, "forget", unreachable)
+        away.setattr(removal, "forget", unreachable)
         assert (await pet.delete_memory(memory.id, user="ana")).traces == 0
     assert await pet.memories(user="ana") == []
     clock.advance(minutes=5)

@@ -14,6 +14,7 @@ from agent import Companion
 from agent.services.erasure import search
 from agent.tracing import recorder
 from agent.tracing.filters import TraceFilter
+from agent.tracing.store import removal
 from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from memory.audience import Audience, Place
@@ -239,7 +240,7 @@ async def test_an_erasure_says_so_where_the_traces_are_out_of_reach(
         raise StoreUnavailable("traces.db: the disk cannot be written")
 
     with monkeypatch.context() as broken:
-        broken.setattr(pet.traces, "_delete", away)
+        broken.setattr(removal, "_delete", away)
         with pytest.raises(StoreUnavailable, match=r"traces\.db"):
             await pet.erase(user="ana")
     receipt = await pet.erase(user="ana")
