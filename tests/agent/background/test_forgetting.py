@@ -9,6 +9,7 @@ import pytest
 from scripted_server import Hang, ScriptedServer, answer
 
 from agent.background.forgetting import without_forgotten
+from agent.tracing.store import removal
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES
 from memory.erasure.repetition import ForgottenData, words
 from memory.errors import NotFound, StoreUnavailable
