@@ -17,7 +17,7 @@ from memory.records import Memory, memory_json
 from memory.sql import tables
 from memory.sql.engine import Database
 from memory.sql.memories import MemoryStore
-from memory.sql.messages import kept, readable
+from memory.sql.message_rows import kept, readable
 from memory.sql.summaries import outlived
 
 FORMAT, VERSION = "hachi-export", 1
