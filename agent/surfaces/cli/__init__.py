@@ -12,7 +12,7 @@ import typer
 
 from agent.surfaces.cli import knowledge, memories, people, servers
 from agent.surfaces.cli.chat import command as chat_command
-from agent.surfaces.cli.operate import doctor, maintenance
+from agent.surfaces.cli.operate import doctor, maintenance, transfer
 from agent.surfaces.cli.session import Session
 from agent.surfaces.cli.traces import browse as trace_commands
 
@@ -39,6 +39,7 @@ def build() -> typer.Typer:
     for command in (
         *(chat_command.chat, servers.serve, servers.mcp, servers.discord, servers.slack),
         *(maintenance.stats, maintenance.purge, maintenance.reindex, maintenance.migrate, doctor.doctor),
+        *(transfer.backup, transfer.restore),
     ):
         app.command()(command)
     return app

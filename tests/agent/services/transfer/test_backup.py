@@ -1,0 +1,174 @@
+"""A backup is whole, whatever else writes; a restore notices what is not."""
+
+import json
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import Companion
+from agent.errors import BadInput
+from agent.services.transfer.backup import MANIFEST, back_up, restore
+from memory.errors import StoreUnavailable
+
+OpenPet = Callable[..., Awaitable[Companion]]
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def backed_up(home: Path, target: Path) -> Path:
+    back_up(home, {"hachi.db": home / "hachi.db"}, target, NOW, lambda _: None)
+    return target
+
+
+def brought_back(source: Path, home: Path, replace: bool = False) -> None:
+    restore(home, {"hachi.db": home / "hachi.db"}, source, replace=replace, progress=lambda _: None)
+
+
+def count(database: Path, table: str) -> int:
+    with closing(sqlite3.connect(database)) as connection:
+        found: int = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return found
+
+
+async def test_what_was_backed_up_is_back_and_found(open_pet: OpenPet, home: Path, tmp_path: Path) -> None:
+    pet = await open_pet()
+    await pet.remember("Ana skis", user="ana")
+    assert (home / "hachi.db-wal").stat().st_size > 0, "it is in the log, not yet in the file"
+    (home / "decisions.jsonl").write_text("{}\n")
+
+    backed_up(home, tmp_path / "copy")
+    await pet.remember("Ana swims", user="ana")
+    brought_back(tmp_path / "copy", tmp_path / "other")
+
+    other = await open_pet(home=tmp_path / "other")
+    assert [hit.content for hit in await other.search_memories("does Ana ski?", user="ana")] == ["Ana skis"]
+    assert [memory.content for memory in await other.memories(user="ana")] == ["Ana skis"]
+    copies = sorted((tmp_path / "copy").iterdir())
+    assert [path.name for path in copies] == ["decisions.jsonl", "hachi.db", MANIFEST]
+    for path in (tmp_path / "copy", *copies, *(tmp_path / "other").glob("*.db")):
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+WRITER = """
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1], isolation_level=None) as database:
+    for number in range(1_000_000):
+        database.execute("BEGIN IMMEDIATE")
+        for table in ("users (id, created_at)", "deliveries (id, seen_at, source)"):
+            extra = ", 'x'" if "source" in table else ""
+            database.execute(f"INSERT INTO {table} VALUES ('u{number}', '2026-01-01'{extra})")
+        database.execute("COMMIT")
+        if number == 100:
+            print("writing", flush=True)
+"""
+
+
+@pytest.fixture
+def writer(home: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that writes two rows in each transaction, without end."""
+    command = [sys.executable, "-c", WRITER, str(home / "hachi.db")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def test_a_backup_is_of_one_moment_while_another_process_writes(
+    writer: subprocess.Popen[bytes], home: Path, tmp_path: Path
+) -> None:
+    before = count(home / "hachi.db", "users")
+    for number in range(5):
+        copy = backed_up(home, tmp_path / f"copy{number}") / "hachi.db"
+        assert count(copy, "users") == count(copy, "deliveries") >= before
+    assert writer.poll() is None, "it was not disturbed"
+    with pytest.raises(StoreUnavailable, match="in use by another hachi process; stop it first"):
+        brought_back(tmp_path / "copy0", home, replace=True)
+
+
+def test_what_is_there_is_replaced_only_on_demand_with_its_log_and_its_index(
+    home: Path, tmp_path: Path
+) -> None:
+    copy = backed_up(home, tmp_path / "copy")
+    with closing(sqlite3.connect(home / "hachi.db")) as database, database:
+        database.execute("INSERT INTO users VALUES ('ana', '2026-01-01')")
+    (home / "index").mkdir(exist_ok=True)
+
+    with pytest.raises(BadInput, match=r"hachi.db is there already; --yes replaces it"):
+        brought_back(copy, home)
+    assert count(home / "hachi.db", "users") == 1
+    brought_back(copy, home, replace=True)
+
+    assert count(home / "hachi.db", "users") == 0
+    assert not (home / "index").exists()
+
+
+def test_a_damaged_database_is_replaced(home: Path, tmp_path: Path) -> None:
+    copy = backed_up(home, tmp_path / "copy")
+    (home / "hachi.db").write_bytes(b"no database" * 1000)
+    brought_back(copy, home, replace=True)
+    assert count(home / "hachi.db", "users") == 0
+
+
+def spoil_nothing(copy: Path) -> None:
+    (copy / MANIFEST).unlink()
+
+
+def spoil_manifest(copy: Path) -> None:
+    (copy / MANIFEST).write_text("{")
+
+
+def spoil_database(copy: Path) -> None:
+    with closing(sqlite3.connect(copy / "hachi.db")) as database, database:
+        database.execute("INSERT INTO users VALUES ('ana', '2026-01-01')")
+
+
+def spoil_name(copy: Path) -> None:
+    text = (copy / MANIFEST).read_text()
+    (copy / MANIFEST).write_text(text.replace('"hachi.db"', '"../hachi.db"'))
+
+
+def spoil_version(copy: Path) -> None:
+    manifest: dict[str, Any] = json.loads((copy / MANIFEST).read_text())
+    (copy / MANIFEST).write_text(json.dumps(manifest | {"revision": "9999"}))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (spoil_nothing, r"no manifest.json.*copied by hand may lack what was written last"),
+        (spoil_manifest, "cannot be read"),
+        (spoil_database, "is not the file that was backed up"),
+        (spoil_name, "is not the file that was backed up"),
+        (spoil_version, "was written by a newer hachi"),
+    ],
+)
+def test_what_is_no_whole_backup_is_refused(
+    home: Path, tmp_path: Path, spoil: Callable[[Path], None], told: str
+) -> None:
+    copy = backed_up(home, tmp_path / "copy")
+    spoil(copy)
+    with pytest.raises(BadInput, match=told):
+        brought_back(copy, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_damaged_or_missing_database_is_not_backed_up(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="there is no database"):
+        backed_up(tmp_path / "nowhere", tmp_path / "copy")
+    (home / "hachi.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreUnavailable, match="cannot be copied"):
+        backed_up(home, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "mine").touch()
+    with pytest.raises(BadInput, match="is there already; name a new folder"):
+        backed_up(home, tmp_path / "copy")
+    assert (tmp_path / "copy" / "mine").exists()

@@ -1,0 +1,21 @@
+"""The way back, as an operator types it."""
+
+
+def test_a_backup_is_restored_into_an_empty_folder(hachi, tmp_path, monkeypatch):
+    hachi("memories", "add", "Mickael skis")
+    traces = {"HACHI_TRACES_URL": f"sqlite:///{tmp_path / 'traces.db'}"}
+    hachi("chat", "-m", "hello", **traces)
+    told = hachi("backup", str(tmp_path / "copy"), **traces).complaint
+    assert "are in" in told
+    assert f"`hachi restore {tmp_path / 'copy'}` brings them back" in told
+    refused = hachi("restore", str(tmp_path / "copy"), **traces)
+    assert (refused.code, "--yes replaces it" in refused.complaint) == (1, True)
+    (tmp_path / "traces.db").unlink()
+    assert "are back" in hachi("restore", str(tmp_path / "copy"), "--yes", **traces).complaint
+    assert [one["content"] for one in hachi("memories", "list", "--json").json] == ["Mickael skis"]
+    assert len(hachi("traces", "ls", "--json", **traces).json) == 1
+
+
+def test_postgresql_has_its_own_tools(hachi, tmp_path):
+    ran = hachi("backup", str(tmp_path / "copy"), DATABASE_URL="postgresql://hachi:secret@127.0.0.1:1/hachi")
+    assert (ran.code, "pg_dump" in ran.complaint, "secret" in ran.complaint) == (1, True, False)
