@@ -32,7 +32,6 @@ from memory.spans import note, span
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories import WHOLE_ID, MemoryStore, link
-from memory.sql.message_rows import missing
 from memory.text import storable
 from memory.text.names import fold
 from memory.text.short_ids import read_id
@@ -207,16 +206,19 @@ class FactWriter:
         return decision
 
     async def _settle(self, connection: AsyncConnection, candidate: CandidateFact) -> Decision:
-        if await _erased(connection, candidate.origin):
+        owners, origin = candidate.origin.owners, candidate.origin
+        stated_in = origin.message_id if origin.live else None
+        try:
+            held = await self._store.holders(connection, owners, candidate.key, stated_in)
+        except NotFound:
             return candidate.decision("ignore", None, "the message it came from has been erased")
         if await self._withdrawn(connection, candidate):
             return candidate.decision("ignore", None, "it was made private, and not said here since")
-        held = await self._held(connection, candidate)
+        held = await self._still_valid(connection, candidate, held)
         if echoed := self._similar.echoed(candidate):
             here = next((memory for memory in held.values() if candidate.sees(memory)), None)
             reason = f"only repeats what was recalled: {echoed!r}"
             return candidate.decision("ignore", here, reason, target=here)
-        owners = candidate.origin.owners
         lacking = owners if candidate.draft.replaces else owners.difference(held)
         near = await self._similar.near(connection, candidate, lacking) if lacking else []
         resolution = resolve(candidate, held, near)
@@ -225,9 +227,8 @@ class FactWriter:
         known = {memory.id: memory for memory in said_again}
         for memory in known.values():
             await self._refresh(connection, candidate, memory)
-        if candidate.origin.message_id:
-            stated = {resolution.memory.id, *known}
-            await self._store.add_source(connection, stated, candidate.origin.message_id)
+        if origin.message_id:
+            await self._store.add_source(connection, {resolution.memory.id, *known}, origin.message_id)
         decision = decision_of(candidate, resolution, near)
         now = candidate.changed.get(decision.id or "")
         return replace(decision, expires_at=now.expires_at) if now else decision
@@ -240,17 +241,18 @@ class FactWriter:
         private = await self._store.made_private(connection, candidate.origin.user)
         return any(self._similar.says_again(candidate, memory, since) for memory, since in private)
 
-    async def _held(self, connection: AsyncConnection, candidate: CandidateFact) -> dict[str, Memory]:
-        """The memory with the same words, by owner. Supersedes one that has expired but is not purged yet,
+    async def _still_valid(
+        self, connection: AsyncConnection, candidate: CandidateFact, held: Mapping[str, Memory]
+    ) -> dict[str, Memory]:
+        """The memories with the same words, by owner. Supersedes one that has expired but is not purged yet,
         and omits one that the candidate corrects in something other than its words."""
-        held = await self._store.holders(connection, candidate.origin.owners, candidate.key)
-        for owner, memory in list(held.items()):
+        valid: dict[str, Memory] = {}
+        for owner, memory in held.items():
             if memory.expires_at is not None and memory.expires_at <= candidate.now:
                 await self._supersede(connection, candidate, memory, {owner}, None, "had expired")
-                del held[owner]
-            elif candidate.corrects(memory) and owner in candidate.decides_for(memory):
-                del held[owner]
-        return held
+            elif not (candidate.corrects(memory) and owner in candidate.decides_for(memory)):
+                valid[owner] = memory
+        return valid
 
     async def _write(
         self, connection: AsyncConnection, candidate: CandidateFact, resolution: Resolution
@@ -304,13 +306,6 @@ class FactWriter:
         if values:
             await self._store.refresh(connection, memory, **values)
             candidate.changed[memory.id] = replace(candidate.changed.get(memory.id, memory), **values)
-
-
-async def _erased(connection: AsyncConnection, origin: Provenance) -> bool:
-    """Whether the message was erased or forgotten since."""
-    if not origin.live or origin.message_id is None:
-        return False
-    return bool(await missing(connection, [origin.message_id]))
 
 
 def _one_line(content: str) -> str:

@@ -34,7 +34,15 @@ from memory.sql.memory_rows import (
     unexpired,
     with_owners,
 )
-from memory.sql.tables import memories, memory_aliases, memory_owners, memory_sources, memory_updates
+from memory.sql.message_rows import kept
+from memory.sql.tables import (
+    memories,
+    memory_aliases,
+    memory_owners,
+    memory_sources,
+    memory_updates,
+    messages,
+)
 from memory.text.names import Aliases
 
 CORRECTED = "corrected on purpose"
@@ -146,13 +154,29 @@ class MemoryStore:
     # Writing, in the caller's transaction: see `memory.facts.writer`.
 
     async def holders(
-        self, connection: AsyncConnection, owners: Collection[str], content_key: str
+        self,
+        connection: AsyncConnection,
+        owners: Collection[str],
+        content_key: str,
+        stated_in: str | None = None,
     ) -> dict[str, Memory]:
-        """The active memory with these words, expired or not, for each of the owners who has one."""
-        query = select(memory_owners.c.owner, memory_owners.c.memory_id).where(
+        """The active memory with these words, expired or not, for each of the owners who has one. Raises
+        NotFound if the message `stated_in` has been deleted or forgotten; else it cannot be until the
+        transaction ends."""
+        same = and_(
             memory_owners.c.owner.in_(owners), memory_owners.c.content_key == content_key, is_active()
         )
-        held: dict[str, str] = {row.owner: row.memory_id for row in await connection.execute(query)}
+        query = select(memory_owners.c.owner, memory_owners.c.memory_id)
+        if stated_in is None:
+            query = query.where(same)
+        else:
+            query = query.select_from(messages.outerjoin(memory_owners, same))
+            query = query.where(messages.c.id == stated_in, kept())
+            query = query.with_for_update(read=True, key_share=True, of=messages)
+        rows = (await connection.execute(query)).all()
+        if stated_in is not None and not rows:
+            raise NotFound(f"the message {stated_in} has been erased")
+        held: dict[str, str] = {row.owner: row.memory_id for row in rows if row.owner is not None}
         if not held:
             return {}
         found = await fetch(connection, memories.c.id.in_(set(held.values())))
