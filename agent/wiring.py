@@ -38,7 +38,7 @@ from memory.erasure.cleanup import CleanUp, Limits
 from memory.erasure.forgetting import Forgetting
 from memory.erasure.person.erasure import Erasure
 from memory.erasure.statements import StatementForgetting
-from memory.errors import MemoryFault, StoreUnavailable
+from memory.errors import StoreUnavailable
 from memory.facts.history import History
 from memory.facts.similar import SimilarFacts
 from memory.facts.writer import FactWriter
@@ -125,6 +125,7 @@ class Services:
     keys: Keys
     places: Places
     deliveries: Deliveries
+    jobs: JobQueue
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,7 @@ def _components(
     index = _index(settings, "index", "hachi", embedder)
     documents_index = _index(settings, "knowledge", "hachi-knowledge", embedder)
     figures = Figures(database)
-    store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database)
+    store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database, clock)
     summaries = ConversationSummaries(database)
     sync = IndexSync(store, transcript, index, embedder, clock, summaries)
     judge = models.judge if models.judges else None
@@ -315,11 +316,12 @@ def build_services(c: Components) -> Services:
         keys=Keys(c.database),
         places=Places(c.database),
         deliveries=Deliveries(c.database),
+        jobs=c.queue,
     )
 
 
 async def open_runtime(c: Components) -> Runtime:
-    """What a turn needs; and the jobs that an earlier process accepted and did not finish are taken up."""
+    """What a turn needs; the worker then takes up the jobs that an earlier process did not finish."""
     await load("agent.turn.turn")
     from agent.background.consolidation import Consolidation
     from agent.background.slice import SliceReader
@@ -377,7 +379,6 @@ async def open_runtime(c: Components) -> Runtime:
         recorder=c.recorder,
         tools=TOOLS,
     )
-    await _take_up_jobs(c)
     worker.wake()
     return Runtime(turn, worker)
 
@@ -405,16 +406,6 @@ def _context_sources(c: Components) -> "ContextSources":
         documents_first=settings.knowledge_first,
         persona=read_persona(settings.persona),
     )
-
-
-async def _take_up_jobs(c: Components) -> None:
-    try:
-        await c.index.refresh()
-        if c.database.sqlite and not c.settings.qdrant_url:
-            # The process that holds the embedded index works alone here: a crash left the claims behind.
-            await c.queue.release(c.clock())
-    except MemoryFault as error:  # the claims end by themselves
-        log.warning("%s", error)
 
 
 async def _note_uses(c: Components) -> None:

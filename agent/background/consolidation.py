@@ -92,7 +92,6 @@ class Consolidation:
                 decisions += decided
             if decided is not None and part.complete:
                 return decisions
-            await self.queue.renew(job, self.clock())
 
     async def extract_and_save(self, part: ConversationSlice, job: Job, newest: int) -> list[Decision] | None:
         """Extract the changes from a slice, write them, and store its facts and tasks. The last slice also

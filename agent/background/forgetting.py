@@ -38,7 +38,8 @@ class ForgettingOutside:
         if job is None:
             return 0
         try:
-            emptied = await self.handle(job)
+            async with self.queue.working_on(job):
+                emptied = await self.handle(job)
         except MemoryFault as error:
             log.warning("traces are forgotten later: %s", error)
             await self.queue.failed(job, str(error), self.clock())

@@ -24,7 +24,7 @@ from memory.text import one_line
 log = logging.getLogger("hachi.reminders")
 
 SECONDS = 60.0
-"""Seconds that sending one reminder may take; the job's claim lasts longer."""
+"""Seconds that sending one reminder may take."""
 LATE = timedelta(hours=1)
 """A reminder this late, because nothing ran, says when the task was due."""
 LONGEST = 300
@@ -75,10 +75,12 @@ class Reminders:
         async with self._at_work:
             if not self._senders:
                 return 0
+            await self._queue.take_up(self._clock())
             await self._due.take(self._senders.keys(), self._clock())
             for id in await self._due.waiting(self._senders.keys(), self._clock()):
                 if piece := await self._queue.claim(self._clock(), id):
-                    reached += await self._announce(piece)
+                    async with self._queue.working_on(piece):
+                        reached += await self._announce(piece)
         return reached
 
     async def _announce(self, piece: Job) -> bool:

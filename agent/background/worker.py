@@ -134,6 +134,7 @@ class Worker:
         running: Running = {}
         look, left = True, False
         ended = 1  # since the index last caught up, which every run does at least once
+        await self._queue.take_up(self._clock())
         try:
             while not self._stopped:
                 if look:
@@ -155,8 +156,9 @@ class Worker:
 
         Consolidations wait for a model, so they have slots of their own and do not delay other jobs. A
         person's consolidations run after the person's other jobs, so that they see the facts those jobs
-        stored.
+        stored. Of the jobs that may have ended their process, one runs at a time.
         """
+        suspect = any(job.suspect for job in running.values())
         short = {job.user_id for job in running.values() if job.kind != LOOK_BACK}
         slow = {job.user_id for job in running.values() if job.kind == LOOK_BACK}
         left = bool(running)
@@ -166,7 +168,8 @@ class Worker:
             chosen = []
             for job in due:
                 users, busy = (slow, short | slow) if job.kind == LOOK_BACK else (short, short)
-                if job.user_id not in busy and len(users) < AT_ONCE:
+                if job.user_id not in busy and len(users) < AT_ONCE and not (suspect and job.suspect):
+                    suspect = suspect or job.suspect
                     users.add(job.user_id)
                     chosen.append(job.id)
             for claimed in await self._queue.claim_all(now, chosen):
@@ -198,6 +201,10 @@ class Worker:
         await self._recall.note_uses()
 
     async def _handle(self, job: Job) -> list[Decision]:
+        async with self._queue.working_on(job):
+            return await self._work(job)
+
+    async def _work(self, job: Job) -> list[Decision]:
         try:
             with self._recorder.work(job) if job.kind in TRACED else unrecorded(), decision_run():
                 if job.kind == LOOK_BACK:

@@ -13,8 +13,8 @@ from agent.settings import Settings
 from agent.tracing.recorder import Listener, Recorder
 from agent.tracing.redact import Redaction, own_secrets
 from agent.tracing.serialization import Serializer
-from agent.tracing.store.process import this_process
 from agent.tracing.store.traces import Traces
+from memory.processes import this_process
 from memory.text import storable
 from prompts import read
 from tools.registry import TOOLS

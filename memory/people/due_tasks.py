@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Select, and_, func, or_, select, update
 from memory.audience import Place
 from memory.records import Task
 from memory.sql.engine import Database
-from memory.sql.jobs import MAX_ATTEMPTS, REMIND, Job, JobQueue
+from memory.sql.jobs import REMIND, Job, JobQueue, claimable
 from memory.sql.tables import tasks, work
 
 TOO_OLD = timedelta(days=30)
@@ -65,7 +65,7 @@ class DueTasks:
 
     async def waiting(self, prefixes: Collection[str], now: datetime) -> Sequence[str]:
         """The ids of the jobs that may run now, oldest first."""
-        due = and_(work.c.kind == REMIND, work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS)
+        due = and_(work.c.kind == REMIND, claimable(now))
         query = select(work.c.id).where(due, _of(work.c.user_id, prefixes)).order_by(work.c.seq)
         async with self._database.read() as connection:
             return (await connection.execute(query.limit(AT_ONCE))).scalars().all()

@@ -2,24 +2,40 @@
 
 A job is written in the transaction that accepts the work, and deleted when it is done. After a crash in
 between it runs again, so handlers must be safe to run twice.
+
+A claim names its process and ends after `CLAIM`; a process that works on a job renews it. A claim that ended
+without a result is a crash of the job's process. Crashes delay a job and never give it up; failures do, after
+`MAX_ATTEMPTS`.
 """
 
-from collections.abc import Collection, Mapping
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, and_, delete, func, insert, not_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.errors import MemoryFault, NotFound
+from memory.processes import is_gone, this_process
 from memory.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.tables import work
+from memory.text.short_ids import SHORT_ID
 
-CLAIM = timedelta(minutes=2)
-"""How long a claimed job belongs to the process that claimed it."""
+log = logging.getLogger("hachi.worker")
+
+CLAIM = timedelta(seconds=30)
+"""How long a claimed job belongs to the process that claimed it, unless that renews the claim."""
+RENEW_SECONDS = 10.0
+"""How often a process renews the claim of a job that it works on."""
 MAX_ATTEMPTS = 8
-"""After this many attempts the job stays in the table, and `hachi doctor` reports it."""
+"""After this many failures the job stays in the table, and `hachi doctor` reports it."""
+SUSPECT = 2
+"""From this many crashes on, a job runs beside no other such job, and waits longer after each."""
 
 REMIND = "remind"
 """The kind of job that announces a due task: see `memory.people.due_tasks`."""
@@ -34,7 +50,10 @@ class Job:
     user_id: str
     payload: dict[str, Any]
     attempts: int
+    """Which attempt this is: one more than the failures so far."""
     about: str | None = None
+    suspect: bool = False
+    """Whether it may be what ended its processes: see `SUSPECT`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +63,43 @@ class DueJob:
     id: str
     kind: str
     user_id: str
+    suspect: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A claim that ended without a result."""
+
+    id: str
+    kind: str
+    times: int
+    due_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A job as `hachi jobs list` shows it, without what it is about."""
+
+    id: str
+    kind: str
+    user_id: str
+    state: Literal["waiting", "running", "given up"]
+    failures: int
+    crashes: int
+    due_at: datetime
+    created_at: datetime
+    last_error: str | None
+
+    @property
+    def suspect(self) -> bool:
+        return self.crashes >= SUSPECT and self.state != "running"
 
 
 class JobQueue:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
         self._database = database
+        self._clock = clock
+        self._process = this_process()
 
     @staticmethod
     async def add(
@@ -71,7 +122,7 @@ class JobQueue:
                 user_id=user,
                 about=about,
                 payload=dict(payload),
-                attempts=1 if ours else 0,
+                claimed_by=this_process() if ours else None,
                 due_at=now + CLAIM if ours else now,
                 created_at=now,
             )
@@ -94,13 +145,13 @@ class JobQueue:
         besides_last: Collection[str] = (),
     ) -> list[DueJob]:
         """The oldest jobs that may be claimed, except those of the users in `besides`. Jobs of the kind
-        `last` come after all others, and also leave out the users in `besides_last`."""
-        is_last = work.c.kind == last
+        `last` come after all others, and also leave out the users in `besides_last`. Suspects come later."""
+        is_last, suspect = work.c.kind == last, work.c.crashes >= SUSPECT
         query = (
-            select(work.c.id, work.c.kind, work.c.user_id)
-            .where(*_claimable(now), work.c.kind.not_in(CLAIMED_BY_ID), work.c.user_id.not_in(besides))
+            select(work.c.id, work.c.kind, work.c.user_id, suspect)
+            .where(claimable(now), work.c.kind.not_in(CLAIMED_BY_ID), work.c.user_id.not_in(besides))
             .where(or_(not_(is_last), work.c.user_id.not_in(besides_last)))
-            .order_by(is_last, work.c.seq)
+            .order_by(is_last, suspect, work.c.seq)
             .limit(limit)
         )
         async with self._database.read() as connection:
@@ -115,21 +166,70 @@ class JobQueue:
         """Claim those of these jobs that are still due, for `CLAIM`. Returns them, oldest first."""
         if not ids:
             return []
-        free = select(work.c.seq).where(work.c.id.in_(ids), *_claimable(now))
+        free = select(work.c.seq).where(work.c.id.in_(ids), claimable(now))
         claimed = (
             update(work)
             .where(work.c.seq.in_(free.with_for_update(skip_locked=True)))
-            .values(due_at=now + CLAIM, attempts=work.c.attempts + 1)
+            .values(due_at=now + CLAIM, claimed_by=self._process)
             .returning(work)
         )
         async with self._database.write() as connection:
             rows = (await connection.execute(claimed)).all()
         return [_job(row) for row in sorted(rows, key=lambda row: row.seq)]
 
-    async def renew(self, job: Job, now: datetime) -> None:
-        """Extend the claim by `CLAIM`."""
+    @asynccontextmanager
+    async def working_on(self, job: Job) -> AsyncIterator[None]:
+        """Renew the claim while the block runs. If the block is cancelled, give the job back."""
+        renewing = asyncio.create_task(self._renew(job), name="hachi claim")
+        try:
+            yield
+        except asyncio.CancelledError:
+            with suppress(MemoryFault):
+                await self._set(work.c.id == job.id, claimed_by=None, due_at=self._clock())
+            raise
+        finally:
+            renewing.cancel()
+
+    async def _renew(self, job: Job) -> None:
+        ours = and_(work.c.id == job.id, work.c.claimed_by == self._process)
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            with suppress(MemoryFault):  # another try follows before the claim ends
+                await self._set(ours, due_at=self._clock() + CLAIM)
+
+    async def _set(self, which: ColumnElement[bool], **values: Any) -> int:
+        """Change these jobs. Returns how many."""
         async with self._database.write() as connection:
-            await connection.execute(update(work).where(work.c.id == job.id).values(due_at=now + CLAIM))
+            return (await connection.execute(update(work).where(which).values(**values))).rowcount
+
+    async def take_up(self, now: datetime) -> list[Crash]:
+        """Free the jobs whose claim has ended, and those of a process of this host that has ended. Returns
+        those that crashed, and logs them. After its first crash a job is due at once, later after 64 s,
+        256 s … at most an hour.
+
+        A reminder waits for the end of its claim, since it may have been sent.
+        """
+        query = select(work).where(work.c.claimed_by.is_not(None))
+        async with self._database.read() as connection:
+            claimed = (await connection.execute(query)).all()
+        crashes = []
+        for row in claimed:
+            ours = row.claimed_by == self._process
+            dead = not ours and row.kind not in CLAIMED_BY_ID and is_gone(row.claimed_by)
+            if row.due_at > now and not dead:
+                continue
+            same = and_(work.c.id == row.id, work.c.claimed_by == row.claimed_by, work.c.due_at == row.due_at)
+            if ours:  # claimed and then not worked on, as when the database was away
+                await self._set(same, claimed_by=None)
+                continue
+            crash = Crash(row.id, row.kind, row.crashes + 1, now + _crash_wait(row.crashes + 1))
+            error = f"its process ended while it ran ({crash.times} times)"
+            freed = {"claimed_by": None, "due_at": crash.due_at, "crashes": crash.times, "last_error": error}
+            if await self._set(same, **freed):
+                crashes.append(crash)
+                wait = (crash.due_at - now).total_seconds()
+                log.warning("work %s (%s): %s; it runs again in %g s", crash.id, crash.kind, error, wait)
+        return crashes
 
     async def waiting(self, kind: str, user: str) -> bool:
         """Whether a job of this kind and user is not done yet."""
@@ -156,26 +256,38 @@ class JobQueue:
             await connection.execute(delete(work).where(work.c.id.in_(ids)))
 
     async def failed(self, job: Job, error: str, now: datetime) -> None:
-        """Schedule the next attempt: after 1 s, 4 s, 16 s … at most an hour."""
+        """Count a failure and schedule the next attempt: after 1 s, 4 s, 16 s … at most an hour."""
         wait = timedelta(seconds=min(4 ** (job.attempts - 1), 3600))
+        failure = {"attempts": job.attempts, "last_error": error.replace("\x00", "")[:500]}
         async with self._database.write() as connection:
-            await connection.execute(
-                update(work)
-                .where(work.c.id == job.id)
-                .values(due_at=now + wait, last_error=error.replace("\x00", "")[:500])
-            )
+            same = update(work).where(work.c.id == job.id)
+            await connection.execute(same.values(**failure, due_at=now + wait, claimed_by=None))
             if job.about is not None:  # jobs with the same `about` would fail in the same way
                 others = (work.c.kind == job.kind, work.c.about == job.about, work.c.due_at < now + wait)
                 await connection.execute(update(work).where(*others).values(due_at=now + wait))
 
-    async def release(self, now: datetime) -> None:
-        """Make the jobs due that a dead process had claimed. Call it only if no other process runs."""
-        async with self._database.write() as connection:
-            await connection.execute(
-                update(work)
-                .where(work.c.attempts < MAX_ATTEMPTS, work.c.last_error.is_(None))
-                .values(due_at=now)
-            )
+    async def listed(self, now: datetime, *, given_up: bool = False) -> list[ListedJob]:
+        """The jobs, oldest first; with `given_up` those alone."""
+        query = select(work).order_by(work.c.seq)
+        query = query.where(work.c.attempts >= MAX_ATTEMPTS) if given_up else query
+        async with self._database.read() as connection:
+            return [_listed(row, now) for row in await connection.execute(query)]
+
+    async def named(self, id: str, now: datetime) -> ListedJob:
+        """The job with this id, or with this prefix of eight or more characters. Raises NotFound."""
+        found = [
+            job
+            for job in await self.listed(now)
+            if job.id == id or (len(id) >= SHORT_ID and job.id.startswith(id))
+        ]
+        if len(found) != 1:
+            raise NotFound(f"no job {id!r}; `hachi jobs list` shows the ids")
+        return found[0]
+
+    async def retry(self, ids: Collection[str], now: datetime) -> int:
+        """Make these jobs due now, as if they had never failed; not one that runs. Returns how many."""
+        idle = and_(work.c.id.in_(ids), work.c.claimed_by.is_(None))
+        return await self._set(idle, attempts=0, crashes=0, due_at=now)
 
     async def counts(self) -> tuple[int, int]:
         """The number of waiting jobs, and of those that used up `MAX_ATTEMPTS`."""
@@ -188,9 +300,31 @@ class JobQueue:
         return waiting, stuck
 
 
-def _claimable(now: datetime) -> tuple[ColumnElement[bool], ...]:
-    return work.c.due_at <= now, work.c.attempts < MAX_ATTEMPTS
+def claimable(now: datetime) -> ColumnElement[bool]:
+    """True for jobs that are due, claimed by nobody and not given up."""
+    return and_(work.c.due_at <= now, work.c.claimed_by.is_(None), work.c.attempts < MAX_ATTEMPTS)
+
+
+def _crash_wait(times: int) -> timedelta:
+    return timedelta(seconds=min(4 ** (times + 1), 3600) if times >= SUSPECT else 0)
 
 
 def _job(row: Any) -> Job:
-    return Job(row.id, row.kind, row.user_id, row.payload, row.attempts, row.about)
+    suspect = row.crashes >= SUSPECT
+    return Job(row.id, row.kind, row.user_id, row.payload, row.attempts + 1, row.about, suspect)
+
+
+def _listed(row: Any, now: datetime) -> ListedJob:
+    running = row.claimed_by is not None and row.due_at > now
+    state: Literal["waiting", "running", "given up"] = "running" if running else "waiting"
+    return ListedJob(
+        id=row.id,
+        kind=row.kind,
+        user_id=row.user_id,
+        state="given up" if row.attempts >= MAX_ATTEMPTS else state,
+        failures=row.attempts,
+        crashes=row.crashes,
+        due_at=row.due_at,
+        created_at=row.created_at,
+        last_error=row.last_error,
+    )

@@ -132,7 +132,7 @@ class Stack:
         self.transcript = Transcript(self.database)
         self.conversations = ConversationSummaries(self.database)
         self.tasks = Tasks(self.database)
-        self.queue = JobQueue(self.database)
+        self.queue = JobQueue(self.database, self.clock)
         self.indexing = IndexSync(
             self.store, self.transcript, self.index, self.embedder, self.clock, self.conversations
         )

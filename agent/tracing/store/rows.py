@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, and_, or_
 
 from agent.tracing.filters import TraceFilter
-from agent.tracing.store.process import is_gone, this_process
 from agent.tracing.trace import Status, Summary
 from agent.types import Usage
+from memory.processes import is_gone, this_process
 from memory.sql.engine import Database
 from memory.sql.tables import traces
 

@@ -23,7 +23,7 @@ from memory.sql.engine.errors import explain, translated
 from memory.sql.engine.loop_sqlite import begin, set_up
 from memory.sql.tables import metadata
 
-HEAD = "0009"
+HEAD = "0012"
 """The newest migration. A test compares it with the migration files."""
 
 _BUSY_SECONDS = 15.0

@@ -1,6 +1,7 @@
 """What is done after the reply, from the durable queue."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -193,20 +194,36 @@ async def test_a_failing_job_is_retried_later_and_finally_given_up(
     assert "4417" not in caplog.text, "the log does not quote people"
 
 
-async def test_the_next_process_releases_claims_only_where_it_is_alone(open_pet: OpenPet, clock: Any) -> None:
-    holder = await open_pet(given=ScriptedModel())
-    await holder.catch_up()
-    [id] = await _accept(holder, "Ana skis")
-    assert await holder.components.queue.claim(clock(), id) is not None
+async def test_what_a_killed_process_had_claimed_runs_at_once_after_the_start(
+    pet: Companion, clock: Any, rows: Rows, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids = await _accept(pet, "Ana skis", "Ana has 2 cats")
+    for id in ids:
+        assert await pet.components.queue.claim(clock(), id) is not None
+    await pet.settle()
+    assert await _known(pet) == [], "its claimer is alive"
 
-    other = await open_pet(given=ScriptedModel())
-    await other.settle()
-    assert await _known(other) == [], "the holder of the index is alive"
+    rows(f"UPDATE work SET claimed_by = '{socket.gethostname()}:999999999-1'")
+    await pet.settle()
 
-    await holder.components.index.close()  # as when its process was killed
-    after = await open_pet(given=ScriptedModel())
-    await after.settle()
-    assert await _known(after) == ["Ana skis"]
+    assert await _known(pet) == ["Ana has 2 cats", "Ana skis"]
+    assert f"work {ids[0]} ({STORE_MEMORIES}): its process ended while it ran (1 times)" in caplog.text
+
+
+async def test_jobs_that_may_end_the_process_run_one_at_a_time(pet: Companion, rows: Rows) -> None:
+    for name in ("ana", "ben"):
+        payload = store_memories_payload([Draft("so it is")], TurnRequest("", name, pet.clock()), None, [])
+        async with pet.components.database.write() as connection:
+            await pet.components.queue.add(connection, STORE_MEMORIES, name, payload, pet.clock())
+    rows("UPDATE work SET crashes = 2")
+
+    running: dict[Any, Any] = {}
+    worker = (await pet.runtime()).worker
+    assert await worker._start_jobs(running), "another one waits"
+    assert [job.user_id for job in running.values()] == ["ana"]
+    await asyncio.gather(*running)
+    await pet.settle()
+    assert rows("SELECT * FROM work") == []
 
 
 async def test_many_jobs_of_one_person_leave_room_for_others(pet: Companion) -> None:

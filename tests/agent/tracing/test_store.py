@@ -13,10 +13,10 @@ from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer
 from agent.tracing.store import removal
-from agent.tracing.store.process import this_process
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
 from memory.errors import NotFound
+from memory.processes import this_process
 from memory.spans import Recording, Span
 from memory.sql.engine import Database
 

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+from sqlalchemy import update
+
 from memory.sql.engine import Database
-from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, Job, JobQueue
+from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, REMIND, Job, JobQueue
+from memory.sql.tables import work
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.memory.conftest import Stack
+
+
+DEAD = f"{socket.gethostname()}:999999999-1"
+
+
+async def claimed_elsewhere(stack: Stack, id: str, process: str) -> None:
+    await claim(stack, id)
+    async with stack.database.write() as connection:
+        await connection.execute(update(work).where(work.c.id == id).values(claimed_by=process))
 
 
 async def add(stack: Stack, kind: str = "store") -> str:
@@ -64,14 +79,37 @@ async def test_what_is_done_is_gone(stack: Stack) -> None:
     assert await stack.queue.counts() == (0, 0)
 
 
-async def test_what_a_crash_left_behind_is_taken_again_when_its_time_is_up(stack: Stack) -> None:
+async def test_a_claim_ends_by_itself_and_is_no_failure(stack: Stack) -> None:
+    """Somebody on another host claims it, and is not heard of again."""
     id = await add(stack)
-    await claim(stack)
-    stack.clock.move(seconds=119)
+    await claimed_elsewhere(stack, id, "another-host:7-7")
+    stack.clock.move(seconds=29)
+    assert await stack.queue.take_up(stack.clock.now) == []
     assert await stack.queue.claim(stack.clock.now) is None
+
     stack.clock.move(seconds=1)
+    [crash] = await stack.queue.take_up(stack.clock.now)
+
+    assert (crash.id, crash.times, crash.due_at) == (id, 1, stack.clock.now)
     again = await claim(stack)
-    assert (again.id, again.attempts) == (id, 2)
+    assert (again.id, again.attempts) == (id, 1)
+
+
+async def test_crashes_delay_a_job_and_never_give_it_up(stack: Stack) -> None:
+    id, waits = await add(stack), []
+    for _ in range(MAX_ATTEMPTS + 2):
+        await claimed_elsewhere(stack, id, DEAD)
+        [crash] = await stack.queue.take_up(stack.clock.now)
+        waits.append((crash.due_at - stack.clock.now).total_seconds())
+        assert await stack.queue.claim(crash.due_at - timedelta(seconds=0.001), id) is None
+        stack.clock.now = crash.due_at
+
+    assert waits == [0, 64, 256, 1024, *[3600] * 6]
+    assert await stack.queue.counts() == (1, 0)
+    [job] = await stack.queue.listed(stack.clock.now)
+    assert (job.state, job.failures, job.crashes) == ("waiting", 0, MAX_ATTEMPTS + 2)
+    assert job.last_error == f"its process ended while it ran ({MAX_ATTEMPTS + 2} times)"
+    assert (await claim(stack)).suspect
 
 
 async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(stack: Stack) -> None:
@@ -87,26 +125,50 @@ async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(stack
     assert await stack.queue.counts() == (0, 1)
 
 
-async def test_the_next_process_takes_what_one_that_is_gone_had_taken(stack: Stack) -> None:
-    left, failed = await add(stack), await add(stack)
-    await claim(stack, left)
+async def test_what_a_dead_process_had_claimed_is_due_at_once(stack: Stack) -> None:
+    dead, alive, failed, reminder = [await add(stack, kind) for kind in ("a", "b", "c", REMIND)]
+    await claimed_elsewhere(stack, dead, DEAD)
+    await claimed_elsewhere(stack, reminder, DEAD)
+    await claimed_elsewhere(stack, alive, "another-host:7-7")
     await stack.queue.failed(await claim(stack, failed), "the model is away", stack.clock.now)
-    await stack.queue.release(stack.clock.now)
-    assert (await claim(stack)).id == left
+
+    assert [crash.id for crash in await stack.queue.take_up(stack.clock.now)] == [dead]
+
+    assert (await claim(stack)).id == dead
     assert await stack.queue.claim(stack.clock.now) is None  # the one that failed waits its second
     stack.clock.move(seconds=1)
     assert (await claim(stack)).id == failed
 
 
-async def test_waiting_and_given_up_are_counted_apart(stack: Stack) -> None:
+async def test_a_claim_of_this_process_that_nobody_works_on_ends_and_is_no_crash(stack: Stack) -> None:
+    id = await add(stack)
+    await claim(stack)
+    stack.clock.now += CLAIM
+    assert await stack.queue.take_up(stack.clock.now) == []
+    assert (await claim(stack)).id == id
+    assert [job.crashes for job in await stack.queue.listed(stack.clock.now)] == [0]
+
+
+async def test_what_was_given_up_is_counted_listed_and_tried_again(stack: Stack) -> None:
     stuck = await add(stack)
     for _ in range(MAX_ATTEMPTS):
-        await claim(stack, stuck)
+        await stack.queue.failed(await claim(stack, stuck), "it broke", stack.clock.now)
         stack.clock.move(hours=1)
     for _ in range(2):
         await add(stack)
-    await claim(stack)
+    running = await claim(stack)
     assert await stack.queue.counts() == (2, 1)
+    assert [job.state for job in await stack.queue.listed(stack.clock.now)] == [
+        "given up",
+        "running",
+        "waiting",
+    ]
+    [given_up] = await stack.queue.listed(stack.clock.now, given_up=True)
+    assert (given_up.id, given_up.last_error) == (stuck, "it broke")
+    assert await stack.queue.named(stuck[:8], stack.clock.now) == given_up
+
+    assert await stack.queue.retry([stuck, running.id], stack.clock.now) == 1, "not one that runs"
+    assert (await claim(stack, stuck)).attempts == 1
 
 
 async def test_no_two_workers_ever_get_the_same_piece(
@@ -117,7 +179,7 @@ async def test_no_two_workers_ever_get_the_same_piece(
     wanted = [await add(stack) for _ in range(40)]
     got: list[str] = []
 
-    async def work(queue: JobQueue) -> None:
+    async def handle(queue: JobQueue) -> None:
         while piece := await queue.claim(stack.clock.now):
             got.append(piece.id)
             await asyncio.sleep(0)
@@ -125,20 +187,33 @@ async def test_no_two_workers_ever_get_the_same_piece(
 
     # Somebody else at the same piece makes one look in vain, so each looks again.
     while (await stack.queue.counts())[0]:
-        await asyncio.gather(*(work(JobQueue(database)) for database in databases))
+        await asyncio.gather(*(handle(JobQueue(database, stack.clock)) for database in databases))
     assert sorted(got) == sorted(wanted)
     for database in databases:
         await database.close()
 
 
-async def test_a_renewed_claim_lasts_and_no_other_does(stack: Stack) -> None:
-    kept, left = await add(stack), await add(stack)
-    job, _ = await claim(stack, kept), await claim(stack, left)
-    stack.clock.now += CLAIM
-    await stack.queue.renew(job, stack.clock.now)
+async def test_a_claim_is_renewed_while_its_process_works(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.sql.jobs.RENEW_SECONDS", 0.001)
+    job = await claim(stack, await add(stack))
+    async with stack.queue.working_on(job):
+        stack.clock.now += CLAIM
+        while (await stack.queue.listed(stack.clock.now))[0].state != "running":  # noqa: ASYNC110 - in SQL
+            await asyncio.sleep(0.001)
 
-    again = await stack.queue.claim(stack.clock.now)
 
-    assert again is not None
-    assert again.id == left
-    assert await stack.queue.claim(stack.clock.now) is None
+async def test_work_that_is_cancelled_is_given_back(stack: Stack) -> None:
+    job = await claim(stack, await add(stack))
+
+    async def work() -> None:
+        async with stack.queue.working_on(job):
+            await asyncio.Event().wait()
+
+    working = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+
+    assert (await claim(stack)).id == job.id

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agent.errors import FAULTS
 from agent.surfaces.cli.output import Output, plain
 from agent.surfaces.cli.session import Session, error_line, with_session
-from memory.errors import StoreUnavailable
+from memory.errors import MemoryFault, StoreUnavailable
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -35,7 +35,8 @@ class Check:
 
 @with_session
 async def doctor(session: Session) -> Output:
-    """Show what is configured and whether it can be reached. Exit 1 if something cannot."""
+    """Show what is configured and whether it can be reached. Exit 1 if something cannot, or if work was given
+    up."""
     settings = session.settings()
     checks, counts = await _check_memory(session, settings)
     checks.append(await _check_model(settings))
@@ -70,6 +71,7 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
             *_traces(pet),
             await _check("embedder", health.embed),
             index,
+            await _check("work", lambda: _work(pet)),
         ]
         counts = await pet.services.statistics.totals()
         if index.ok:
@@ -83,6 +85,22 @@ def _traces(pet: "Companion") -> list[Check]:
         return [Check("traces", None, "off")]
     location = pet.services.health.traces_location
     return [Check("traces", True, location)] if location else []
+
+
+async def _work(pet: "Companion") -> str:
+    """Raises MemoryFault with what to do where work was given up, or ends its process each time."""
+    jobs = await pet.services.jobs.listed(pet.clock())
+    given_up = sum(job.state == "given up" for job in jobs)
+    crashing = sum(job.suspect for job in jobs)
+    if given_up:
+        raise MemoryFault(
+            f"{given_up} given up; `hachi jobs list` says why, and `hachi jobs retry` runs it again"
+        )
+    if crashing:
+        raise MemoryFault(
+            f"{crashing} may be what ends the process; it is tried at most once an hour: `hachi jobs list`"
+        )
+    return f"{len(jobs)} waiting" if jobs else "nothing waits"
 
 
 async def _check(name: str, look: Callable[[], Awaitable[Any]], told: Callable[[Any], str] = str) -> Check:

@@ -7,7 +7,7 @@ from agent.services.health import HealthService
 from agent.surfaces.cli.operate import doctor
 
 AWAY = "http://127.0.0.1:9"
-HEALTHY = {"database": "✓", "embedder": "✓", "index": "✓"}
+HEALTHY = {"database": "✓", "embedder": "✓", "index": "✓", "work": "✓"}
 
 
 def marks(out):

@@ -17,9 +17,9 @@ from agent.surfaces.cli.traces.browse import followed
 from agent.tracing.filters import TraceFilter
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer
-from agent.tracing.store.process import this_process
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
+from memory.processes import this_process
 from memory.spans import Recording, Span
 from memory.sql.engine import Database
 

@@ -1,4 +1,4 @@
-"""Identifies processes, so that a trace whose process is gone counts as killed."""
+"""Names this process, and tells whether another one that was named so still runs."""
 
 import os
 import socket
@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 def this_process() -> str:
-    """Return ``HOST:PID-START``, which identifies this process in traces."""
+    """Return ``HOST:PID-START``."""
     pid = str(os.getpid())
     return f"{socket.gethostname()}:{pid}-{_start_time(pid)}"
 
 
 def is_gone(process: str) -> bool:
-    """Return whether the process ran on this machine and has ended."""
+    """Whether the process has ended. False for one of another host, of which nothing is known."""
     host, _, numbers = process.rpartition(":")
     return host == socket.gethostname() and not _runs(numbers)
 
