@@ -32,6 +32,9 @@ _BUSY_SECONDS = 15.0
 _CONNECT_SECONDS = 10.0
 """How long a PostgreSQL server may take to answer, unless its URL says otherwise."""
 
+_ANSWER_SECONDS = 60.0
+"""How long a PostgreSQL server may take for one statement before it counts as hung."""
+
 _AFTER_COMMIT = "hachi_after_commit"
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 
@@ -103,7 +106,11 @@ class Database:
 
         async def connection() -> Any:
             try:
-                return await asyncpg.connect(url.render_as_string(hide_password=False), timeout=seconds)
+                return await asyncpg.connect(
+                    url.render_as_string(hide_password=False),
+                    timeout=seconds,
+                    command_timeout=_ANSWER_SECONDS,
+                )
             except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
                 raise StoreUnavailable(explain(error, where)) from error
 

@@ -46,7 +46,13 @@ def translated(where: str) -> Iterator[None]:
     except PoolTimeoutError as error:
         raise StoreUnavailable(f"{where}: too much is asked at once; try again") from error
     except OSError as error:
-        raise StoreUnavailable(f"{where} cannot be reached ({error.strerror or error})") from error
+        raise StoreUnavailable(f"{where} {_unreachable(error)}") from error
+
+
+def _unreachable(error: OSError) -> str:
+    if isinstance(error, TimeoutError):
+        return "does not answer"
+    return f"cannot be reached ({error.strerror or error})"
 
 
 def explain(error: BaseException, where: str) -> str:

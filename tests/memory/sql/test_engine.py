@@ -140,6 +140,19 @@ async def test_postgresql_without_tables_names_the_command_that_makes_them(
     await (await Database.open(url, tmp_path)).close()
 
 
+async def test_a_server_that_does_not_answer_a_statement_is_given_up(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_ANSWER_SECONDS", 0.05)
+    database = Database.connect(await server.shared(), tmp_path)
+    with pytest.raises(StoreUnavailable, match="does not answer"):
+        async with database.write() as connection:
+            await connection.execute(sa.text("SELECT pg_sleep(20)"))
+    async with database.read() as connection:
+        assert (await connection.execute(sa.text("SELECT 1"))).scalar() == 1
+    await database.close()
+
+
 async def test_a_database_of_a_newer_version_is_left_alone(database_url: str, tmp_path: Path) -> None:
     database = Database.connect(database_url, tmp_path)
     async with database.write() as connection:
