@@ -38,9 +38,12 @@ class TurnContext:
 
     @property
     def audience(self) -> Audience:
+        """What the tools may read. In private: what is the person's own or everybody's. In a place: what
+        belongs to the place, to one around it, or to everybody. For an anonymous person: nothing."""
         return Audience.of(self.user, self.place)
 
     def origin(self) -> Provenance:
+        """Where a memory that a tool stores now comes from. The person must be known."""
         assert self.user is not None, "an anonymous turn writes no memory"
         return Provenance(
             user=self.user,

@@ -100,7 +100,8 @@ def read_extraction(answer: str, summary: Budget) -> ExtractionResult:
 
 
 def as_summary(text: str, budget: Budget) -> str:
-    """Return at most five sentences of the text. Only whole sentences are kept, unless not even one fits."""
+    """Return the beginning of the text on one line: at most `MAX_SENTENCES` whole sentences that fit the
+    budget. If not even the first fits, return its first words and "…"; if no word fits, an empty text."""
     found = sentences(" ".join(text.split()))
     kept = " ".join(sentences_that_fit(found[:MAX_SENTENCES], budget))
     if kept or not found:

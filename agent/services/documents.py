@@ -33,6 +33,9 @@ class DocumentService:
         place: Place | str | None = None,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestResult:
+        """Add or update the files at these paths, and all files in these folders, as the documents of one
+        owner: the user, the place, or with neither everybody. `progress` is called before each file and
+        at the end. Raises NotFound for a missing path."""
         return await self.library.add(paths_of(paths), owner_of_documents(user, place), progress)
 
     async def add(
@@ -43,6 +46,8 @@ class DocumentService:
         user: str | None = None,
         place: Place | str | None = None,
     ) -> AddedDocument:
+        """Add one document, or replace the owner's document of this name. Raises BadInput if it cannot be
+        read, or if its name cannot be a name."""
         owner = owner_of_documents(user, place)
         if user is not None:
             await self.erasure.finished(user_named(user))
@@ -63,11 +68,16 @@ class DocumentService:
     async def remove(
         self, what: str, *, user: str | None = None, place: Place | str | None = None
     ) -> list[Document]:
+        """Delete documents of one owner (the user, the place, or with neither everybody), with their text and
+        their entries in the index. `what` is a path, a folder, an id or at least 8 characters of an id.
+        Returns the deleted documents. Raises NotFound if none matches, or several ids do."""
         return await self.library.remove(what, owner_of_documents(user, place))
 
     async def search(
         self, query: str, *, user: str | None, place: Place | str | None = None, limit: int = 5
     ) -> list[Chunk]:
+        """Return the passages that answer the query and that the user may read there, best first; for nobody
+        none."""
         if user is None:
             return []
         return await self.library.search(query, audience_of(user, place), limit)

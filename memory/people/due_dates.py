@@ -8,6 +8,7 @@ means the zone of this machine.
 import re
 import unicodedata
 from calendar import monthrange
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 from typing import Literal
@@ -95,7 +96,7 @@ def read_time(text: str, zone: tzinfo | None, now: datetime) -> datetime:
             if moment is not None and moment.year in YEARS:
                 return (_placed(moment, zone)).astimezone(UTC)
         except (ValueError, OverflowError, OSError):
-            pass  # the error below lists the accepted forms
+            pass  # no form matches, or the system cannot place the time: the error below lists the forms
     raise ValueError(f"{text[:_LONGEST]!r} is not a time that can be read; write for example {EXAMPLES}")
 
 
@@ -107,10 +108,8 @@ def _placed(moment: datetime, zone: tzinfo | None) -> datetime:
 def _iso(text: str, zone: tzinfo | None, now: datetime) -> datetime | None:
     """The time if the text is ISO 8601, optionally followed by the name of a zone; else None."""
     text = _OFFSET_APART.sub("", text)
-    try:
+    with suppress(ValueError):  # it is no date alone
         return _at_a_good_time(date.fromisoformat(text), now.astimezone(zone))
-    except ValueError:
-        pass
     named = _NAMED_ZONE.fullmatch(text)
     try:
         moment = datetime.fromisoformat(named[1] if named else text)

@@ -28,6 +28,8 @@ LOAD_ONCE = functools.cache(bundled._load)
 
 @dataclass(frozen=True)
 class Ran:
+    """How a run of the command ended."""
+
     code: int
     out: str
     err: str
@@ -44,11 +46,15 @@ class Ran:
 
 
 class Keyboard(io.TextIOWrapper):
+    """Input that a person types."""
+
     def isatty(self) -> bool:
         return True
 
 
 class Screen(io.StringIO):
+    """Output that a person reads."""
+
     def isatty(self) -> bool:
         return True
 

@@ -78,12 +78,15 @@ class Posted:
         return [button for row in self.body.get("components") or () for button in row["components"]]
 
     def button(self, label: str) -> Json:
+        """The one button with this label."""
         [found] = [button for button in self.buttons if button["label"] == label]
         return found
 
 
 @dataclass
 class Interaction:
+    """A command, a pressed button or a sent form, with what the bot answers."""
+
     id: int
     user: int
     channel: int
@@ -105,6 +108,8 @@ class Interaction:
 
 
 class DiscordServer:
+    """Discord's API and gateway. Its attributes say what it got and shows, and how it fails."""
+
     def __init__(self) -> None:
         self.address = ""
         self.messages: dict[int, Posted] = {}
@@ -136,6 +141,7 @@ class DiscordServer:
     @classmethod
     @asynccontextmanager
     async def running(cls) -> AsyncIterator["DiscordServer"]:
+        """A server on a free port of 127.0.0.1, until the block ends."""
         server = cls()
         app = web.Application()
         app.add_routes(server._routes())
@@ -249,11 +255,13 @@ class DiscordServer:
         return made
 
     async def answered(self, interaction: Interaction) -> Posted:
+        """Wait for the answer to an interaction, and return it."""
         async with asyncio.timeout(10):
             await interaction.done.wait()
         return interaction.answer
 
     def posted(self, channel: int) -> list[Posted]:
+        """The messages that everybody in the channel sees, in order."""
         return [
             m for m in self.messages.values() if m.channel == channel and not m.deleted and not m.ephemeral
         ]
@@ -267,6 +275,7 @@ class DiscordServer:
             await self._news.wait_for(lambda: bool(holds()))
 
     async def send(self, event: str, data: Json) -> None:
+        """Send an event to the bot, if it is connected."""
         if self._socket is not None and not self._socket.closed:
             await self._socket.send_json({"op": 0, "t": event, "s": next(self._sequence), "d": data})
 

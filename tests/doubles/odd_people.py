@@ -17,6 +17,7 @@ BREAKS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u202
 
 
 def fact(content: str, importance: float = 0.6, type: Any = "fact", id: str = "") -> Memory:
+    """A memory of Ana's. Its id depends on its content alone, unless given."""
     return Memory(
         *(id or _id_of(content), content, (), NOW, None, "conversation", type, importance, None, 0),
         *("ana", "dm", None),
@@ -33,6 +34,7 @@ def _id_of(content: str) -> str:
 
 
 def task(description: str, id: str = "0123456789", **other: Any) -> Task:
+    """An open task of Ana's."""
     return replace(Task(id, "ana", description, "open", NOW, NOW), **other)
 
 

@@ -45,6 +45,7 @@ class Asked:
 
     @property
     def system(self) -> str:
+        """The system's message."""
         if "instructions" in self.json:
             return str(self.json["instructions"])
         return "\n".join(m["content"] for m in self.json.get("messages", ()) if m["role"] == "system")
@@ -66,6 +67,7 @@ class Asked:
 
     @property
     def looks_back(self) -> bool:
+        """Whether the call consolidates a conversation, after a reply."""
         return LOOKS_BACK in self.text
 
     @property
@@ -100,6 +102,7 @@ class Call:
 
     @property
     def written(self) -> str:
+        """The arguments as the model writes them."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
@@ -168,6 +171,8 @@ Step = Say | Call | Refuse | Fail | Raw | Hang | Drop | list[Call]
 
 
 class ScriptedServer:
+    """Answers each call with the next step of its script, and keeps what it was asked."""
+
     def __init__(self) -> None:
         self.url = ""
         self.asked: list[Asked] = []
@@ -186,6 +191,7 @@ class ScriptedServer:
     @classmethod
     @asynccontextmanager
     async def running(cls) -> AsyncIterator["ScriptedServer"]:
+        """A server on a free port of 127.0.0.1, until the block ends."""
         here = cls()
         listening = await asyncio.start_server(here._serve, "127.0.0.1", 0)
         here.url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
@@ -200,6 +206,7 @@ class ScriptedServer:
     @classmethod
     @contextmanager
     def on_a_thread(cls) -> Iterator["ScriptedServer"]:
+        """The same on a thread of its own, for a test without an event loop."""
         with (
             start_blocking_portal() as portal,
             portal.wrap_async_context_manager(cls.running()) as running,
@@ -225,6 +232,7 @@ class ScriptedServer:
 
     @property
     def unused(self) -> int:
+        """How many steps of the script no call has got."""
         return len(self._steps)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -61,6 +61,7 @@ class Posted:
 
 
 def buttons_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The buttons in these blocks, in order."""
     inside = [
         [block.get("accessory")] if "accessory" in block else block.get("elements", []) for block in blocks
     ]
@@ -68,6 +69,8 @@ def buttons_of(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class SlackServer:
+    """Slack's Web API and Socket Mode. Its attributes say what it got and shows, and what it refuses."""
+
     def __init__(self) -> None:
         self.url = ""
         self.calls: list[tuple[str, dict[str, Any]]] = []
@@ -110,6 +113,7 @@ class SlackServer:
     @classmethod
     @asynccontextmanager
     async def running(cls) -> AsyncIterator["SlackServer"]:
+        """A server on a free port of 127.0.0.1, until the block ends."""
         here = cls()
         app = web.Application()
         app.router.add_post("/api/{method}", here._api)
@@ -141,9 +145,11 @@ class SlackServer:
         ]
 
     def only_for(self, user: str) -> list[Posted]:
+        """The ephemeral messages to this person."""
         return [message for message in self.messages if message.only_for == user]
 
     def called(self, method: str) -> list[dict[str, Any]]:
+        """The arguments of each authorised call of this method."""
         return [arguments for name, arguments in self.calls if name == method]
 
     async def until(self, true: Callable[[], Any], seconds: float = 10.0) -> None:
@@ -172,6 +178,7 @@ class SlackServer:
         return [self.event(named | {"type": "app_mention"}), message]
 
     def event(self, event: dict[str, Any]) -> dict[str, Any]:
+        """The payload in which Slack sends this event."""
         return FROM_SLACK | {
             "team_id": TEAM,
             "event": event,
@@ -182,6 +189,7 @@ class SlackServer:
         }
 
     def command(self, command: str, text: str = "", *, user: str, channel: str = "D1") -> dict[str, Any]:
+        """The payload of a slash command."""
         return FROM_SLACK | {
             "team_id": TEAM,
             "team_domain": "acme",

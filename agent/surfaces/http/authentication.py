@@ -171,6 +171,7 @@ def bare_host(host: str) -> str:
 
 
 async def require_admin(caller: "Authenticated") -> None:
+    """Raise ApiError unless the key is an admin's."""
     if not caller.admin:
         raise forbidden("this needs an admin's key: `hachi keys create NAME --service --admin`")
 

@@ -79,14 +79,17 @@ class ApiError(Exception):
 
 
 def forbidden(message: str) -> ApiError:
+    """Return the error for a caller who is known, but may not do this."""
     return ApiError(403, "forbidden", message, type="permission_error")
 
 
 def not_found(what: str) -> ApiError:
+    """Return the error for a thing that does not exist, or that the caller may not know of."""
     return ApiError(404, f"{what}_not_found", f"there is no such {what}", type="not_found_error")
 
 
 def error_body(message: str, type: str, code: str | None, param: str | None = None) -> dict[str, Any]:
+    """Return the body of an error, in the form of OpenAI's API."""
     return {"error": {"message": storable(message), "type": type, "param": param, "code": code}}
 
 

@@ -51,6 +51,8 @@ class NewMemory(BaseModel):
 
 
 class SessionMemory(BaseModel):
+    """A memory of the session's owner, in camel case."""
+
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True) | example(EXAMPLE)
 
     id: str
@@ -98,6 +100,7 @@ async def add_memory(
 
 @router.get("/{memoryId}")
 async def get_memory(sessionId: str, memoryId: str, user: User, pet: Pet) -> SessionMemory:
+    """Return one memory. The status is 404 if the session's owner has none with this id."""
     return _session_memory(sessionId, await find_memory(pet, memoryId, user))
 
 

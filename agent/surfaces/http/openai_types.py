@@ -51,6 +51,8 @@ class Part(_Open):
 
 
 class ChatMessage(_Open):
+    """One message of the conversation that the client sends."""
+
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Part] | None = None
 
@@ -67,6 +69,8 @@ class StreamOptions(_Open):
 
 
 class ChatRequest(_Open):
+    """The body of a chat completion."""
+
     model_config = example({"messages": [{"role": "user", "content": "My sister is allergic to nuts."}]})
 
     model: str | None = Field(default=None, description="Any; the one that Hachi is set up with answers.")
@@ -127,15 +131,18 @@ class Completion:
     include_usage: bool
 
     def whole(self, text: str, reply: Reply | None = None, shown: Sequence[Memory] = ()) -> Json:
+        """Return the response that is not streamed."""
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         usage = {"usage": usage_of(self.prompt, text, reply)}
         return self._frame("chat.completion", [choice]) | usage | extra_fields(reply, shown)
 
     def begin(self) -> str:
+        """Return the first chunk, which has no text."""
         return self._chunk({"role": "assistant", "content": ""})
 
     def piece(self, text: str) -> str:
+        """Return a chunk with a piece of the reply."""
         return self._chunk({"content": text})
 
     def end(self, text: str, reply: Reply | None = None, shown: Sequence[Memory] = ()) -> Iterator[str]:

@@ -55,6 +55,8 @@ class TaskChange(BaseModel):
 
 
 class Value(BaseModel):
+    """A value for one field of the context."""
+
     model_config = example({"value": "Europe/Paris"})
 
     value: Annotated[str, Field(max_length=4_000)]
@@ -89,6 +91,7 @@ async def remember(user: User, given: NewMemory, pet: Pet) -> Json:
 
 @router.get("/memories/{id}")
 async def memory(user: User, id: str, pet: Pet) -> Json:
+    """Return one memory. The status is 404 if the person has none with this id."""
     return memory_json(await find_memory(pet, id, user))
 
 

@@ -71,6 +71,7 @@ _visits = APIRouter(dependencies=[Depends(require_own_page)])
 
 @_visits.post("/enter")
 async def enter(request: Request) -> Response:
+    """Begin a visit with the key of the form, and go to the page of this site that the form names."""
     form = parse_qs((await request.body()).decode("utf-8", "replace"))
     to = form.get("to", ["/"])[0]
     own = to.startswith("/") and to[1:2] not in ("/", "\\") and to.isprintable()
@@ -82,6 +83,7 @@ async def enter(request: Request) -> Response:
 
 @_visits.post("/leave")
 async def leave(request: Request) -> Response:
+    """End the visit."""
     response = RedirectResponse("/", 303)
     visits: Visits = request.app.state.visits
     visits.end(request, response)

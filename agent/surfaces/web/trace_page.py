@@ -31,6 +31,7 @@ router = APIRouter()
 
 @router.get("/traces/{id}")
 async def show(request: Request, id: str) -> HTMLResponse:
+    """Show one trace with its background jobs."""
     trees = await _trees(request, id)
     trace = trees[0].trace
     return page(

@@ -30,6 +30,8 @@ _Active = Mapping[str, Mapping[str, bool]]
 
 @dataclass(slots=True)
 class ErasedMemories:
+    """What an erasure did to the memories of a person."""
+
     deleted: dict[str, str] = field(default_factory=dict)
     """The texts of the memories that were deleted for everybody, by id."""
     shared: int = 0
@@ -54,7 +56,9 @@ async def owners_of(connection: AsyncConnection, ids: Collection[str]) -> set[st
 async def erase_memories(
     connection: AsyncConnection, user: str, ids: Collection[str], now: datetime
 ) -> ErasedMemories:
-    """Erase the person from these memories, in the caller's transaction. Safe to run twice."""
+    """Erase the person from these memories, in the caller's transaction. Deletes those that only they stated;
+    removes the person from those that somebody else also stated or that are everybody's. Also removes their
+    steps from the history, without a gap. Safe to run twice."""
     rows = (await connection.execute(select(memories).where(memories.c.id.in_(ids)))).all()
     links = (await connection.execute(select(memory_owners).where(memory_owners.c.memory_id.in_(ids)))).all()
     active: dict[str, dict[str, bool]] = {row.id: {} for row in rows}
