@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from agent.background.forgetting import ForgettingOutside, without_forgotten
+from agent.background.forgetting import ForgettingOutside
 from agent.background.reminders import Reminders
 from agent.models.registry import Models, load
 from agent.services.documents import DocumentService
 from agent.services.erasure import ErasureService
 from agent.services.erasure.outside_sql import ErasureOutsideSql, out_of_reach
 from agent.services.erasure.search import FileSearch
+from agent.services.erasure.waiting_jobs import WaitingJobs
 from agent.services.health import HealthService
 from agent.services.home import make_private, remove_obsolete
 from agent.services.maintenance import MaintenanceService
@@ -239,7 +240,7 @@ def _components(
         documents=DocumentLibrary(database, documents_index, embedder, clock, models.reranker()),
         forgetting=Forgetting(database, index, queue, clock),
         figures=figures,
-        statements=StatementForgetting(database, queue, clock, without_forgotten, undo_for),
+        statements=StatementForgetting(database, queue, clock, WaitingJobs(similar, clock).without_forgotten, undo_for),
         forgetting_outside=ForgettingOutside(settings.home, traces, recorder, queue, clock),
     )
 
@@ -257,11 +258,9 @@ def build_services(c: Components) -> Services:
         c.transcript,
         c.store,
         c.embedder,
-        c.similar,
         c.figures,
         file_search,
         out_of_reach(c.settings),
-        c.clock,
     )
     person = Erasure(
         c.database,
@@ -271,7 +270,7 @@ def build_services(c: Components) -> Services:
         c.documents,
         c.documents_index,
         c.clock,
-        outside.clean_payload,
+        WaitingJobs(c.similar, c.clock).without_recalled,
     )
     erasure = ErasureService(person, outside, c.traces)
     transcripts = TranscriptService(c.database, c.transcript, c.sync, erasure, c.clock)

@@ -1,4 +1,4 @@
-"""Forgetting outside of the tables of memories: traces, lines in files, and the payloads of waiting jobs."""
+"""Forgetting outside of the database of memories: traces, and lines in files."""
 
 import asyncio
 import logging
@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from agent.services.erasure.lines import blank_lines_of, blank_typed
 from agent.tracing.recorder import Recorder
 from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
-from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES
-from memory.erasure.repetition import FactWords, ForgottenData
+from memory.erasure.repetition import ForgottenData
 from memory.errors import MemoryFault
 from memory.sql.jobs import Job, JobQueue
 
@@ -50,40 +48,9 @@ class ForgettingOutside:
     async def handle(self, job: Job) -> int:
         """Blank the lines of the log, the decisions and the prompt history, and empty the traces, that show
         the forgotten data. Returns how many traces. Running it twice is safe."""
-        data = ForgottenData.from_json(job.payload)
+        data = ForgottenData.from_json(job.user_id, job.payload)
         await asyncio.to_thread(blank_lines_of, self.home, None, (*data.contents, *data.texts), data.ids)
         await asyncio.to_thread(blank_typed, self.home, data.texts)
         await self.recorder.forget_data(data.may_be_shown_by)
         since = datetime.fromisoformat(job.payload["since"]) - SLACK
         return await removal.forget(self.traces.database, data, job.user_id, job.payload["owners"], since)
-
-
-def without_forgotten(kind: str, payload: dict[str, Any], data: ForgottenData) -> dict[str, Any] | None:
-    """Return the payload of a waiting job without the forgotten data; None if nothing is left to do."""
-    facts = data.facts
-
-    def states(content: str) -> bool:
-        return any(fact.same_as(FactWords.of(content, data.teller)) for fact in facts)
-
-    if kind == STORE_MEMORIES:
-        if payload["message_id"] in data.ids:
-            return None
-        return payload | {
-            "drafts": [draft for draft in payload["drafts"] if not states(draft["content"])],
-            "recalled": [
-                hit
-                for hit in payload["recalled"]
-                if hit["id"] not in data.ids and not data.shown_by(hit["content"])
-            ],
-        }
-    if kind == APPLY_UPDATES:
-        kept = [
-            fact
-            for fact in payload["facts"]
-            if data.ids.isdisjoint((fact["message_id"], fact.get("kept"), fact["draft"]["replaces"]))
-            and not states(fact["draft"]["content"])
-        ]
-        said = {id: text for id, text in payload["said"].items() if id not in data.ids}
-        left = kept or payload["tasks"] or payload.get("rulings")
-        return payload | {"facts": kept, "said": said} if left else None
-    return payload

@@ -111,6 +111,8 @@ def _runs(parts: list[Words]) -> Iterable[Words]:
 class ForgottenData:
     """What was forgotten, to be recognised where it was copied to."""
 
+    user: str
+    """Who had it forgotten."""
     ids: frozenset[str]
     """Of the memories, messages and replies."""
     contents: tuple[str, ...]
@@ -141,6 +143,7 @@ class ForgottenData:
         )
 
     def to_json(self) -> dict[str, Any]:
+        """Everything but the user."""
         return {
             "ids": sorted(self.ids),
             "contents": list(self.contents),
@@ -149,8 +152,9 @@ class ForgottenData:
         }
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> "ForgottenData":
+    def from_json(cls, user: str, stored: Mapping[str, Any]) -> "ForgottenData":
         return cls(
+            user,
             frozenset(stored["ids"]),
             tuple(stored["contents"]),
             tuple(stored["texts"]),

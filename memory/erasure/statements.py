@@ -40,8 +40,8 @@ FORGET_OUTSIDE = "forget_outside"
 TRIES = 3
 """How often a forgetting is tried while other writers change the same rows."""
 
-CleanJob = Callable[[str, dict[str, Any], ForgottenData], dict[str, Any] | None]
-"""Called with (kind, payload, forgotten data): returns the payload of a waiting job without the data; None if
+CleanJob = Callable[[str, str, dict[str, Any], ForgottenData], dict[str, Any] | None]
+"""Called with (kind, user, payload, forgotten data): returns the payload of a waiting job without the data; None if
 nothing is left to do."""
 
 
@@ -207,15 +207,19 @@ class StatementForgetting:
         since = await _since(connection, taken, found)
         await message_removal.empty(connection, found.all, now)
         data = ForgottenData(
+            user,
             frozenset(taken.ids | found.all.keys()), tuple(contents), tuple(found.all.values()), teller
         )
+        theirs = data
+        if taken.shared:  # others still know the facts
+            theirs = ForgottenData(user, frozenset({*taken.gone, *found.all}), (), (), teller)
         payload = {
             "named": taken.named and taken.named.id,
             "memories": sorted(taken.ids),
             "rows": taken.rows,
             "messages": found.all,
             "outdated": sorted(of_facts.outdated),
-            "work": await self._clean_jobs(connection, data),
+            "work": await self._clean_jobs(connection, data, theirs),
             "entries": [restore.encoded(entry) for entry in entries],
         }
         outside = data.to_json() | {"since": since.isoformat(), "owners": sorted(owners)}
@@ -230,12 +234,16 @@ class StatementForgetting:
         receipt = Forgotten(taken.named, taken.memories, len(found.messages), len(found.replies), derived)
         return replace(receipt, undo_id=undo_id, undo_until=until), jobs[0]
 
-    async def _clean_jobs(self, connection: AsyncConnection, data: ForgottenData) -> list[restore.Row]:
-        """Remove the forgotten data from waiting jobs. Returns the changed rows as they were."""
+    async def _clean_jobs(
+        self, connection: AsyncConnection, data: ForgottenData, theirs: ForgottenData
+    ) -> list[restore.Row]:
+        """Remove the forgotten data from waiting jobs, and what others lost of it, `theirs`, from those of
+        others. Returns the changed rows as they were."""
         cleaned = []
         waiting = select(work).where(work.c.kind.not_in((UNINDEX, FORGET_OUTSIDE)))
         for job in (await connection.execute(waiting)).all():
-            clean = self._clean_job(job.kind, job.payload, data)
+            lost = data if job.user_id == data.user else theirs
+            clean = self._clean_job(job.kind, job.user_id, job.payload, lost)
             if clean == job.payload:
                 continue
             cleaned.append(restore.encoded(job._mapping))

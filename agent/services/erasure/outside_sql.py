@@ -3,11 +3,9 @@
 import asyncio
 import functools
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from agent.services.erasure.lines import blank_lines_of, blank_typed
 from agent.services.erasure.search import FileSearch
@@ -17,13 +15,9 @@ from agent.tracing.filters import TraceFilter
 from agent.tracing.recorder import Recorder
 from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
-from agent.turn.jobs import read_store_memories
 from memory.erasure.person.receipt import ErasureProgress, Remainder
 from memory.errors import StoreUnavailable
-from memory.facts.candidate import CandidateFact
-from memory.facts.similar import SimilarFacts
 from memory.index.embedders import Embedder
-from memory.sql.jobs import Job
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
 
@@ -36,12 +30,10 @@ class ErasureOutsideSql:
     transcript: Transcript
     store: MemoryStore
     embedder: Embedder
-    similar: SimilarFacts
     figures: Figures
     file_search: FileSearch
     beyond: Sequence[str]
     """What else may hold the person's data, for the receipt."""
-    clock: Callable[[], datetime]
 
     async def files(self, progress: ErasureProgress) -> Mapping[str, int]:
         """Blank the lines of the log, of the decisions and of the prompt history."""
@@ -75,22 +67,6 @@ class ErasureOutsideSql:
         _clear_bounded_caches()
         if clear := getattr(self.embedder, "clear", None):
             clear()
-
-    def clean_payload(
-        self, kind: str, user: str, payload: dict[str, Any], ids: Collection[str]
-    ) -> dict[str, Any] | None:
-        """Clean the payload of another person's waiting job: remove hits from the erased person, and memories
-        that only repeat such a hit. Returns None if nothing changes."""
-        if not any(hit["id"] in ids for hit in payload.get("recalled", ())):
-            return None
-        drafts, origin = read_store_memories(Job("", kind, user, payload, 0))
-        lost = replace(origin, recalled=tuple(hit for hit in origin.recalled if hit.id in ids))
-        echoes = [
-            bool(self.similar.echoed(CandidateFact(draft, lost, None, self.clock()))) for draft in drafts
-        ]
-        kept = [draft for draft, echo in zip(payload["drafts"], echoes, strict=True) if not echo]
-        recalled = [hit for hit in payload["recalled"] if hit["id"] not in ids]
-        return payload | {"drafts": kept, "recalled": recalled}
 
 
 def out_of_reach(settings: Settings) -> tuple[str, ...]:

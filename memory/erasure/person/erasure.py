@@ -221,7 +221,7 @@ class Erasure:
         waiting = select(work.c.id, work.c.kind, work.c.user_id, work.c.payload)
         for job in (await connection.execute(waiting.where(work.c.kind != UNINDEX))).all():
             clean = self._clean_payload(job.kind, job.user_id, job.payload, ids)
-            if clean is not None:
+            if clean != job.payload:
                 await connection.execute(update(work).where(work.c.id == job.id).values(payload=clean))
 
     async def _add_unindex_job(self, connection: AsyncConnection, ids: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-CleanPayload = Callable[[str, str, dict[str, Any], Collection[str]], dict[str, Any] | None]
+CleanPayload = Callable[[str, str, dict[str, Any], Collection[str]], dict[str, Any]]
 """Called with (kind, user, payload, ids): returns another user's job payload without these memories and
 messages; None if the payload contains none of them."""
 

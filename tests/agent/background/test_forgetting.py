@@ -1,4 +1,4 @@
-"""What a forgetting removes outside of the tables of memories: traces, lines in files, and waiting jobs."""
+"""What a forgetting removes outside of the database of memories: traces, and lines in files."""
 
 import asyncio
 import json
@@ -8,52 +8,10 @@ from typing import Any
 import pytest
 from scripted_server import Hang, ScriptedServer, answer
 
-from agent.background.forgetting import without_forgotten
 from agent.tracing.store import removal
-from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES
-from memory.erasure.repetition import ForgottenData, words
 from memory.errors import NotFound, StoreUnavailable
 
 PIN = "my bank PIN is 4711"
-DATA = ForgottenData(frozenset({"m1", "f1"}), ("Ana's bank PIN is 4711",), (PIN,), words("ana"))
-
-
-def draft(content: str, replaces: str | None = None) -> dict[str, Any]:
-    return {"content": content, "replaces": replaces}
-
-
-def test_a_job_about_a_forgotten_message_has_nothing_left_to_do() -> None:
-    payload = {"message_id": "m1", "drafts": [draft("Ana skis")], "recalled": []}
-    assert without_forgotten(STORE_MEMORIES, payload, DATA) is None
-
-
-def test_memories_that_wait_to_be_stored_lose_what_was_forgotten() -> None:
-    hits = [
-        {"id": "f1", "content": "x"},
-        {"id": "s1", "content": "PIN 4711"},
-        {"id": "f2", "content": "skis"},
-    ]
-    drafts = [draft("the PIN of Ana's bank: 4711"), draft("Ana skis")]
-    payload = {"message_id": "m2", "drafts": drafts, "recalled": hits, "said": "I ski"}
-    assert without_forgotten(STORE_MEMORIES, payload, DATA) == payload | {
-        "drafts": [draft("Ana skis")],
-        "recalled": [{"id": "f2", "content": "skis"}],
-    }
-
-
-def test_updates_that_wait_lose_the_facts_of_a_forgotten_message() -> None:
-    facts = [
-        {"draft": draft("Ana skis"), "message_id": "m1"},
-        {"draft": draft("Ana's bank PIN is 4711"), "message_id": "m2"},
-        {"draft": draft("Ana has a cat", replaces="f1"), "message_id": "m2"},
-        {"draft": draft("Ana has a boat"), "message_id": "m2", "kept": None},
-    ]
-    payload = {"facts": facts, "said": {"m1": PIN, "m2": "I have a boat"}, "tasks": []}
-    clean = {"facts": facts[3:], "said": {"m2": "I have a boat"}, "tasks": []}
-    assert without_forgotten(APPLY_UPDATES, payload, DATA) == clean
-    assert without_forgotten(APPLY_UPDATES, payload | {"facts": facts[:3]}, DATA) is None
-    other = {"conversation": "dm:ana", "place": []}
-    assert without_forgotten("look_back", other, DATA) is other
 
 
 @pytest.fixture(params=["one database", "a database of its own"])

@@ -53,7 +53,7 @@ def erasure_of(stack: Stack, knowledge_index: Any = None, knowledge: Any = None)
         stack.database, index, stack.embedder, stack.clock, FusedReranker()
     )
     parts = (stack.database, stack.queue, stack.indexing, stack.index, library, index, stack.clock)
-    return Erasure(*parts, lambda *_: None)
+    return Erasure(*parts, lambda kind, user, payload, ids: payload)
 
 
 async def erase(stack: Stack, user: str = "anna") -> Erased:

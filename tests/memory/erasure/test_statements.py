@@ -298,7 +298,7 @@ async def test_waiting_jobs_are_cleaned_and_the_outside_is_left_to_a_job(stack: 
             await stack.queue.add(connection, kind, "anna", {"text": "PIN 4711"}, stack.clock.now)
     clean: dict[str, Any] = {"repeats": {"text": ""}, "done with": None, "other": {"text": "PIN 4711"}}
     stack.statements = StatementForgetting(
-        stack.database, stack.queue, stack.clock, lambda kind, _, __: clean[kind], timedelta(minutes=10)
+        stack.database, stack.queue, stack.clock, lambda kind, *_: clean[kind], timedelta(minutes=10)
     )
     receipt = await forget(stack, "Anna's bank PIN is 4711")
     assert await jobs(stack, *clean) == [{"text": "PIN 4711"}, {"text": ""}]
@@ -366,7 +366,7 @@ async def test_what_names_an_erased_person_cannot_be_brought_back(stack: Stack) 
 
 async def test_without_an_undo_nothing_is_kept(stack: Stack) -> None:
     stack.statements = StatementForgetting(
-        stack.database, stack.queue, stack.clock, lambda _, payload, __: payload, timedelta()
+        stack.database, stack.queue, stack.clock, lambda kind, user, payload, data: payload, timedelta()
     )
     await told(stack, PIN, "Anna's bank PIN is 4711")
     receipt = await forget(stack, "Anna's bank PIN is 4711")
