@@ -240,7 +240,9 @@ def _components(
         documents=DocumentLibrary(database, documents_index, embedder, clock, models.reranker()),
         forgetting=Forgetting(database, index, queue, clock),
         figures=figures,
-        statements=StatementForgetting(database, queue, clock, WaitingJobs(similar, clock).without_forgotten, undo_for),
+        statements=StatementForgetting(
+            database, queue, clock, WaitingJobs(similar, clock).without_forgotten, undo_for
+        ),
         forgetting_outside=ForgettingOutside(settings.home, traces, recorder, queue, clock),
     )
 

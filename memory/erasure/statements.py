@@ -41,8 +41,8 @@ TRIES = 3
 """How often a forgetting is tried while other writers change the same rows."""
 
 CleanJob = Callable[[str, str, dict[str, Any], ForgottenData], dict[str, Any] | None]
-"""Called with (kind, user, payload, forgotten data): returns the payload of a waiting job without the data; None if
-nothing is left to do."""
+"""Called with (kind, user, payload, forgotten data): returns the payload of a waiting job without the data;
+None if nothing is left to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +207,7 @@ class StatementForgetting:
         since = await _since(connection, taken, found)
         await message_removal.empty(connection, found.all, now)
         data = ForgottenData(
-            user,
-            frozenset(taken.ids | found.all.keys()), tuple(contents), tuple(found.all.values()), teller
+            user, frozenset(taken.ids | found.all.keys()), tuple(contents), tuple(found.all.values()), teller
         )
         theirs = data
         if taken.shared:  # others still know the facts

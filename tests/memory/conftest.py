@@ -152,7 +152,11 @@ class Stack:
         self.history = History(self.database)
         self.forgetting = Forgetting(self.database, self.index, self.queue, self.clock)
         self.statements = StatementForgetting(
-            self.database, self.queue, self.clock, lambda kind, user, payload, data: payload, timedelta(minutes=10)
+            self.database,
+            self.queue,
+            self.clock,
+            lambda kind, user, payload, data: payload,
+            timedelta(minutes=10),
         )
 
     def rule(self, ruling: bool | Exception) -> Ruling:

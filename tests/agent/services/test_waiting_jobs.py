@@ -76,7 +76,12 @@ async def test_what_somebody_else_told_too_is_corrected_by_their_waiting_job(ope
     pet = await open_pet(look_back="off")
     components, acme = pet.components, Place.parse("acme")
     for user in ("ana", "ben"):
-        said = {"id": f"said-by-{user}", "author": user, "text": "The office is in Lyon", "sent_at": pet.clock()}
+        said = {
+            "id": f"said-by-{user}",
+            "author": user,
+            "text": "The office is in Lyon",
+            "sent_at": pet.clock(),
+        }
         await pet.import_messages([said], user=user, place="acme")
         shared = await pet.remember("The office is in Lyon", user=user, place="acme")
     asked = TurnRequest("no, the office is in Nice", "ben", pet.clock(), place=acme)

@@ -64,7 +64,9 @@ def test_only_sentences_that_say_something_are_recognised() -> None:
 
 
 def test_forgotten_data_is_recognised_by_id_whole_text_and_line() -> None:
-    data = ForgottenData("ann", frozenset({"id-1"}), ("Ann lives in Paris",), ("Yes, last spring!", "Ok."), ANN)
+    data = ForgottenData(
+        "ann", frozenset({"id-1"}), ("Ann lives in Paris",), ("Yes, last spring!", "Ok."), ANN
+    )
     assert ForgottenData.from_json("ann", data.to_json()) == data
     assert data.shown_by('{"id": "id-1"}')
     assert data.shown_by("Ann: Yes, last spring!\nHachi: Nice.")
