@@ -22,7 +22,7 @@ from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.settings import Settings
 from agent.turn.model_run import ModelRun, tool_calls
-from agent.turn.output.answer import Answer, parse_answer, well_formed
+from agent.turn.output.parse import Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
 from agent.types import ToolCall, Usage
 from memory.spans import note, span, traceback_of

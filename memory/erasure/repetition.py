@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from memory.facts.compare.words import words_of
+from memory.facts.compare.tokens import words_of
 from memory.index import bm25
 from memory.text import sentences
 

@@ -11,7 +11,7 @@ from typing import Any
 from memory.facts.compare.cues import negations
 from memory.facts.compare.normalise import normalise
 from memory.facts.compare.relation import added_words, opens_plainly
-from memory.facts.compare.words import Word, emoji_of, words_of
+from memory.facts.compare.tokens import Word, emoji_of, words_of
 
 _SHOWN = re.compile(r"\[?\s*(?:task\s+)?#?([^\]]*?)\s*\]?", re.IGNORECASE)
 _OPENING = re.compile(

@@ -1,1 +1,1 @@
-"""Parses the model's final answer leniently: the whole (`answer`) or as it streams in (`stream`)."""
+"""Parses the model's final answer leniently: the whole (`parse`) or as it streams in (`stream`)."""

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 
 from agent.models.json_repair import CLOSERS, NEXT_KEY, CutText, read_object, unescape
-from agent.turn.output.answer import Answer, parse_answer
+from agent.turn.output.answer_object import CALL_NAMES, MESSAGES
 from agent.turn.output.cleaning import EDGES, OPENING_TOKENS, THOUGHT_CLOSES, THOUGHT_OPENS, announces
-from agent.turn.output.envelope import CALL_NAMES, MESSAGES
 from agent.turn.output.memories import name_of
+from agent.turn.output.parse import Answer, parse_answer
 from memory.text import readable
 
 CERTAIN, CERTAIN_AFTER_ALL = 120, 400

@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from memory.facts.compare.cues import AND, CONNECTORS, DATED, EXPLAINING, turning_words
 from memory.facts.compare.normalise import normalise
-from memory.facts.compare.words import Word, emoji_of, words_of
+from memory.facts.compare.tokens import Word, emoji_of, words_of
 from memory.text.names import fold
 
 Relation = Literal["same", "subsumes", "subsumed", "contradiction", "outdated", "different", "unclear"]

@@ -19,7 +19,7 @@ from agent import Companion
 from agent.models.choose import keep_traces_here
 from agent.turn import loop
 from agent.turn.model_run import ANSWER_SCHEMA
-from agent.turn.output.answer import FALLBACK
+from agent.turn.output.parse import FALLBACK
 from agent.turn.turn import take_turn
 from agent.types import TurnRequest, Usage
 from memory.errors import IndexUnavailable, StoreUnavailable

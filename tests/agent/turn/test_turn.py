@@ -11,7 +11,7 @@ from scripted_server import Call, Fail, Say, ScriptedServer, answer
 from agent import Companion, Place
 from agent.errors import BadInput, ModelUnavailable
 from agent.turn.context import build_context
-from agent.turn.output.answer import FALLBACK
+from agent.turn.output.parse import FALLBACK
 from agent.turn.turn import receive
 from agent.types import MAX_MESSAGE, TurnRequest
 from prompts import read

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agent.surfaces.bots.answers import Answer, Button, Item
-from agent.surfaces.bots.slack.markup import escape
+from agent.surfaces.bots.slack.mrkdwn import escape
 from memory.facts.writer import MAX_CONTENT
 
 Block = dict[str, Any]

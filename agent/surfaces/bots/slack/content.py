@@ -16,8 +16,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.surfaces.bots.attachments import MAX_BYTES, TOO_LARGE, Attachment, Unreadable, display_name
 from agent.surfaces.bots.conversations import Content
 from agent.surfaces.bots.slack.client import API_ERRORS
-from agent.surfaces.bots.slack.markup import mentioned_users, plain_text
 from agent.surfaces.bots.slack.messages import SlackMessage
+from agent.surfaces.bots.slack.mrkdwn import mentioned_users, plain_text
 
 log = logging.getLogger("hachi.slack")
 

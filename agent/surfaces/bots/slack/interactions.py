@@ -25,8 +25,8 @@ from agent.surfaces.bots.slack.blocks import (
 )
 from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.home import publish_home
-from agent.surfaces.bots.slack.markup import plain_text
 from agent.surfaces.bots.slack.messages import place_of, user_name
+from agent.surfaces.bots.slack.mrkdwn import plain_text
 from memory.audience import PRIVATE
 
 log = logging.getLogger("hachi.slack")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.surfaces.bots.conversations import without_call
-from agent.surfaces.bots.slack.markup import mentioned_users
+from agent.surfaces.bots.slack.mrkdwn import mentioned_users
 from memory.audience import PRIVATE, Place
 
 _SUBTYPES = frozenset({None, "file_share", "thread_broadcast", "me_message"})

@@ -6,7 +6,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.reminders import Post
-from agent.surfaces.bots.slack.markup import escape
+from agent.surfaces.bots.slack.mrkdwn import escape
 from memory.audience import Place
 
 log = logging.getLogger("hachi.slack")

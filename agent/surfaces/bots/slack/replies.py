@@ -19,8 +19,8 @@ from agent.surfaces.bots.live_text import MessageGone, PostedText
 from agent.surfaces.bots.slack.blocks import Block, answer_blocks, answer_text, receipt_blocks
 from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.content import Reader
-from agent.surfaces.bots.slack.markup import escape_markdown
 from agent.surfaces.bots.slack.messages import SlackMessage
+from agent.surfaces.bots.slack.mrkdwn import escape_markdown
 from memory.records import Decision
 
 log = logging.getLogger("hachi.slack")

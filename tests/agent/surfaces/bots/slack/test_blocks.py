@@ -6,7 +6,7 @@ from slack_server import _fits
 
 from agent.surfaces.bots.answers import Answer, Button, Item
 from agent.surfaces.bots.slack.blocks import MAX_BLOCKS, answer_blocks, answer_text, item_blocks, shorten
-from agent.surfaces.bots.slack.markup import escape, plain_text
+from agent.surfaces.bots.slack.mrkdwn import escape, plain_text
 
 BUTTONS = st.builds(Button, st.text(min_size=1), st.sampled_from(["delete", "undo"]), st.text(max_size=60))
 TEXT = st.text(st.sampled_from("<&> ab\n🐕"), max_size=200).map(lambda text: text * 20)

@@ -1,7 +1,7 @@
-"""The model's final answer: ``{"message": str, "memories": [...]}``, read in whatever form it was written.
+"""Parses the model's final answer: ``{"message": str, "memories": [...]}``, in whatever form it was written.
 
 Otherwise than as JSON, too: without the noise around it (`cleaning`), as malformed JSON (`json_repair`) whose
-objects are searched for the answer (`envelope`), as labelled lines (`labels`), or as plain text.
+objects are searched for the answer (`answer_object`), as labelled lines (`labels`), or as plain text.
 """
 
 import re
@@ -12,8 +12,8 @@ from pydantic_core import from_json
 
 from agent.models.json_repair import CutText, Found, objects_in, read_object, unescape
 from agent.turn.output import cleaning
+from agent.turn.output.answer_object import Envelope, envelope_in, is_call, sentences_in
 from agent.turn.output.cleaning import trimmed, unfenced
-from agent.turn.output.envelope import Envelope, envelope_in, is_call, sentences_in
 from agent.turn.output.labels import labelled_fields
 from agent.turn.output.memories import drafts_in, forget_in
 from memory.records import Draft

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.turn.output.answer import FALLBACK, Answer, parse_answer
+from agent.turn.output.parse import FALLBACK, Answer, parse_answer
 from agent.turn.output.stream import MessageStream
 from memory.records import Draft
 

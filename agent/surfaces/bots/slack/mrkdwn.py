@@ -1,4 +1,4 @@
-"""Slack's markup: converts people's messages to plain text, and escapes our texts.
+"""Slack's markup, mrkdwn: converts people's messages to plain text, and escapes our texts.
 
 Slack interprets `<…>` in posted text: `<!channel>` notifies everybody, `<https://…|…>` hides a link's target.
 A memory or a model's reply may contain any of it, so every posted text is escaped.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.surfaces.bots.slack.markup import escape, escape_markdown, mentioned_users, plain_text
+from agent.surfaces.bots.slack.mrkdwn import escape, escape_markdown, mentioned_users, plain_text
 
 TEXT = st.text(st.sampled_from("<>&!@#|:/ \nhtps*`ab;é中🐕"))
 
