@@ -6,7 +6,7 @@ takes seconds to import.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -34,6 +34,7 @@ from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
 from agent.turn.persona import read_persona
+from memory.breaker import Breaker
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits
 from memory.erasure.forgetting import Forgetting
@@ -71,6 +72,9 @@ log = logging.getLogger("hachi")
 
 Clock = Callable[[], datetime]
 
+GUARDED = "model", "upkeep model", "embedder", "index", "traces database", "collector"
+"""What has a breaker: servers that may be away."""
+
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
@@ -83,6 +87,7 @@ class Components:
     settings: Settings
     clock: Clock
     models: Models
+    breakers: Mapping[str, Breaker]
     database: Database
     embedder: Embedder
     index: Index
@@ -146,6 +151,7 @@ async def open_components(
     surface: str = "python",
 ) -> AsyncIterator[Components]:
     async with AsyncExitStack() as closing:
+        breakers = {name: Breaker(name, clock) for name in GUARDED}
         url = settings.database_url.get_secret_value() if settings.database_url else None
         remove_obsolete(settings.home)
         make_private(settings.home)
@@ -161,9 +167,11 @@ async def open_components(
             base_url=settings.openai_base_url,
         )
         closing.push_async_callback(embedder.close)
-        models = Models(settings, model, upkeep_model)
+        models = Models(settings, model, upkeep_model, breakers["model"], breakers["upkeep model"])
         closing.push_async_callback(models.close)
-        components = _components(settings, clock, models, database, traces_database, embedder, surface)
+        components = _components(
+            settings, clock, models, breakers, database, traces_database, embedder, surface
+        )
         closing.push_async_callback(components.index.close)
         closing.push_async_callback(components.documents_index.close)
         closing.push_async_callback(_note_uses, components)
@@ -190,6 +198,7 @@ def _components(
     settings: Settings,
     clock: Clock,
     models: Models,
+    breakers: Mapping[str, Breaker],
     database: Database,
     traces_database: Database | None,
     embedder: Embedder,
@@ -211,6 +220,7 @@ def _components(
         settings=settings,
         clock=clock,
         models=models,
+        breakers=breakers,
         database=database,
         embedder=embedder,
         index=index,
@@ -310,7 +320,7 @@ def build_services(c: Components) -> Services:
             c.settings.trace_days,
             c.clock,
         ),
-        health=HealthService(c.database, c.traces, c.embedder, c.index, c.sync),
+        health=HealthService(c.database, c.traces, c.embedder, c.index, c.sync, c.breakers),
         statistics=StatisticsService(c.database, c.store, c.queue, c.figures, c.clock),
         reminders=Reminders(c.database, c.queue, c.transcript, c.profiles, c.clock),
         traces=c.traces,

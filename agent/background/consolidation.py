@@ -74,6 +74,11 @@ class Consolidation:
     count: Callable[[str, Mapping[str, int]], None]
     """Adds to the figures of a person."""
 
+    def check(self, job: Job) -> None:
+        """Raise CircuitOpen if the job has to wait, because the model is left alone now."""
+        if self.model is not None and job.attempts < LAST_ATTEMPT:
+            self.model.breaker.check()
+
     async def consolidate(self, job: Job) -> list[Decision]:
         """Handle a LOOK_BACK job: consolidate slice by slice until the summary covers the conversation, then
         delete the conversation's jobs. Returns the decisions about facts of the job's user. Raises ModelError

@@ -15,6 +15,7 @@ from agent.background.consolidation import Consolidation
 from agent.background.forgetting import ForgettingOutside
 from agent.tracing.recorder import Recorder
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
+from memory.breaker import retry_at
 from memory.erasure.forgetting import UNINDEX
 from memory.erasure.statements import FORGET_OUTSIDE
 from memory.errors import MemoryFault
@@ -206,11 +207,16 @@ class Worker:
 
     async def _work(self, job: Job) -> list[Decision]:
         try:
+            if job.kind == LOOK_BACK:
+                self._consolidation.check(job)
             with self._recorder.work(job) if job.kind in TRACED else unrecorded(), decision_run():
                 if job.kind == LOOK_BACK:
                     return await self._consolidate(job)
                 decisions = await self._dispatch(job)
         except Exception as error:
+            if until := retry_at(error):  # nothing was tried
+                await self._queue.postpone(job, until)
+                return []
             log.warning("work %s (%s) failed, attempt %d: %s", job.id, job.kind, job.attempts, error)
             await self._queue.failed(job, f"{type(error).__name__}: {error}", self._clock())
             return []

@@ -11,9 +11,11 @@ from agents.tracing import set_trace_provider
 from agents.tracing import setup as tracing_setup
 from agents.tracing.provider import DefaultTraceProvider
 
-from agent.models.failures import WORTH_RETRYING
+from agent.models.failures import WORTH_RETRYING, server_fault
+from agent.models.guarded import GuardedModel
 from agent.models.offline import OfflineModel
 from agent.settings import Settings
+from memory.breaker import Breaker
 
 LONGEST_WAIT = 20.0
 """Seconds. If a server asks for more in Retry-After, the call fails: a person waits for the reply."""
@@ -26,6 +28,7 @@ class ChosenModel:
     structured: str
     """`schema`, `object` or `none`; see `Settings.structured`."""
     settings: ModelSettings
+    breaker: Breaker
     client: openai.AsyncOpenAI | None = None
 
     async def close(self) -> None:
@@ -42,31 +45,30 @@ def keep_traces_here() -> None:
         set_trace_provider(DefaultTraceProvider())
 
 
-def given_model(model: Model) -> ChosenModel:
+def given_model(model: Model, breaker: Breaker | None = None) -> ChosenModel:
     """Wrap a model object that the caller provides."""
     keep_traces_here()
-    return ChosenModel(type(model).__name__, model, "none", ModelSettings(store=False))
+    breaker = breaker or Breaker("model")
+    guarded = GuardedModel(model, breaker, lambda error: server_fault(error, None))
+    return ChosenModel(type(model).__name__, guarded, "none", ModelSettings(store=False), breaker)
 
 
-def choose_model(settings: Settings) -> ChosenModel:
-    """Return the model that the settings name."""
+def choose_model(
+    settings: Settings, breaker: Breaker | None = None, client: openai.AsyncOpenAI | None = None
+) -> ChosenModel:
+    """Return the model that the settings name. `client` is one that is open for the same server."""
     keep_traces_here()
-    retry = ModelRetrySettings(
-        max_retries=settings.model_retries,
-        backoff=ModelRetryBackoffSettings(initial_delay=0.5, max_delay=8.0, multiplier=2.0, jitter=True),
-        policy=_worth_retrying,
-    )
+    breaker = breaker or Breaker("model")
     if settings.offline:
-        return ChosenModel("offline", OfflineModel(), "none", ModelSettings())
+        return ChosenModel("offline", OfflineModel(), "none", ModelSettings(), breaker)
     name = settings.chosen_model
     calls = ModelSettings(
         store=False,  # the companion must not depend on data that a provider stores
         include_usage=True,
-        timeout=settings.model_timeout,
-        retry=retry,
+        retry=_retries(settings, breaker),
         extra_args=_json_object_format(settings),
     )
-    client = openai.AsyncOpenAI(
+    client = client or openai.AsyncOpenAI(
         # A local server needs no key, but the client requires a string.
         api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none",
         base_url=settings.openai_base_url,
@@ -81,15 +83,26 @@ def choose_model(settings: Settings) -> ChosenModel:
         from agents import OpenAIChatCompletionsModel
 
         model = OpenAIChatCompletionsModel(name, client)
-    return ChosenModel(name, model, settings.chosen_structured, calls, client)
+    guarded = GuardedModel(
+        model, breaker, lambda error: server_fault(error, settings), settings.model_timeout
+    )
+    return ChosenModel(name, guarded, settings.chosen_structured, calls, breaker, client)
 
 
-def _worth_retrying(context: RetryPolicyContext) -> bool:
-    """Return whether to retry a failed call. Timeouts are not retried: the person has waited long enough."""
-    fault = context.normalized
-    if fault.retry_after is not None and fault.retry_after > LONGEST_WAIT:
-        return False
-    return fault.is_network_error or fault.status_code in WORTH_RETRYING
+def _retries(settings: Settings, breaker: Breaker) -> ModelRetrySettings:
+    def worth_retrying(context: RetryPolicyContext) -> bool:
+        """Timeouts are not retried: the person has waited long enough. Neither is a server that the breaker
+        leaves alone."""
+        fault = context.normalized
+        if breaker.state != "closed" or (fault.retry_after is not None and fault.retry_after > LONGEST_WAIT):
+            return False
+        return fault.is_network_error or fault.status_code in WORTH_RETRYING
+
+    return ModelRetrySettings(
+        max_retries=settings.model_retries,
+        backoff=ModelRetryBackoffSettings(initial_delay=0.5, max_delay=8.0, multiplier=2.0, jitter=True),
+        policy=worth_retrying,
+    )
 
 
 def _json_object_format(settings: Settings) -> dict[str, Any] | None:

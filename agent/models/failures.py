@@ -8,6 +8,9 @@ from agents.exceptions import AgentsException, ModelTimeoutError
 from agent.errors import ModelError, ModelRejected, ModelUnavailable
 from agent.settings import Settings
 
+NO_ANSWER = "the server sent an incomplete or malformed answer; check OPENAI_BASE_URL and HACHI_API"
+ABOUT_THE_REQUEST = frozenset({400, 409, 413, 422})
+"""HTTP statuses of a server that works and refuses this one request."""
 WORTH_RETRYING = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses of temporary errors."""
 
@@ -46,6 +49,16 @@ def model_error(error: Exception, settings: Settings) -> ModelError | None:
     if isinstance(error, openai.OpenAIError | AgentsException):
         return ModelUnavailable(f"the model at {where} failed: {_first_line(str(error), settings)}")
     return None
+
+
+def server_fault(error: Exception, settings: Settings | None) -> str | None:
+    """Return why the server failed, in one line; None if it works and refuses this request. Without settings
+    the model is the caller's own."""
+    if isinstance(error, KnownFailure) or getattr(error, "status_code", None) in ABOUT_THE_REQUEST:
+        return None
+    if settings is None:
+        return f"the model failed: {type(error).__name__}"
+    return str(model_error(error, settings) or NO_ANSWER)
 
 
 def _server(settings: Settings) -> str:

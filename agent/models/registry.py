@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent.errors import SettingsError
 from agent.settings import Settings
+from memory.breaker import Breaker
 from memory.documents import Candidate, FusedReranker, Reranker
 from memory.facts.similar import Doubt
 
@@ -19,8 +20,17 @@ if TYPE_CHECKING:
 class Models:
     """The models of a companion, chosen on first use."""
 
-    def __init__(self, settings: Settings, given: "Model | None", given_upkeep: "Model | None") -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        given: "Model | None",
+        given_upkeep: "Model | None",
+        breaker: Breaker,
+        upkeep_breaker: Breaker,
+    ) -> None:
         """`given` replaces the model that the settings name, `given_upkeep` the one for upkeep."""
+        self._breaker = breaker
+        self._upkeep_breaker = upkeep_breaker
         self._settings = settings
         self._given = given
         self._given_upkeep = given_upkeep
@@ -50,7 +60,9 @@ class Models:
         """Return a newly opened answering model, which the caller closes."""
         from agent.models.choose import choose_model, given_model
 
-        return given_model(self._given) if self._given else choose_model(self._settings)
+        if self._given is not None:
+            return given_model(self._given, self._breaker)
+        return choose_model(self._settings, self._breaker)
 
     async def answering(self) -> "ChosenModel":
         await load("agent.models.choose")
@@ -59,20 +71,17 @@ class Models:
         return self._answering
 
     async def upkeep(self) -> "ChosenModel":
-        """Return the model for work beside the conversation: the answering one unless another is named."""
-        await load("agent.models.choose")
-        if self._upkeep is None:
-            self._upkeep = self._choose_upkeep() or await self.answering()
-        return self._upkeep
-
-    def _choose_upkeep(self) -> "ChosenModel | None":
+        """Return the model for work beside the conversation: the answering one unless another is named. It
+        has a breaker of its own, since long requests may fail where short ones are answered."""
+        answering = await self.answering()
         from agent.models.choose import choose_model, given_model
 
-        if self._given_upkeep is not None:
-            return given_model(self._given_upkeep)
-        if self._settings.upkeep_model and self._given is None:
-            return choose_model(self.upkeep_settings)
-        return None
+        if self._upkeep is None:
+            if given := self._given_upkeep or self._given:
+                self._upkeep = given_model(given, self._upkeep_breaker)
+            else:
+                self._upkeep = choose_model(self.upkeep_settings, self._upkeep_breaker, answering.client)
+        return self._upkeep
 
     @property
     def upkeep_settings(self) -> Settings:
@@ -82,8 +91,8 @@ class Models:
         )
 
     async def close(self) -> None:
-        for model in {id(m): m for m in (self._answering, self._upkeep) if m is not None}.values():
-            await model.close()
+        if self._answering is not None:  # its client is the other one's too
+            await self._answering.close()
 
     async def judge(self, doubts: Sequence[Doubt]) -> list[bool]:
         """Return for each pair of facts whether the newer one replaces the older one."""

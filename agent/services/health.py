@@ -1,8 +1,10 @@
 """Whether the databases, the embedder and the index can be reached, for the operator."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.tracing.store.traces import Traces
+from memory.breaker import Breaker
 from memory.index import Index
 from memory.index.embedders import Embedder
 from memory.index.sync import IndexSync
@@ -16,6 +18,12 @@ class HealthService:
     embedder: Embedder
     index: Index
     sync: IndexSync
+    breakers: Mapping[str, Breaker]
+
+    @property
+    def left_alone(self) -> list[str]:
+        """The servers that this process does not call now, because they keep failing."""
+        return [name for name, breaker in self.breakers.items() if breaker.state != "closed"]
 
     @property
     def database_location(self) -> str:

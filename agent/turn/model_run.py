@@ -20,6 +20,7 @@ from openai.types.responses import (
 
 from agent.models.ask import RequestedSchema
 from agent.models.choose import ChosenModel
+from agent.models.failures import NO_ANSWER
 from agent.tracing.model_call import recorded_call
 from agent.types import Usage
 from memory.records import MemoryType
@@ -126,7 +127,7 @@ class ModelRun(Model):
                     if isinstance(event, ResponseCompletedEvent):
                         output = event.response.output or done
                         if not (begun or output):  # the chat adapter also completes an empty stream
-                            raise ModelBehaviorError(_NO_ANSWER)
+                            raise ModelBehaviorError(NO_ANSWER)
                         call.answered(output, event.response.usage)
                         event.response.output = self._settle(output, event.response.usage)
                         whole = True
@@ -134,7 +135,7 @@ class ModelRun(Model):
                     begun = True
                     yield event
                 if not whole:
-                    raise ModelBehaviorError(_NO_ANSWER)
+                    raise ModelBehaviorError(NO_ANSWER)
         finally:
             if isinstance(
                 events, AsyncGenerator
@@ -182,7 +183,7 @@ def _readable() -> Iterator[None]:
     except (OpenAIError, AgentsException):
         raise
     except Exception as error:
-        raise ModelBehaviorError(f"{_NO_ANSWER} ({type(error).__name__})") from error
+        raise ModelBehaviorError(f"{NO_ANSWER} ({type(error).__name__})") from error
 
 
 def _counted(usage: Any) -> Usage:
@@ -194,8 +195,6 @@ def _counted(usage: Any) -> Usage:
         getattr(details, "cached_tokens", 0) or 0,
     )
 
-
-_NO_ANSWER = "the server sent an incomplete or malformed answer; check OPENAI_BASE_URL and HACHI_API"
 
 
 def tool_calls(output: Sequence[Any]) -> list[ResponseFunctionToolCall]:

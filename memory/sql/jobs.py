@@ -266,6 +266,10 @@ class JobQueue:
                 others = (work.c.kind == job.kind, work.c.about == job.about, work.c.due_at < now + wait)
                 await connection.execute(update(work).where(*others).values(due_at=now + wait))
 
+    async def postpone(self, job: Job, until: datetime) -> None:
+        """Give a claimed job back, which nobody worked on."""
+        await self._set(work.c.id == job.id, claimed_by=None, due_at=until)
+
     async def listed(self, now: datetime, *, given_up: bool = False) -> list[ListedJob]:
         """The jobs, oldest first; with `given_up` those alone."""
         query = select(work).order_by(work.c.seq)

@@ -16,7 +16,11 @@ CHECK_TIMEOUT = 5.0
 
 router = APIRouter(tags=["health"])
 
-READY = {"status": "ready", "checks": {"record": "ok", "index": "ok", "model": "ok"}}
+READY = {
+    "status": "ready",
+    "checks": {"record": "ok", "index": "ok", "model": "ok"},
+    "left_alone": [],
+}
 
 
 @router.get("/healthz", responses={200: {"content": {"application/json": {"example": {"status": "ok"}}}}})
@@ -28,7 +32,8 @@ async def healthz() -> dict[str, str]:
 @router.get("/readyz", responses={200: {"content": {"application/json": {"example": READY}}}})
 async def readyz(pet: Pet) -> JSONResponse:
     """The database and the index can be reached, and a model is chosen; 503 if not. The model is not called,
-    because that costs money."""
+    because that costs money. `left_alone` names the servers that are not called now, because they kept
+    failing."""
 
     async def choose_model() -> str:
         return pet.settings.chosen_model
@@ -39,7 +44,11 @@ async def readyz(pet: Pet) -> JSONResponse:
         "model": await _check(choose_model),
     }
     ready = set(checks.values()) == {"ok"}
-    content = {"status": "ready" if ready else "not ready", "checks": checks}
+    content = {
+        "status": "ready" if ready else "not ready",
+        "checks": checks,
+        "left_alone": pet.services.health.left_alone,
+    }
     return JSONResponse(content, 200 if ready else 503)
 
 
@@ -58,4 +67,5 @@ async def metrics(pet: Pet, measured: Measured) -> Response:
     """Metrics for Prometheus, over everybody's data and without content; for an admin's key."""
     statistics = pet.services.statistics
     counts = await statistics.figures.totals(None) + Counter(await statistics.totals())
+    counts["left alone"] = len(pet.services.health.left_alone)
     return Response(measured.exposition(counts), media_type="text/plain; version=0.0.4")

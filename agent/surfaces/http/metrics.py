@@ -37,6 +37,10 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
     "memory_retrieved_count": ("Memories and messages that searches found.", itemgetter("retrieved")),
     "messages_total_count": ("Messages in the transcript, everybody's.", itemgetter("messages")),
     "work_waiting_count": ("Jobs in the queue.", itemgetter("work waiting")),
+    "servers_left_alone_count": (
+        "Servers that this process does not call now, because they kept failing.",
+        itemgetter("left alone"),
+    ),
     "work_given_up_count": ("Jobs that failed too often.", itemgetter("work given up")),
 }
 """Name → help text and value, computed from the figures and the totals of `StatisticsService`."""

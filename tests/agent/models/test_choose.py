@@ -187,7 +187,7 @@ def test_faults_of_the_libraries_are_told_in_one_line_without_a_password(error, 
 )
 async def test_the_settings_choose_the_model_its_api_and_form(settings, model, kind, structured):
     chosen = choose_model(Settings(**settings))
-    assert (chosen.name, type(chosen.model).__name__, chosen.structured) == (model, kind, structured)
+    assert (chosen.name, type(chosen.model.inner).__name__, chosen.structured) == (model, kind, structured)
     assert chosen.settings.store is False
     assert chosen.client is not None
     assert chosen.client.max_retries == 0, "the runner retries"

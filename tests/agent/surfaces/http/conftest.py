@@ -17,6 +17,7 @@ from agent import Companion
 from agent.surfaces.http import authentication
 from agent.surfaces.http.application import app
 from agent.surfaces.http.server import Server
+from memory import breaker
 from memory.sql.keys import Key
 
 
@@ -101,5 +102,7 @@ async def model() -> AsyncIterator[ScriptedServer]:
 async def scripted(shared_home: Path, model: ScriptedServer) -> AsyncIterator[Site]:
     """The same, answered by `model`."""
     given = {"openai_base_url": model.url, "openai_api_key": "sk-1", "model": "tiny", "api": "chat"}
-    async with opened(shared_home / "scripted", http_rate=0, model_retries=0, **given) as running:
-        yield running
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(breaker, "FAILURES", 1_000)  # a test's faults are not the next one's
+        async with opened(shared_home / "scripted", http_rate=0, model_retries=0, **given) as running:
+            yield running

@@ -1,0 +1,66 @@
+"""A model behind a breaker, which is not waited for when it falls silent."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Any
+
+from agents import ModelResponse
+from agents.exceptions import ModelTimeoutError
+from agents.models.interface import Model
+
+from agent.errors import ModelUnavailable
+from agent.models.failures import KnownFailure
+from memory.breaker import Breaker, CircuitOpen
+
+
+class GuardedModel(Model):
+    def __init__(
+        self,
+        inner: Model,
+        breaker: Breaker,
+        blame: Callable[[Exception], str | None],
+        timeout: float | None = None,
+    ) -> None:
+        """`timeout` is in seconds: of a whole answer, and of a stream until its first event and between any
+        two. `blame` is that of `Breaker.calling`."""
+        self.inner = inner
+        self._breaker = breaker
+        self._blame = blame
+        self._timeout = timeout
+
+    async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
+        answer: ModelResponse = await self._guarded(lambda: self.inner.get_response(*args, **kwargs))
+        return answer
+
+    async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        """The events. From the first one on, the server has answered."""
+        events = self.inner.stream_response(*args, **kwargs)
+        try:
+            event = await self._guarded(lambda: anext(events, None))
+            while event is not None:
+                yield event
+                event = await self._in_time(anext(events, None))
+        finally:
+            if isinstance(events, AsyncGenerator):  # release the connection, even if the reader stops early
+                await events.aclose()
+
+    def get_retry_advice(self, request: Any) -> Any:
+        return self.inner.get_retry_advice(request)
+
+    async def _guarded(self, call: Callable[[], Any]) -> Any:
+        try:
+            with self._breaker.calling(self._blame):
+                return await self._in_time(call())
+        except CircuitOpen as error:
+            failure = KnownFailure(str(error))
+            failure.error = ModelUnavailable(str(error))
+            raise failure from error
+
+    async def _in_time(self, answer: Any) -> Any:
+        try:
+            async with asyncio.timeout(self._timeout) as limit:
+                return await answer
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        raise ModelTimeoutError(self._timeout or 0.0)

@@ -1,0 +1,100 @@
+"""A model's server that fails is left alone for a while, and one that is slow but writes is waited for."""
+
+import socket
+from typing import Any
+
+import pytest
+from scripted_server import Drop, Fail, Hang, Say, answer
+
+from agent.errors import ModelError, ModelUnavailable
+from memory.breaker import FIRST_PAUSE
+
+AGAIN = r"not tried again before 09:30:02 UTC"
+FAULTS = {
+    "500": (Fail(500), "answered 500"),
+    "429": (Fail(429), "429"),
+    "wrong key": (Fail(401), "check OPENAI_API_KEY"),
+    "hung up": (Drop(), "cannot be reached"),
+    "silent": (Hang(), "did not answer within 0.2 s"),
+}
+
+
+async def _fault(pet: Any, way: Any) -> ModelError:
+    with pytest.raises(ModelError) as raised:
+        await way.ask(pet, "are you there?", user="ana")
+    return raised.value
+
+
+@pytest.mark.parametrize(("step", "told"), FAULTS.values(), ids=FAULTS.keys())
+async def test_after_three_failures_a_turn_fails_at_once_until_a_probe(
+    pet_at, one_streamed, server, clock, step, told
+):
+    pet = await pet_at(one_streamed, model_retries=0, model_timeout=0.2)
+    server.script(step, step, step, answer("Here I am."))
+    for _ in range(3):
+        await _fault(pet, one_streamed)
+    fault = await _fault(pet, one_streamed)
+    assert isinstance(fault, ModelUnavailable)
+    assert told in str(fault)
+    assert "not tried again before 09:30:02 UTC" in str(fault)
+    assert len(server.asked) == 3
+    clock.now += FIRST_PAUSE
+    reply, _ = await one_streamed.ask(pet, "and now?", user="ana")
+    assert reply.message == "Here I am."
+
+
+async def test_a_closed_port_opens_the_breaker(open_pet, first_way):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    pet = await open_pet(openai_base_url=f"http://127.0.0.1:{port}/v1", model="tiny", model_retries=2)
+    assert "is it running?" in str(await _fault(pet, first_way))
+    assert "not tried again" in str(await _fault(pet, first_way)), "three tries of one turn are enough"
+
+
+async def test_requests_that_a_server_refuses_do_not_open_it(pet_at, first_way, server):
+    pet = await pet_at(first_way)
+    server.script(*[Fail(400)] * 5, answer("Here I am."))
+    for _ in range(5):
+        await _fault(pet, first_way)
+    reply, _ = await first_way.ask(pet, "shorter", user="ana")
+    assert reply.message == "Here I am."
+
+
+async def test_a_stream_may_take_longer_than_the_timeout_while_it_flows(pet_at, streamed, server):
+    pet = await pet_at(streamed, model_timeout=0.4)
+    text = "Once upon a time there was a dog called Rex who liked to swim."
+    server.script(Say(text, pause=0.08))  # nine pieces
+    reply, _ = await streamed.ask(pet, "a story, please", user="ana")
+    assert reply.message == text
+
+
+async def test_a_dead_upkeep_model_is_called_a_few_times_and_loses_no_work(
+    pet_at, first_way, server, clock, rows
+):
+    pet = await pet_at(first_way, look_back="model", model_retries=0)
+    server.then = answer("Yes.")
+    server.script_looking_back(*[Fail(500)] * 4)
+    for number in range(12):
+        await pet.respond(f"I bought book {number}", user=f"person-{number}")
+        await pet.settle()
+    assert len(server.looked_back) == 3
+    assert len(server.asked) == 12
+    waiting = rows("SELECT attempts FROM work WHERE kind = 'look_back'")
+    assert len(waiting) == 12
+    assert sum(row["attempts"] for row in waiting) == 3
+    for _ in range(3):  # a failed probe, a good one, the rest
+        clock.advance(seconds=10)
+        await pet.settle()
+    assert len(server.looked_back) == 3 + 1 + 12
+    assert rows("SELECT id FROM work WHERE kind = 'look_back'") == []
+
+
+async def test_work_that_only_waited_for_the_breaker_leaves_no_trace(pet_at, first_way, server, rows):
+    pet = await pet_at(first_way, look_back="model", model_retries=0)
+    server.then = answer("Yes.")
+    server.script_looking_back(*[Fail(500)] * 3)
+    for number in range(6):
+        await pet.respond("I bought a book", user=f"person-{number}")
+        await pet.settle()
+    await pet.components.recorder.flush()
+    assert rows("SELECT count(*) AS n FROM traces WHERE kind = 'look_back'") == [{"n": 3}]
