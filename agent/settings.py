@@ -118,8 +118,8 @@ class Settings(BaseSettings):
     """How the reply's JSON is asked for: by json_schema, as a JSON object, or by the prompt alone, for
     servers where tools and json_schema do not go together. Unset is `schema` at OpenAI, `none` elsewhere."""
     model_timeout: Annotated[float, Field(gt=0)] = 60.0
-    """Seconds to wait for a model's whole answer, and in a stream for its first piece and each next one; a call
-    that takes longer is not tried again."""
+    """Seconds to wait for a model's whole answer, and in a stream for its first piece and each next one; a
+    call that takes longer is not tried again."""
     model_retries: Annotated[int, Field(ge=0, le=10)] = 2
     """How often a call is tried again after 429, 5xx or a network fault, with back-off."""
     max_turns: Annotated[int, Field(ge=1, le=50)] = 5

@@ -1,4 +1,4 @@
-"""A circuit breaker: a server that keeps failing is left alone for a while, then asked once whether it is back."""
+"""A circuit breaker: leaves a server that keeps failing alone for a while, then lets one call try again."""
 
 import logging
 from collections.abc import Callable, Iterator

@@ -196,6 +196,5 @@ def _counted(usage: Any) -> Usage:
     )
 
 
-
 def tool_calls(output: Sequence[Any]) -> list[ResponseFunctionToolCall]:
     return [item for item in output if isinstance(item, ResponseFunctionToolCall)]

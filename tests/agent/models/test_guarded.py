@@ -9,7 +9,6 @@ from scripted_server import Drop, Fail, Hang, Say, answer
 from agent.errors import ModelError, ModelUnavailable
 from memory.breaker import FIRST_PAUSE
 
-AGAIN = r"not tried again before 09:30:02 UTC"
 FAULTS = {
     "500": (Fail(500), "answered 500"),
     "429": (Fail(429), "429"),
