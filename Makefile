@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test test-slow test-node check install clean format constraints bench bench-scale
+.PHONY: chat test test-slow test-node check install clean format constraints test-campaign bench bench-scale
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -27,6 +27,10 @@ test: $(VENV)/.installed-dev check
 test-slow: $(VENV)/.installed-dev
 	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q $(SLOW)
 	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q -m slow
+
+# Kills, damage, full disks, servers away and load, for an hour; it goes on where it was stopped.
+test-campaign: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.campaign .campaign $(ARGS)
 
 # OpenAI's client for Node, which npm installs, against hachi serve. Needs Node.js 20 or newer.
 test-node: $(VENV)/.installed-dev

@@ -1,0 +1,107 @@
+"""What a damaged file does: the index heals itself, and the database says what is wrong."""
+
+import random
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agent.errors import HachiError
+from tests.campaign.trials import Found, Outcome, Place, checked, prepared
+from tests.campaign.world import fill, look_for, opened
+
+PAGE = 4096
+
+
+def _halved(data: bytes, _: random.Random) -> bytes:
+    return data[: len(data) // 2]
+
+
+def _emptied(_data: bytes, _: random.Random) -> bytes:
+    return b""
+
+
+def _zeroed(data: bytes, chance: random.Random) -> bytes:
+    at = PAGE * chance.randrange(len(data) // PAGE + 1)
+    return data[:at] + bytes(min(PAGE, len(data) - at)) + data[at + PAGE :]
+
+
+def _scribbled(data: bytes, chance: random.Random) -> bytes:
+    at = chance.randrange(len(data) + 1)
+    return data[:at] + chance.randbytes(min(64, len(data) - at)) + data[at + 64 :]
+
+
+DAMAGES = {
+    "halved": _halved,
+    "emptied": _emptied,
+    "zeroed page": _zeroed,
+    "scribbled": _scribbled,
+    "gone": None,
+}
+
+
+def run(name: str, seed: int, place: Place) -> Outcome:
+    """Damage one file of a filled home, then look for everything that was told."""
+    begun, chance, told = time.monotonic(), random.Random(seed), list[Any]()
+    found = prepared(fill, place, told)
+    if found.crash is None:
+        what = _damage(place.home, name, chance)
+        found = checked(_healed if name != "damaged database" else _honest, place, told)
+        if not Outcome(name, seed, 1, found, 0).survived:
+            found = replace(found, error=f"{what}; {found.error or ''}")
+    return Outcome(name, seed, 1, found, time.monotonic() - begun)
+
+
+def _damage(home: Path, name: str, chance: random.Random) -> str:
+    wanted = ("hachi.db",) if name == "damaged database" else ("index",)
+    files = sorted(
+        p for p in home.rglob("*") if p.is_file() and p.relative_to(home).parts[0].startswith(wanted)
+    )
+    file = chance.choice(files)
+    kind = chance.choice(sorted(DAMAGES))
+    how = DAMAGES[kind]
+    if how is None:
+        file.unlink()
+    else:
+        file.write_bytes(how(file.read_bytes(), chance))
+    return f"{file.relative_to(home)} {kind}"
+
+
+async def _healed(place: Place, told: Sequence[Any]) -> Found:
+    async with opened(place) as pet:
+        return await look_for(pet, told)
+
+
+async def _honest(place: Place, told: Sequence[Any]) -> Found:
+    """Everything is there, or one line says what is wrong."""
+    try:
+        return await _healed(place, told)
+    except HachiError as fault:
+        return Found(error=str(fault))
+
+
+def older_index(name: str, seed: int, place: Place) -> Outcome:
+    """The index of yesterday beside the database of today."""
+    begun, told = time.monotonic(), list[Any]()
+    found = prepared(fill, place, told)
+    before = place.home.parent / "yesterday"
+    for folder in place.home.glob("index*"):
+        shutil.copytree(folder, before / folder.name, dirs_exist_ok=True)
+    found = found if found.crash else prepared(_more, place, told)
+    if found.crash is None:
+        for folder in before.iterdir():
+            shutil.rmtree(place.home / folder.name)
+            shutil.move(folder, place.home / folder.name)
+        found = checked(_healed, place, told)
+    shutil.rmtree(before, ignore_errors=True)
+    return Outcome(name, seed, 1, found, time.monotonic() - begun)
+
+
+async def _more(place: Place, tell: Any, _: int) -> None:
+    from tests.campaign.world import talk
+
+    async with opened(place) as pet:
+        await talk(pet, tell, range(501, 520))
+        await pet.settle()
