@@ -111,7 +111,16 @@ def _trial(name: str, seed: int, run: Run, folder: Path, server: Server | None) 
 
 def _show(found: list[Outcome]) -> int:
     table = Table(
-        "", "trials", "tried", "survived", "facts", "lost", "double", "silently missed", "false", "crashed"
+        Column("", no_wrap=True),
+        "trials",
+        "tried",
+        "survived",
+        "facts",
+        "lost",
+        "double",
+        "silently missed",
+        "false",
+        "crashed",
     )
     for name in dict.fromkeys(one.scenario for one in found):
         these = [one for one in found if one.scenario == name]
