@@ -84,7 +84,7 @@ def restore(
     if there and not replace:
         raise BadInput(f"{there[0]} is there already; --yes replaces it with the backup")
     for path in there:
-        _require_unused(path)
+        require_unused(path)
     copies = {}
     try:
         for name, path in targets.items():
@@ -164,7 +164,7 @@ def _require_sound(path: Path) -> None:
         raise StoreUnavailable(f"{path} is damaged: {' '.join(found.split())}")
 
 
-def _require_unused(path: Path) -> None:
+def require_unused(path: Path) -> None:
     """Raise StoreUnavailable if another process has the database open. Only the last connection may end the
     write-ahead log, which brings what it holds into the file."""
     try:

@@ -40,7 +40,7 @@ def build() -> typer.Typer:
     for command in (
         *(chat_command.chat, servers.serve, servers.mcp, servers.discord, servers.slack),
         *(maintenance.stats, maintenance.purge, maintenance.reindex, maintenance.migrate, doctor.doctor),
-        *(transfer.backup, transfer.restore),
+        *(transfer.backup, transfer.restore, transfer.move),
     ):
         app.command()(command)
     return app

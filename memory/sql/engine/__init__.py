@@ -26,6 +26,9 @@ from memory.sql.tables import metadata
 HEAD = "0012"
 """The newest migration. A test compares it with the migration files."""
 
+MOVING = "moving"
+"""Begins the revision of a database that everything is being moved into."""
+
 _BUSY_SECONDS = 15.0
 """How long a write waits for another process's write on SQLite."""
 
@@ -212,6 +215,8 @@ class Database:
 
     async def _outdated(self) -> bool:
         revision = await self.revision()
+        if revision is not None and revision.startswith(MOVING):
+            raise StoreUnavailable(f"a move into {self.where} is not finished: run `hachi move` again")
         if revision is not None and revision > HEAD:
             raise StoreUnavailable(f"{self.where} was written by a newer Hachi ({revision}); update this one")
         return revision != HEAD

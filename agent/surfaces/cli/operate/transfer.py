@@ -1,6 +1,8 @@
-"""`hachi backup` and `restore`: the way back."""
+"""`hachi backup`, `restore` and `move`: the way back."""
 
 import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +11,7 @@ import typer
 
 from agent.errors import BadInput
 from agent.surfaces.cli.options import Yes
-from agent.surfaces.cli.output import progress_bar, say
+from agent.surfaces.cli.output import Output, print_table, progress_bar, say
 from agent.surfaces.cli.session import Session, database_urls, with_session
 
 if TYPE_CHECKING:
@@ -50,6 +52,61 @@ async def restore(session: Session, path: Folder, yes: Yes = False) -> None:
             restore, settings.home, databases, path, replace=yes, progress=lambda _: bar.advance(task)
         )
     say(f"{_told(done)} are back; the next search rebuilds the index")
+
+
+@with_session
+async def move(
+    session: Session,
+    to: Annotated[
+        str, typer.Option("--to", metavar="DATABASE_URL", help="postgresql://… or sqlite:///FILE; empty.")
+    ],
+    qdrant: Annotated[
+        str | None, typer.Option("--qdrant", metavar="URL", help="Build the index there, too.")
+    ] = None,
+) -> Output:
+    """Move everything to another database, for all people and places, and compare both. Nothing may run. An
+    interrupted move goes on where it was."""
+    settings = session.settings()
+    from agent.services.transfer.move import Move
+    from memory.sql.engine import Database
+
+    async with AsyncExitStack() as closing:
+        sources = []
+        for name, url in database_urls(settings):
+            sources.append(await Database.open(url, settings.home, name))
+            closing.push_async_callback(sources[-1].close)
+        target = Database.connect(to, settings.home, "--to")
+        closing.push_async_callback(target.close)
+        moving = Move(sources[0], sources[-1], target)
+        with progress_bar() as bar:
+            task = bar.add_task("moving", total=2 * await moving.rows())
+            moved = await moving.run(lambda count: bar.advance(task, count))
+    if qdrant:
+        await _index(settings, to, qdrant)
+    say(_next_steps(target.where, qdrant, len(sources) > 1))
+    rows = [[table.name, str(table.rows), table.sha256[:12]] for table in moved]
+    return Output(
+        [asdict(table) for table in moved], lambda: print_table(("table", "rows", "checksum"), rows)
+    )
+
+
+async def _index(settings: "Settings", database_url: str, qdrant_url: str) -> None:
+    from pydantic import SecretStr
+
+    from agent.companion import Companion
+
+    moved = {"database_url": SecretStr(database_url), "traces_url": None, "qdrant_url": qdrant_url}
+    async with Companion.open(settings.model_copy(update=moved), upkeep=False) as pet:
+        with progress_bar() as bar:
+            task = bar.add_task("indexing", total=await pet.services.maintenance.rows_to_index())
+            await pet.reindex(lambda count: bar.advance(task, count))
+
+
+def _next_steps(where: str, qdrant: str | None, had_traces: bool) -> str:
+    settings = "DATABASE_URL and QDRANT_URL" if qdrant else "DATABASE_URL"
+    unset = ", and unset HACHI_TRACES_URL" if had_traces else ""
+    index = "" if qdrant else "; the next search rebuilds the index"
+    return f"everything is in {where} and was compared: set {settings} to it{unset}{index}"
 
 
 def _told(files: "list[BackedUp]") -> str:

@@ -19,3 +19,20 @@ def test_a_backup_is_restored_into_an_empty_folder(hachi, tmp_path, monkeypatch)
 def test_postgresql_has_its_own_tools(hachi, tmp_path):
     ran = hachi("backup", str(tmp_path / "copy"), DATABASE_URL="postgresql://hachi:secret@127.0.0.1:1/hachi")
     assert (ran.code, "pg_dump" in ran.complaint, "secret" in ran.complaint) == (1, True, False)
+
+
+def test_everything_moves_to_another_database_and_is_compared(hachi, tmp_path):
+    hachi("memories", "add", "Mickael skis")
+    traces = {"HACHI_TRACES_URL": f"sqlite:///{tmp_path / 'traces.db'}"}
+    hachi("chat", "-m", "hello", **traces)
+    url = f"sqlite:///{tmp_path / 'new.db'}"
+    ran = hachi("move", "--to", url, "--json", **traces)
+    rows = {table["name"]: table["rows"] for table in ran.json}
+    assert rows.items() >= {"memories": 1, "messages": 2, "users": 1}.items()
+    assert min(rows["traces"], rows["trace_bodies"]) > 0
+    assert f"{tmp_path / 'new.db'} and was compared: set DATABASE_URL to it" in ran.complaint
+    assert "unset HACHI_TRACES_URL" in ran.complaint
+    assert "Mickael skis" in hachi("memories", "search", "skis", DATABASE_URL=url).out
+    again = hachi("move", "--to", url)
+    assert (again.code, "holds other data" in again.complaint) == (1, True)
+    assert "--to is no URL" in hachi("move", "--to", "nowhere").complaint

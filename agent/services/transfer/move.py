@@ -1,0 +1,187 @@
+"""Moves everything from one database into another: all people and places, and every table.
+
+Rows are copied in pages, in the order of their keys, each page in one transaction. An interrupted move goes
+on behind the last row that is there. Until all tables are verified the target bears a mark instead of its
+revision, so that no process opens it. What the index has is not copied: every row is due again.
+"""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, String, Table, delete, func, insert, select, text, tuple_
+
+from agent.errors import BadInput
+from agent.services.transfer.backup import require_unused
+from memory.errors import StoreUnavailable
+from memory.sql.engine import HEAD, MOVING, Database
+from memory.sql.tables import metadata, trace_bodies, traces
+
+PAGE = 1_000
+_OF_INDEX = "indexed_under"
+
+Progress = Callable[[int], None]
+"""Called with the number of rows that were copied or compared since the last call."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedTable:
+    """A table that has the same rows on both sides."""
+
+    name: str
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Move:
+    database: Database
+    traces: Database
+    """The database of traces, which may be the same one."""
+    target: Database
+
+    async def rows(self) -> int:
+        """Return how many rows there are to copy."""
+        return sum([await _count(self._source(table), table) for table in metadata.sorted_tables])
+
+    async def run(self, progress: Progress) -> list[MovedTable]:
+        """Copy and compare every table. Raises BadInput if the target has other data, and StoreUnavailable if
+        a process uses the source, or changed it meanwhile."""
+        if self.target.where in (self.database.where, self.traces.where):
+            raise BadInput(f"everything is in {self.target.where} already")
+        for source in {self.database.where: self.database, self.traces.where: self.traces}.values():
+            await _require_unused(source)
+        await self._begin()
+        for table in metadata.sorted_tables:
+            await self._copy(table, progress)
+        moved = [await self._compared(table, progress) for table in metadata.sorted_tables]
+        async with self.target.write() as connection:
+            if not self.target.sqlite:
+                for column in [column for table in metadata.sorted_tables for column in table.c]:
+                    if column.identity:
+                        await connection.execute(text(_NEXT.format(column.table.name, column.name)))
+            await connection.execute(_REVISION, {"revision": HEAD})
+        return moved
+
+    def _source(self, table: Table) -> Database:
+        return self.traces if table in (traces, trace_bodies) else self.database
+
+    async def _begin(self) -> None:
+        """Make the tables, and mark the target as incomplete."""
+        mark = f"{MOVING}-{hashlib.sha256(self.database.where.encode()).hexdigest()[:16]}"
+        revision = await self.target.revision()
+        if revision == mark:
+            return
+        if revision and revision.startswith(MOVING):
+            raise BadInput(f"{self.target.where} holds part of another database; move to an empty one")
+        await self.target.migrate()
+        for table in metadata.sorted_tables:
+            if await _count(self.target, table):
+                raise BadInput(
+                    f"{self.target.where} holds other data (in {table.name}); move to an empty one"
+                )
+        async with self.target.write() as connection:
+            await connection.execute(_REVISION, {"revision": mark})
+
+    async def _copy(self, table: Table, progress: Progress) -> None:
+        last = await _last(self.target, table)
+        if last is not None:
+            progress(await _count(self.target, table))
+        async for rows in _pages(self._source(table), table, last):
+            values = [dict(row._mapping) for row in rows]
+            for row in values if _OF_INDEX in table.c else ():
+                row[_OF_INDEX] = None
+            async with self.target.write() as connection:
+                await connection.execute(insert(table), values)
+            progress(len(rows))
+
+    async def _compared(self, table: Table, progress: Progress) -> MovedTable:
+        """Return the table as it is on both sides. If they differ, the target is emptied."""
+        count, digest = await _checksum(self._source(table), table)
+        if (count, digest) != await _checksum(self.target, table):
+            async with self.target.write() as connection:
+                for one in reversed(metadata.sorted_tables):
+                    await connection.execute(delete(one))
+            raise StoreUnavailable(
+                f"{table.name} differs in {self.target.where}, since something changed it meanwhile; "
+                "stop what uses it, and run it again from the beginning"
+            )
+        progress(count)
+        return MovedTable(table.name, count, digest)
+
+
+_REVISION = text("UPDATE alembic_version SET version_num = :revision")
+_NEXT = """
+    SELECT setval(pg_get_serial_sequence('{0}', '{1}'), coalesce(max({1}), 1), max({1}) IS NOT NULL) FROM {0}
+"""
+_OTHERS = text("""
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+""")
+
+
+async def _require_unused(source: Database) -> None:
+    """Raise StoreUnavailable if another process is connected to the database."""
+    await source.close()  # our own connections, which a later read makes again
+    if source.sqlite:
+        require_unused(Path(source.where))
+        return
+    async with source.read() as connection:
+        others = await connection.scalar(_OTHERS)
+    if others:
+        raise StoreUnavailable(f"{source.where} is in use by {others} other connections; stop them first")
+
+
+async def _count(database: Database, table: Table) -> int:
+    async with database.read() as connection:
+        return int(await connection.scalar(select(func.count()).select_from(table)) or 0)
+
+
+def _key(database: Database, table: Table) -> list[ColumnElement[Any]]:
+    """The table's key, such that every database sorts by it in the same order: texts by their bytes."""
+    return [
+        column.collate("C") if isinstance(column.type, String) and not database.sqlite else column
+        for column in table.primary_key
+    ]
+
+
+async def _last(database: Database, table: Table) -> Sequence[Any] | None:
+    """Return the key of the last row; None if there is none."""
+    query = select(*table.primary_key).order_by(*(column.desc() for column in _key(database, table))).limit(1)
+    async with database.read() as connection:
+        return (await connection.execute(query)).first()
+
+
+async def _pages(
+    database: Database, table: Table, after: Sequence[Any] | None = None
+) -> AsyncIterator[Sequence[Row[Any]]]:
+    """Yield the rows in the order of their key, those behind the key `after`."""
+    key = _key(database, table)
+    query = select(table).order_by(*key).limit(PAGE)
+    while True:
+        behind = query if after is None else query.where(tuple_(*key) > tuple_(*after))
+        async with database.read() as connection:
+            rows = (await connection.execute(behind)).all()
+        if not rows:
+            return
+        yield rows
+        after = [rows[-1]._mapping[column.name] for column in table.primary_key]
+
+
+async def _checksum(database: Database, table: Table) -> tuple[int, str]:
+    """Return how many rows there are, and the SHA-256 of their values, without what the index has."""
+    count, digest = 0, hashlib.sha256()
+    async for rows in _pages(database, table):
+        count += len(rows)
+        for row in rows:
+            values = [value for name, value in row._mapping.items() if name != _OF_INDEX]
+            digest.update(json.dumps(values, default=_plain, sort_keys=True).encode() + b"\n")
+    return count, digest.hexdigest()
+
+
+def _plain(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else bytes(value).hex()
