@@ -6,7 +6,9 @@ PATH is a folder of conversations (or one file): {"messages": [{"id", "author", 
 "questions": [{"question", "evidence": [ids], "category"}]}. Each is imported as one user's transcript and
 each question asked with `search_memories`. Reported: the share of a question's evidence among the first 5,
 10 and 20, whether any of it is among the first 10, the same by category, and beside it what BM25 alone and
-vectors alone would have found. No model and no network take part. Exit 1 where recall@10 is under 0.76.
+vectors alone would have found. Then what a model sees of it: the share of the evidence whose whole text is in
+the result of the tool `search_memories`, cut after 1,200 tokens, and the tokens of that result. No model and
+no network take part. Exit 1 where recall@10 is under 0.76.
 """
 
 import argparse
@@ -27,11 +29,16 @@ from rich.progress import track
 from rich.table import Table
 
 from agent import Companion, Settings
-from memory.audience import Audience
+from agent.settings import BYTES_A_TOKEN, tokens
+from memory.audience import PRIVATE, Audience
 from memory.index import KINDS, Question
+from tools.context import TurnContext
+from tools.registry import TOOLS
 
 BAR = 0.76
 DEPTHS = (5, 10, 20)
+RESULT_TOKENS = 1_200
+"""How much of one result of the tool counts as seen."""
 CATEGORIES = {1: "several messages", 2: "time", 3: "inference", 4: "one message", 5: "adversarial"}
 
 
@@ -84,10 +91,38 @@ async def ask(pet: Companion, user: str, question: str) -> tuple[dict[str, list[
     }, seconds
 
 
+async def look(pet: Companion, user: str, question: str) -> str:
+    """The result of the tool as a model gets it."""
+    turn = TurnContext(
+        user=user,
+        speaker=user,
+        place=PRIVATE,
+        text=question,
+        message_id=None,
+        shown=frozenset(),
+        clock=pet.clock,
+        recall=pet.components.recall,
+        writer=pet.components.writer,
+        tasks=pet.services.tasks,
+        knowledge=pet.components.documents,
+    )
+    [tool] = [tool for tool in TOOLS if tool.name == "search_memories"]
+    return (await tool.call(turn, json.dumps({"query": question}))).text
+
+
+def share_seen(result: str, evidence: Sequence[str]) -> float:
+    """The share of the texts that are in the first 1,200 tokens of the result, whole."""
+    seen = result.encode()[: RESULT_TOKENS * BYTES_A_TOKEN].decode(errors="ignore")
+    written = (json.dumps(text.strip(), ensure_ascii=False)[1:-1] for text in evidence)
+    return statistics.fmean(text in seen for text in written)
+
+
 async def measure(paths: Sequence[Path], embedder: str) -> dict[str, Any]:
     tallies: dict[str, Tally] = defaultdict(Tally)
     categories: dict[str, Tally] = defaultdict(Tally)
     seconds: list[float] = []
+    seen: list[float] = []
+    sizes: list[int] = []
     console = Console(stderr=True)
     with tempfile.TemporaryDirectory() as home:
         settings = Settings.load(home=Path(home), embedder=embedder)
@@ -95,6 +130,7 @@ async def measure(paths: Sequence[Path], embedder: str) -> dict[str, Any]:
             for path in track(paths, description="conversations", console=console):
                 conversation = json.loads(path.read_text(encoding="utf-8"))
                 ids = await take_in(pet, path.stem, conversation["messages"])
+                texts = {message["id"]: message["text"] for message in conversation["messages"]}
                 for question in conversation["questions"]:
                     evidence = {ids[id] for id in question["evidence"] if id in ids}
                     if not evidence:
@@ -105,12 +141,16 @@ async def measure(paths: Sequence[Path], embedder: str) -> dict[str, Any]:
                         tallies[ranker].add(order, evidence)
                     category = CATEGORIES.get(question.get("category"), str(question.get("category")))
                     categories[category].add(found["hachi"], evidence)
+                    result = await look(pet, path.stem, question["question"])
+                    seen.append(share_seen(result, [texts[id] for id in question["evidence"] if id in ids]))
+                    sizes.append(tokens(result))
     milliseconds = sorted(1000 * s for s in seconds)
     return {
         "embedder": embedder,
         "conversations": len(paths),
         "rankers": {name: tally.row() for name, tally in tallies.items()},
         "categories": {name: tally.row() for name, tally in sorted(categories.items())},
+        "result": {"seen": statistics.fmean(seen), "tokens": statistics.fmean(sizes), "most": max(sizes)},
         "search_ms": {
             "p50": statistics.median(milliseconds),
             "p95": milliseconds[int(0.95 * len(milliseconds))],
@@ -135,7 +175,11 @@ def show(result: Mapping[str, Any]) -> None:
             figures = [f"{row[key]:.3f}" for key in ("recall@5", "recall@10", "recall@20", "hit@10")]
             table.add_row(name, *figures, str(row["questions"]))
         console.print(table)
-    times = result["search_ms"]
+    seen, times = result["result"], result["search_ms"]
+    console.print(
+        f"in the text of one result of the tool: {seen['seen']:.3f} of the evidence; "
+        f"{seen['tokens']:.0f} tokens in the mean, {seen['most']} at most"
+    )
     console.print(f"a search, embedding included: {times['p50']:.1f} ms p50, {times['p95']:.1f} ms p95")
 
 

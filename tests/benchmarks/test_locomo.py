@@ -41,6 +41,17 @@ def test_found_evidence_reaches_the_bar(run: Callable[..., tuple[int, Any]], tmp
     }  # fmt: skip
     assert set(result["rankers"]) == {"hachi", "BM25 alone", "vectors alone"}
     assert set(result["categories"]) == {"one message"}
+    assert result["result"]["seen"] == 1.0
+    assert 0 < result["result"]["tokens"] <= result["result"]["most"] < 1_200
+
+
+def test_what_stands_after_the_first_1200_tokens_of_a_result_is_not_seen(
+    script: Callable[[str], ModuleType],
+) -> None:
+    share_seen = script("locomo").share_seen
+    assert share_seen('{"a": "one \\"two\\""}', ['one "two" ', "three"]) == 0.5
+    assert share_seen("x" * 4_790 + "the boat", ["the boat"]) == 1.0
+    assert share_seen("x" * 4_793 + "the boat", ["the boat"]) == 0.0
 
 
 def test_evidence_that_is_not_found_misses_the_bar(
