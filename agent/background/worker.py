@@ -16,8 +16,6 @@ from agent.background.forgetting import ForgettingOutside
 from agent.tracing.recorder import Recorder
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
 from memory.breaker import retry_at
-from memory.erasure.forgetting import UNINDEX
-from memory.erasure.statements import FORGET_OUTSIDE
 from memory.errors import MemoryFault
 from memory.facts.decision_log import decision_run
 from memory.facts.writer import FactWriter
@@ -26,7 +24,7 @@ from memory.index.sync import IndexSync
 from memory.records import Decision
 from memory.search.recall import Recall
 from memory.spans import unrecorded
-from memory.sql.jobs import Job, JobQueue
+from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, Job, JobQueue
 from memory.sql.summaries import LOOK_BACK
 
 log = logging.getLogger("hachi.worker")

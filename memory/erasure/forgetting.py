@@ -17,12 +17,9 @@ from memory.facts.derived import HeldFacts, withhold, withhold_lost
 from memory.index import Index
 from memory.records import Memory
 from memory.sql.engine import Database
-from memory.sql.jobs import JobQueue
+from memory.sql.jobs import UNINDEX, JobQueue
 
 log = logging.getLogger("hachi.memory")
-
-UNINDEX = "unindex"
-"""The kind of job that removes ids from the index."""
 
 BATCH = 500
 """Expired memories deleted in one transaction."""

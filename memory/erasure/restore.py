@@ -5,7 +5,7 @@ undone.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Table, and_, delete, exists, false, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.erasure import message_removal
+from memory.erasure.repetition import FactWords, ForgottenData
 from memory.errors import NotFound
 from memory.sql.tables import (
     Utc,
@@ -35,6 +36,12 @@ SHORTEST_ID = 8
 """Characters of an id that are enough to name it."""
 _DERIVED = ("indexed_under", "revision")
 """Columns that follow from the others."""
+_NAMING = ("id", "memory_id", "old_id", "new_id")
+"""Columns that name a memory."""
+
+CleanJob = Callable[[str, str, dict[str, Any], ForgottenData], dict[str, Any] | None]
+"""Called with (kind, user, payload, forgotten data): returns the payload of a waiting job without the data;
+None if nothing is left to do."""
 
 
 def _touching(ids: Collection[str]) -> dict[Table, ColumnElement[bool]]:
@@ -102,6 +109,49 @@ async def take_back(connection: AsyncConnection, id: str, user: str, now: dateti
     await connection.execute(delete(forgotten).where(forgotten.c.id == rows[0].id))
     payload: dict[str, Any] = rows[0].payload
     return payload
+
+
+async def drop_data(
+    connection: AsyncConnection, data: ForgottenData, named: Collection[str], clean: CleanJob
+) -> None:
+    """Take what is forgotten now from all that this person may still bring back, so that no earlier undo
+    returns it: the messages `named` and those that show it, the facts, the waiting jobs and the profile."""
+    own = select(forgotten).where(forgotten.c.user_id == data.user).with_for_update()
+    for row in (await connection.execute(own)).all():
+        left = _without(row.payload, data, named, clean)
+        if left != row.payload:
+            same = forgotten.c.id == row.id
+            await connection.execute(update(forgotten).where(same).values(payload=left))
+
+
+def _without(
+    payload: dict[str, Any], data: ForgottenData, named: Collection[str], clean: CleanJob
+) -> dict[str, Any]:
+    facts = data.facts
+    known = payload["rows"][memories.name]
+    gone = {
+        id
+        for id, row in known.items()
+        if any(fact.same_as(FactWords.of(row["content"], data.teller)) for fact in facts)
+    }
+    jobs = [
+        row | {"payload": left}
+        for row in payload["work"]
+        if (left := clean(row["kind"], row["user_id"], row["payload"], data))
+    ]
+    return payload | {
+        "messages": {
+            id: text
+            for id, text in payload["messages"].items()
+            if id not in named and not data.shown_by(text) and not any(f.stated_by(text) for f in facts)
+        },
+        "rows": {
+            table: {key: row for key, row in rows.items() if gone.isdisjoint(map(row.get, _NAMING))}
+            for table, rows in payload["rows"].items()
+        },
+        "work": jobs,
+        "entries": [row for row in payload["entries"] if not data.shown_by(row["value"])],
+    }
 
 
 def memory_ids(payload: Mapping[str, Any]) -> set[str]:

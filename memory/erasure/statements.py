@@ -8,14 +8,12 @@ removes the rest from traces and files. What other people stated is never taken.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, owners_of, user_key
 from memory.erasure import memory_removal, message_removal, restore
-from memory.erasure.forgetting import UNINDEX
 from memory.erasure.message_removal import ForgottenTexts, Readers
 from memory.erasure.repetition import FactWords, ForgottenData, Words, telling_sentences
 from memory.errors import NotFound
@@ -24,7 +22,7 @@ from memory.records import Forgotten, Memory
 from memory.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.jobs import JobQueue
+from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, JobQueue
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import kept
 from memory.sql.tables import (
@@ -35,14 +33,8 @@ from memory.sql.tables import (
     work,
 )
 
-FORGET_OUTSIDE = "forget_outside"
-"""The kind of job that removes forgotten data from traces and files."""
 TRIES = 3
 """How often a forgetting is tried while other writers change the same rows."""
-
-CleanJob = Callable[[str, str, dict[str, Any], ForgottenData], dict[str, Any] | None]
-"""Called with (kind, user, payload, forgotten data): returns the payload of a waiting job without the data;
-None if nothing is left to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +59,11 @@ class _Taken:
         return {memory.id for memory in self.memories}
 
     @property
+    def messages(self) -> set[str]:
+        """The ids of the messages that stated them."""
+        return {id for fact in self.held.facts if fact.id in self.ids for id in fact.messages}
+
+    @property
     def contents(self) -> list[str]:
         return [memory.content for memory in self.memories]
 
@@ -77,7 +74,7 @@ class StatementForgetting:
         database: Database,
         queue: JobQueue,
         clock: Callable[[], datetime],
-        clean_job: CleanJob,
+        clean_job: restore.CleanJob,
         undo_for: timedelta,
     ) -> None:
         self._database = database
@@ -101,7 +98,7 @@ class StatementForgetting:
             teller = await message_removal.teller_words(connection, user)
             same = await _same(connection, memory, user, teller)
             taken = await self._take(connection, memory, [memory.id, *same], user)
-            named = [id for fact in taken.held.facts if fact.id in taken.ids for id in fact.messages]
+            named = taken.messages
             facts = [FactWords.of(content, teller) for content in taken.contents]
             readers = Readers(user, taken.owners)
             found = await message_removal.find(connection, readers, named, facts, facts, shared=taken.shared)
@@ -209,6 +206,7 @@ class StatementForgetting:
         data = ForgottenData(
             user, frozenset(taken.ids | found.all.keys()), tuple(contents), tuple(found.all.values()), teller
         )
+        await restore.drop_data(connection, data, taken.messages, self._clean_job)
         theirs = data
         if taken.shared:  # others still know the facts
             theirs = ForgottenData(user, frozenset({*taken.gone, *found.all}), (), (), teller)

@@ -37,6 +37,13 @@ MAX_ATTEMPTS = 8
 SUSPECT = 2
 """From this many crashes on, a job runs beside no other such job, and waits longer after each."""
 
+UNINDEX = "unindex"
+"""The kind of job that removes ids from the index."""
+FORGET_OUTSIDE = "forget_outside"
+"""The kind of job that removes forgotten data from traces and files."""
+NEVER_GIVEN_UP = frozenset({UNINDEX, FORGET_OUTSIDE})
+"""Kinds that are tried each hour until they succeed, since they remove what was deleted, and the job of a
+forgetting holds it."""
 REMIND = "remind"
 """The kind of job that announces a due task: see `memory.people.due_tasks`."""
 CLAIMED_BY_ID = frozenset({REMIND})
@@ -258,7 +265,8 @@ class JobQueue:
     async def failed(self, job: Job, error: str, now: datetime) -> None:
         """Count a failure and schedule the next attempt: after 1 s, 4 s, 16 s … at most an hour."""
         wait = timedelta(seconds=min(4 ** (job.attempts - 1), 3600))
-        failure = {"attempts": job.attempts, "last_error": error.replace("\x00", "")[:500]}
+        attempts = min(job.attempts, MAX_ATTEMPTS - 1) if job.kind in NEVER_GIVEN_UP else job.attempts
+        failure = {"attempts": attempts, "last_error": error.replace("\x00", "")[:500]}
         async with self._database.write() as connection:
             same = update(work).where(work.c.id == job.id)
             await connection.execute(same.values(**failure, due_at=now + wait, claimed_by=None))

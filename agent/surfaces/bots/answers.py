@@ -108,11 +108,11 @@ def memory_item(memory: Memory, user: str, now: datetime, zone: tzinfo) -> Item:
 
 
 def receipt_item(decision: Decision, place: Place, now: datetime, zone: tzinfo | None) -> Item:
-    """Return a memory that is new, with buttons to undo it, to edit it and, in a channel, to make it
-    private."""
+    """Return a memory that is new, with buttons to forget it or, if it replaced another, to undo that; to
+    edit it and, in a channel, to make it private."""
     id = decision.id or ""
-    undo = "undo" if decision.action == "replace" else "delete"
-    buttons = [Button("Undo", undo, id), Button("Edit", "edit", id)]
+    back = Button("Undo", "undo", id) if decision.action == "replace" else Button("Forget", "delete", id)
+    buttons = [back, Button("Edit", "edit", id)]
     if not place.private:
         buttons.append(Button("Make private", "private", id))
     return Item(shorten(decision.content), expiry(decision.expires_at, now, zone), tuple(buttons))

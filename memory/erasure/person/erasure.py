@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import user_key
 from memory.documents import DocumentLibrary
 from memory.erasure import message_removal, restore
-from memory.erasure.forgetting import UNINDEX
 from memory.erasure.person import listing
 from memory.erasure.person.memories import NOBODY, erase_memories, memory_ids_of, owners_of
 from memory.erasure.person.messages import empty_quotes, erase_conversations, erase_messages
@@ -30,7 +29,7 @@ from memory.index.sync import IndexSync
 from memory.sql import tables
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.jobs import JobQueue
+from memory.sql.jobs import UNINDEX, JobQueue
 
 BATCH = 200
 """Rows deleted in one transaction. Other writers wait for it."""

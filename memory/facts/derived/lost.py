@@ -67,11 +67,15 @@ class Lost:
         return self.owners is None or not self.owners.isdisjoint(Audience.of(user, place).keys)
 
     def takes(self, row: Any) -> bool:
-        """Whether an entry of a profile was said in a forgotten message, or repeats a lost fact."""
+        """Whether an entry of a profile was said in a forgotten message, or repeats a lost fact. Where it is
+        not known in which message it was said, it was in one that it repeats."""
         if row.message_id == SET_BY_HAND:
             return False
         if row.message_id is None and any(
-            said.user_id == row.user_id and said.place == row.place and said.sent_at <= row.said_at
+            said.user_id == row.user_id
+            and said.place == row.place
+            and said.sent_at <= row.said_at
+            and repeats(row.value, said.text, self.instead, said.author)
             for said in (self.heard[id] for id in self.forgotten & self.heard.keys())
         ):
             return True

@@ -13,10 +13,9 @@ from agent import Companion, Place
 from agent.background.worker import LOOK_AHEAD
 from agent.turn.jobs import STORE_MEMORIES, read_store_memories, store_memories_payload
 from agent.types import TurnRequest
-from memory.erasure.forgetting import UNINDEX
 from memory.errors import IndexUnavailable
 from memory.records import Draft, Hit
-from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, Job
+from memory.sql.jobs import CLAIM, MAX_ATTEMPTS, UNINDEX, Job
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from memory.audience import Audience, Place
-from memory.erasure.forgetting import UNINDEX
 from memory.errors import NotFound
+from memory.sql.jobs import UNINDEX
 
 if TYPE_CHECKING:
     from memory.records import Decision

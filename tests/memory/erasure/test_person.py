@@ -17,7 +17,6 @@ from sqlalchemy import delete, insert, select
 
 from memory.audience import PRIVATE, Audience, Place, user_key
 from memory.documents import DocumentLibrary, FusedReranker
-from memory.erasure.forgetting import UNINDEX
 from memory.erasure.person.erasure import BATCH, Erasure
 from memory.erasure.person.memories import NOBODY
 from memory.erasure.person.receipt import Erased, ErasureProgress, Remainder
@@ -30,6 +29,7 @@ from memory.people.profile_store import ProfileStore
 from memory.records import Draft, Message
 from memory.sql import tables
 from memory.sql.engine.errors import Overtaken
+from memory.sql.jobs import UNINDEX
 from memory.sql.keys import Keys, digest
 from memory.sql.memories import CORRECTED
 from memory.sql.summaries import owner_of

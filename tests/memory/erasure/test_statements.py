@@ -13,8 +13,7 @@ from sqlalchemy import Connection, insert, select
 
 from memory.audience import Audience, Place
 from memory.erasure import restore
-from memory.erasure.forgetting import UNINDEX
-from memory.erasure.statements import FORGET_OUTSIDE, StatementForgetting
+from memory.erasure.statements import StatementForgetting
 from memory.errors import NotFound
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
@@ -22,6 +21,7 @@ from memory.records import Forgotten, Memory, Message
 from memory.spans import new_id
 from memory.sql import engine
 from memory.sql.engine import Database
+from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX
 from memory.sql.tables import memories, memory_sources, metadata
 from tests.memory.conftest import START
 
@@ -195,7 +195,9 @@ async def test_what_the_profile_says_of_it_goes_and_comes_back(stack: Stack) -> 
     assert (await profiles.view("anna", Place(), stack.clock.now)).profile.location == "Paris"
 
 
-async def noted_of(stack: Stack, field: str, value: str, message: str, user: str, place: str = "") -> None:
+async def noted_of(
+    stack: Stack, field: str, value: str, message: str | None, user: str, place: str = ""
+) -> None:
     """An entry of the profile that rests on a message."""
     entry = Entry(field, "", value, stack.clock.now, message_id=message)
     async with stack.database.write() as connection:
@@ -279,6 +281,40 @@ async def test_an_undo_replaces_again_what_a_deleted_message_had_given_back(stac
     await stack.statements.undo(str(receipt.undo_id), "anna")
     assert await stack.known() == {"Anna lives in Lyon"}
     assert await everything(stack, "work", "forgotten") == before
+
+
+async def test_an_earlier_undo_brings_back_nothing_that_was_forgotten_later(stack: Stack) -> None:
+    message = await told(stack, "my PIN is 4711 and I have a boat", "Anna's PIN is 4711")
+    await stack.remember("Anna has a boat", message_id=message)
+    await told(stack, "I like tea. My PIN is 4711", "Anna likes tea")
+    pin = await forget(stack, "Anna's PIN is 4711")
+    await told(stack, "my PIN is 4711, I said", "Anna's PIN is 4711")
+    boat = await forget(stack, "Anna has a boat")
+    await stack.statements.undo(str(pin.undo_id), "anna")
+    assert await stack.known() == {"Anna's PIN is 4711", "Anna likes tea"}
+    assert await transcript(stack) == ["", "I like tea. My PIN is 4711", "my PIN is 4711, I said"]
+    assert "boat" not in await everything(stack, "forgotten", "work")
+    await stack.statements.undo(str(boat.undo_id), "anna")
+    assert "Anna has a boat" in await stack.known()
+
+
+async def test_what_was_told_and_forgotten_again_stays_forgotten_after_the_earlier_undo(stack: Stack) -> None:
+    await told(stack, PIN, "Anna's bank PIN is 4711")
+    first = await forget(stack, "Anna's bank PIN is 4711")
+    await told(stack, PIN, "Anna's bank PIN is 4711")
+    await forget(stack, "Anna's bank PIN is 4711")
+    await stack.statements.undo(str(first.undo_id), "anna")
+    assert await stack.known() == set()
+    assert "4711" not in await everything(stack, "forgotten", "work")
+
+
+async def test_of_entries_without_a_message_only_those_that_repeat_the_forgotten_one_go(stack: Stack) -> None:
+    await noted_of(stack, "profile.location", "Paris", None, "anna")
+    await noted_of(stack, "profile.role", "nurse", None, "anna")
+    message = await stack.receive("I live in Paris", sent_at=stack.clock.now)
+    await stack.statements.forget_message(message, "anna")
+    profile = (await ProfileStore(stack.database).view("anna", Place(), stack.clock.now)).profile
+    assert (profile.location, profile.role) == (None, "nurse")
 
 
 async def test_a_writer_that_still_works_on_a_forgotten_message_stores_nothing(stack: Stack) -> None:

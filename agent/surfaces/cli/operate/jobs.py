@@ -52,8 +52,7 @@ async def retry(
 @with_companion
 async def drop(pet: "Companion", id: ShortId, yes: Yes = False) -> Output:
     """Delete a job. What it was to do is lost."""
-    from memory.erasure.forgetting import UNINDEX
-    from memory.erasure.statements import FORGET_OUTSIDE
+    from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX
 
     job = await pet.services.jobs.named(id, pet.clock())
     if job.kind in (UNINDEX, FORGET_OUTSIDE):

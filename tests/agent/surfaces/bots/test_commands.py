@@ -103,14 +103,16 @@ async def test_other_people_see_a_memory_of_the_channel_but_cannot_change_it(pet
     assert len(await pet.memories(user=ANA)) == 2
 
 
-async def test_remember_keeps_a_fact_that_undo_deletes(pet: Companion, commands: Commands) -> None:
+async def test_remember_keeps_a_fact_with_a_button_to_forget_it(
+    pet: Companion, commands: Commands
+) -> None:
     answer = await commands.run("remember", PRIVATELY, "Ana lives in Lyon")
     assert texts(answer) == ["Ana lives in Lyon"]
     assert "between us" in answer.text
-    assert [button.label for button in answer.items[0].buttons] == ["Undo", "Edit"]
+    assert [button.label for button in answer.items[0].buttons] == ["Forget", "Edit"]
     again = await commands.run("remember", PRIVATELY, "ana lives in LYON!")
     assert "known word for word" in again.text
-    assert "Forgotten" in (await press(commands, PRIVATELY, answer, "Undo")).text
+    assert "Forgotten" in (await press(commands, PRIVATELY, answer, "Forget")).text
     assert await pet.memories(user=ANA) == []
 
 

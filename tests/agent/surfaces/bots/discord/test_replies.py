@@ -101,7 +101,7 @@ async def here(pet: Companion) -> list[str]:
 @pytest.mark.parametrize(
     ("label", "text", "outcome", "kept"),
     [
-        ("Undo", "Forgotten: Ana has the flu", "forgotten", []),
+        ("Forget", "Forgotten: Ana has the flu", "forgotten", []),
         ("Make private", "Between us now: Ana has the flu", "made private", ["Ana has the flu"]),
     ],
 )
@@ -110,7 +110,7 @@ async def test_a_receipt_has_buttons_for_who_told_it(
 ) -> None:
     reply = await receipt(bot, server)
     assert reply.text == "Get well soon!\n\n-# Remembered until Friday: Ana has the flu"
-    assert labels(reply) == [["Undo", "Edit", "Make private"]]
+    assert labels(reply) == [["Forget", "Edit", "Make private"]]
     assert "somebody else" in (await press(platform, reply, label, by=BEN)).text
     assert await here(pet) == ["Ana has the flu"]
     assert (await press(platform, reply, label)).text.startswith(text)
@@ -161,7 +161,7 @@ async def test_a_memory_is_edited_in_a_modal(bot, pet, platform, server) -> None
     assert "somebody else" in (await press(platform, reply, "Edit", by=BEN)).text
     same = await platform.fill_in(await platform.press(reply, "Edit"), "Ana has the flu")
     assert (await platform.answered(same)).text.startswith("Nothing was changed")
-    assert (reply.text, labels(reply)) == (before, [["Undo", "Edit", "Make private"]])
+    assert (reply.text, labels(reply)) == (before, [["Forget", "Edit", "Make private"]])
     asked = await platform.press(reply, "Edit")
     changed = await platform.answered(await platform.fill_in(asked, "Ana has the measles"))
     [entry] = [label["component"] for label in asked.modal["components"]]
@@ -177,11 +177,11 @@ async def test_of_many_receipts_five_are_shown_each_with_its_buttons(bot, platfo
     server.script(answer("A lot of lockers. ```", *facts))
     await bot.hears("my lockers …")
     [reply] = platform.posted(DM)
-    assert labels(reply) == [[f"Undo {n}", f"Edit {n}"] for n in range(1, 6)]
+    assert labels(reply) == [[f"Forget {n}", f"Edit {n}"] for n in range(1, 6)]
     assert reply.text.endswith("-# … and 2 more: /memories")
     assert reply.text.startswith("A lot of lockers. ```\n```\n\n-# Remembered: Ana's locker 0")
-    await press(platform, reply, "Undo 2")
-    assert labels(reply) == [[f"Undo {n}", f"Edit {n}"] for n in (1, 3, 4, 5)]
+    await press(platform, reply, "Forget 2")
+    assert labels(reply) == [[f"Forget {n}", f"Edit {n}"] for n in (1, 3, 4, 5)]
     assert reply.text.splitlines()[4:6] == [
         "-# (forgotten)",
         "-# Remembered: Ana's locker 2 has the code 222",

@@ -70,7 +70,7 @@ async def test_remember_reads_slacks_markup(ask: Any, slack: SlackServer, pet: C
     answer = await ask(slack.command("/remember", "<@UANA|ana> likes 1 &lt; 2", user="UANA"))
     assert "@ana likes 1 &lt; 2" in answer["text"]
     assert [memory.content for memory in await pet.memories(user=ANA)] == ["@ana likes 1 < 2"]
-    assert (await ask(slack.pressed(button(answer, "Undo"), user="UANA")))["replace_original"] is True
+    assert (await ask(slack.pressed(button(answer, "Forget"), user="UANA")))["replace_original"] is True
     assert await pet.memories(user=ANA) == []
     assert "Say what" in (await ask(slack.command("/remember", user="UANA")))["text"]
 
