@@ -103,9 +103,7 @@ async def test_other_people_see_a_memory_of_the_channel_but_cannot_change_it(pet
     assert len(await pet.memories(user=ANA)) == 2
 
 
-async def test_remember_keeps_a_fact_with_a_button_to_forget_it(
-    pet: Companion, commands: Commands
-) -> None:
+async def test_remember_keeps_a_fact_with_a_button_to_forget_it(pet: Companion, commands: Commands) -> None:
     answer = await commands.run("remember", PRIVATELY, "Ana lives in Lyon")
     assert texts(answer) == ["Ana lives in Lyon"]
     assert "between us" in answer.text
