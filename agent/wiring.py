@@ -309,6 +309,7 @@ def build_services(c: Components) -> Services:
         imports=ImportService(c.database, c.store, transcripts, c.writer, c.sync, c.clock),
         erasure=erasure,
         maintenance=MaintenanceService(
+            c.database,
             c.forgetting,
             c.statements,
             CleanUp(c.database, c.store, c.forgetting, limits, c.clock),

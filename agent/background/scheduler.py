@@ -38,7 +38,7 @@ STOP_SECONDS = 5.0
 """How long running jobs may take when the companion closes."""
 
 PRUNE_SECONDS = 3600
-"""How often old traces are deleted."""
+"""How often old traces are deleted, and the room of deleted rows is given back."""
 
 OPTIMISE_SECONDS = 24 * 3600
 """How often the index is compacted, which also removes deleted points from its files. Compacting blocks the
@@ -67,6 +67,12 @@ class Schedule:
             ("forgotten", UNDO_SECONDS, self._purge_undo, "what was forgotten was not deleted"),
             ("queue", QUEUE_SECONDS, self.wake_worker, "the queue could not be checked"),
             ("prune", PRUNE_SECONDS, self._prune, "old traces were not deleted"),
+            (
+                "room",
+                PRUNE_SECONDS,
+                self.maintenance.give_back,
+                "free pages were not given back",
+            ),
             ("remind", REMIND_SECONDS, self._remind, "reminders were not sent"),
             ("erase", ERASE_SECONDS, self._erase, "an interrupted erasure could not go on"),
             ("figures", FIGURES_SECONDS, self.figures.flush, "the figures were not stored"),

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import exists, func, select, union
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
@@ -14,7 +15,17 @@ from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import unexpired
-from memory.sql.tables import erasures, figures, memories, memory_owners, messages, tasks
+from memory.sql.message_rows import kept
+from memory.sql.tables import (
+    erasures,
+    figures,
+    knowledge_documents,
+    memories,
+    memory_owners,
+    messages,
+    tasks,
+    users,
+)
 
 
 class Figures:
@@ -69,6 +80,21 @@ class CountedMemory:
     created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class KnownPerson:
+    """Somebody of whom something is kept, and how much."""
+
+    user: str
+    messages: int = 0
+    """What they said, without the replies."""
+    memories: int = 0
+    """The active ones that they may read in private, without what everybody may."""
+    tasks: int = 0
+    """The open ones."""
+    documents: int = 0
+    last_message: datetime | None = None
+
+
 @dataclass(frozen=True)
 class StatisticsService:
     database: Database
@@ -87,6 +113,34 @@ class StatisticsService:
         async with self.database.read() as connection:
             rows = await connection.execute(query.where(held, unexpired(self.clock())))
             return [CountedMemory(row.type, tuple(row.subjects), row.created_at) for row in rows]
+
+    async def people(self) -> list[KnownPerson]:
+        """Return everybody who is known, in the order of their ids."""
+        said = (messages.c.role == "user", kept())
+        held = (memory_owners.c.superseded == 0, unexpired(self.clock()))
+        spoke = select(messages.c.user_id, func.count(), func.max(messages.c.sent_at)).where(*said)
+        counts = {
+            "memories": select(memory_owners.c.owner, func.count())
+            .join(memories, memories.c.id == memory_owners.c.memory_id)
+            .where(*held)
+            .group_by(memory_owners.c.owner),
+            "tasks": select(tasks.c.user_id, func.count())
+            .where(tasks.c.status != "done")
+            .group_by(tasks.c.user_id),
+            "documents": select(knowledge_documents.c.owner, func.count()).group_by(
+                knowledge_documents.c.owner
+            ),
+        }
+        async with self.database.read() as connection:
+            known = await connection.scalars(union(select(users.c.id), select(memories.c.user_id)))
+            found: dict[str, dict[str, Any]] = {user: {} for user in known if user}
+            for user, number, last in await connection.execute(spoke.group_by(messages.c.user_id)):
+                found.setdefault(user, {}).update(messages=number, last_message=last)
+            for name, query in counts.items():
+                for owner, number in await connection.execute(query):
+                    if name == "tasks" or owner.startswith("user:"):
+                        found.setdefault(owner.removeprefix("user:"), {})[name] = number
+        return [KnownPerson(user, **found[user]) for user in sorted(found)]
 
     async def totals(self) -> dict[str, int]:
         """Return the count of each kind of row, in display order."""

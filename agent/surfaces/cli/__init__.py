@@ -28,6 +28,7 @@ def build() -> typer.Typer:
     app.callback(invoke_without_command=True)(_options)
     for name, group in {
         "memories": memories.group,
+        "people": people.people,
         "tasks": people.tasks,
         "context": people.context,
         "messages": people.messages,

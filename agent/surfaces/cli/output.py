@@ -13,11 +13,15 @@ import typer
 
 from agent.surfaces.records_json import taken_with
 from agent.tracing.render.text import json_text
+from memory.errors import StoreUnavailable
 from memory.records import Forgotten, Memory
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+
+    from agent.services.maintenance import MaintenanceService
+    from memory.sql.engine import Database
 
 T = TypeVar("T")
 
@@ -136,6 +140,15 @@ def progress_bar() -> "Progress":
     from rich.progress import Progress
 
     return Progress(console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty())
+
+
+async def give_back(where: "MaintenanceService | Database") -> None:
+    """Give the room of what was just deleted back, also in files of an older version. Say so where another
+    process prevents it: what was deleted is gone all the same."""
+    try:
+        await where.give_back(rewrite=True)
+    except StoreUnavailable as error:
+        say(f"the files keep their size: {error}")
 
 
 def interactive() -> bool:

@@ -1,5 +1,5 @@
-"""`hachi context`, `hachi tasks` and `hachi messages`: what is known of a person, what they are reminded of,
-and what they said."""
+"""`hachi people`, `context`, `tasks` and `messages`: who is known, what is known of a person, what they are
+reminded of, and what they said."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
@@ -30,15 +30,31 @@ from memory.records import Message, Task, TaskStatus
 
 if TYPE_CHECKING:
     from agent.companion import Companion
+    from agent.services.statistics import KnownPerson
     from memory.people.profile import UserContext
 
 context = typer.Typer(help="See and set what is known of a person.", rich_markup_mode=None)
+people = typer.Typer(help="See who is known.", rich_markup_mode=None)
 tasks = typer.Typer(help="See and change tasks.", rich_markup_mode=None)
 messages = typer.Typer(help="See and forget messages.", rich_markup_mode=None)
 
 MAX_FACTS = 7
 """Facts shown; `hachi memories list` shows all."""
 COLUMNS = ("id", "description", "status", "due", "changed")
+
+
+@people.command("list")
+@with_companion
+async def list_people(pet: "Companion") -> Output:
+    """List everybody of whom something is kept, and how much."""
+    found = await pet.services.statistics.people()
+    columns = ("user", "messages", "memories", "open tasks", "documents", "last message")
+    return table_of(found, columns, _person_row, empty="nobody is known yet")
+
+
+def _person_row(person: "KnownPerson") -> list[str]:
+    counts = map(str, (person.messages, person.memories, person.tasks, person.documents))
+    return [person.user, *counts, when(person.last_message)]
 
 
 @context.command()

@@ -17,6 +17,8 @@ registry.register("sqlite.loop", "memory.sql.engine.loop_sqlite", "LoopSQLite")
 def set_up(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # `begin` sends BEGIN
     cursor = connection.cursor()
+    if not cursor.execute("PRAGMA page_count").fetchone()[0]:
+        cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file; `Database.vacuum` converts others
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")  # 0.3 ms a commit, and it survives a power cut
     cursor.execute("PRAGMA foreign_keys=ON")

@@ -501,3 +501,61 @@ def test_migrating_says_nothing_on_the_console(tmp_path: Path, caplog: pytest.Lo
 
 async def _open_and_close(home: Path) -> None:
     await (await Database.open(None, home)).close()
+
+
+# The size of the file.
+
+
+async def full_and_emptied(home: Path) -> Database:
+    """A database whose file is mostly free pages."""
+    database = await Database.open(None, home)
+    async with database.write() as connection:
+        rows = [{"id": f"{number} {'x' * 2000}", "created_at": NOW} for number in range(500)]
+        await connection.execute(sa.insert(users), rows)
+    async with database.write() as connection:
+        await connection.execute(sa.delete(users))
+    await database.empty_log()
+    return database
+
+
+async def test_deleted_rows_give_their_room_back_in_steps_that_let_others_run(tmp_path: Path) -> None:
+    database = await full_and_emptied(tmp_path)
+    before, turns = (tmp_path / "hachi.db").stat().st_size, 0
+
+    async def run_beside() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(run_beside())
+    await database.give_back()
+    beside.cancel()
+
+    assert (tmp_path / "hachi.db").stat().st_size < before / 3
+    assert turns > 5
+    await add_user(database, "anna")
+    assert await names(database) == ["anna"]
+    await database.close()
+
+
+async def test_the_file_of_an_older_version_is_rewritten_once_when_asked(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "hachi.db") as file:  # without pages that can be given back in steps
+        file.execute("CREATE TABLE old (x)")
+    file.close()
+    database = await full_and_emptied(tmp_path)
+    before = (tmp_path / "hachi.db").stat().st_size
+    await database.give_back()
+    assert (tmp_path / "hachi.db").stat().st_size == before
+    await database.give_back(rewrite=True)
+    assert (tmp_path / "hachi.db").stat().st_size < before / 3
+    await database.close()
+
+    database = await full_and_emptied(tmp_path)
+    await database.give_back()
+    assert (tmp_path / "hachi.db").stat().st_size < before / 3, "from then on in steps"
+    await database.close()
+
+
+async def test_postgresql_keeps_its_own_house(database: Database) -> None:
+    await database.give_back(rewrite=True)

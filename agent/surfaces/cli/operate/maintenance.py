@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.surfaces.cli.options import DryRun, OneUser, ShortId, person
-from agent.surfaces.cli.output import Output, print_table, progress_bar, say, short, table_of, when
+from agent.surfaces.cli.output import Output, give_back, print_table, progress_bar, say, short, table_of, when
 from agent.surfaces.cli.session import Session, database_urls, require, with_companion, with_session
 from memory.records import memory_json
 
@@ -66,6 +66,7 @@ async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
         items = await pet.preview_purge()
     else:
         items = [CleanupItem(memory, "expired") for memory in await pet.purge()] + await pet.tidy()
+        await give_back(pet.services.maintenance)
     gone = [memory_json(one.memory) | {"reason": one.reason} for one in items]
     data = {"count": len(gone), "dry_run": dry_run, "memories": gone}
     return Output(data, lambda: _print_purged(items, "would be deleted" if dry_run else "deleted"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from agent.surfaces.cli.options import DryRun, Yes, moment, read_by
-from agent.surfaces.cli.output import Output, confirm, interactive, print_table, say, write_output
+from agent.surfaces.cli.output import Output, confirm, give_back, interactive, print_table, say, write_output
 from agent.surfaces.cli.session import with_traces
 from agent.surfaces.cli.traces.options import TraceIds, filtered
 from agent.tracing.filters import TraceFilter
@@ -62,6 +62,7 @@ async def prune(
         confirm("Delete them for good?", "deleted")
     if not dry_run:
         old = await removal.prune(traces.database, older)
+        await give_back(traces.database)
     done = "would be deleted" if dry_run else "deleted"
     data = {"count": old, "dry_run": dry_run, "before": older}
     return Output(data, f"{count(old, 'trace')} {done}")

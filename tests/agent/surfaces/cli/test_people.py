@@ -108,3 +108,21 @@ def test_messages_are_listed_and_forgotten_one_by_one(hachi):
     assert "brings it back" in told
     assert hachi("messages", "list").out.count("[forgotten]") == 2
     assert hachi("memories", "list", "--json").json == []
+
+
+def test_everybody_of_whom_something_is_kept_is_listed(hachi):
+    assert hachi("people", "list").complaint == "hachi: nobody is known yet"
+    hachi("memories", "add", "Lea swims", "--user", "lea", "--place", "acme")
+    hachi("memories", "add", "The sky is blue", "--user", "zoe", "--everybody")
+    hachi("tasks", "update", "new", "--description", "buy milk", "--user", "ben")
+    hachi("chat", "-m", "my sister Lucie is allergic to nuts", "--json")
+    known = {one.pop("user"): one for one in hachi("people", "list", "--json").json}
+    assert known["mickael"].pop("last_message")
+    nothing = {"messages": 0, "memories": 0, "tasks": 0, "documents": 0, "last_message": None}
+    assert known == {
+        "ben": nothing | {"tasks": 1},
+        "lea": nothing | {"memories": 1},
+        "mickael": {"messages": 1, "memories": 1, "tasks": 0, "documents": 0},
+        "zoe": nothing,
+    }
+    assert "lea" in hachi("people", "list").out

@@ -211,6 +211,15 @@ def test_pruning_asks_at_a_terminal(hachi):
     assert hachi("traces", "ls", "--json").json == []
 
 
+def test_pruning_shortens_the_file(hachi, tmp_path):
+    own = {"HACHI_TRACES_URL": f"sqlite:///{tmp_path}/traces.db"}
+    for number in range(5):
+        hachi("chat", "-m", f"{number} {' '.join(map(str, range(5_000)))}", **own)
+    before = (tmp_path / "traces.db").stat().st_size
+    hachi("traces", "prune", "--older", "0s", "--yes", **own)
+    assert (tmp_path / "traces.db").stat().st_size < before
+
+
 def test_turns_are_followed_until_ctrl_c(hachi):
     hachi("chat", "-m", "I broke my shoulder", "--user", "ben")
 
