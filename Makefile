@@ -21,8 +21,11 @@ TEST_TMP := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 6000000 
 SLOW := tests/benchmarks tests/stories tests/agent/test_killed.py tests/memory/test_killed_memory.py \
 	tests/agent/surfaces/http/test_openapi.py
 
-test: $(VENV)/.installed-dev check
-	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q -p no:schemathesis -m 'not slow' $(addprefix --ignore=,$(SLOW))
+# The checks run beside the tests, and show what they say after them.
+test: $(VENV)/.installed-dev
+	@said=$$(mktemp); $(MAKE) --no-print-directory check >$$said 2>&1 & checks=$$!; \
+	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal --cov --cov-report=term -q -p no:schemathesis -m 'not slow' $(addprefix --ignore=,$(SLOW)); tests=$$?; \
+	wait $$checks; checked=$$?; cat $$said; rm -f $$said; test $$tests -eq 0 && test $$checked -eq 0
 
 test-slow: $(VENV)/.installed-dev
 	$(TEST_TMP) $(BIN)/pytest --numprocesses=2 --dist=worksteal -q $(SLOW)
