@@ -72,8 +72,9 @@ log = logging.getLogger("hachi")
 
 Clock = Callable[[], datetime]
 
-GUARDED = "model", "upkeep model", "embedder", "index", "traces database", "collector"
-"""What has a breaker: servers that may be away."""
+GUARDED = {"model": 3, "upkeep model": 3, "embedder": 1, "index": 1, "traces database": 1, "collector": 1}
+"""The servers that may be away, and how many failures in a row open their breaker. Without the last four,
+everything goes on."""
 
 
 def utc_now() -> datetime:
@@ -151,7 +152,7 @@ async def open_components(
     surface: str = "python",
 ) -> AsyncIterator[Components]:
     async with AsyncExitStack() as closing:
-        breakers = {name: Breaker(name, clock) for name in GUARDED}
+        breakers = {name: Breaker(name, clock, failures) for name, failures in GUARDED.items()}
         url = settings.database_url.get_secret_value() if settings.database_url else None
         remove_obsolete(settings.home)
         make_private(settings.home)
@@ -161,10 +162,11 @@ async def open_components(
         traces_database = await open_traces_database(settings)
         if traces_database is not None:
             closing.push_async_callback(traces_database.close)
-        embedder = await open_embedder(
+        embedder = open_embedder(
             settings.chosen_embedder,
             api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
             base_url=settings.openai_base_url,
+            breaker=breakers["embedder"],
         )
         closing.push_async_callback(embedder.close)
         models = Models(settings, model, upkeep_model, breakers["model"], breakers["upkeep model"])
@@ -186,12 +188,12 @@ async def open_traces_database(settings: Settings) -> Database | None:
     return await Database.open(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
 
 
-def _index(settings: Settings, folder: str, collection: str, embedder: Embedder) -> Index:
+def _index(settings: Settings, folder: str, collection: str, embedder: Embedder, breaker: Breaker) -> Index:
     """The index in a folder of the home, or on the Qdrant server of the settings. The first call opens it."""
     if not settings.qdrant_url:
         return EmbeddedIndex(settings.home / folder, embedder)
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
-    return ServerIndex.at(settings.qdrant_url, key, embedder, collection)
+    return ServerIndex.at(settings.qdrant_url, key, embedder, collection, breaker=breaker)
 
 
 def _components(
@@ -204,8 +206,8 @@ def _components(
     embedder: Embedder,
     surface: str,
 ) -> Components:
-    index = _index(settings, "index", "hachi", embedder)
-    documents_index = _index(settings, "knowledge", "hachi-knowledge", embedder)
+    index = _index(settings, "index", "hachi", embedder, breakers["index"])
+    documents_index = _index(settings, "knowledge", "hachi-knowledge", embedder, breakers["index"])
     figures = Figures(database)
     store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database, clock)
     summaries = ConversationSummaries(database)
@@ -317,6 +319,7 @@ def build_services(c: Components) -> Services:
             c.sync,
             c.documents,
             c.documents_index,
+            c.embedder,
             c.traces,
             c.settings.trace_days,
             c.clock,

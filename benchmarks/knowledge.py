@@ -73,7 +73,7 @@ async def lanes(
 
 
 async def measure(folder: Path, asked: Sequence[Mapping[str, str]], embedder_name: str) -> dict[str, Any]:
-    embedder = await open_embedder(embedder_name)
+    embedder = open_embedder(embedder_name)
     halves: dict[str, dict[str, list[list[bool]]]] = defaultdict(lambda: defaultdict(list))
     milliseconds = []
     with tempfile.TemporaryDirectory() as name:

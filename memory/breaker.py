@@ -9,9 +9,11 @@ from typing import Literal
 log = logging.getLogger("hachi.breaker")
 
 FAILURES = 3
-"""After so many failures in a row the breaker opens."""
+"""After so many failures in a row a breaker opens, unless it is told otherwise."""
 FIRST_PAUSE = timedelta(seconds=2)
 """How long it stays open at first; each failed probe doubles it."""
+ABOUT_THE_REQUEST = frozenset({400, 409, 413, 422})
+"""HTTP statuses of a server that works and refuses one request."""
 LONGEST_PAUSE = timedelta(minutes=1)
 
 State = Literal["closed", "open", "half-open"]
@@ -46,13 +48,16 @@ def _text(error: Exception) -> str:
 class Breaker:
     """Guards the calls of one server, from one thread.
 
-    Closed, it lets every call through. After `FAILURES` failures in a row it opens and refuses calls for a
+    Closed, it lets every call through. After several failures in a row it opens and refuses calls for a
     pause. Then it is half-open: one call goes through as a probe, the others are still refused. If the probe
     succeeds, the breaker closes; if not, the next pause is twice as long, up to `LONGEST_PAUSE`.
     """
 
-    def __init__(self, name: str, clock: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(
+        self, name: str, clock: Callable[[], datetime] = _utc_now, failures: int | None = None
+    ) -> None:
         self.name = name
+        self._most = failures or FAILURES
         self._clock = clock
         self._failures = 0
         self._pause = FIRST_PAUSE
@@ -101,7 +106,7 @@ class Breaker:
         self._reason = reason
         if probing:
             self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        elif self._failures != FAILURES:  # below, or a call that began before the breaker opened
+        elif self._failures != self._most:  # below, or a call that began before the breaker opened
             return
         else:
             log.warning("the %s is left alone for a while: %s", self.name, reason)

@@ -7,10 +7,9 @@ from agents.exceptions import AgentsException, ModelTimeoutError
 
 from agent.errors import ModelError, ModelRejected, ModelUnavailable
 from agent.settings import Settings
+from memory.breaker import ABOUT_THE_REQUEST
 
 NO_ANSWER = "the server sent an incomplete or malformed answer; check OPENAI_BASE_URL and HACHI_API"
-ABOUT_THE_REQUEST = frozenset({400, 409, 413, 422})
-"""HTTP statuses of a server that works and refuses this one request."""
 WORTH_RETRYING = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses of temporary errors."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agent.tracing.store.traces import Traces
 from memory.breaker import Breaker
 from memory.index import Index
-from memory.index.embedders import Embedder
+from memory.index.embedders import Embedder, know_dimension
 from memory.index.sync import IndexSync
 from memory.sql.engine import Database
 
@@ -44,7 +44,8 @@ class HealthService:
         return f"{self.embedder.name}, {self.embedder.dimension} dimensions"
 
     async def indexed(self) -> int:
-        """Points in the index. Raises IndexUnavailable."""
+        """Points in the index. Raises IndexUnavailable or EmbedderUnavailable."""
+        await know_dimension(self.embedder)
         return await self.index.count()
 
     async def waiting_for_index(self) -> int:

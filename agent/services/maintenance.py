@@ -11,6 +11,7 @@ from memory.erasure.cleanup import CleanUp, CleanupItem
 from memory.erasure.forgetting import Forgetting
 from memory.erasure.statements import StatementForgetting
 from memory.index import Index
+from memory.index.embedders import Embedder, know_dimension
 from memory.index.sync import IndexSync, Progress
 from memory.records import Memory
 from memory.sql.engine import Database
@@ -26,6 +27,7 @@ class MaintenanceService:
     sync: IndexSync
     documents: DocumentLibrary
     documents_index: Index
+    embedder: Embedder
     traces: Traces
     trace_days: float | None
     clock: Callable[[], datetime]
@@ -68,6 +70,7 @@ class MaintenanceService:
 
     async def reindex(self, progress: Progress | None = None) -> int:
         """Rebuild both indexes from the database. Returns how many rows they hold."""
+        await know_dimension(self.embedder)
         await self.index.wipe()
         count = await self.sync.catch_up(progress)
         if not await self.documents.empty():

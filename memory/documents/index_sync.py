@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from memory.documents.store import DocumentStore, StoredChunk
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Point
-from memory.index.embedders import Embedder
+from memory.index.embedders import Embedder, know_dimension
 
 log = logging.getLogger("hachi.knowledge")
 
@@ -34,6 +34,7 @@ class ChunkIndexSync:
         EmbedderUnavailable. The next call handles the chunks that were not processed."""
         total = 0
         async with self._lock:
+            await know_dimension(self._embedder)
             while due := await self._store.unindexed(generation := await self._index.refresh(), BATCH):
                 await self._sync(due, generation)
                 total += len(due)

@@ -77,15 +77,16 @@ class SimilarFacts:
         cosine, ids = await self._nearest(candidate, owners)
         ids += [*candidate.rulings, *([candidate.draft.replaces] if candidate.draft.replaces else [])]
         memories = await self._store.candidates(connection, ids, owners, candidate.now)
-        unknown = [memory for memory in memories if memory.id not in cosine]
+        unknown = [m for m in memories if m.id not in cosine and candidate.vector is not None]
         vectors = await self.embed([memory.content for memory in unknown])
         for memory, vector in zip(unknown, vectors, strict=True):
-            both = vector is not None and candidate.vector is not None
-            cosine[memory.id] = float(vector @ candidate.vector) if both else 0.0
+            cosine[memory.id] = 0.0 if vector is None else float(vector @ candidate.vector)
         # Only names that the people present know, since they see the reason.
         aliases = await self._store.aliases(connection, candidate.origin.audience.keys, candidate.now)
-        weighed = [(m, self._weigh(candidate, m, cosine[m.id], aliases)) for m in memories]
-        return sorted(weighed, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine[pair[0].id]))
+        weighed = [(m, self._weigh(candidate, m, cosine.get(m.id, 0.0), aliases)) for m in memories]
+        return sorted(
+            weighed, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine.get(pair[0].id, 0.0))
+        )
 
     def echoed(self, candidate: CandidateFact) -> str | None:
         """The text recalled in this turn that the candidate only repeats. None if it repeats none, or the

@@ -8,12 +8,12 @@ of other fingerprints, because they may still hold erased data.
 import asyncio
 import hashlib
 import re
-import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from memory.breaker import Breaker, CircuitOpen
 from memory.errors import IndexUnavailable
 from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, schema
 
@@ -25,8 +25,8 @@ SLICE = 100
 """Points in one request: some 2 MB at 1,536 dimensions, well under gRPC's limit."""
 TIMEOUT = 10
 """Seconds that one request may take."""
-RETRY_AFTER = 5.0
-"""Seconds after a failed attempt in which connecting is not retried."""
+ANSWERED = frozenset({400, 404, 409, 413, 422, "INVALID_ARGUMENT", "NOT_FOUND", "ALREADY_EXISTS"})
+"""Statuses of a server that works, of HTTP and of gRPC."""
 
 
 class ServerIndex:
@@ -38,21 +38,31 @@ class ServerIndex:
         where: str,
         space: VectorSpace,
         family: str = "hachi",
+        breaker: Breaker | None = None,
     ) -> None:
-        fingerprint = fingerprint_of(space)
-        self.collection = f"{family}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
-        self._family = re.compile(re.escape(family) + "-[0-9a-f]{12}")
+        self._family = family
         self._space = space
         self._connect = connect
         self._where = where
         self._client: AsyncQdrantClient | None = None
+        self._breaker = breaker or Breaker("index", failures=1)
         self._opening = asyncio.Lock()
-        self._failure: IndexUnavailable | None = None
-        self._failed_at = 0.0
+
+    @property
+    def collection(self) -> str:
+        fingerprint = fingerprint_of(self._space)
+        return f"{self._family}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
 
     @classmethod
     def at(
-        cls, url: str, api_key: str | None, space: VectorSpace, family: str = "hachi", *, grpc: bool = True
+        cls,
+        url: str,
+        api_key: str | None,
+        space: VectorSpace,
+        family: str = "hachi",
+        *,
+        grpc: bool = True,
+        breaker: Breaker | None = None,
     ) -> "ServerIndex":
         """The index on the server at `url` (``http://host:6333``): by gRPC on its usual port 6334, or by HTTP
         if `grpc` is False."""
@@ -71,7 +81,7 @@ class ServerIndex:
             except ValueError as error:
                 raise IndexUnavailable(f"QDRANT_URL {url!r} cannot be read as an address: {error}") from error
 
-        return cls(connect, url, space, family)
+        return cls(connect, url, space, family, breaker)
 
     async def put(self, points: Sequence[Point]) -> None:
         for part in schema.slices(points, SLICE):
@@ -143,7 +153,7 @@ class ServerIndex:
             await self._ensure_collection(client)
 
     async def close(self) -> None:
-        client, self._client, self._failure = self._client, None, None
+        client, self._client = self._client, None
         if client is not None:
             await client.close()
 
@@ -152,22 +162,18 @@ class ServerIndex:
         """The client, connected and with its collection on the first call."""
         async with self._opening:
             if self._client is None:
-                self._client = await self._open()
+                with self._translated():
+                    self._client = await self._open()
         with self._translated():
             yield self._client
 
     async def _open(self) -> "AsyncQdrantClient":
-        if self._failure is not None and time.monotonic() - self._failed_at < RETRY_AFTER:
-            raise self._failure.with_traceback(None)
         client = self._connect()
         try:
-            with self._translated():
-                await self._ensure_collection(client)
-                await self._drop_others(client)
-        except BaseException as error:
+            await self._ensure_collection(client)
+            await self._drop_others(client)
+        except BaseException:
             await client.close()
-            if isinstance(error, IndexUnavailable):
-                self._failure, self._failed_at = error, time.monotonic()
             raise
         return client
 
@@ -200,8 +206,9 @@ class ServerIndex:
                 raise  # else another replica created it first
 
     async def _drop_others(self, client: "AsyncQdrantClient") -> None:
+        ours = re.compile(re.escape(self._family) + "-[0-9a-f]{12}")
         for found in (await client.get_collections()).collections:
-            if found.name != self.collection and self._family.fullmatch(found.name):
+            if found.name != self.collection and ours.fullmatch(found.name):
                 await client.delete_collection(found.name)
 
     @contextmanager
@@ -210,10 +217,19 @@ class ServerIndex:
         from qdrant_client.common.client_exceptions import QdrantException
         from qdrant_client.http.exceptions import ApiException
 
+        known = (ApiException, QdrantException, RpcError, OSError)
+
+        def blame(error: Exception) -> str | None:
+            away = isinstance(error, known) and _status(error) not in ANSWERED
+            return self._advice(error) if away else None
+
         try:
-            yield
-        except (ApiException, QdrantException, RpcError, OSError) as error:
+            with self._breaker.calling(blame):
+                yield
+        except known as error:
             raise IndexUnavailable(self._advice(error)) from error
+        except CircuitOpen as error:
+            raise IndexUnavailable(str(error)) from error
 
     def _advice(self, error: BaseException) -> str:
         status, reason = _status(error), _reason(error)

@@ -8,7 +8,7 @@ from typing import Any
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Point
-from memory.index.embedders import Embedder
+from memory.index.embedders import Embedder, know_dimension
 from memory.index.windows import touched_windows, window_text, words_text
 from memory.records import Memory
 from memory.sql import indexing
@@ -71,6 +71,7 @@ class IndexSync:
         }
         total = 0
         async with self._lock:
+            await know_dimension(self._embedder)
             while True:
                 generation = await self._index.refresh()
                 due = await indexing.due_tables(self._store.database, generation)

@@ -14,12 +14,14 @@ from typing import Any, cast
 
 import pytest
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from scripted_model import AnsweringModel
 from scripted_server import Call, Fail, Hang, ScriptedServer, answer
 
 from agent import Companion, Place, Settings
 from agent.errors import FAULTS, BadInput, ModelUnavailable, SettingsError
 from agent.wiring import utc_now
 from memory.errors import EmbedderUnavailable, IndexUnavailable, NotFound, StoreUnavailable
+from memory.index.embedders.openai import OpenAIEmbedder
 
 OpenPet = Callable[..., Awaitable[Companion]]
 PetAt = Callable[..., Awaitable[Companion]]
@@ -358,7 +360,7 @@ async def test_an_index_on_a_server_is_built_anew(open_pet: OpenPet, monkeypatch
 
     opened: list[tuple[str, str | None]] = []
 
-    def opening(url: str, key: str | None, space: VectorSpace, family: str) -> ServerIndex:
+    def opening(url: str, key: str | None, space: VectorSpace, family: str, **_: Any) -> ServerIndex:
         opened.append((url, key))
         return ServerIndex(lambda: AsyncQdrantClient(":memory:"), url, space, family)
 
@@ -528,3 +530,29 @@ print(json.dumps([asyncio.run(main()), first, sorted(sys.modules)]))
     assert not {"agents", "openai"} & set(after)
     assert not {"wordllama", "qdrant_edge", "qdrant_client", "alembic", "apscheduler"} & set(at_import)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["openai:mine", "openai:text-embedding-3-small"])
+async def test_a_dead_embedder_stops_nothing_but_searching_by_meaning(
+    open_pet: OpenPet, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.index.embedders.openai.RETRIES", 0)
+    asked = []
+    embed = OpenAIEmbedder._request
+
+    async def counted(self: OpenAIEmbedder, texts: list[str]) -> list[list[float]]:
+        asked.append(texts)
+        return await embed(self, texts)
+
+    monkeypatch.setattr(OpenAIEmbedder, "_request", counted)
+    pet = await open_pet(
+        given=AnsweringModel(), embedder=name, openai_api_key="k", openai_base_url="http://127.0.0.1:9/v1"
+    )
+    await pet.remember("Ana keeps ferrets", user="ana")
+    await pet.services.tasks.update("ana", "buy hay", "open", place=Place(), now=pet.clock())
+    for text in ("hello", "what do I keep?", "bye"):
+        assert (await pet.respond(text, user="ana")).message == "I see."
+    await pet.settle()
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana keeps ferrets"]
+    assert len(asked) == 1, "it is left alone after its first failure"
+    assert pet.services.health.left_alone == ["embedder"]

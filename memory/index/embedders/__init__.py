@@ -5,11 +5,12 @@ openai:NAME     OpenAI, or any server with the same API
 fastembed:NAME  a model run locally, downloaded once; `pip install 'hachi[fastembed]'`
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from memory.errors import EmbedderUnavailable
+from memory.breaker import Breaker
+from memory.errors import EmbedderUnavailable, IndexUnavailable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,21 +40,39 @@ class Embedder(Protocol):
         ...
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """Raises IndexUnavailable while it is not known: see `embed`."""
+        ...
 
     @property
     def thresholds(self) -> Thresholds: ...
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
         """A vector of length one for each text, in order. A blank text gets zeros, which are similar to
-        nothing. Ignores text beyond the model's limit. Raises EmbedderUnavailable."""
+        nothing. Ignores text beyond the model's limit. Without any text it makes `dimension` known. Raises
+        EmbedderUnavailable."""
         ...
 
     async def close(self) -> None: ...
 
 
-async def open_embedder(name: str, *, api_key: str | None = None, base_url: str | None = None) -> Embedder:
-    """The embedder called `name`, ready to use. Raises EmbedderUnavailable."""
+async def know_dimension(embedder: Embedder) -> None:
+    """Open the embedder if its dimension is unknown, which an index needs. Raises EmbedderUnavailable."""
+    try:
+        _ = embedder.dimension
+    except IndexUnavailable:
+        await embedder.embed([])
+
+
+def open_embedder(
+    name: str,
+    *,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    breaker: Breaker | None = None,
+) -> Embedder:
+    """The embedder called `name`. It calls no server and loads nothing before the first text. Raises
+    EmbedderUnavailable if the name, or what is given with it, cannot be right."""
     kind, _, model = name.partition(":")
     if name == "bundled":
         from memory.index.embedders.bundled import BundledEmbedder
@@ -63,11 +82,21 @@ async def open_embedder(name: str, *, api_key: str | None = None, base_url: str 
         raise EmbedderUnavailable(f"there is no embedder {name!r}; HACHI_EMBEDDER takes {KNOWN}")
 
     from memory.index.embedders.cache import CachedEmbedder
+    from memory.index.embedders.guarded import GuardedEmbedder
 
-    if kind == "openai":
-        from memory.index.embedders.openai import OpenAIEmbedder
+    breaker = breaker or Breaker("embedder")
+    if kind == "fastembed":
+        from memory.index.embedders.fastembed import FastEmbedder
 
-        return CachedEmbedder(await OpenAIEmbedder.open(model, api_key=api_key, base_url=base_url))
-    from memory.index.embedders.fastembed import FastEmbedder
+        return CachedEmbedder(GuardedEmbedder(name, CAUTIOUS, lambda: FastEmbedder.open(model), breaker))
+    if not api_key and not base_url:
+        raise EmbedderUnavailable(
+            f"the embedder {name} needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server without keys"
+        )
+    from memory.index.embedders.openai import DIMENSIONS, THRESHOLDS, OpenAIEmbedder
 
-    return CachedEmbedder(await FastEmbedder.open(model))
+    def opened() -> Awaitable[Embedder]:
+        return OpenAIEmbedder.open(model, api_key=api_key, base_url=base_url)
+
+    thresholds = THRESHOLDS.get(model, CAUTIOUS)
+    return CachedEmbedder(GuardedEmbedder(name, thresholds, opened, breaker, DIMENSIONS.get(model)))

@@ -18,21 +18,23 @@ class CachedEmbedder:
     def __init__(self, inner: Embedder) -> None:
         self.inner = inner
         self.name = inner.name
-        self.dimension = inner.dimension
         self.thresholds = inner.thresholds
         self._recent: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
-        self._max_vectors = max(1, MAX_BYTES // (4 * inner.dimension))
+
+    @property
+    def dimension(self) -> int:
+        return self.inner.dimension
 
     async def embed(self, texts: Sequence[str]) -> "list[NDArray[np.float32]]":
         found = {text: self._recent[text] for text in texts if text in self._recent}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
-        if missing:
+        if missing or not texts:
             found |= zip(missing, await self.inner.embed(missing), strict=True)
         for text, vector in found.items():
             vector.flags.writeable = False  # several callers share one array
             self._recent[text] = vector
             self._recent.move_to_end(text)
-        while len(self._recent) > self._max_vectors:
+        while len(self._recent) > max(1, MAX_BYTES // (4 * self.dimension)):
             self._recent.popitem(last=False)
         return [found[text] for text in texts]
 

@@ -22,10 +22,8 @@ MAX_TEXT_BYTES = 12_000
 """The most bytes of one text: below OpenAI's 8,192 tokens in any script, at up to 2 tokens in 3 bytes."""
 MAX_REQUEST_BYTES = 400_000
 """The most bytes of one request: below OpenAI's 300,000 tokens, at the same rate."""
-TIMEOUT = 20.0
-"""Seconds that one attempt may take."""
-DEADLINE = 60.0
-"""Seconds that one request may take, with its retries and the pauses between them."""
+DEADLINE = 20.0
+"""Seconds that one request may take, with its retries and the pauses between them: less than a tool may."""
 RETRIES = 3
 """After the first attempt, on 408, 409, 429, 5xx and connection errors, with growing pauses."""
 
@@ -109,12 +107,8 @@ class OpenAIEmbedder:
 def _client(model: str, api_key: str | None, base_url: str | None) -> "AsyncOpenAI":
     from openai import AsyncOpenAI
 
-    if not api_key and not base_url:
-        raise EmbedderUnavailable(
-            f"the embedder openai:{model} needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server without keys"
-        )
     return AsyncOpenAI(
-        api_key=api_key or "none", base_url=base_url or None, timeout=TIMEOUT, max_retries=RETRIES
+        api_key=api_key or "none", base_url=base_url or None, timeout=DEADLINE, max_retries=RETRIES
     )
 
 

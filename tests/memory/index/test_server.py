@@ -13,9 +13,9 @@ import pytest
 import respx
 from qdrant_client import AsyncQdrantClient
 
+from memory.breaker import FIRST_PAUSE, Breaker
 from memory.errors import IndexUnavailable
 from memory.index import Point, Question, fingerprint_of
-from memory.index import server as server_module
 from memory.index.server import ServerIndex
 
 pytestmark = [
@@ -163,15 +163,15 @@ async def test_a_collection_that_vanished_in_the_middle_is_told() -> None:
 
 @respx.mock
 async def test_a_server_that_did_not_answer_is_left_alone_for_a_moment_and_then_tried_again(
-    monkeypatch: pytest.MonkeyPatch,
+    clock: Any,
 ) -> None:
     asked = respx.route(host="127.0.0.1").mock(side_effect=httpx.ReadTimeout("too long"))
-    index = index_at(URL)
+    index = ServerIndex.at(URL, "key", SPACE, grpc=False, breaker=Breaker("index", clock, failures=1))
     for _ in range(3):
         with pytest.raises(IndexUnavailable, match="too long"):
             await index.count()
     assert asked.call_count == 1
-    monkeypatch.setattr(server_module, "RETRY_AFTER", 0.0)
+    clock.now += FIRST_PAUSE
     with pytest.raises(IndexUnavailable):
         await index.count()
     assert asked.call_count == 2

@@ -53,7 +53,8 @@ async def test_long_and_invalid_texts_are_made_readable(read: list[str]) -> None
 
 
 async def test_it_is_cached_in_memory(read: list[str]) -> None:
-    embedder = await open_embedder("fastembed:letters")
+    embedder = open_embedder("fastembed:letters")
+    await embedder.embed([])
     assert isinstance(embedder, CachedEmbedder)
     assert (embedder.name, embedder.dimension) == ("fastembed:letters", 3)
 

@@ -10,7 +10,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from memory.errors import EmbedderUnavailable
-from memory.index.embedders import CAUTIOUS, openai
+from memory.index.embedders import CAUTIOUS, open_embedder, openai
 from memory.index.embedders.openai import OpenAIEmbedder
 
 KEY = "sk-very-secret"
@@ -159,7 +159,7 @@ async def test_an_answer_of_another_shape_is_told() -> None:
 
 async def test_neither_key_nor_address_is_told() -> None:
     with pytest.raises(EmbedderUnavailable, match="needs OPENAI_API_KEY, or OPENAI_BASE_URL"):
-        await OpenAIEmbedder.open("text-embedding-3-small")
+        open_embedder("openai:text-embedding-3-small")
 
 
 async def test_a_server_that_is_down_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
