@@ -16,7 +16,7 @@ from memory.errors import MemoryFault
 from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
-from memory.records import Message
+from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.spans import span
 from memory.sql.memories import MemoryStore
@@ -55,6 +55,8 @@ class BuiltContext:
     shown: frozenset[str]
     """Ids of the messages, facts, passages and the summary in the prompt. Searches do not return them
     again."""
+    sources: frozenset[str]
+    """Ids of the messages, facts, tasks and the summary that the prompt was written from."""
 
 
 async def build_context(sources: ContextSources, received: ReceivedMessage) -> BuiltContext:
@@ -85,25 +87,29 @@ async def _build(sources: ContextSources, received: ReceivedMessage) -> BuiltCon
         instructions=request.instructions,
     )
     if request.user is None:
-        return BuiltContext(prompt, frozenset())
+        return BuiltContext(prompt, frozenset(), frozenset())
     last = await sources.transcript.last(request.conversation_id, request.audience, limit + 1)
     history = [message for message in last if message.id != received.id]
     owner = owner_of(request.user, request.place)
     active = await sources.summaries.of(request.conversation_id, owner, now)
     documents, passages = await _documents(sources, request)
+    facts = await core_facts(sources.facts, request.user, request.audience, now)
     prompt = within_budgets(
         replace(
             prompt,
             history=history[max(0, len(history) - limit) :] or prompt.history,
-            known=await _known(sources, request, request.user, now),
+            known=await _known(sources, request, request.user, facts, now),
             summary=active.summary if active else "",
             knowledge=documents,
         )
     )
-    messages = {message.id for message in prompt.history} | {str(received.id)}
-    facts = {fact.id for fact in prompt.known.long_term_facts}
+    known = prompt.known
+    messages = {message.id for message in prompt.history if message.id} | {str(received.id)}
     summary = {active.id} if active and prompt.summary else set()
-    return BuiltContext(prompt, frozenset(messages | facts | summary | passages))
+    shown = messages | {fact.id for fact in known.long_term_facts} | summary
+    told = {fact.id for fact in facts} if known.memory_summary else set()
+    rest = {task.id for task in known.open_tasks} | told
+    return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest))
 
 
 def _earlier(request: TurnRequest, limit: int) -> list[Message]:
@@ -116,11 +122,12 @@ def _earlier(request: TurnRequest, limit: int) -> list[Message]:
     ]
 
 
-async def _known(sources: ContextSources, request: TurnRequest, user: str, now: datetime) -> UserContext:
-    """Return what may be read here about the speaker: their profile, and the facts and tasks relevant to the
-    text."""
+async def _known(
+    sources: ContextSources, request: TurnRequest, user: str, facts: list[Memory], now: datetime
+) -> UserContext:
+    """Return what may be read here about the speaker: their profile, and the `facts` and tasks relevant to
+    the text."""
     place = request.place
-    facts = await core_facts(sources.facts, user, request.audience, now)
     tasks = await sources.tasks.relevant(user, request.text, place, now=now)
     return replace(
         await sources.profiles.view(user, place, now),

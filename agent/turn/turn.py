@@ -7,7 +7,7 @@
    later, by `Companion.forget`.
 4. Commit the answer: one transaction stores the reply and the jobs that follow from it. Only then does the
    turn end, though a stream has shown the text before. If the message was erased or forgotten meanwhile,
-   nothing is stored.
+   nothing is stored; if something else that the model was given was, the reply is stored without its text.
 5. In the background, the worker runs those jobs (`agent/background/worker.py`).
 """
 
@@ -31,7 +31,9 @@ from agent.turn.jobs import (
 from agent.turn.loop import AgentResult, OnText, run_agent
 from agent.turn.prompt import build_messages_for_model
 from agent.types import MAX_MESSAGE, ReceivedMessage, Reply, TurnRequest
+from memory.audience import GLOBAL
 from memory.facts.aliases import linked
+from memory.facts.derived.replies import ReplySources
 from memory.facts.writer import FactWriter
 from memory.records import Decision, Hit, Message
 from memory.search.recall import Recall
@@ -86,6 +88,7 @@ async def take_turn(
     passes the `trace_id` of the recorded turn. Raises BadInput, ModelError, or MemoryFault if the database
     cannot be reached.
     """
+    began = deps.clock()
     with deps.recorder.turn(request, deps.model.name, trace_id) as trace:
         received = await receive(deps, request)
         trace.heard(received.id)
@@ -94,8 +97,11 @@ async def take_turn(
         messages = build_messages_for_model(built.prompt)
         result = await run_agent(deps.model, deps.settings, messages, tool_context, on_text, deps.tools)
         forget = await deps.forget_requests.candidates(result.answer.forget, received)
+        given = built.sources.union(hit.id for hit in tool_context.recalled)
+        told_in = built.prompt.known.message_ids
+        sources = ReplySources(given, told_in, received.request.audience, began)
         reply_id, jobs = await commit_answer(
-            deps, received, result, tool_context.recalled, settle=settle, trace=trace.id
+            deps, received, result, sources, tool_context.recalled, settle=settle, trace=trace.id
         )
         settled = [decision for job in (jobs if settle else ()) for decision in await deps.worker.do(job)]
         reply = Reply(
@@ -169,6 +175,7 @@ async def commit_answer(
     deps: TurnDependencies,
     received: ReceivedMessage,
     result: AgentResult,
+    sources: ReplySources,
     recalled: Sequence[Hit],
     *,
     settle: bool = False,
@@ -177,7 +184,8 @@ async def commit_answer(
     """Store the reply and its jobs. Returns the reply's id in the transcript and the ids of the jobs.
 
     With `settle` the caller has the jobs run at once, by id, and no worker claims them by itself. If the
-    message was erased or forgotten while the model was thinking, nothing is stored.
+    message was erased or forgotten while the model was thinking, nothing is stored. If one of the `sources`
+    was, the reply is stored as a forgotten message, and nothing that the model wrote is remembered.
     """
     request, now = received.request, deps.clock()
     if request.user is None:
@@ -190,17 +198,25 @@ async def commit_answer(
         text=result.answer.message,
         sent_at=now,
     )
-    async with deps.database.write() as connection:
-        place, asked = request.place, str(received.id)
-        if not await deps.transcript.append(
-            connection, reply, user=request.user, place=place, now=now, answering=asked
-        ):
+    # A forgetting holds these locks alone: it either finds the stored reply, or the reply finds what is lost.
+    async with deps.database.write(lock=request.audience.keys - {GLOBAL}, shared=True) as connection:
+        stored = await deps.transcript.append(
+            connection,
+            reply,
+            user=request.user,
+            place=request.place,
+            now=now,
+            answering=str(received.id),
+            lost=sources.lost(),
+        )
+        if stored is None:
             return None, []
         jobs = [
             await deps.queue.add(
                 connection, kind, request.user, payload | {"trace": trace}, now, about=subject, ours=settle
             )
             for kind, payload, subject in _jobs(deps.settings, received, result, recalled)
+            if kind != STORE_MEMORIES or stored.forgotten_at is None
         ]
     return reply.id, jobs
 

@@ -110,7 +110,9 @@ class StatementForgetting:
         forgotten."""
         async with self._database.read() as connection:
             resting = await fetch(connection, memories.c.id.in_(await _resting_on(connection, id, user)))
-        lock = {user_key(user)}.union(*(memory.owners for memory in resting))
+            heard_in = select(messages.c.place).where(messages.c.id == id, messages.c.place != "")
+            place = {str(key) for key in await connection.scalars(heard_in)}
+        lock = {user_key(user)}.union(place, *(memory.owners for memory in resting))
         async with self._database.write(lock=lock) as connection:
             mine = and_(messages.c.id == id, messages.c.user_id == user, messages.c.role == "user", kept())
             row = (await connection.execute(select(messages).where(mine).with_for_update())).first()

@@ -197,6 +197,7 @@ def context_of(
         conversation_themes=other.conversation_themes,
         memory_summary=other.memory_summary,
         last_updated=max((entry.said_at for entry in known), default=None),
+        message_ids=frozenset(entry.message_id for entry in known if entry.value and entry.message_id),
     )
 
 

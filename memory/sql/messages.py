@@ -5,11 +5,27 @@ must remove it, read such rows.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Insert, Select, Table, and_, func, literal, or_, select, union_all, update
+from sqlalchemy import (
+    ColumnElement,
+    Insert,
+    Select,
+    Table,
+    and_,
+    case,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    union_all,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, owners_of
@@ -51,10 +67,13 @@ class Transcript:
         place: Place,
         now: datetime,
         answering: str | None = None,
-    ) -> bool:
+        lost: ColumnElement[bool] | None = None,
+    ) -> Message | None:
         """Write a message in the caller's transaction, and its conversation, user and speaker if they are
-        new. Returns False and writes nothing more if a message with this id exists, or if the message that it
-        is `answering` has been deleted or forgotten; that one then stays until the transaction ends."""
+        new. Returns None and writes nothing more if a message with this id exists, or if the message that it
+        is `answering` has been deleted or forgotten; that one then stays until the transaction ends. Where
+        `lost` is true, an answer is written as a forgotten message, without a text. Returns the message as it
+        is written."""
         key = "" if place.private else place.key
         conversation = {
             "id": message.conversation_id,
@@ -63,9 +82,11 @@ class Transcript:
             "created_at": now,
         }
         values = {name: getattr(message, name) for name in Message.__dataclass_fields__}
-        statement = self._insert(messages, values | {"user_id": user, "place": key}, answering)
-        if not (await connection.execute(statement)).rowcount:
-            return False
+        values |= {"user_id": user, "place": key}
+        insert = self._answer(values, answering, lost, now) if answering else self._insert(messages, values)
+        row = (await connection.execute(insert.returning(messages.c.text, messages.c.forgotten_at))).first()
+        if row is None:
+            return None
         owners = sorted(owners_of(user, place))  # in a fixed order, so that no two transactions deadlock
         rows: list[tuple[Table, dict[str, Any]]] = [
             (users, {"id": user, "created_at": now}),
@@ -80,20 +101,30 @@ class Transcript:
                 new.append(known)
         if new:
             self._database.after_commit(connection, partial(self._remember, new))
-        return True
+        return replace(message, text=row.text, forgotten_at=row.forgotten_at)
 
     def _remember(self, written: Iterable[tuple[str, ...]]) -> None:
         self._known.update(written)
         self._authors.clear()
 
-    def _insert(self, table: Table, values: dict[str, Any], answering: str | None = None) -> Insert:
+    def _insert(self, table: Table, values: dict[str, Any]) -> Insert:
+        """An INSERT that does nothing if the row exists."""
+        return self._database.insert(table).values(**values).on_conflict_do_nothing()
+
+    def _answer(
+        self, values: dict[str, Any], answering: str, lost: ColumnElement[bool] | None, now: datetime
+    ) -> Insert:
         """An INSERT that does nothing if the row exists, or if the message `answering` does not."""
-        insert = self._database.insert(table)
-        if answering is None:
-            return insert.values(**values).on_conflict_do_nothing()
-        row = select(*(literal(value, table.c[name].type) for name, value in values.items()))
-        there = row.where(messages.c.id == answering, kept()).with_for_update(read=True, key_share=True)
-        return insert.from_select(list(values), there).on_conflict_do_nothing()
+        row: dict[str, ColumnElement[Any]] = {
+            name: literal(value, messages.c[name].type) for name, value in values.items()
+        }
+        given = select((false() if lost is None else lost).label("lost")).subquery()
+        row["text"] = case((given.c.lost, literal("")), else_=row["text"])
+        row["forgotten_at"] = case((given.c.lost, literal(now, messages.c.forgotten_at.type)))
+        there = select(*row.values()).select_from(messages.join(given, true()))
+        there = there.where(messages.c.id == answering, kept())
+        there = there.with_for_update(read=True, key_share=True, of=messages)
+        return self._database.insert(messages).from_select(list(row), there).on_conflict_do_nothing()
 
     async def authors(self, audience: Audience) -> frozenset[str]:
         """The names of the authors whose messages this audience may read. Cached: a new name from another

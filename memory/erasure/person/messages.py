@@ -125,6 +125,7 @@ async def _empty_active(connection: AsyncConnection, active: Any, now: datetime)
         # Always lower than before, so that a concurrent update of this summary is refused.
         "covered": max(min(active.covered, oldest) - 1, 0),
         "updated_at": now,
+        "forgotten_at": now,
         "indexed_under": None,
         "revision": active_conversations.c.revision + 1,
     }

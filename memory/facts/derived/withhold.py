@@ -132,11 +132,11 @@ async def _withhold_summaries(connection: AsyncConnection, lost: Lost) -> list[s
             ids.append(row.id)
             await _rebuild(connection, row.conversation_id, row.owner, user, now)
     if ids:
-        emptied = update(active).where(active.c.id.in_(ids))
-        revision = active.c.revision + 1
-        await connection.execute(
-            emptied.values(summary="", withheld=1, updated_at=now, indexed_under=None, revision=revision)
-        )
+        emptied = {"summary": "", "withheld": 1, "updated_at": now, "indexed_under": None}
+        if lost.owners is None and not lost.expired:
+            emptied["forgotten_at"] = now
+        rows_of = update(active).where(active.c.id.in_(ids))
+        await connection.execute(rows_of.values(**emptied, revision=active.c.revision + 1))
         await connection.execute(delete(derived_sources).where(derived_sources.c.text_id.in_(ids)))
     return ids
 

@@ -23,7 +23,7 @@ from memory.sql.engine.errors import explain, translated
 from memory.sql.engine.loop_sqlite import begin, set_up
 from memory.sql.tables import metadata
 
-HEAD = "0012"
+HEAD = "0013"
 """The newest migration. A test compares it with the migration files."""
 
 MOVING = "moving"
@@ -43,6 +43,7 @@ _ANSWER_SECONDS = 60.0
 
 _AFTER_COMMIT = "hachi_after_commit"
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+_LOCK_SHARED = text("SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))")
 
 
 class Database:
@@ -144,11 +145,14 @@ class Database:
                 yield connection
 
     @asynccontextmanager
-    async def write(self, lock: Iterable[str] = ()) -> AsyncIterator[AsyncConnection]:
+    async def write(
+        self, lock: Iterable[str] = (), *, shared: bool = False
+    ) -> AsyncIterator[AsyncConnection]:
         """One transaction, committed if the block ends without an error and rolled back otherwise.
 
         `lock` names the subjects of the decision: on PostgreSQL no other transaction holds one of these names
-        at the same time. SQLite has only one writer anyway.
+        at the same time, or if the lock is `shared`, only others that share it. SQLite has only one writer
+        anyway.
         """
         with translated(self.where):
             async with self._one_writer, self.engine.connect() as connection:
@@ -157,7 +161,7 @@ class Database:
                 await self._begin(connection)
                 if not self.sqlite:
                     for name in sorted(lock):
-                        await connection.execute(_LOCK, {"name": name})
+                        await connection.execute(_LOCK_SHARED if shared else _LOCK, {"name": name})
                 yield connection
                 await connection.commit()
                 self.writes += 1

@@ -1,0 +1,105 @@
+"""What is forgotten while a reply is written does not come back with it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from agents.testing import function_call
+from scripted_model import AnsweringModel
+
+from agent import Companion
+
+OpenPet = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
+Forget = Callable[[Companion], Awaitable[Any]]
+
+PIN = "My bank PIN is 4711"
+NOTED = {"message": "Noted.", "memories": [{"content": "Ana's bank PIN is 4711", "subjects": ["ana"]}]}
+TOLD = {"message": "It is 4711.", "memories": [{"content": "Ana's PIN is short", "subjects": ["ana"]}]}
+
+
+async def forget_the_fact(pet: Companion) -> None:
+    [memory] = await pet.memories(user="ana")
+    await pet.delete_memory(memory.id, user="ana")
+
+
+async def forget_the_message(pet: Companion) -> None:
+    [message] = [line for line in await pet.messages(user="ana") if line.text == PIN]
+    await pet.delete_message(message.id, user="ana")
+
+
+async def erase(pet: Companion) -> None:
+    await pet.erase(user="ana")
+
+
+async def ask_meanwhile(pet: Companion, model: AnsweringModel, act: Forget, **where: Any) -> Any:
+    """The reply to a question during which `act` happens."""
+    turn = asyncio.create_task(pet.respond("Which PIN is it?", **where))
+    await model.held.wait()
+    await act(pet)
+    model.release.set()
+    return await turn
+
+
+@pytest.mark.parametrize("act", [forget_the_fact, forget_the_message, erase])
+async def test_a_reply_that_saw_what_was_forgotten_is_stored_without_its_text(
+    open_pet: OpenPet, rows: Rows, act: Forget
+) -> None:
+    model = AnsweringModel(NOTED, TOLD, hold="Which PIN")
+    pet = await open_pet(given=model)
+    await pet.respond(PIN, user="ana", place="acme", settle=True)
+    reply = await ask_meanwhile(pet, model, act, user="ben", place="acme")
+    await pet.settle()
+    assert reply.message == "It is 4711."
+    stored = {row["id"]: row for row in rows("SELECT id, text, forgotten_at FROM messages")}
+    assert (stored[reply.message_id]["text"], bool(stored[reply.message_id]["forgotten_at"])) == ("", True)
+    assert {row["text"] for row in stored.values()} == {"", "Which PIN is it?"}
+    assert rows("SELECT content FROM memories") == []
+    assert rows("SELECT * FROM work WHERE kind = 'store_memories'") == []
+
+
+async def test_a_reply_that_only_found_it_is_stored_without_its_text(open_pet: OpenPet, rows: Rows) -> None:
+    search = [function_call("search_memories", {"query": "PIN"}, call_id="one")]
+    model = AnsweringModel(search, TOLD, hold="function_call_output")
+    pet = await open_pet(given=model)
+    await pet.remember("Ana's bank PIN is 4711", user="ana", place="acme")
+    await ask_meanwhile(pet, model, forget_the_fact, user="ben", place="acme")
+    assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == ["Which PIN is it?", ""]
+
+
+async def test_a_reply_that_saw_only_a_summary_of_it_is_stored_without_its_text(
+    open_pet: OpenPet, clock: Any, rows: Rows
+) -> None:
+    model = AnsweringModel(NOTED, hold="Which PIN")
+    looking_back = AnsweringModel(then={"summary": "Ana told her PIN, 4711."})
+    pet = await open_pet(given=model, looking_back=looking_back, history_messages=1)
+    await pet.respond(PIN, user="ana", place="acme", settle=True)
+    await pet.settle()
+    await pet.respond("Nice weather", user="ben", place="acme", settle=True)
+    await pet.settle()
+
+    async def forget_later(pet: Companion) -> None:
+        clock.advance(seconds=1)
+        await forget_the_message(pet)
+        looking_back._then = {"summary": "They spoke of the weather."}
+        await pet.settle()
+
+    reply = await ask_meanwhile(pet, model, forget_later, user="ben", place="acme")
+    assert "4711" in model.systems[-1]
+    assert rows("SELECT text FROM messages WHERE id = ?", reply.message_id) == [{"text": ""}]
+
+
+async def test_what_is_corrected_or_forgotten_elsewhere_costs_no_reply(open_pet: OpenPet, rows: Rows) -> None:
+    model = AnsweringModel(NOTED, TOLD, hold="Which PIN")
+    pet = await open_pet(given=model)
+    await pet.respond(PIN, user="ana", place="acme", settle=True)
+
+    async def act(pet: Companion) -> None:
+        [memory] = await pet.memories(user="ana")
+        await pet.remember("Ana's bank PIN is 4712", user="ana", place="acme", replaces=memory.id)
+        other = await pet.remember("Ana skis", user="ana")
+        await pet.delete_memory(str(other.id), user="ana")
+
+    reply = await ask_meanwhile(pet, model, act, user="ben", place="acme")
+    assert rows("SELECT text FROM messages WHERE id = ?", reply.message_id) == [{"text": "It is 4711."}]
