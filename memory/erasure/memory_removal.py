@@ -1,7 +1,7 @@
 """Removes memories and their replaced predecessors, for one owner or for everybody. Each function runs in the
 caller's transaction; `memory.erasure.forgetting` also removes the vectors."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,28 +24,43 @@ async def unlink(connection: AsyncConnection, memory: Memory, user: str) -> list
     Raises NotFound if `user` did not state it."""
     links = await _lock(connection, memory.id)
     active = {row.owner for row in links if not row.superseded}
-    told_by, own = tellers(active, memory.user_id), user_key(user)
-    if not active or own not in told_by:
+    if not active or user_key(user) not in tellers(active, memory.user_id):
         raise NotFound(f"memory {memory.id!r} is not {user}'s to take away: somebody else said it")
-    others = sorted(told_by - {own})
-    if others:
-        await _leave_to(connection, memory.id, user, others[0].removeprefix("user:"))
-    gone = await _take_away(connection, {memory.id: {own} if others else active})
-    await index_again(connection, [memory.id])
-    return gone
+    return await _unlink(connection, memory.id, user, links, memory.user_id, active)
 
 
 async def unlink_same(connection: AsyncConnection, id: str, user: str) -> list[str]:
     """Like `unlink`, for a memory that may be superseded already. Does nothing if `user` did not state it."""
-    links, own = await _lock(connection, id), user_key(user)
-    first = select(memories.c.user_id).where(memories.c.id == id)
-    told_by = tellers({row.owner for row in links}, (await connection.execute(first)).scalar() or "")
-    if own not in told_by:
+    links = await _lock(connection, id)
+    first = (await connection.execute(select(memories.c.user_id).where(memories.c.id == id))).scalar() or ""
+    if user_key(user) not in tellers({row.owner for row in links}, first):
         return []
-    others = sorted(told_by - {own})
+    return await _unlink(connection, id, user, links, first, None)
+
+
+async def _unlink(
+    connection: AsyncConnection,
+    id: str,
+    user: str,
+    links: Sequence[Any],
+    first: str,
+    alone: Collection[str] | None,
+) -> list[str]:
+    """Remove a memory for `user`: for the owners `alone` if nobody else stated it, else for its places too,
+    unless somebody else stated it who has not replaced it there. Who has, keeps it as history."""
+    own, active = user_key(user), {row.owner for row in links if not row.superseded}
+    others = tellers({row.owner for row in links}, first) - {own}
+    replaced_there = (
+        select(memory_updates.c.owners)
+        .join(memory_owners, memory_owners.c.memory_id == memory_updates.c.new_id)
+        .where(memory_updates.c.old_id == id, memory_owners.c.owner.in_(filter(_is_place, active)))
+    )
+    gave_up = {owner for owners in await connection.scalars(replaced_there) for owner in owners}
+    still = others - gave_up
     if others:
-        await _leave_to(connection, id, user, others[0].removeprefix("user:"))
-    gone = await _take_away(connection, {id: {own} if others else None})
+        await _leave_to(connection, id, user, min(still or others).removeprefix("user:"))
+    shared = {own} if still else active | {own}
+    gone = await _take_away(connection, {id: shared if others else alone})
     await index_again(connection, [id])
     return gone
 

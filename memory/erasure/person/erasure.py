@@ -124,8 +124,8 @@ class Erasure:
     async def _pass(self, progress: ErasureProgress) -> bool:
         """Delete all rows that exist now. Returns whether any existed; the next pass deletes later ones."""
         before = progress.removed.total()
-        # First, so that no worker starts these jobs. The locks wait until replies in these places are stored that
-        # were not checked against the list (`memory.facts.derived.replies`).
+        # First, so that no worker starts these jobs. The locks wait until replies in these places are stored
+        # that were not checked against the list (`memory.facts.derived.replies`).
         async with self._stage(progress, progress.places) as connection:
             await self._delete_own_rows(connection, progress, kinds=("work",))
         await self._forget_replies(progress)

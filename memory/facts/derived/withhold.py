@@ -133,7 +133,7 @@ async def _withhold_summaries(connection: AsyncConnection, lost: Lost) -> list[s
             await _rebuild(connection, row.conversation_id, row.owner, user, now)
     if ids:
         emptied = {"summary": "", "withheld": 1, "updated_at": now, "indexed_under": None}
-        if lost.owners is None and not lost.expired:
+        if not (lost.instead or lost.expired):
             emptied["forgotten_at"] = now
         rows_of = update(active).where(active.c.id.in_(ids))
         await connection.execute(rows_of.values(**emptied, revision=active.c.revision + 1))

@@ -14,7 +14,8 @@ FREE_OF_PERSONAL_DATA = {
     "users": "created_at",
     "conversations": "created_at place",
     "messages": "forgotten_at id indexed_under outdated_at place role sent_at seq",
-    "active_conversations": "covered forgotten_at id indexed_under mode revision unsourced updated_at withheld",
+    "active_conversations": "covered forgotten_at id indexed_under mode revision unsourced updated_at"
+    " withheld",
     "message_origins": "message_id origin",
     "context_entries": "field message_id place said_at",
     "derived_sources": "source_id text_id",

@@ -485,3 +485,18 @@ async def test_an_older_home_knows_which_message_stated_a_memory(tmp_path: Path)
         rows = (await connection.execute(select(memory_sources))).all()
     await database.close()
     assert [tuple(row) for row in rows] == [("f1", "m1")]
+
+
+async def test_who_has_replaced_a_fact_since_does_not_keep_it_in_the_place(stack: Stack) -> None:
+    for first, second in (("anna", "ben"), ("ben", "anna")):
+        place = f"acme/{first}"
+        decision = await stack.remember("The office is in Lyon", first, place)
+        await stack.remember("The office is in Lyon", second, place)
+        await stack.remember("The office is in Nice", "ben", place, replaces=decision.id)
+        assert await stack.known("cleo", place) == {"The office is in Lyon", "The office is in Nice"}
+        await stack.remember("In Lyon is the office", "anna")
+        same = await the_memory(stack, "In Lyon is the office", "anna")
+        await stack.statements.forget(same, "anna")
+        assert await stack.known("cleo", place) == {"The office is in Nice"}
+        assert await stack.known("anna") == set()
+        assert "The office is in Lyon" in await everything(stack, "forgotten", "work"), "Ben's history"
