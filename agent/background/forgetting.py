@@ -49,7 +49,8 @@ class ForgettingOutside:
         """Blank the lines of the log, the decisions and the prompt history, and empty the traces, that show
         the forgotten data. Returns how many traces. Running it twice is safe."""
         data = ForgottenData.from_json(job.user_id, job.payload)
-        await asyncio.to_thread(blank_lines_of, self.home, None, (*data.contents, *data.texts), data.ids)
+        texts = (*data.contents, *data.texts)
+        await asyncio.to_thread(blank_lines_of, self.home, None, texts, data.ids, data)
         await asyncio.to_thread(blank_typed, self.home, data.texts)
         await self.recorder.forget_data(data.may_be_shown_by)
         since = datetime.fromisoformat(job.payload["since"]) - SLACK

@@ -24,7 +24,8 @@ class _Told:
     messages: dict[str, int] = field(default_factory=dict)
     """The length of each message, by its text."""
     extracted: int = 0
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: list[tuple[Decision, str | None]] = field(default_factory=list)
+    """With the id of the message that stated the fact."""
 
 
 _run: ContextVar[dict[str, _Told] | None] = ContextVar("decision_run", default=None)
@@ -57,7 +58,7 @@ def extracted(facts: Sequence[CandidateFact]) -> None:
 
 def decided(origin: Provenance, decision: Decision) -> None:
     """Add a durable decision to the current run."""
-    _told(origin).decisions.append(decision)
+    _told(origin).decisions.append((decision, origin.message_id))
 
 
 def _told(origin: Provenance) -> _Told:
@@ -76,7 +77,8 @@ def _line(user: str, told: _Told) -> dict[str, object]:
             {"fact": d.content, "action": d.action}
             | ({"id": d.id} if d.id else {})
             | ({"target_id": d.target_id} if d.target_id else {})
+            | ({"message_id": message_id} if message_id else {})
             | {"reason": d.reason}
-            for d in told.decisions
+            for d, message_id in told.decisions
         ],
     }

@@ -11,14 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from memory.erasure.person.listing import SHORTEST_SOUGHT
+from memory.erasure.repetition import ForgottenData
 
 LOG, DECISIONS, TYPED = "hachi.log*", "decisions.jsonl*", "chat_history"
 
 
-def blank_lines_of(home: Path, user: str | None, texts: Collection[str], ids: Collection[str]) -> int:
-    """Blank the lines of the log that name the person or one of these ids, or contain what they said; and in
-    the file of decisions theirs, by id alone. With None only the lines with these ids and texts. Returns how
-    many lines changed."""
+def blank_lines_of(
+    home: Path,
+    user: str | None,
+    texts: Collection[str],
+    ids: Collection[str],
+    forgotten: ForgottenData | None = None,
+) -> int:
+    """Blank the lines of the log that name the person or one of these ids, or contain what they said. From
+    the file of decisions take the person's lines, and the decisions that name one of these ids, contain what
+    they said or, in lines of the person who had it `forgotten`, show that in other words. With None as the
+    person only lines with these ids and texts. Returns how many lines changed."""
     gone, says = frozenset(ids), _says(texts)
     named = re.compile(rf"(?<!\w){re.escape(user)}(?!\w)" if user else r"(?!)")
 
@@ -28,7 +36,7 @@ def blank_lines_of(home: Path, user: str | None, texts: Collection[str], ids: Co
         return b"" if told else None
 
     def decisions(line: bytes) -> bytes | None:
-        return _without_decisions(line, user, gone, says)
+        return _without_decisions(line, user, gone, says, forgotten)
 
     changed = sum(_replace_lines(path, log_line) for path in home.glob(LOG))
     return changed + sum(_replace_lines(path, decisions) for path in home.glob(DECISIONS))
@@ -56,10 +64,14 @@ def _says(texts: Collection[str]) -> Callable[[str], bool]:
 
 
 def _without_decisions(
-    line: bytes, user: str | None, ids: frozenset[str], says: Callable[[str], bool]
+    line: bytes,
+    user: str | None,
+    ids: frozenset[str],
+    says: Callable[[str], bool],
+    forgotten: ForgottenData | None,
 ) -> bytes | None:
     """Return a line of decisions without the person: empty if it is theirs, else without the decisions that
-    name one of these memories or repeat what they said. None if nothing changes."""
+    name one of these memories or messages or repeat what they said. None if nothing changes."""
     try:
         event = json.loads(line)
         decisions = event["decisions"]
@@ -67,10 +79,13 @@ def _without_decisions(
         return b"" if line.strip() and says(line.decode("utf-8", "replace")) else None
     if user and event.get("user_id") == user:
         return b""
+    own = forgotten if forgotten and event.get("user_id") == forgotten.user else None
     kept = [
         one
         for one in decisions
-        if ids.isdisjoint((one.get("id"), one.get("target_id"))) and not says(_content(one))
+        if ids.isdisjoint(map(one.get, ("id", "target_id", "message_id")))
+        and not says(_content(one))
+        and not (own and own.shown_by(_content(one)))
     ]
     if len(kept) == len(decisions):
         return None

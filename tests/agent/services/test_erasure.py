@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from scripted_model import AnsweringModel
 
-from agent import Companion
+from agent import Companion, Settings
 from agent.services.erasure import search
+from agent.surfaces.cli.log import logging_to
 from agent.tracing import recorder
 from agent.tracing.filters import TraceFilter
 from agent.tracing.store import removal
@@ -19,6 +20,7 @@ from agent.turn.jobs import STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from memory.audience import Audience, Place
 from memory.errors import IndexUnavailable, StoreUnavailable
+from memory.facts.decision_log import decision_run
 from memory.records import Draft
 from memory.search.core_facts import _said
 
@@ -314,28 +316,31 @@ async def test_lines_of_the_log_that_name_them_are_blanked(open_pet: OpenPet, ho
         ]
 
 
+def decided(home: Path) -> list[tuple[str, list[str]]]:
+    """Whom each line of decisions is about, and the facts in it."""
+    lines = (home / "decisions.jsonl").read_text().splitlines()
+    read = [json.loads(line) for line in lines if line.strip()]
+    return [(line["user_id"], [made["fact"] for made in line["decisions"]]) for line in read]
+
+
 async def test_decisions_go_by_the_ids_in_them_and_not_by_names(open_pet: OpenPet, home: Path) -> None:
     pet = await open_pet()
-    ana = await pet.remember("Ana's boat is called Gull", user="ana", place="acme")
+    tale = "ana is a bird in Hebrew tales"
+    with logging_to(Settings(home=home), verbose=False):
+        await pet.remember("Ana's boat is called Gull", user="ana", place="acme")
+        with decision_run():
+            await pet.remember("Ana's boat is called Gull!", user="ben", place="acme")
+            await pet.remember(tale, user="ben", place="acme")
+    assert len(decided(home)) == 2
+    size = (home / "decisions.jsonl").stat().st_size
+    with (home / "decisions.jsonl").open("a") as file:
+        file.write('{"event": "memory_dec')  # cut short by a full disk
 
-    def line(user: str, *decisions: tuple[str, str | None]) -> str:
-        made = [{"fact": fact, "action": "add", "target_id": id} for fact, id in decisions]
-        return json.dumps({"event": "memory_decision", "user_id": user, "decisions": made})
+    await pet.erase(user="ana")
 
-    kept = ("ana is a bird in Hebrew tales", None)
-    lines = [line("ana", ("a boat", None)), line("ben", ("Gull leaks", ana.id), kept), line("ben", kept)]
-    (home / "decisions.jsonl.1").write_text("\n".join([*lines, '{"event": "memory_dec', ""]))
-
-    receipt = await pet.erase(user="ana")
-
-    after = (home / "decisions.jsonl.1").read_text()
-    assert receipt.removed["log lines"] == 2
-    assert len(after) == len("\n".join(lines)) + len('\n{"event": "memory_dec\n')
-    read = [json.loads(line) for line in after.splitlines()[:3] if line.strip()]
-    assert [(one["user_id"], [made["fact"] for made in one["decisions"]]) for one in read] == [
-        ("ben", [kept[0]]),
-        ("ben", [kept[0]]),
-    ]
+    assert (home / "decisions.jsonl").stat().st_size == size + len('{"event": "memory_dec')
+    (home / "decisions.jsonl").write_text((home / "decisions.jsonl").read_text()[:size])
+    assert decided(home) == [("ben", [tale])]
 
 
 async def test_a_log_that_is_written_meanwhile_loses_nothing(open_pet: OpenPet, home: Path) -> None:
@@ -458,16 +463,21 @@ async def test_an_interrupted_erasure_does_not_take_what_was_said_since(
 
 
 async def test_a_fact_that_is_forgotten_leaves_the_files_too(open_pet: OpenPet, home: Path) -> None:
-    pet = await open_pet()
-    boat = await pet.remember("My boat is called Gull and leaks", user="ana")
-    cat = {"fact": "Ana has a cat", "action": "add", "id": "7f"}
-    made = [{"fact": boat.content, "action": "add", "id": boat.id}, cat]
-    line = json.dumps({"event": "memory_decision", "user_id": "ana", "decisions": made})
-    (home / "decisions.jsonl").write_text(f"{line}\n")
+    drafts = [("Ana's boat is called Gull", 0.9), ("A vessel of hers lets water in", 0.1)]
+    memories = [{"content": content, "importance": importance} for content, importance in drafts]
+    model = AnsweringModel({"message": "Oh.", "memories": memories})
+    pet = await open_pet(given=model, look_back="off")
+    with logging_to(Settings(home=home), verbose=False):
+        await pet.respond("My boat Gull leaks", user="ana", settle=True)
+        await pet.remember("The Gull of Ana's is a boat", user="ana", importance=0.1)
+        await pet.remember("Ana has a cat", user="ana")
+        await pet.remember("A gull is a bird", user="ben")
+    assert len(decided(home)) == 4
+    [boat] = [memory for memory in await pet.memories(user="ana") if "Gull" in memory.content]
     (home / "hachi.log").write_text(f"decided on {boat.id}\nana was here\n")
 
-    await pet.delete_memory(str(boat.id), user="ana")
+    await pet.delete_memory(boat.id, user="ana")
 
-    [left] = (home / "decisions.jsonl").read_text().splitlines()
-    assert json.loads(left)["decisions"] == [cat]
+    left = [(user, facts) for user, facts in decided(home) if facts]
+    assert left == [("ana", ["Ana has a cat"]), ("ben", ["A gull is a bird"])]
     assert (home / "hachi.log").read_text().split() == ["ana", "was", "here"]
