@@ -159,7 +159,7 @@ async def open_components(
         closing.callback(make_private, settings.home)  # last, for the files that were made meanwhile
         database = await Database.open(url, settings.home)
         closing.push_async_callback(database.close)
-        traces_database = await open_traces_database(settings)
+        traces_database = traces_database_of(settings)
         if traces_database is not None:
             closing.push_async_callback(traces_database.close)
         embedder = open_embedder(
@@ -181,11 +181,11 @@ async def open_components(
         yield components
 
 
-async def open_traces_database(settings: Settings) -> Database | None:
-    """The database of traces, if they have one of their own."""
+def traces_database_of(settings: Settings) -> Database | None:
+    """The database of traces, if they have one of their own. It is opened with the first trace."""
     if settings.traces_url is None:
         return None
-    return await Database.open(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
+    return Database.lazily(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
 
 
 def _index(settings: Settings, folder: str, collection: str, embedder: Embedder, breaker: Breaker) -> Index:
@@ -216,7 +216,7 @@ def _components(
     similar = SimilarFacts(database, store, index, embedder, judge)
     similar.consolidated = models.consolidates
     traces = Traces(traces_database or database, database if traces_database else None)
-    recorder = open_recorder(settings, traces, clock, surface)
+    recorder = open_recorder(settings, traces, clock, surface, breakers)
     undo_for = timedelta(minutes=settings.forget_undo_minutes)
     return Components(
         settings=settings,

@@ -23,7 +23,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags
 from opentelemetry.trace.status import Status, StatusCode
@@ -31,6 +31,7 @@ from opentelemetry.trace.status import Status, StatusCode
 from agent.tracing.redact import map_texts
 from agent.tracing.serialization import read_trace
 from agent.tracing.trace import TURN, Summary, Trace, mappings, scored_ids, tool_failed
+from memory.breaker import Breaker, CircuitOpen
 from memory.spans import Span
 from memory.text import storable
 
@@ -38,8 +39,9 @@ log = logging.getLogger("hachi.traces")
 
 PATH = "/v1/traces"
 SECONDS = 5.0
-"""How long a request to the collector may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` is set, and how long
-closing waits for the remaining spans."""
+"""How long a request to the collector may take, unless `OTEL_EXPORTER_OTLP_TIMEOUT` is set."""
+CLOSE_SECONDS = 2.0
+"""How long closing waits for the remaining spans."""
 NANO = 1_000_000_000
 AGENT = "hachi"
 PROVIDER = "openai"
@@ -49,12 +51,13 @@ PROVIDER = "openai"
 class Sender:
     """A listener of the recorder that sends every finished trace."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, breaker: Breaker | None = None) -> None:
         """`endpoint` is the collector's URL, with or without `/v1/traces`."""
         url = endpoint.rstrip("/")
         timeout = None if "OTEL_EXPORTER_OTLP_TIMEOUT" in os.environ else SECONDS
         exporter = OTLPSpanExporter(url if url.endswith(PATH) else url + PATH, timeout=timeout)
-        self._queue = BatchSpanProcessor(exporter)
+        breaker = breaker or Breaker("collector", failures=1)
+        self._queue = BatchSpanProcessor(_GuardedExporter(exporter, breaker))
         self._resource = _resource()
 
     def __call__(self, summary: Summary, body: bytes) -> None:
@@ -62,12 +65,32 @@ class Sender:
             self._queue.on_end(span)
 
     def close(self) -> None:
-        """Send the waiting spans, for at most `SECONDS`."""
+        """Send the waiting spans, for at most `CLOSE_SECONDS`."""
         closing = Thread(target=self._queue.shutdown, daemon=True)
         closing.start()
-        closing.join(SECONDS)
+        closing.join(CLOSE_SECONDS)
         if closing.is_alive():
             log.warning("the last spans could not be sent to the collector and are dropped")
+
+
+class _GuardedExporter(SpanExporter):
+    """Drops spans while the collector is left alone."""
+
+    def __init__(self, inner: SpanExporter, breaker: Breaker) -> None:
+        self._inner = inner
+        self._breaker = breaker
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        try:
+            with self._breaker.calling():
+                if self._inner.export(spans) is not SpanExportResult.SUCCESS:
+                    raise ConnectionError("it did not take the spans; check HACHI_OTLP_ENDPOINT")
+        except (ConnectionError, CircuitOpen):
+            return SpanExportResult.FAILURE
+        return SpanExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        self._inner.shutdown()
 
 
 def otlp_json(traces: Sequence[Trace]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -21,6 +21,7 @@ from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary, place_key
 from agent.types import Reply, TurnRequest
 from memory.audience import Place
+from memory.breaker import Breaker, CircuitOpen
 from memory.errors import StoreUnavailable
 from memory.spans import Recording, Span, recording, unrecorded
 from memory.sql.jobs import Job
@@ -36,9 +37,8 @@ MAX_WAITING = 1_000
 BATCH = 50
 """Traces in one transaction, kept small so that a turn does not wait long to write."""
 
-# In seconds: what one batch may take; the pause after a database could not be reached; what `flush` waits;
-# what a listener's `close` may take.
-WRITE_TIMEOUT, RETRY_AFTER, FLUSH_TIMEOUT, CLOSE_TIMEOUT = 10.0, 5.0, 2.0, 10.0
+# In seconds: what one batch may take; what `flush`, and each step of closing, waits.
+WRITE_TIMEOUT, FLUSH_TIMEOUT = 10.0, 2.0
 
 
 ShowsForgotten = Callable[[str], bool]
@@ -46,7 +46,7 @@ ShowsForgotten = Callable[[str], bool]
 
 
 class Listener(Protocol):
-    """Receives each finished trace, in a thread. Its exceptions are logged."""
+    """Receives each finished trace, in a thread. Its exceptions are logged. `close` takes a moment."""
 
     def __call__(self, summary: Summary, body: bytes) -> None: ...
 
@@ -105,6 +105,7 @@ class Recorder:
         listeners: Sequence[Listener] = (),
         *,
         on: bool = True,
+        breaker: Breaker | None = None,
     ) -> None:
         self._on, self._traces, self._serializer = on, traces, serializer
         self._clock, self._listeners = clock, listeners
@@ -116,7 +117,7 @@ class Recorder:
         self._flushes: set[asyncio.Task[None]] = set()
         self._lock = asyncio.Lock()
         self._closing = False
-        self._retry_at = 0.0
+        self._breaker = breaker or Breaker("traces database", clock, failures=1)
 
     @contextmanager
     def turn(self, incoming: TurnRequest, model: str, id: str | None = None) -> Iterator[TraceRecording]:
@@ -197,8 +198,7 @@ class Recorder:
             self._ended.clear()
             if due := [*ended, *self._copies_of_running()]:
                 self._waiting.extend(await asyncio.to_thread(self._serialize, due))
-            if last or time.monotonic() >= self._retry_at:
-                await self._write_waiting()
+            await self._write_waiting(last=last)
             self._drop_oldest()
             if self._dropped:
                 log.warning("%d traces came faster than they could be written and are dropped", self._dropped)
@@ -235,18 +235,16 @@ class Recorder:
                     log.warning("a trace could not be sent on: %s", error)
         return found
 
-    async def _write_waiting(self) -> None:
+    async def _write_waiting(self, *, last: bool = False) -> None:
         """Write batch by batch. If the database refuses a batch, write its traces one by one, as it may
-        accept some. Finished traces wait until they are written."""
+        accept some. Finished traces wait until they are written. The `last` time the database is asked even
+        if it is left alone."""
         size = BATCH
         while batch := list(self._waiting)[:size]:
             try:
-                await self._write(batch)
-            except (StoreUnavailable, TimeoutError) as error:
-                if not self._retry_at:
-                    reason = str(error) or f"no answer within {WRITE_TIMEOUT:g} s"
-                    log.warning("traces cannot be written now: %s", reason)
-                self._retry_at = time.monotonic() + RETRY_AFTER
+                with nullcontext() if last else self._breaker.calling(_blame):
+                    await self._write(batch)
+            except (CircuitOpen, *_AWAY):
                 # running ones are serialized again anyway
                 self._waiting = deque(one for one in self._waiting if one[1].status != "running")
                 return
@@ -257,7 +255,6 @@ class Recorder:
                 log.warning("the trace %s could not be written: %s", batch[0][1].id, error)
             written = {id(one) for one in batch}
             self._waiting = deque(one for one in self._waiting if id(one) not in written)
-            self._retry_at = 0.0
 
     async def _write(self, batch: Sequence[_Serialized]) -> None:
         stored = {summary.id for source, summary, _ in batch if source.stored}
@@ -286,20 +283,29 @@ class Recorder:
             self._waiting = deque(one for one in self._waiting if not _shows(one[1], one[2], shows))
 
     async def close(self) -> None:
-        """Write all finished traces, if possible, and close the listeners."""
+        """Write all finished traces and close the listeners. What takes longer than `FLUSH_TIMEOUT` is
+        dropped."""
         self._closing = True
-        await asyncio.gather(*self._flushes, return_exceptions=True)
-        await self._flush(last=True)
+        last = asyncio.create_task(self._flush(last=True))
+        await asyncio.wait([last], timeout=FLUSH_TIMEOUT)
+        tasks = [last, *self._flushes, *([self._writer] if self._writer else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait([asyncio.gather(*tasks, return_exceptions=True)], timeout=FLUSH_TIMEOUT)
         if self._waiting:
             log.warning("%d traces could not be written and are dropped", len(self._waiting))
-        if self._writer is not None:
-            self._writer.cancel()
-            await asyncio.wait([self._writer])
         for listener in self._listeners:
             try:
-                await asyncio.wait_for(asyncio.to_thread(listener.close), CLOSE_TIMEOUT)
+                await asyncio.to_thread(listener.close)
             except Exception as error:
                 log.warning("the last traces could not be sent on: %s", str(error) or type(error).__name__)
+
+
+_AWAY = StoreUnavailable, TimeoutError
+
+
+def _blame(error: Exception) -> str | None:
+    return (str(error) or f"no answer within {WRITE_TIMEOUT:g} s") if isinstance(error, _AWAY) else None
 
 
 def _shows(summary: Summary, body: bytes, shows: ShowsForgotten) -> bool:

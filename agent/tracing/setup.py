@@ -1,6 +1,6 @@
 """Opens the recorder that the settings ask for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -14,6 +14,7 @@ from agent.tracing.recorder import Listener, Recorder
 from agent.tracing.redact import Redaction, own_secrets
 from agent.tracing.serialization import Serializer
 from agent.tracing.store.traces import Traces
+from memory.breaker import Breaker
 from memory.processes import this_process
 from memory.text import storable
 from prompts import read
@@ -21,22 +22,29 @@ from tools.registry import TOOLS
 
 
 def open_recorder(
-    settings: Settings, traces: Traces, clock: Callable[[], datetime], surface: str
+    settings: Settings,
+    traces: Traces,
+    clock: Callable[[], datetime],
+    surface: str,
+    breakers: Mapping[str, Breaker],
 ) -> Recorder:
     """Return the recorder. Raises SettingsError if a collector is set and its library is not installed."""
     redaction = redaction_of(settings)
     serializer = Serializer(settings.trace_content, redaction, made_by(), surface, this_process())
-    return Recorder(traces, serializer, clock, _listeners(settings), on=settings.traces)
+    listeners = _listeners(settings, breakers["collector"])
+    return Recorder(
+        traces, serializer, clock, listeners, on=settings.traces, breaker=breakers["traces database"]
+    )
 
 
-def _listeners(settings: Settings) -> list[Listener]:
+def _listeners(settings: Settings, breaker: Breaker) -> list[Listener]:
     if not settings.traces or settings.otlp_endpoint is None:
         return []
     try:
         from agent.tracing.opentelemetry import Sender
     except ImportError as error:
         raise SettingsError("HACHI_OTLP_ENDPOINT needs its library: pip install 'hachi[otel]'") from error
-    return [Sender(settings.otlp_endpoint)]
+    return [Sender(settings.otlp_endpoint, breaker)]
 
 
 def redaction_of(settings: Settings) -> Redaction:

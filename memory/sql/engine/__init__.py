@@ -56,6 +56,7 @@ class Database:
         self.sqlite = engine.dialect.name == "sqlite"
         self.writes = 0
         """The number of transactions that this process has committed."""
+        self._prepared = True
         self._one_writer = asyncio.Lock() if self.sqlite else nullcontext()
 
     @classmethod
@@ -65,16 +66,29 @@ class Database:
         of the setting that holds the URL."""
         database = cls.connect(url, home, setting)
         try:
-            if database.sqlite:
-                await database.migrate()
-            elif await database._outdated():
-                raise StoreUnavailable(
-                    f"the tables in {database.where} are missing or old: run `hachi migrate`"
-                )
+            await database._prepare()
         except BaseException:
             await database.close()
             raise
         return database
+
+    @classmethod
+    def lazily(cls, url: str, home: Path, setting: str) -> "Database":
+        """Like `open`, but with the first transaction: a server that is away does not stop a start."""
+        database = cls.connect(url, home, setting)
+        database._prepared = False
+        return database
+
+    async def _prepare(self) -> None:
+        self._prepared = True
+        try:
+            if self.sqlite:
+                await self.migrate()
+            elif await self._outdated():
+                raise StoreUnavailable(f"the tables in {self.where} are missing or old: run `hachi migrate`")
+        except BaseException:
+            self._prepared = False
+            raise
 
     @classmethod
     def connect(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
@@ -140,6 +154,8 @@ class Database:
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
+        if not self._prepared:
+            await self._prepare()
         with translated(self.where):
             async with self.engine.connect() as connection:
                 yield connection
@@ -154,6 +170,8 @@ class Database:
         at the same time, or if the lock is `shared`, only others that share it. SQLite has only one writer
         anyway.
         """
+        if not self._prepared:
+            await self._prepare()
         with translated(self.where):
             async with self._one_writer, self.engine.connect() as connection:
                 await connection.execution_options(hachi_write=True)

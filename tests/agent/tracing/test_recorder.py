@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import socket
 import sqlite3
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from agent.errors import BadInput, ModelError
 from agent.tracing import recorder
 from agent.tracing.filters import TraceFilter
 from agent.types import TurnRequest
+from memory.breaker import FIRST_PAUSE
 from memory.errors import StoreUnavailable
 from memory.spans import note, span
 from tools.registry import TOOLS
@@ -222,10 +224,9 @@ async def turn(pet: Companion, text: str = "hello", user: str = "ana", **data: A
 
 
 async def test_a_trace_that_cannot_be_written_fails_no_turn_and_is_written_later(
-    open_pet, monkeypatch, caplog
+    open_pet, monkeypatch, caplog, clock
 ):
     pet = await open_pet(look_back="off")
-    monkeypatch.setattr(recorder, "RETRY_AFTER", 0.05)
     real = pet.traces.write
     monkeypatch.setattr(pet.traces, "write", AsyncMock(side_effect=OSError("gone")))
     assert (await pet.respond("lost", user="ana")).message
@@ -238,6 +239,7 @@ async def test_a_trace_that_cannot_be_written_fails_no_turn_and_is_written_later
     await pet.components.recorder.flush()
     assert await pet.traces.count(EVERY) == 0
     monkeypatch.setattr(pet.traces, "write", real)
+    clock.now += FIRST_PAUSE
     async with asyncio.timeout(5):
         while await pet.traces.count(EVERY) < 3:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
@@ -258,6 +260,32 @@ async def test_nobody_waits_long_for_a_store_that_does_not_answer(open_pet, monk
     await pet.respond("hello", user="ana")
     await pet.settle()
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("away", ["a closed port", "a server that never answers", "a file that cannot be"])
+async def test_a_dead_database_of_traces_stops_no_start_no_turn_and_no_exit(
+    home, clock, light_embedder, tmp_path, away, caplog
+):
+    (tmp_path / "folder.db").mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1] if away == "a server that never answers" else 9
+        url = f"postgresql://hachi@127.0.0.1:{port}/traces"
+        url = f"sqlite:///{tmp_path / 'folder.db'}" if away == "a file that cannot be" else url
+        settings = Settings(home=home, embedder="bundled", traces_url=url)
+        async with asyncio.timeout(9):  # one attempt of the driver alone takes ten seconds
+            async with Companion.open(settings, clock=clock) as pet:
+                for text in ("hello", "I keep ferrets", "bye"):
+                    await pet.respond(text, user="ana")
+                await pet.settle()
+    assert "could not be written and are dropped" in caplog.text
+
+
+async def test_a_database_of_traces_is_made_with_the_first_trace(open_pet, tmp_path):
+    pet = await open_pet(traces_url=f"sqlite:///{tmp_path / 'traces.db'}", look_back="off")
+    assert not (tmp_path / "traces.db").exists()
+    await turn(pet)
+    await pet.components.recorder.flush()
+    assert await pet.traces.count(EVERY) == 1
 
 
 async def test_closing_writes_everything_even_after_a_cancelled_flush(open_pet, rows, home, clock):
