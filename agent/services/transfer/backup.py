@@ -169,7 +169,8 @@ def require_unused(path: Path) -> None:
     write-ahead log, which brings what it holds into the file."""
     try:
         with closing(sqlite3.connect(path, timeout=0)) as database:
-            database.execute("PRAGMA journal_mode=DELETE")
+            [mode] = database.execute("PRAGMA journal_mode=DELETE").fetchone()
+            assert mode == "delete", mode
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
             raise StoreUnavailable(f"{path} is in use by another hachi process; stop it first") from error

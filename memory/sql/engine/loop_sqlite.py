@@ -67,9 +67,10 @@ class LoopSQLite(SQLiteDialect_pysqlite):
 
 def _create_private(path: str) -> None:
     """Create a missing file that only its owner may read. SQLite gives its other files the same mode. If this
-    fails, SQLite says why."""
+    fails, SQLite says why. A file that exists is not opened: closing it again would drop the locks that this
+    process holds on it, and another process could delete the log under it."""
     with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 class _Cursor(sqlite3.Cursor):

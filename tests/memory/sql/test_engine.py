@@ -449,6 +449,36 @@ async def test_a_write_waits_for_another_process_and_then_goes_through(tmp_path:
     await database.close()
 
 
+READ_AND_CLOSE = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1])
+database.execute("SELECT * FROM users").fetchall()
+database.close()
+"""
+
+
+async def test_another_process_that_closes_the_file_leaves_the_log_to_those_who_write_it(
+    tmp_path: Path,
+) -> None:
+    database = await Database.open(None, tmp_path)
+    async with database.read() as connection:
+        await connection.execute(sa.select(users))
+        assert await names(database) == []  # by a second connection
+    await add_user(database, "anna")
+
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", READ_AND_CLOSE, str(tmp_path / "hachi.db")
+    )
+    await process.wait()
+
+    assert (tmp_path / "hachi.db-wal").exists()
+    await add_user(database, "ben")
+    other = await Database.open(None, tmp_path)
+    assert await names(other) == ["anna", "ben"]
+    await other.close()
+    await database.close()
+
+
 async def test_a_database_that_stays_busy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BUSY_SECONDS", 0.1)
     database = await Database.open(None, tmp_path)
