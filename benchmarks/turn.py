@@ -109,6 +109,9 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
     """The tools themselves, on the companion's own memory."""
 
     async def call(tool: Tool, written: str) -> str:
+        async def accept(*_: Any) -> None:
+            raise RuntimeError("nothing is left for later here")
+
         turn = TurnContext(
             user="bare",
             speaker="bare",
@@ -119,6 +122,7 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
             clock=pet.clock,
             recall=pet.components.recall,
             writer=pet.components.writer,
+            accept=accept,
             tasks=pet.services.tasks,
             knowledge=pet.components.documents,
         )

@@ -1,6 +1,6 @@
 """What a tool knows of the turn it is called in."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
@@ -9,7 +9,7 @@ from memory.documents import DocumentLibrary
 from memory.facts.candidate import Provenance
 from memory.facts.writer import FactWriter
 from memory.people.tasks import Tasks
-from memory.records import Decision, Hit
+from memory.records import Decision, Draft, Hit
 from memory.search.recall import Recall
 
 
@@ -27,6 +27,8 @@ class TurnContext:
     clock: Callable[[], datetime]
     recall: Recall
     writer: FactWriter
+    accept: Callable[[Draft, Sequence[Hit]], Awaitable[None]]
+    """Keep a fact durably, for the worker to store, with what was recalled before it."""
     tasks: Tasks
     knowledge: DocumentLibrary
     knowledge_characters: int = 4_000

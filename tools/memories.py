@@ -1,11 +1,14 @@
 """Looking into memory and adding to it."""
 
+import asyncio
 from dataclasses import replace
 from datetime import tzinfo
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from memory.errors import StoreUnavailable
+from memory.facts.candidate import Provenance
 from memory.facts.compare import normalise
 from memory.facts.ttl import read_ttl
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, MemoryType, Task
@@ -35,6 +38,9 @@ SAID_AGAIN = 0.5
 """The share of words from which a second call says the fact of the first one again."""
 LONGEST_HIT = 1_500
 """Characters of one thing found that the model is shown."""
+
+PATIENCE = 5.0
+"""Seconds after which `remember` no longer waits until a fact is stored, and leaves it to the worker."""
 
 Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(tags)]
 Limit = Annotated[int, Field(ge=1, le=50, description="how many at most")]
@@ -101,7 +107,15 @@ async def remember(
     if replaces is not None:
         corrected = await turn.recall.memory(read_id(replaces), turn.audience)
         draft, before = replace(draft, replaces=corrected.id), _said_before(turn, content, corrected.id)
-    [decision] = await turn.writer.remember([draft], origin)
+    decision = await _stored(turn, draft, origin)
+    if decision is None:
+        await turn.accept(draft, turn.recalled)
+        return {
+            "action": "accepted",
+            "id": None,
+            "content": content,
+            "note": "kept; it is stored in a moment",
+        }
     if before and decision.id:
         await turn.writer.rule(decision.id, before, "replaces", origin)
     turn.decisions.append(decision)
@@ -109,6 +123,20 @@ async def remember(
     if not read_ttl(ttl).understood:
         answer["note"] = f"ttl {ttl!r} cannot be read, so it is kept for good; use a form such as 7d"
     return answer
+
+
+async def _stored(turn: TurnContext, draft: Draft, origin: Provenance) -> Decision | None:
+    """Store the fact. None if that takes longer than `PATIENCE`, or if the database refuses it now."""
+    storing = asyncio.create_task(turn.writer.remember([draft], origin))
+    try:
+        await asyncio.wait([storing], timeout=PATIENCE)
+    finally:
+        storing.cancel()
+    try:
+        [decision] = await storing
+    except (StoreUnavailable, asyncio.CancelledError):
+        return None
+    return decision
 
 
 def _said_before(turn: TurnContext, content: str, corrected: str) -> str | None:

@@ -35,7 +35,7 @@ from memory.audience import GLOBAL
 from memory.facts.aliases import linked
 from memory.facts.derived.replies import ReplySources
 from memory.facts.writer import FactWriter
-from memory.records import Decision, Hit, Message
+from memory.records import Decision, Draft, Hit, Message
 from memory.search.recall import Recall
 from memory.spans import new_id
 from memory.sql.engine import Database
@@ -93,7 +93,7 @@ async def take_turn(
         received = await receive(deps, request)
         trace.heard(received.id)
         built = await build_context(deps.sources, received)
-        tool_context = _tool_context(deps, received, built)
+        tool_context = _tool_context(deps, received, built, trace.id)
         messages = build_messages_for_model(built.prompt)
         result = await run_agent(deps.model, deps.settings, messages, tool_context, on_text, deps.tools)
         forget = await deps.forget_requests.candidates(result.answer.forget, received)
@@ -153,7 +153,21 @@ def _checked(request: TurnRequest) -> TurnRequest:
     return replace(request, text=text)
 
 
-def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: BuiltContext) -> TurnContext:
+def _tool_context(
+    deps: TurnDependencies, received: ReceivedMessage, built: BuiltContext, trace: str
+) -> TurnContext:
+    async def accept(draft: Draft, recalled: Sequence[Hit]) -> None:
+        payload = store_memories_payload([draft], received.request, received.id, recalled)
+        async with deps.database.write() as connection:
+            await deps.queue.add(
+                connection,
+                STORE_MEMORIES,
+                str(received.request.user),
+                payload | {"trace": trace},
+                deps.clock(),
+            )
+        deps.worker.wake()
+
     return TurnContext(
         user=received.request.user,
         speaker=received.request.speaker,
@@ -164,6 +178,7 @@ def _tool_context(deps: TurnDependencies, received: ReceivedMessage, built: Buil
         clock=deps.clock,
         recall=deps.recall,
         writer=deps.writer,
+        accept=accept,
         tasks=deps.sources.tasks,
         knowledge=deps.sources.documents,
         knowledge_characters=deps.sources.budgets.knowledge.characters,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from hypothesis import given
@@ -194,6 +195,7 @@ async def test_an_unreachable_index_is_reported_to_the_model(open_pet: Any, fold
         clock=parts.clock,
         recall=parts.recall,
         writer=parts.writer,
+        accept=AsyncMock(),
         tasks=parts.tasks,
         knowledge=parts.documents,
     )

@@ -21,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from memory.errors import StoreUnavailable
 from memory.sql.engine.errors import explain, translated
 from memory.sql.engine.loop_sqlite import begin, set_up
+from memory.sql.engine.writers import Writers
 from memory.sql.tables import metadata
 
 HEAD = "0013"
@@ -57,7 +58,7 @@ class Database:
         self.writes = 0
         """The number of transactions that this process has committed."""
         self._prepared = True
-        self._one_writer = asyncio.Lock() if self.sqlite else nullcontext()
+        self._writers = Writers()
 
     @classmethod
     async def open(cls, url: str | None, home: Path, setting: str = "DATABASE_URL") -> "Database":
@@ -173,15 +174,23 @@ class Database:
         if not self._prepared:
             await self._prepare()
         with translated(self.where):
-            async with self._one_writer, self.engine.connect() as connection:
+            turn = self._writers.turn() if self.sqlite else nullcontext(lambda: None)
+            async with turn as leave, self.engine.connect() as connection:
                 await connection.execution_options(hachi_write=True)
                 connection.info[_AFTER_COMMIT] = []
-                await self._begin(connection)
-                if not self.sqlite:
-                    for name in sorted(lock):
-                        await connection.execute(_LOCK_SHARED if shared else _LOCK, {"name": name})
-                yield connection
-                await connection.commit()
+                try:
+                    await self._begin(connection)
+                    if not self.sqlite:
+                        for name in sorted(lock):
+                            await connection.execute(_LOCK_SHARED if shared else _LOCK, {"name": name})
+                    yield connection
+                    await connection.commit()
+                except BaseException:
+                    if self.sqlite:
+                        await connection.rollback()
+                    raise
+                finally:
+                    leave()  # before the connection is closed, which takes rounds of the event loop
                 self.writes += 1
                 for callback in connection.info[_AFTER_COMMIT]:
                     callback()

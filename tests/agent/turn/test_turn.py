@@ -1,5 +1,6 @@
 """A whole turn, over both APIs, streamed and not."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -9,11 +10,12 @@ import pytest
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
 from agent import Companion, Place
-from agent.errors import BadInput, ModelUnavailable
+from agent.errors import BadInput, ModelError, ModelUnavailable
 from agent.turn.context import build_context
 from agent.turn.output.parse import FALLBACK
 from agent.turn.turn import receive
 from agent.types import MAX_MESSAGE, TurnRequest
+from memory.errors import StoreUnavailable
 from prompts import read
 
 PetAt = Callable[..., Awaitable[Companion]]
@@ -167,6 +169,39 @@ async def test_the_reply_and_its_work_are_on_disk_before_it_goes_out(
     await pet.settle()
     assert [row["content"] for row in rows("SELECT content FROM memories")] == ["Ana plays the cello"]
     assert rows("SELECT * FROM work") == []
+
+
+@pytest.mark.parametrize("fault", ["slow", "away"])
+async def test_a_fact_that_cannot_be_stored_in_a_moment_is_durable_before_the_tool_answers(
+    pet_at: PetAt,
+    first_way: Any,
+    server: ScriptedServer,
+    rows: Rows,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: str,
+) -> None:
+    pet = await pet_at(first_way, look_back="off")
+    await pet.settle()
+
+    async def cannot(*_: Any) -> None:
+        if fault == "away":
+            raise StoreUnavailable("the database is busy")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("tools.memories.PATIENCE", 0.01)
+    told = {"content": "Ana lives in Lyon", "subjects": ["ana"], "replaces": None}
+    server.script(Call("remember", told), Fail(400))
+    (await pet.runtime()).worker._stopped = True
+    with monkeypatch.context() as patch:
+        patch.setattr(pet.components.writer, "remember", cannot)
+        with pytest.raises(ModelError):  # even if the turn fails later
+            await first_way.ask(pet, "I live in Lyon", user="ana")
+    assert "it is stored in a moment" in str(server.asked[-1])
+    assert [row["kind"] for row in rows("SELECT kind FROM work")] == ["store_memories"]
+
+    (await pet.runtime()).worker._stopped = False
+    await pet.settle()
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
 
 
 async def test_with_settle_the_reply_tells_what_became_of_its_memories(
