@@ -36,7 +36,8 @@ def test_what_went_wrong_is_shown(script: Script, monkeypatch: pytest.MonkeyPatc
     benchmark, shown = script("serve"), io.StringIO()
     monkeypatch.setattr(benchmark, "Console", lambda: Console(file=shown, width=160))
     result = {
-        "users": 1, "turns": 2, "errors": 1, "facts": {"told": 3, "missing": 1, "double": 0}, "added_ms": {"p95": 12.3}, "cpu_ms_a_turn": 4.0,
+        "users": 1, "turns": 2, "errors": 1, "facts": {"told": 3, "missing": 1, "double": 0},
+        "added_ms": {"p95": 12.3}, "cpu_ms_a_turn": 4.0,
         "turns_a_second": 5.0, "resident_mb": [100.0, 101.0],
     }  # fmt: skip
     benchmark.show(result, ["503 too much"])
