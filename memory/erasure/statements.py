@@ -5,9 +5,10 @@ that answered those or repeat it; it withholds derived texts, cleans waiting job
 removes the rest from traces and files. What other people stated is never taken.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -35,6 +36,8 @@ from memory.sql.tables import (
 
 TRIES = 3
 """How often a forgetting is tried while other writers change the same rows."""
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +89,7 @@ class StatementForgetting:
     async def forget(self, memory: Memory, user: str) -> tuple[Forgotten, str]:
         """Forget a memory that the person stated. Returns the receipt and the id of the job, claimed by the
         caller, that removes the rest from traces and files. Raises NotFound if `user` did not state it."""
-        for _ in range(TRIES - 1):
-            try:
-                return await self._forget(memory, user)
-            except Overtaken:
-                continue
-        return await self._forget(memory, user)
+        return await _retried(lambda: self._forget(memory, user))
 
     async def _forget(self, memory: Memory, user: str) -> tuple[Forgotten, str]:
         async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
@@ -108,6 +106,9 @@ class StatementForgetting:
         """Forget one message of the person and, with `facts`, the memories that rest on it alone; what these
         had replaced holds again. Returns as `forget` does. Raises NotFound if it is no message of `user`, or
         forgotten."""
+        return await _retried(lambda: self._forget_message(id, user, facts))
+
+    async def _forget_message(self, id: str, user: str, facts: bool) -> tuple[Forgotten, str]:
         async with self._database.read() as connection:
             resting = await fetch(connection, memories.c.id.in_(await _resting_on(connection, id, user)))
             heard_in = select(messages.c.place).where(messages.c.id == id, messages.c.place != "")
@@ -131,6 +132,9 @@ class StatementForgetting:
     async def undo(self, id: str, user: str) -> Forgotten:
         """Bring back what was forgotten as `undo_id`, or its first eight characters. Returns what came back.
         Raises NotFound if it can no longer be undone."""
+        return await _retried(lambda: self._undo(id, user))
+
+    async def _undo(self, id: str, user: str) -> Forgotten:
         async with self._database.write(lock={user_key(user)}) as connection:
             now = self._clock()
             payload = await restore.take_back(connection, id, user, now)
@@ -250,6 +254,16 @@ class StatementForgetting:
             changed = update(work).where(same).values(payload=clean) if clean else delete(work).where(same)
             await connection.execute(changed)
         return cleaned
+
+
+async def _retried(act: Callable[[], Awaitable[Result]]) -> Result:
+    """The result of `act`, which is tried `TRIES` times while others write the same rows."""
+    for _ in range(TRIES - 1):
+        try:
+            return await act()
+        except Overtaken:
+            continue
+    return await act()
 
 
 async def _same(connection: AsyncConnection, memory: Memory, user: str, teller: Words) -> list[str]:

@@ -143,6 +143,9 @@ class Conversations:
     async def deleted(self, origin: str) -> None:
         """Forget a message that its author has deleted, whether it waits here or is stored."""
         self._deleted.append(origin)
+        await self._forget_sent(origin)
+
+    async def _forget_sent(self, origin: str) -> None:
         if receipt := await self.pet.services.memories.delete_sent(origin):
             log.info("%s was deleted by its author: %d memories forgotten", origin, len(receipt.memories))
 
@@ -231,23 +234,31 @@ class Conversations:
         view = self.platform.reply_to(message)
         async with LiveText(view.show, interval=self.edit_seconds) as live:
             final = await self._run_turn(burst, live)
-            if not await live.finish(lambda: view.finish(*final)):
+            if final and not await live.finish(lambda: view.finish(*final)):
                 log.error("a reply in %s could not be shown; the transcript has it", message.queue)
+        for part in burst:  # stored after it was deleted
+            if part.origin in self._deleted:
+                await self._forget_sent(part.origin)
 
     async def _run_turn(
         self, burst: list[IncomingMessage], live: LiveText
-    ) -> tuple[str, list[Decision], ToForget]:
-        """Return the arguments of `ReplyView.finish`. If the turn fails, the text says so."""
+    ) -> tuple[str, list[Decision], ToForget] | None:
+        """Return the arguments of `ReplyView.finish`; None if the messages were deleted while they were read.
+        If the turn fails, the text says so."""
         message = burst[-1]
         try:
             contents = [await self.platform.read(part) for part in burst]
+            texts = [await _with_attachments(content) for content in contents]
+            left = [at for at, part in enumerate(burst) if part.origin not in self._deleted]
+            if not left:
+                return None
             async with self.pet.stream(
-                "\n".join(filter(None, [await _with_attachments(content) for content in contents])),
+                "\n".join(filter(None, [texts[at] for at in left])),
                 user=message.user,
                 place=message.place,
                 conversation=message.conversation,
                 author=contents[-1].author,
-                origins=[part.origin for part in burst if part.origin],
+                origins=[burst[at].origin for at in left if burst[at].origin],
                 settle=True,
             ) as stream:
                 async for piece in stream:

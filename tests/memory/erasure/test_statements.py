@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from alembic import command
 from sqlalchemy import Connection, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place
 from memory.erasure import restore
@@ -21,6 +24,7 @@ from memory.records import Forgotten, Memory, Message
 from memory.spans import new_id
 from memory.sql import engine
 from memory.sql.engine import Database
+from memory.sql.engine.errors import Overtaken
 from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX
 from memory.sql.tables import memories, memory_sources, metadata
 from tests.memory.conftest import START
@@ -500,3 +504,22 @@ async def test_who_has_replaced_a_fact_since_does_not_keep_it_in_the_place(stack
         assert await stack.known("cleo", place) == {"The office is in Nice"}
         assert await stack.known("anna") == set()
         assert "The office is in Lyon" in await everything(stack, "forgotten", "work"), "Ben's history"
+
+
+async def test_a_forgetting_of_a_message_and_an_undo_are_tried_again_when_others_write(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = await told(stack, PIN, "Anna's bank PIN is 4711")
+    write, faults = stack.database.write, [Overtaken("just now"), None] * 2
+
+    @asynccontextmanager
+    async def overtaken(*args: Any, **given: Any) -> AsyncIterator[AsyncConnection]:
+        async with write(*args, **given) as connection:
+            yield connection
+            if fault := faults.pop(0):
+                raise fault
+
+    monkeypatch.setattr(stack.database, "write", overtaken)
+    receipt, _ = await stack.statements.forget_message(message, "anna")
+    back = await stack.statements.undo(str(receipt.undo_id), "anna")
+    assert (receipt.messages, back.messages, faults) == (1, 1, [])

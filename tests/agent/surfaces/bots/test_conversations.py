@@ -213,6 +213,42 @@ async def test_messages_deleted_while_they_wait_are_not_answered(
     assert "471" not in str(server.asked[0].conversation)
 
 
+async def test_a_message_that_is_deleted_while_its_attachments_are_read_is_not_stored(
+    conversations_with: Any, platform: Any, server: ScriptedServer, rows: Any
+) -> None:
+    async def fetch() -> bytes:
+        await conversations.deleted("chat:1")
+        return b"4711"
+
+    conversations = conversations_with(burst_seconds=0.2)
+    notes = Attachment("notes.txt", "", 4, fetch)
+    conversations.add(ana("my PIN", notes, origin="chat:1"))
+    await conversations.settle()
+    assert platform.said == [None]
+    server.script(answer("Hello."))
+    conversations.add(ana("hello", origin="chat:2"))
+    conversations.add(ana("my PIN", notes, origin="chat:1"))
+    await conversations.settle()
+    assert platform.said == [None, "Hello."]
+    assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == ["hello", "Hello."]
+
+
+async def test_a_message_that_is_deleted_just_before_it_is_stored_is_forgotten(
+    conversations: Conversations, server: ScriptedServer, rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = type(conversations.pet).stream
+
+    def deleted_first(pet: Any, *args: Any, **given: Any) -> Any:
+        conversations._deleted.append("chat:1")  # what `deleted` does while nothing is stored
+        return stream(pet, *args, **given)
+
+    monkeypatch.setattr(type(conversations.pet), "stream", deleted_first)
+    server.script(answer("4711, I see."))
+    conversations.add(ana("my PIN is 4711", origin="chat:1"))
+    await conversations.settle()
+    assert [row["text"] for row in rows("SELECT text FROM messages")] == ["", ""]
+
+
 async def test_what_a_person_asks_to_forget_is_shown_with_the_reply(
     conversations: Conversations, platform: Any, server: ScriptedServer
 ) -> None:
