@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
-from memory.index import embedded
+from memory.index.embedded import engine as index_engine
 from memory.index.embedders import bundled
 from memory.sql import engine
 from memory.sql.engine.loop_sqlite import LoopSQLite
@@ -44,7 +44,7 @@ def _no_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def _no_read_ahead() -> Iterator[None]:
     """Reading payloads ahead pays for thousands of points, and triples the time to create an index."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embedded, "PAYLOAD_MEMORY", "Cold")
+        patch.setattr(index_engine, "PAYLOAD_MEMORY", "Cold")
         yield
 
 

@@ -49,7 +49,8 @@ class Point:
     owners: frozenset[str]
     """Owner keys of `memory.audience`. A point without owners is never found."""
     text: str
-    dense: "Sequence[float] | NDArray[np.float32]"
+    dense: "Sequence[float] | NDArray[np.float32] | None"
+    """None if it is not known: `Index.differing` does not compare it."""
     created_at: datetime
     expires_at: datetime | None = None
     subjects: tuple[str, ...] = ()
@@ -94,6 +95,8 @@ class Rankings:
     words: tuple[Ranked, ...] = ()
     window_dense: tuple[Ranked, ...] = ()
     window_words: tuple[Ranked, ...] = ()
+    without_index: str | None = None
+    """Why the newest rows were searched instead of the whole index."""
 
 
 class Index(Protocol):
@@ -119,6 +122,11 @@ class Index(Protocol):
 
     async def present(self, ids: Sequence[str]) -> set[str]:
         """Which of these ids are in the index, whoever owns them: to verify an erasure."""
+        ...
+
+    async def differing(self, points: Sequence[Point]) -> set[str]:
+        """The ids of those points that are missing or that the index shows otherwise; windows aside. Checks a
+        sample."""
         ...
 
     async def owned_by(self, owner: str) -> list[str]:

@@ -58,7 +58,9 @@ def payload(point: Point) -> dict[str, Any]:
 
 def dense_vectors(point: Point) -> dict[str, list[float]]:
     found = {"dense": point.dense, "window_dense": point.window_dense}
-    return {lane: as_list(vector) for lane, vector in found.items() if vector is not None}
+    # A vector of zeros, as of a blank text, is near to nothing. It is left out, so that zeros mean damage.
+    listed = {lane: as_list(vector) for lane, vector in found.items() if vector is not None}
+    return {lane: vector for lane, vector in listed.items() if any(vector)}
 
 
 def sparse_vectors(point: Point) -> "dict[str, SparseVector]":
@@ -105,6 +107,29 @@ def lanes(question: Question) -> "dict[str, list[float] | SparseVector]":
 def ranked(found: Iterable[Any]) -> tuple[Ranked, ...]:
     """The hits of one lane, from the engine's points."""
     return tuple(Ranked(str(point.id), point.score, point.payload["kind"]) for point in found)
+
+
+ALIKE = 0.99
+"""From this cosine on, two vectors are of the same text: an embedder on a server may round."""
+
+
+def differing(points: Sequence[Point], records: Iterable[Any]) -> set[str]:
+    """The ids of the points for which there is no record of the engine, or one that does not show them."""
+    found = {str(record.id): record for record in records}
+    return {p.id for p in points if p.id not in found or not _shows(found[p.id], p)}
+
+
+def _shows(record: Any, point: Point) -> bool:
+    import numpy as np
+
+    wanted, stored, vectors = payload(point), record.payload or {}, record.vector or {}
+    if any(stored.get(field) != wanted[field] for field in wanted):
+        return False
+    words = sparse_vectors(point).get("words")
+    if words and ("words" not in vectors or set(vectors["words"].indices) != set(words.indices)):
+        return False
+    dense = dense_vectors(point).get("dense")
+    return dense is None or ("dense" in vectors and float(np.dot(vectors["dense"], dense)) > ALIKE)
 
 
 def as_list(vector: Any) -> list[float]:

@@ -119,6 +119,12 @@ class ServerIndex:
             found.update(str(record.id) for record in records)
         return found
 
+    async def differing(self, points: Sequence[Point]) -> set[str]:
+        ids = [point.id for point in points]
+        async with self._opened() as client:
+            records = await client.retrieve(self.collection, ids, with_payload=True, with_vectors=True)
+        return schema.differing(points, records)
+
     async def owned_by(self, owner: str) -> list[str]:
         wanted, found, after = _filter([schema.owned_by(owner)]), list[str](), None
         while True:

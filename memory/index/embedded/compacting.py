@@ -49,8 +49,12 @@ def settle(folder: Path) -> None:
         if (copied / part).exists():
             delete(folder / part)
             (copied / part).rename(folder / part)
-    shutil.rmtree(copied, ignore_errors=True)
+    delete(copied)
 
 
 def delete(part: Path) -> None:
-    part.unlink() if part.is_file() else shutil.rmtree(part, ignore_errors=True)
+    """Delete a file, a folder with all that is in it, or a link; nothing if it is not there."""
+    if part.is_dir() and not part.is_symlink():
+        shutil.rmtree(part)
+    else:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,107 @@
+"""Points, questions and errors of an index in the terms of Qdrant Edge."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from memory.index import Point, Question, schema
+
+if TYPE_CHECKING:
+    from qdrant_edge import EdgeShard, Filter, QueryRequest
+
+PAYLOAD_MEMORY = "Cached"
+"""Payloads are read ahead, since every hit needs one: else the first searches of a process take 20 ms."""
+
+MARKER = str(UUID(int=0))
+"""The id of the point that holds generation and fingerprint. It has no owner, so no search finds it."""
+
+
+def create(folder: Path, dimension: int) -> "EdgeShard":
+    """Make an empty shard in the folder, which must exist."""
+    from qdrant_edge import EdgeShard, UpdateOperation
+
+    shard = EdgeShard.create(str(folder), _config(dimension))
+    for field, use in schema.FIELDS.items():
+        shard.update(UpdateOperation.create_field_index(field, _field_index(use)))
+    return shard
+
+
+def is_engine_error(error: BaseException) -> bool:
+    # Edge raises bare `Exception`; a panic in it is a BaseException whose class cannot be imported.
+    return type(error) is Exception or type(error).__name__ == "PanicException"
+
+
+def is_held(error: BaseException) -> bool:
+    """Whether another process has the folder open."""
+    return "WAL" in str(error) and "WouldBlock" in str(error)
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def engine_point(point: Point) -> Any:
+    from qdrant_edge import Point as EnginePoint
+
+    vectors: dict[str, Any] = {**schema.dense_vectors(point), **schema.sparse_vectors(point)}
+    return EnginePoint(point.id, vectors, schema.payload(point))
+
+
+def requests(question: Question, lanes: dict[str, Any]) -> "list[QueryRequest]":
+    from qdrant_edge import IdfParams, Query, QueryRequest, SearchParams
+
+    wanted = matching(schema.conditions(question))
+    # The reader's own points decide how rare a word is: a score shows nothing of other people's words.
+    own = SearchParams(idf=IdfParams(corpus=matching([schema.audience(question)])))
+    return [
+        QueryRequest(
+            question.limit,
+            query=Query.Nearest(vector, using=lane),
+            filter=wanted,
+            params=own if lane in schema.SPARSE else None,
+            with_payload=["kind"],
+        )
+        for lane, vector in lanes.items()
+    ]
+
+
+def matching(conditions: Sequence[schema.Condition]) -> "Filter":
+    from qdrant_edge import FieldCondition, Filter, MatchAny, RangeFloat
+
+    return Filter(
+        must=[
+            FieldCondition(c.field, match=MatchAny(list(c.any_of)))
+            if c.any_of
+            else FieldCondition(c.field, range=RangeFloat(gt=c.above, gte=c.at_least, lt=c.below))
+            for c in conditions
+        ]
+    )
+
+
+def _config(dimension: int) -> Any:
+    from qdrant_edge import (
+        Distance,
+        EdgeConfig,
+        EdgeOptimizersConfig,
+        EdgeSparseVectorParams,
+        EdgeVectorParams,
+        Memory,
+        Modifier,
+    )
+
+    return EdgeConfig(
+        vectors={lane: EdgeVectorParams(dimension, Distance.Cosine) for lane in schema.DENSE},
+        sparse_vectors={lane: EdgeSparseVectorParams(modifier=Modifier.Idf) for lane in schema.SPARSE},
+        max_search_threads=1,  # measured faster: one reader's points are too few to parallelise
+        payload_memory=getattr(Memory, PAYLOAD_MEMORY),
+        optimizers=EdgeOptimizersConfig(indexing_threshold=1_000_000_000),  # kilobytes: never a graph
+    )
+
+
+def _field_index(use: str) -> Any:
+    from qdrant_edge import FloatIndexParams, KeywordIndexParams
+
+    if use == "number":
+        return FloatIndexParams(enable_hnsw=False)
+    return KeywordIndexParams(is_tenant=use == "tenant", enable_hnsw=use == "tenant")
