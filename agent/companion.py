@@ -99,7 +99,6 @@ class Companion:
                 schedule = Schedule(
                     pet.services.maintenance,
                     pet.services.reminders,
-                    components.index,
                     components.figures,
                     pet.services.erasure,
                     pet._wake_worker,

@@ -176,6 +176,8 @@ async def open_components(
         )
         closing.push_async_callback(components.index.close)
         closing.push_async_callback(components.documents_index.close)
+        closing.push_async_callback(components.documents.sync.stop)
+        closing.push_async_callback(components.sync.stop)
         closing.push_async_callback(_note_uses, components)
         closing.push_async_callback(components.recorder.close)
         yield components
@@ -213,7 +215,7 @@ def _components(
     summaries = ConversationSummaries(database)
     sync = IndexSync(store, transcript, index, embedder, clock, summaries)
     judge = models.judge if models.judges else None
-    similar = SimilarFacts(database, store, index, embedder, judge)
+    similar = SimilarFacts(database, store, sync.searching.search, embedder, judge)
     similar.consolidated = models.consolidates
     traces = Traces(traces_database or database, database if traces_database else None)
     recorder = open_recorder(settings, traces, clock, surface, breakers)
@@ -239,7 +241,6 @@ def _components(
         recall=Recall(
             store,
             transcript,
-            index,
             embedder,
             sync,
             clock,

@@ -30,6 +30,8 @@ async def search_knowledge(
     names = display_names(chunk.source for chunk in found)
     shown = _that_fit([_shown(chunk, names[chunk.source]) for chunk in found], turn.knowledge_characters)
     answer: dict[str, Any] = {"chunks": shown}
+    if turn.knowledge.without_index:
+        answer["note"] = "the index is away or being built: older documents may be missing"
     if left := len(found) - len(shown):
         answer["note"] = f"{left} more did not fit; a narrower question may bring them"
     return answer

@@ -36,6 +36,7 @@ def _as_text(value: Any) -> Any:
 MOST_TASKS = 50
 SAID_AGAIN = 0.5
 """The share of words from which a second call says the fact of the first one again."""
+NEWEST_ONLY = "the index is away or being built: older messages and facts may be missing"
 LONGEST_HIT = 1_500
 """Characters of one thing found that the model is shown."""
 
@@ -60,6 +61,8 @@ async def search_memories(
         query, turn.audience, limit=limit, subjects=subjects, exclude=turn.shown, aliases=aliases
     )
     found = _found(turn, hits)
+    if turn.recall.without_index:
+        found["note"] = NEWEST_ONLY
     if names := aliases.others(query):
         found["also_known_as"] = list(names)
     return found

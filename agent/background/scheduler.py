@@ -12,7 +12,6 @@ from agent.errors import FAULTS
 from agent.services.erasure import ErasureService
 from agent.services.maintenance import MaintenanceService
 from agent.services.statistics import Figures
-from memory.index import Index
 
 log = logging.getLogger("hachi.schedule")
 
@@ -41,15 +40,14 @@ PRUNE_SECONDS = 3600
 """How often old traces are deleted, and the room of deleted rows is given back."""
 
 OPTIMISE_SECONDS = 24 * 3600
-"""How often the index is compacted, which also removes deleted points from its files. Compacting blocks the
-process for about 0.15 s at 20,000 points."""
+"""How often the indexes are compacted, which also removes deleted points from their files, and compared with
+the rows. Compacting blocks the process for about 0.15 s at 20,000 points."""
 
 
 @dataclass(frozen=True)
 class Schedule:
     maintenance: MaintenanceService
     reminders: Reminders
-    index: Index
     figures: Figures
     erasure: ErasureService
     wake_worker: Callable[[], Awaitable[None]]
@@ -76,7 +74,12 @@ class Schedule:
             ("remind", REMIND_SECONDS, self._remind, "reminders were not sent"),
             ("erase", ERASE_SECONDS, self._erase, "an interrupted erasure could not go on"),
             ("figures", FIGURES_SECONDS, self.figures.flush, "the figures were not stored"),
-            ("optimise", OPTIMISE_SECONDS, self._optimise, "the index was not compacted"),
+            (
+                "optimise",
+                OPTIMISE_SECONDS,
+                self.maintenance.tend_indexes,
+                "the index was not compacted",
+            ),
         ):
             scheduler.add_job(_guarded(act, failure, acting), "interval", seconds=seconds, id=name)
         for name in ("purge", "erase"):  # what was left while nothing ran
@@ -105,9 +108,6 @@ class Schedule:
 
     async def _remind(self) -> None:
         await self.reminders.run()
-
-    async def _optimise(self) -> None:
-        await self.index.optimise()
 
 
 def _guarded(

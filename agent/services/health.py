@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from agent.tracing.store.traces import Traces
 from memory.breaker import Breaker
 from memory.index import Index
+from memory.index.comparing import Comparison
 from memory.index.embedders import Embedder, know_dimension
 from memory.index.sync import IndexSync
 from memory.sql.engine import Database
@@ -47,6 +48,10 @@ class HealthService:
         """Points in the index. Raises IndexUnavailable or EmbedderUnavailable."""
         await know_dimension(self.embedder)
         return await self.index.count()
+
+    async def index_fits(self) -> Comparison:
+        """The points of the index against the rows of the database. Raises IndexUnavailable."""
+        return await self.sync.compare()
 
     async def waiting_for_index(self) -> int:
         """Rows that are not indexed yet. Raises IndexUnavailable."""

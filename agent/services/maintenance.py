@@ -78,6 +78,15 @@ class MaintenanceService:
             count += await self.documents.catch_up(progress)
         return count
 
+    async def tend_indexes(self) -> None:
+        """Shrink the files of the indexes, and compare the indexes with the rows. What does not fit is
+        rebuilt in the background. Raises IndexUnavailable."""
+        await self.index.optimise()
+        await self.sync.check()
+        if not await self.documents.empty():
+            await self.documents_index.optimise()
+            await self.documents.sync.check()
+
     async def rows_to_index(self) -> int:
         """Return how many rows `reindex` will read. No index has the empty generation, so every row
         counts."""

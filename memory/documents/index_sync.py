@@ -4,10 +4,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
+from memory.audience import Audience
 from memory.documents.store import DocumentStore, StoredChunk
-from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Point
+from memory.index.catching_up import CatchingUp
+from memory.index.comparing import Comparison, compare
 from memory.index.embedders import Embedder, know_dimension
+from memory.index.points import Draft, with_vectors
+from memory.index.searching import NEWEST, RowSearch, Searching
 
 log = logging.getLogger("hachi.knowledge")
 
@@ -23,6 +27,10 @@ class ChunkIndexSync:
         self._lock = asyncio.Lock()
         self._generation: str | None = None
         """The index's generation at the last catch-up."""
+        self._catching_up = CatchingUp(self.catch_up, "the index of documents")
+        newest = RowSearch(self._newest, embedder)
+        self.searching = Searching(index, newest, self._catching_up)
+        """Searches the index, and the newest chunks while the index is away or behind."""
 
     async def is_behind(self) -> bool:
         """Whether the index may be incomplete: this process has not caught up yet or failed to, or another
@@ -35,34 +43,67 @@ class ChunkIndexSync:
         total = 0
         async with self._lock:
             await know_dimension(self._embedder)
-            while due := await self._store.unindexed(generation := await self._index.refresh(), BATCH):
-                await self._sync(due, generation)
-                total += len(due)
-                if progress:
-                    progress(len(due))
-            self._generation = generation
+            total += await self._index_due(progress)
+            if self._generation is None and await self._wipe_if_unfit():
+                total += await self._index_due(progress)
+            self._generation = await self._index.refresh()
         return total
 
     async def try_to_catch_up(self) -> None:
         """Like `catch_up`, but only logs that an index or embedder is unavailable."""
-        try:
-            await self.catch_up()
-        except (IndexUnavailable, EmbedderUnavailable) as error:
-            log.warning("the index of documents is not up to date: %s", error)
+        await self._catching_up.attempt()
+
+    async def begin(self) -> None:
+        """Index what is missing, before a search. Does not wait for long; see `CatchingUp`."""
+        if await self.is_behind():
+            await self._catching_up.begin()
+
+    async def check(self) -> None:
+        """Compare the index with the chunks. One that does not fit is emptied, and filled again in the
+        background. Raises IndexUnavailable."""
+        async with self._lock:
+            unfit = await self._wipe_if_unfit()
+        if unfit:
+            await self._catching_up.begin()
+
+    async def compare(self) -> Comparison:
+        """Compare the index with the chunks, and change nothing. Raises IndexUnavailable."""
+        generation = await self._index.refresh()
+
+        async def sample() -> list[Point]:
+            return [_draft(chunk).point for chunk in await self._store.sample(generation)]
+
+        return await compare(self._index, lambda: self._store.bounds(generation), sample)
+
+    async def stop(self) -> None:
+        await self._catching_up.stop()
+
+    async def _wipe_if_unfit(self) -> bool:
+        if (await self.compare()).fits or (found := await self.compare()).fits:
+            return False
+        log.warning("the index of documents does not fit the database (%s); it is rebuilt", found)
+        await self._index.wipe()
+        return True
+
+    async def _newest(self, owners: frozenset[str]) -> list[Draft]:
+        return [_draft(chunk) for chunk in await self._store.newest(Audience(owners), NEWEST)]
+
+    async def _index_due(self, progress: Callable[[int], None] | None) -> int:
+        total = 0
+        while due := await self._store.unindexed(generation := await self._index.refresh(), BATCH):
+            await self._sync(due, generation)
+            total += len(due)
+            if progress:
+                progress(len(due))
+        return total
 
     async def _sync(self, due: Sequence[StoredChunk], generation: str) -> None:
         await self._take_out([chunk.id for chunk in due if not chunk.text])  # first: it needs no embedder
         existing = [chunk for chunk in due if chunk.text]
         if not existing:
             return
-        texts = [indexed_text(chunk) for chunk in existing]
-        vectors = await self._embedder.embed(texts)
-        await self._index.put(
-            [
-                Point(c.id, "chunk", frozenset({c.owner}), text, vector, c.added_at)
-                for c, text, vector in zip(existing, texts, vectors, strict=True)
-            ]
-        )
+        drafts = [_draft(chunk) for chunk in existing]
+        await self._index.put(await with_vectors(drafts, self._embedder.embed))
         marked = await self._store.mark_indexed([chunk.id for chunk in existing], generation)
         # A chunk deleted meanwhile may have left the index before this put added it again.
         await self._take_out([chunk.id for chunk in existing if chunk.id not in marked])
@@ -76,3 +117,8 @@ class ChunkIndexSync:
 def indexed_text(chunk: StoredChunk) -> str:
     """The text to index for a chunk. Separate lanes for its neighbours and the outline found less."""
     return f"{chunk.title}\n{chunk.heading}\n{chunk.text}"
+
+
+def _draft(chunk: StoredChunk) -> Draft:
+    text = indexed_text(chunk)
+    return Draft(Point(chunk.id, "chunk", frozenset({chunk.owner}), text, None, chunk.added_at), text)

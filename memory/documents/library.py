@@ -18,7 +18,7 @@ from memory.documents.ingest import AddedDocument, Ingest, IngestResult, Progres
 from memory.documents.rerank import Reranker
 from memory.documents.search import DocumentSearch
 from memory.documents.store import DocumentStore
-from memory.errors import EmbedderUnavailable, NotFound
+from memory.errors import NotFound
 from memory.index import Index
 from memory.index.embedders import Embedder
 from memory.records import Chunk, Document
@@ -44,8 +44,8 @@ class DocumentLibrary:
         """`index` must hold nothing but documents."""
         self._clock = clock
         self._store = DocumentStore(database)
-        self._sync = ChunkIndexSync(self._store, index, embedder)
-        self._search = DocumentSearch(self._store, index, embedder, clock, reranker)
+        self.sync = ChunkIndexSync(self._store, index, embedder)
+        self._search = DocumentSearch(self._store, self.sync.searching, embedder, clock, reranker)
         self._adding = asyncio.Semaphore(1)
 
     async def add(
@@ -93,28 +93,30 @@ class DocumentLibrary:
 
     async def search(self, query: str, audience: Audience, limit: int = 5) -> list[Chunk]:
         """The chunks that answer the query, best first; empty if none does. Without the embedder it searches
-        by words alone, without the reranker it keeps the fused order. Raises IndexUnavailable."""
+        by words alone, without the reranker it keeps the fused order, and without
+        the index it searches the newest chunks."""
         if not audience.keys or not query.strip() or limit < 1 or await self.empty():
             return []
-        if await self._sync.is_behind():
-            try:
-                await self._sync.catch_up()
-            except EmbedderUnavailable as error:
-                log.warning("searching only the documents that have been indexed so far: %s", error)
+        await self.sync.begin()
         return await self._search(query, audience, limit)
+
+    @property
+    def without_index(self) -> str | None:
+        """Why the last search read the newest chunks instead of the whole index."""
+        return self._search.without_index
 
     async def catch_up(self, progress: Callable[[int], None] | None = None) -> int:
         """Bring the index in step with SQL; returns the number of chunks processed. `progress` gets the
         number per batch. Raises IndexUnavailable or EmbedderUnavailable; the next call handles the rest."""
-        return await self._sync.catch_up(progress)
+        return await self.sync.catch_up(progress)
 
     def _ingest(self, owner: str) -> Ingest:
-        return Ingest(self._store, self._sync, owner, self._clock)
+        return Ingest(self._store, self.sync, owner, self._clock)
 
     async def _remove(self, removed: Sequence[Document]) -> None:
         if removed:
             await self._store.remove(removed, self._clock())
-            await self._sync.try_to_catch_up()
+            await self.sync.try_to_catch_up()
 
 
 def document_name(text: str) -> str:

@@ -11,8 +11,9 @@ from memory.documents.rerank import Candidate, Reranker
 from memory.documents.rerank.fused import diverse, match_scores, stems
 from memory.documents.store import DocumentStore
 from memory.errors import EmbedderUnavailable
-from memory.index import Index, Kind, Question, Rankings
+from memory.index import Kind, Question, Rankings
 from memory.index.embedders import Embedder
+from memory.index.searching import Searching
 from memory.records import Chunk
 from memory.spans import note, span
 
@@ -38,19 +39,21 @@ class DocumentSearch:
     def __init__(
         self,
         store: DocumentStore,
-        index: Index,
+        searching: Searching,
         embedder: Embedder,
         clock: Callable[[], datetime],
         reranker: Reranker,
     ) -> None:
         self._store = store
-        self._index = index
+        self._searching = searching
         self._embedder = embedder
         self._clock = clock
         self._reranker = reranker
+        self.without_index: str | None = None
+        """Why the last search read the newest chunks instead of the whole index."""
 
     async def __call__(self, query: str, audience: Audience, limit: int) -> list[Chunk]:
-        """At most `limit` chunks, best first. Raises IndexUnavailable."""
+        """At most `limit` chunks, best first."""
         with span("documents", query=query, audience=audience.keys, limit=limit):
             vector = await self._vector(query)
             best = await self._candidates(query, vector, audience)
@@ -73,7 +76,9 @@ class DocumentSearch:
     ) -> list[Candidate]:
         """The best candidates by fused score, at most `CANDIDATES`. Two lanes may return twice as many."""
         question = Question(audience.keys, self._clock(), vector, query, kinds=CHUNKS, limit=CANDIDATES)
-        lanes = _scores_by_chunk(await self._index.search(question))
+        rankings = await self._searching.search(question)
+        self.without_index = rankings.without_index
+        lanes = _scores_by_chunk(rankings)
         rows = await self._store.chunks(lanes.keys(), audience)
         # If several owners added a file, keep one chunk of each text: that with the lowest id.
         unique = {(row.heading, row.text): row for _, row in sorted(rows.items(), reverse=True)}

@@ -9,13 +9,15 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, and_, delete, func, insert, select, true, update
+from sqlalchemy import ColumnElement, and_, delete, false, func, insert, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.documents.chunking import ChunkText
+from memory.index.comparing import Bounds
 from memory.index.schema import slices
 from memory.records import Document
+from memory.sql import indexing
 from memory.sql.engine import Database
 from memory.sql.indexing import is_due
 from memory.sql.tables import knowledge_chunks as chunks
@@ -123,6 +125,26 @@ class DocumentStore:
         query = _CHUNK_ROWS.where(is_due(chunks, generation)).limit(limit)
         async with self._database.read() as connection:
             return [StoredChunk(**row._mapping) for row in await connection.execute(query)]
+
+    async def bounds(self, generation: str) -> Bounds:
+        """How many points an index of this generation has."""
+        rows = [(chunks, chunks.c.text != "", false())]
+        return Bounds(*await indexing.bounds(self._database, generation, rows))
+
+    async def sample(self, generation: str) -> list[StoredChunk]:
+        """Some chunks that the index of this generation shows."""
+        shown = chunks.c.text != ""
+        ids = await indexing.sample(self._database, chunks, chunks.c.chunk_index, shown, generation)
+        async with self._database.read() as connection:
+            rows = await connection.execute(_CHUNK_ROWS.where(chunks.c.id.in_(ids)))
+            return [StoredChunk(**row._mapping) for row in rows]
+
+    async def newest(self, audience: Audience, limit: int) -> list[StoredChunk]:
+        """The chunks of the documents that this audience may read, those of the newest documents first."""
+        query = _CHUNK_ROWS.where(documents.c.owner.in_(audience.keys), chunks.c.text != "")
+        async with self._database.read() as connection:
+            newest = query.order_by(documents.c.added_at.desc(), chunks.c.id).limit(limit)
+            return [StoredChunk(**row._mapping) for row in await connection.execute(newest)]
 
     async def mark_indexed(self, ids: Sequence[str], generation: str) -> set[str]:
         """Mark these chunks as indexed. Returns the ids that still exist; only they are marked."""

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
-from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.errors import EmbedderUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Statement, Verdict, compare
 from memory.facts.rulings import RULINGS, allowed
-from memory.index import Index, Question, Rankings
+from memory.index import Question, Rankings
 from memory.index.embedders import Embedder
 from memory.records import Memory
 from memory.sql.engine import Database
@@ -49,13 +49,17 @@ Judge = Callable[[Sequence[Doubt]], Awaitable[Sequence[bool]]]
 """Takes all doubts of a turn. Returns for each whether the new statement replaces the old. May raise."""
 
 
+Search = Callable[[Question], Awaitable[Rankings]]
+"""Searches the index, or without it the newest rows."""
+
+
 class SimilarFacts:
     def __init__(
-        self, database: Database, store: MemoryStore, index: Index, embedder: Embedder, judge: Judge | None
+        self, database: Database, store: MemoryStore, search: Search, embedder: Embedder, judge: Judge | None
     ) -> None:
         self._database = database
         self._store = store
-        self._index = index
+        self._search_index = search
         self._embedder = embedder
         self.judge = judge
         """A model that rules on doubts. Without one, both statements are kept."""
@@ -189,7 +193,7 @@ class SimilarFacts:
         now: datetime,
         subjects: frozenset[str] = frozenset(),
     ) -> Rankings:
-        """The memories nearest to the text; none if the index is unavailable."""
+        """The memories nearest to the text."""
         question = Question(
             audience=frozenset(owners),
             now=now,
@@ -199,11 +203,7 @@ class SimilarFacts:
             subjects=subjects,
             limit=NEAR,
         )
-        try:
-            return await self._index.search(question)
-        except IndexUnavailable as error:
-            log.warning("remembering without the index: %s", error)
-            return Rankings()
+        return await self._search_index(question)
 
     def _weigh(self, candidate: CandidateFact, old: Memory, cosine: float, aliases: Aliases) -> Verdict:
         if candidate.corrects(old):

@@ -1,7 +1,7 @@
 """Compares an index with the rows of the database: how many points there are, and whether a sample fits.
 
-An index may open without an error and still not fit: it is an older copy beside a newer database, or its files
-were damaged in places that nobody reads. Points are counted against bounds, since a row may be on its way in
+An index may open without an error and still not fit: it may be an older copy beside a newer database, or
+damaged in places that nobody reads. Points are counted against bounds, since a row may be on its way in
 or out of the index, and an expired memory is removed with its row only.
 """
 
@@ -34,7 +34,9 @@ class Comparison:
     def __str__(self) -> str:
         least, most = self.rows
         rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        wrong = f", {self.differing} of {self.sampled} sampled are missing or differ" if self.differing else ""
+        wrong = (
+            f", {self.differing} of {self.sampled} sampled are missing or differ" if self.differing else ""
+        )
         return f"{self.points:,} points for {rows} rows{wrong}"
 
 

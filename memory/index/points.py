@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from memory.index import Point
 from memory.index.windows import words_text
 from memory.records import Memory
-from memory.sql.messages import Line
+from memory.sql.message_rows import Line
 from memory.sql.summaries import ActiveConversation
 
 Embed = Callable[[Sequence[str]], Awaitable[Sequence[Any]]]

@@ -1,141 +1,67 @@
-"""Searches points in memory: what a search falls back to while the index is away.
+"""Reads rows of the database as the index shows them."""
 
-It scores as the engine does: the cosine of vectors, and BM25 with the rarity of words among the reader's own
-points. A property test compares both.
-"""
-
-import math
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
 
-from memory.errors import EmbedderUnavailable
-from memory.index import Point, Question, Ranked, Rankings, bm25, schema
-from memory.index.embedders import Embedder
-from memory.index.points import Draft, with_vectors
+from sqlalchemy import and_, exists, false
 
-if TYPE_CHECKING:
-    from qdrant_edge import SparseVector
-
-NEWEST = 2_000
-"""Rows of each kind that are searched without the index, the newest ones. The first search of 2,000 messages
-takes some 0.5 s."""
-QUICK = frozenset({"bundled"})
-"""Embedders that embed thousands of texts in a second and cost nothing. With others, rows are searched by
-words alone."""
-SLICE = 200
-"""Texts that are embedded before the event loop gets a turn."""
-
-Words = Mapping[int, float]
-Drafts = Callable[[frozenset[str]], Awaitable[Sequence[Draft]]]
-"""Returns the newest rows that readers with these owner keys may read."""
+from memory.audience import Audience
+from memory.index.comparing import Bounds
+from memory.index.points import Draft, of_memory, of_message, of_summary
+from memory.index.windows import window_text
+from memory.sql import indexing
+from memory.sql.memories import MemoryStore
+from memory.sql.memory_rows import is_active, unexpired
+from memory.sql.message_rows import Line, kept
+from memory.sql.messages import Transcript
+from memory.sql.summaries import ConversationSummaries
+from memory.sql.tables import active_conversations, memories, memory_owners, messages
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A point, as it is searched."""
+@dataclass(frozen=True)
+class Rows:
+    store: MemoryStore
+    transcript: Transcript
+    conversations: ConversationSummaries
 
-    point: Point
-    words: Words
-    window_words: Words | None
+    async def newest(self, owners: frozenset[str], now: datetime, limit: int) -> list[Draft]:
+        """The newest memories, messages and summaries that readers with these owner keys may read, at most
+        `limit` of each."""
+        audience = Audience(owners)
+        found = [of_memory(memory) for memory in await self.store.newest(audience, now, limit)]
+        found += [of_summary(one) for one in await self.conversations.newest(audience, now, limit)]
+        lines = await self.transcript.newest_lines(audience, limit)
+        return found + await self._with_windows(lines)
 
+    async def _with_windows(self, lines: Collection[Line]) -> list[Draft]:
+        ids = {line.message.id for line in lines}
+        drafts = []
+        for around in await self.transcript.around(lines):
+            conversation = [line.message for line in around]
+            for at, line in enumerate(around):
+                if line.message.id in ids:
+                    drafts.append(of_message(line, window_text(conversation, at)))
+        return drafts
 
-class RowSearch:
-    def __init__(self, drafts: Drafts, embedder: Embedder) -> None:
-        self._drafts = drafts
-        self._embedder = embedder
-        self._last: dict[str, Entry] = {}
-        """The entries of the last search, by id: the next one often reads the same rows."""
+    async def bounds(self, generation: str, now: datetime) -> Bounds:
+        """How many points an index of this generation has."""
+        expired = ~unexpired(now)
+        rows = [(memories, _OWNED, expired), (messages, kept(), false()), (_SUMMARIES, _SUMMARISED, false())]
+        return Bounds(*await indexing.bounds(self.store.database, generation, rows))
 
-    async def search(self, question: Question) -> Rankings:
-        drafts = await self._drafts(question.audience)
-        known = {draft.point.id: entry for draft in drafts if (entry := self._known(draft.point))}
-        new = [draft for draft in drafts if draft.point.id not in known]
-        for part in schema.slices(new, SLICE):
-            for point in await self._points(part):
-                known[point.id] = entry_of(point)
-        self._last = known
-        return rank(list(known.values()), question)
-
-    async def _points(self, drafts: Sequence[Draft]) -> Sequence[Point]:
-        if self._embedder.name in QUICK:
-            try:
-                return await with_vectors(drafts, self._embedder.embed)
-            except EmbedderUnavailable:
-                pass
-        return [draft.point for draft in drafts]
-
-    def _known(self, point: Point) -> Entry | None:
-        """The entry of the last search for this row, if it has not changed."""
-        old = self._last.get(point.id)
-        shown = ("text", "window_text", "owners", "expires_at", "subjects", "created_at")
-        same = old and all(getattr(old.point, name) == getattr(point, name) for name in shown)
-        return old if same else None
-
-
-def entry_of(point: Point) -> Entry:
-    window = None if point.window_text is None else _words(bm25.document(point.window_text))
-    return Entry(point, _words(bm25.document(point.text)), window)
+    async def sample(self, generation: str, now: datetime) -> list[Draft]:
+        """Some rows that an index of this generation shows, without their windows."""
+        sample, database = indexing.sample, self.store.database
+        valid = and_(_OWNED, unexpired(now))
+        ids = await sample(database, memories, memories.c.created_at, valid, generation)
+        drafts = [of_memory(memory) for memory in await self.store.where(memories.c.id.in_(ids))]
+        ids = await sample(database, messages, messages.c.seq, kept(), generation)
+        drafts += [of_message(line) for line in await self.transcript.lines(ids)]
+        ids = await sample(database, _SUMMARIES, _SUMMARIES.c.updated_at, _SUMMARISED, generation)
+        return drafts + [of_summary(one) for one in await self.conversations.of_ids(ids)]
 
 
-def rank(entries: Sequence[Entry], question: Question) -> Rankings:
-    """The best entries of each lane, as an index with these points returns them."""
-    if not schema.lanes(question):
-        return Rankings()
-    corpus = [entry for entry in entries if not question.audience.isdisjoint(entry.point.owners)]
-    found = [entry for entry in corpus if _matches(entry.point, question)]
-    asked = set(_words(bm25.query(question.text or "")))
-    lanes: dict[str, Iterable[tuple[Point, float]]] = {
-        "words": _by_words(asked, corpus, found, lambda entry: entry.words),
-        "window_words": _by_words(asked, corpus, found, lambda entry: entry.window_words),
-    }
-    if question.dense is not None:
-        lanes |= {name: _by_vector(question.dense, found, name) for name in schema.DENSE}
-    return Rankings(**{name: _best(hits, question.limit) for name, hits in lanes.items()})
-
-
-def _matches(point: Point, question: Question) -> bool:
-    return (
-        point.kind in question.kinds
-        and (point.expires_at is None or point.expires_at > question.now)
-        and (not question.subjects or not question.subjects.isdisjoint(point.subjects))
-        and (question.since is None or point.created_at >= question.since)
-        and (question.until is None or point.created_at < question.until)
-    )
-
-
-def _by_words(
-    asked: set[int], corpus: Sequence[Entry], found: Sequence[Entry], words: Callable[[Entry], Words | None]
-) -> Iterable[tuple[Point, float]]:
-    texts = [text for entry in corpus if (text := words(entry))]
-    having = Counter(word for text in texts for word in asked.intersection(text))
-    rarity = {n: math.log1p((len(texts) - count + 0.5) / (count + 0.5)) for n, count in having.items()}
-    for entry in found:
-        weights = words(entry) or {}
-        if shared := asked.intersection(weights):
-            yield entry.point, sum(rarity[word] * weights[word] for word in shared)
-
-
-def _by_vector(dense: Any, found: Sequence[Entry], name: str) -> Iterable[tuple[Point, float]]:
-    import numpy as np
-
-    points = [entry.point for entry in found if _has(getattr(entry.point, name))]
-    if not points or not (length := float(np.linalg.norm(dense))):
-        return []
-    vectors = np.array([getattr(point, name) for point in points], dtype=np.float32)
-    scores = vectors @ np.asarray(dense, dtype=np.float32) / (np.linalg.norm(vectors, axis=1) * length)
-    return zip(points, map(float, scores), strict=True)
-
-
-def _has(vector: Any) -> bool:
-    return vector is not None and any(vector)
-
-
-def _best(hits: Iterable[tuple[Point, float]], limit: int) -> tuple[Ranked, ...]:
-    best = sorted(hits, key=lambda hit: -hit[1])[:limit]
-    return tuple(Ranked(point.id, score, point.kind) for point, score in best)
-
-
-def _words(vector: "SparseVector | None") -> Words:
-    return dict(zip(vector.indices, vector.values, strict=True)) if vector else {}
+_SUMMARIES = active_conversations
+_SUMMARISED = _SUMMARIES.c.summary != ""
+_OWNED = exists().where(memory_owners.c.memory_id == memories.c.id, is_active())

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from memory.index import KINDS, Point, Question, Ranked, bm25
+from memory.index import KINDS, Point, Question, Ranked, Rankings, bm25
 
 if TYPE_CHECKING:
     from qdrant_edge import SparseVector
@@ -104,8 +104,13 @@ def lanes(question: Question) -> "dict[str, list[float] | SparseVector]":
     return vectors
 
 
-def ranked(found: Iterable[Any]) -> tuple[Ranked, ...]:
-    """The hits of one lane, from the engine's points."""
+def rankings(lanes: Iterable[str], answers: Iterable[Iterable[Any]]) -> Rankings:
+    """The hits of each lane, from the engine's points."""
+    found: dict[str, Any] = {lane: _ranked(points) for lane, points in zip(lanes, answers, strict=True)}
+    return Rankings(**found)
+
+
+def _ranked(found: Iterable[Any]) -> tuple[Ranked, ...]:
     return tuple(Ranked(str(point.id), point.score, point.payload["kind"]) for point in found)
 
 

@@ -101,9 +101,7 @@ class ServerIndex:
             return Rankings()
         async with self._opened() as client:
             answers = await client.query_batch_points(self.collection, _requests(question, lanes))
-        return Rankings(
-            **{lane: schema.ranked(found.points) for lane, found in zip(lanes, answers, strict=True)}
-        )
+        return schema.rankings(lanes, [found.points for found in answers])
 
     async def count(self) -> int:
         async with self._opened() as client:

@@ -3,19 +3,25 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Point
+from memory.index.catching_up import CatchingUp
+from memory.index.comparing import Comparison, compare
 from memory.index.embedders import Embedder, know_dimension
-from memory.index.windows import touched_windows, window_text, words_text
+from memory.index.points import of_memory, of_message, of_summary, with_vectors
+from memory.index.rows import Rows
+from memory.index.searching import NEWEST, QUICK, RowSearch, Searching
+from memory.index.windows import touched_windows, window_text
 from memory.records import Memory
 from memory.sql import indexing
 from memory.sql.memories import MemoryStore
 from memory.sql.message_rows import Line
 from memory.sql.messages import Transcript
-from memory.sql.summaries import ActiveConversation, ConversationSummaries
+from memory.sql.summaries import ConversationSummaries
 from memory.sql.tables import active_conversations, memories, messages
 
 log = logging.getLogger("hachi.index")
@@ -43,11 +49,16 @@ class IndexSync:
         self._index = index
         self._embedder = embedder
         self._clock = clock
+        self._rows = Rows(store, transcript, conversations)
         self._lock = asyncio.Lock()
+        self._catching_up = CatchingUp(self.catch_up, "the index")
         self.begun = False
-        """True once the first catch-up has indexed the rows of earlier processes."""
+        """True once a catch-up has indexed the rows of earlier processes and found that the index fits."""
         self._unchecked: set[str] = set()
         """Facts that `show` indexed and that may have been deleted just before; `catch_up` checks them."""
+        newest = RowSearch(lambda owners: self._rows.newest(owners, clock(), NEWEST), embedder)
+        self.searching = Searching(index, newest, self._catching_up)
+        """Searches the index, and the newest rows while the index is away or behind."""
 
     async def show(self, facts: Sequence[Memory], vectors: Mapping[str, Any]) -> None:
         """Index facts that have just changed, so that the next search finds them. They stay due: `catch_up`
@@ -55,42 +66,81 @@ class IndexSync:
         try:
             await self._index_facts(facts, vectors)
         except (IndexUnavailable, EmbedderUnavailable) as error:
-            log.warning("the index waits: %s", error)
-            self.begun = False
+            self._catching_up.wait(error)
         self._unchecked.update(fact.id for fact in facts)
         if len(self._unchecked) >= BATCH // 4:
             await self.try_to_catch_up()
 
     async def catch_up(self, progress: Progress | None = None) -> int:
-        """Index every row that is due, and return the number of rows. Raises IndexUnavailable or
-        EmbedderUnavailable; rows that were not indexed stay due."""
+        """Index every row that is due, and return the number of rows. The first time, an index that does not
+        fit the rows is rebuilt. Raises IndexUnavailable or EmbedderUnavailable; rows that were not indexed
+        stay due."""
+        async with self._lock:
+            await know_dimension(self._embedder)
+            total = await self._index_due(progress)
+            if not self.begun and await self._wipe_if_unfit():
+                total += await self._index_due(progress)
+            self.begun = True
+        return total
+
+    async def try_to_catch_up(self) -> None:
+        """Like `catch_up`, for the background: logs an error once, and the rows stay due."""
+        await self._catching_up.attempt()
+
+    async def begin(self) -> None:
+        """Index what earlier processes left, before a search. Does not wait for long; see `CatchingUp`."""
+        if not self.begun or self._catching_up.behind:
+            await self._catching_up.begin()
+
+    async def check(self) -> None:
+        """Compare the index with the rows. One that does not fit is emptied, and filled again in the
+        background. Raises IndexUnavailable."""
+        async with self._lock:
+            unfit = await self._wipe_if_unfit()
+        if unfit:
+            await self._catching_up.begin()
+
+    async def compare(self) -> Comparison:
+        """Compare the index with the rows, and change nothing. Raises IndexUnavailable."""
+        generation = await self._index.refresh()
+
+        async def sample() -> list[Point]:
+            drafts = await self._rows.sample(generation, self._clock())
+            # Embedding may cost something, and another server's vectors are never quite the same.
+            embed = self._embedder.embed if self._embedder.name in QUICK else without_vectors
+            return await with_vectors(drafts, embed)
+
+        return await compare(self._index, lambda: self._rows.bounds(generation, self._clock()), sample)
+
+    async def stop(self) -> None:
+        await self._catching_up.stop()
+
+    async def _wipe_if_unfit(self) -> bool:
+        """Empty the index if it does not fit, also at a second look: another process may be changing rows."""
+        if (await self.compare()).fits or (found := await self.compare()).fits:
+            return False
+        log.warning("the memory index does not fit the database (%s); it is rebuilt", found)
+        await self._index.wipe()
+        return True
+
+    async def _index_due(self, progress: Progress | None) -> int:
         parts = {
             memories.name: self._memories,
             messages.name: self._messages,
             active_conversations.name: self._summaries,
         }
         total = 0
-        async with self._lock:
-            await know_dimension(self._embedder)
-            while True:
-                generation = await self._index.refresh()
-                due = await indexing.due_tables(self._store.database, generation)
-                done = [await index_batch(generation) for name, index_batch in parts.items() if name in due]
-                total += sum(done)
-                if progress:
-                    progress(sum(done))
-                if BATCH not in done:
-                    break
-            await self._remove_deleted()
-            self.begun = True
+        while True:
+            generation = await self._index.refresh()
+            due = await indexing.due_tables(self._store.database, generation)
+            done = [await index_batch(generation) for name, index_batch in parts.items() if name in due]
+            total += sum(done)
+            if progress:
+                progress(sum(done))
+            if BATCH not in done:
+                break
+        await self._remove_deleted()
         return total
-
-    async def try_to_catch_up(self) -> None:
-        """Like `catch_up`, for the background: logs an error, and the rows stay due."""
-        try:
-            await self.catch_up()
-        except (IndexUnavailable, EmbedderUnavailable) as error:
-            log.warning("the index waits: %s", error)
 
     async def due(self, generation: str | None = None) -> int:
         """The number of rows that are due; with the generation "", which no index has, all rows."""
@@ -111,10 +161,9 @@ class IndexSync:
         """Active facts are put in the index, all others are removed from it."""
         now = self._clock()
         active = [m for m in facts if m.owners and (m.expires_at is None or m.expires_at > now)]
-        missing = [memory for memory in active if memory.id not in vectors]
-        made = await self._embedder.embed([memory.content for memory in missing])
-        vectors = {**vectors, **{m.id: vector for m, vector in zip(missing, made, strict=True)}}
-        await self._index.put([_memory_point(memory, vectors[memory.id]) for memory in active])
+        missing = [of_memory(memory) for memory in active if memory.id not in vectors]
+        ready = [replace(of_memory(m).point, dense=vectors[m.id]) for m in active if m.id in vectors]
+        await self._index.put(ready + await with_vectors(missing, self._embedder.embed))
         await self._index.remove(sorted({m.id for m in facts} - {m.id for m in active}))
 
     async def _remove_deleted(self) -> None:
@@ -137,65 +186,24 @@ class IndexSync:
                     for near in touched_windows(conversation, at):
                         entries[conversation[near].id] = (lines[near], window_text(conversation, near))
         shown = [entry for entry in entries.values() if not entry[0].message.forgotten_at]
-        await self._index.put(await self._message_points(shown))
+        drafts = [of_message(line, window) for line, window in shown]
+        await self._index.put(await with_vectors(drafts, self._embedder.embed))
         await self._index.remove(sorted(removed))
         if deleted := await self._transcript.mark_indexed(ids, generation, drawn_from, removed):
             await self._index.remove(sorted(deleted))
             return BATCH  # none was marked: the next round indexes the rest without the deleted ones
         return len(due)
 
-    async def _message_points(self, entries: Sequence[tuple[Line, str]]) -> list[Point]:
-        texts = [line.message.text for line, _ in entries] + [window for _, window in entries]
-        vectors = await self._embedder.embed(texts)
-        return [
-            _message_point(line, window, vectors[at], vectors[len(entries) + at])
-            for at, (line, window) in enumerate(entries)
-        ]
-
     async def _summaries(self, generation: str) -> int:
         due = await self._conversations.unindexed(generation, BATCH)
         shown = [conversation for conversation, _ in due if conversation.summary]
-        vectors = await self._embedder.embed([conversation.summary for conversation in shown])
-        await self._index.put([_summary_point(c, vector) for c, vector in zip(shown, vectors, strict=True)])
+        points = await with_vectors([of_summary(one) for one in shown], self._embedder.embed)
+        await self._index.put(points)
         await self._index.remove([conversation.id for conversation, _ in due if not conversation.summary])
         deleted = await self._conversations.mark_indexed({c.id: revision for c, revision in due}, generation)
         await self._index.remove(sorted(deleted))  # deleted while they were indexed
         return len(due)
 
 
-def _memory_point(memory: Memory, vector: Any) -> Point:
-    return Point(
-        id=memory.id,
-        kind="memory",
-        owners=memory.owners,
-        text=memory.content,
-        dense=vector,
-        created_at=memory.created_at,
-        expires_at=memory.expires_at,
-        subjects=memory.subjects,
-    )
-
-
-def _summary_point(conversation: ActiveConversation, vector: Any) -> Point:
-    return Point(
-        id=conversation.id,
-        kind="summary",
-        owners=frozenset({conversation.owner}),
-        text=conversation.summary,
-        dense=vector,
-        created_at=conversation.updated_at,
-    )
-
-
-def _message_point(line: Line, window: str, vector: Any, window_vector: Any) -> Point:
-    message = line.message
-    return Point(
-        id=message.id,
-        kind="message",
-        owners=line.owners,
-        text=words_text(message.author, message.text),
-        dense=vector,
-        created_at=message.sent_at,
-        window_text=window,
-        window_dense=window_vector,
-    )
+async def without_vectors(texts: Sequence[str]) -> list[None]:
+    return [None] * len(texts)

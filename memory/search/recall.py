@@ -19,7 +19,7 @@ from typing import Any
 
 from memory.audience import GLOBAL, Audience
 from memory.errors import EmbedderUnavailable, StoreUnavailable
-from memory.index import KINDS, Index, Kind, Question, Rankings
+from memory.index import KINDS, Kind, Question, Rankings
 from memory.index.embedders import Embedder
 from memory.index.schema import LANES
 from memory.index.sync import IndexSync
@@ -52,7 +52,6 @@ class Recall:
         self,
         store: MemoryStore,
         transcript: Transcript,
-        index: Index,
         embedder: Embedder,
         indexing: IndexSync,
         clock: Callable[[], datetime],
@@ -63,13 +62,15 @@ class Recall:
         self._store = store
         self._transcript = transcript
         self._conversations = conversations
-        self._index = index
+        self._search = indexing.searching.search
         self._embedder = embedder
         self._indexing = indexing
         self._clock = clock
         self._half_life = half_life
         self._count = count
         self._recalled: set[str] = set()
+        self.without_index: str | None = None
+        """Why the last search read the newest rows instead of the whole index."""
 
     async def search(
         self,
@@ -85,12 +86,13 @@ class Recall:
         """Facts, messages and summaries that match the question, best first.
 
         `subjects` selects facts with one of these tags; `exclude` lists ids to leave out; `aliases` are read
-        from the database unless given. Without an embedder it searches by words alone. Raises
-        IndexUnavailable, unless the question names nothing.
+        from the database unless given. Without an embedder it searches by words alone, and without the
+        index the newest rows: `without_index` then says why.
         """
         if not audience.keys or not question.strip() or limit < 1:
             return []
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
+            self.without_index = None
             aliases = aliases or await self.aliases(audience)
             wanted = _Wanted(question, audience, self._clock(), limit, frozenset(exclude), kinds)
             if is_general(question) and not subjects and "message" in kinds:
@@ -136,11 +138,7 @@ class Recall:
                 raise
 
     async def _matching(self, wanted: "_Wanted", aliases: Aliases, subjects: Collection[str]) -> list[Hit]:
-        if not self._indexing.begun:  # an earlier process may have left rows that are not indexed
-            try:
-                await self._indexing.catch_up()
-            except EmbedderUnavailable as error:
-                log.warning("searching what has been indexed so far: %s", error)
+        await self._indexing.begin()  # an earlier process may have left rows that are not indexed
         text = aliases.widened(wanted.question)
         asked = Question(
             audience=wanted.audience.keys,
@@ -152,11 +150,14 @@ class Recall:
             limit=DEPTH,
         )
         rankings = await self._rankings(wanted.question, asked)
+        self.without_index = rankings[0].without_index
         found = await self._rows(rankings, wanted)
         lanes = _merged(rankings)
         floor = FLOOR * self._embedder.thresholds.recall
         ranked = rank(text, lanes, found.candidates, wanted.now, floor=floor, half_life=self._half_life)
         note(candidates=Explanation(lanes, found.candidates, ranked, wanted.limit, wanted.exclude))
+        if self.without_index:
+            note(without_index=self.without_index)
         return [found.hit(id, score) for id, score in ranked[: wanted.limit] if score > 0.0]
 
     async def _vector(self, text: str, audience: Audience) -> Any:
@@ -170,14 +171,14 @@ class Recall:
 
     async def _rankings(self, question: str, asked: Question) -> list[Rankings]:
         """The first search and, if its lists are full, further searches for what they cut off."""
-        first = await self._index.search(asked)
+        first = await self._search(asked)
         rankings = [first]
         if len(first.words) < DEPTH and len(first.dense) < DEPTH:
             return rankings
         if {hit.kind for name in LANES for hit in getattr(first, name)} > MESSAGES:
-            rankings.append(await self._index.search(replace(asked, kinds=asked.kinds - MESSAGES)))
+            rankings.append(await self._search(replace(asked, kinds=asked.kinds - MESSAGES)))
         if times := time_span(question, asked.now):
-            rankings.append(await self._index.search(replace(asked, since=times[0], until=times[1])))
+            rankings.append(await self._search(replace(asked, since=times[0], until=times[1])))
         return rankings
 
     async def _latest(self, wanted: "_Wanted") -> list[Hit]:

@@ -4,14 +4,18 @@ Each of these tables has `indexed_under`: the generation of the index that shows
 deleted or rebuilt index has a new generation, so all rows are due for it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Table, case, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, ScalarSelect, Table, case, func, or_, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.sql.engine import Database
-from memory.sql.tables import active_conversations, memories, messages
+from memory.sql.jobs import UNINDEX
+from memory.sql.tables import active_conversations, memories, messages, work
+
+SAMPLE = 16
 
 INDEXED = (memories, messages, active_conversations)
 
@@ -40,6 +44,44 @@ async def count_due(database: Database, generation: str, *tables: Table) -> int:
     ]
     async with database.read() as connection:
         return sum((await connection.execute(select(*counts))).one())
+
+
+Shown = tuple[Table, ColumnElement[bool], ColumnElement[bool]]
+"""A table, which of its rows an index shows, and which of those it may have removed by now."""
+
+
+async def bounds(
+    database: Database,
+    generation: str,
+    rows: Sequence[Shown],
+) -> tuple[int, int]:
+    """How many points an index of this generation has at least and at most.
+
+    A row that is due may be there or not, and so may one that waits to be removed.
+    """
+    generations = {table: table.c.indexed_under == generation for table, _, _ in rows}
+    least = [_count(table, generations[table], shown, ~leaving) for table, shown, leaving in rows]
+    most = [_count(table, or_(shown, is_due(table, generation))) for table, shown, _ in rows]
+    removing = select(work.c.payload).where(work.c.kind == UNINDEX)
+    async with database.read() as connection:
+        least_and_most = list((await connection.execute(select(*least, *most))).one())
+        waiting = sum(len(payload["ids"]) for payload in (await connection.execute(removing)).scalars())
+    return sum(least_and_most[: len(rows)]), sum(least_and_most[len(rows) :]) + waiting
+
+
+def _count(table: Table, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+    return select(func.count()).select_from(table).where(*conditions).scalar_subquery()
+
+
+async def sample(
+    database: Database, table: Table, newest: ColumnElement[Any], shown: ColumnElement[bool], generation: str
+) -> set[str]:
+    """Ids of rows that an index of this generation shows: the newest `SAMPLE` ones, and as many by chance."""
+    under = select(table.c.id).where(table.c.indexed_under == generation, shown)
+    by_chance = under.where(table.c.id >= str(uuid4())).order_by(table.c.id).limit(SAMPLE)
+    async with database.read() as connection:
+        last = await connection.scalars(under.order_by(newest.desc()).limit(SAMPLE))
+        return {*last, *await connection.scalars(by_chance)}
 
 
 async def mark_indexed(

@@ -276,7 +276,19 @@ class Transcript:
         async with self._database.read() as connection:
             return [to_line(row) for row in await connection.execute(query)]
 
-    async def around(self, lines: Sequence[Line]) -> list[list[Line]]:
+    async def lines(self, ids: Collection[str]) -> list[Line]:
+        """These messages with their owners. For the index alone: no audience is checked."""
+        async with self._database.read() as connection:
+            rows = await connection.execute(select(messages).where(messages.c.id.in_(ids)))
+            return [to_line(row) for row in rows]
+
+    async def newest_lines(self, audience: Audience, limit: int) -> list[Line]:
+        """Messages and replies with their owners, newest first."""
+        query = select(messages).where(readable(audience), kept()).order_by(messages.c.seq.desc())
+        async with self._database.read() as connection:
+            return [to_line(row) for row in await connection.execute(query.limit(limit))]
+
+    async def around(self, lines: Collection[Line]) -> list[list[Line]]:
         """For each conversation of these lines: the lines and twice `REACH` neighbours on either side, in
         order. The windows of all their neighbours need no others. If several people use a conversation id in
         private, each has their own conversation."""

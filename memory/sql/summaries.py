@@ -192,6 +192,12 @@ class ConversationSummaries:
             rows = await connection.execute(_UNINDEXED, {"generation": generation, "most": limit})
             return [(_active(row), row.revision) for row in rows]
 
+    async def of_ids(self, ids: Collection[str]) -> list[ActiveConversation]:
+        """The conversations with these ids, whoever may read them."""
+        async with self._database.read() as connection:
+            rows = await connection.execute(select(table).where(table.c.id.in_(ids)))
+            return [_active(row) for row in rows]
+
     async def mark_indexed(self, revisions: Mapping[str, int], generation: str) -> set[str]:
         """See `indexing.mark_indexed`. Returns the ids whose row no longer exists."""
         async with self._database.write() as connection:

@@ -139,13 +139,14 @@ class Stack:
         self.recall = Recall(
             self.store,
             self.transcript,
-            self.index,
             self.embedder,
             self.indexing,
             self.clock,
             self.conversations,
         )
-        self.similar = SimilarFacts(self.database, self.store, self.index, self.embedder, judge=None)
+        self.similar = SimilarFacts(
+            self.database, self.store, self.indexing.searching.search, self.embedder, judge=None
+        )
         self.writer = FactWriter(
             self.database, self.store, self.similar, self.indexing, self.clock, importance_floor=0.3
         )

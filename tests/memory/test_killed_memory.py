@@ -47,7 +47,7 @@ async def main():
     database, index = await Database.open(url, Path()), EmbeddedIndex(folder, embedder)
     store, transcript = MemoryStore(database), Transcript(database)
     indexing = IndexSync(store, transcript, index, embedder, now, ConversationSummaries(database))
-    similar = SimilarFacts(database, store, index, embedder, None)
+    similar = SimilarFacts(database, store, indexing.searching.search, embedder, None)
     remembering = FactWriter(database, store, similar, indexing, now, 0.3)
     for number in count(begin):
         message = Message(str(uuid4()), "dm:anna", "user", "anna", f"I saw bird {number}", now())

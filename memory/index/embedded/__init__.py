@@ -92,7 +92,7 @@ class EmbeddedIndex:
             return Rankings()
         async with self._opened() as shard:
             answers = shard.query_batch(QueryBatchRequest(engine.requests(question, lanes)))
-        return Rankings(**{lane: schema.ranked(found) for lane, found in zip(lanes, answers, strict=True)})
+        return schema.rankings(lanes, answers)
 
     async def count(self) -> int:
         from qdrant_edge import CountRequest
@@ -209,10 +209,8 @@ class EmbeddedIndex:
         await self._hold()
         try:
             self._require_room()
-            if not files.is_empty(self.folder) or (self.folder / compacting.COPIED).exists():
-                if await self._load_sound():
-                    return
-            self._create()
+            if files.is_empty(self.folder) or not await self._load_sound():
+                self._create()
         finally:
             if self._shard is None:
                 self._release()
@@ -240,24 +238,26 @@ class EmbeddedIndex:
         """Open the folder's shard. False if it is incomplete or made for vectors of another kind."""
         from qdrant_edge import EdgeShard
 
+        fingerprint = fingerprint_of(self._space)
         compacting.settle(self.folder)
         self._shard = EdgeShard.load(str(self.folder))
         records = self._shard.retrieve([engine.MARKER], True, False)
         marker = (records[0].payload if records else None) or {}
         self._generation = marker.get("generation", "")
-        return bool(marker.get("fingerprint") == fingerprint_of(self._space))
+        return bool(marker.get("fingerprint") == fingerprint)
 
     def _create(self) -> None:
         """Delete what is in the folder, and make an empty index there."""
         from qdrant_edge import Point as EnginePoint
         from qdrant_edge import UpdateOperation
 
+        fingerprint = fingerprint_of(self._space)  # fails while the embedder's dimension is unknown
         self._drop()
         files.clear(self.folder)
         self._require_room()
         shard = engine.create(self.folder, self._space.dimension)
         generation = str(uuid4())
-        payload = {"generation": generation, "fingerprint": fingerprint_of(self._space)}
+        payload = {"generation": generation, "fingerprint": fingerprint}
         # Last, so that an index whose creation was interrupted has no marker and is created again.
         shard.update(UpdateOperation.upsert_points([EnginePoint(engine.MARKER, {}, payload)]))
         self._shard, self._generation = shard, generation

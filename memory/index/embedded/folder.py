@@ -38,7 +38,7 @@ def size(folder: Path) -> int:
 
 
 def make(folder: Path) -> None:
-    if folder.is_file() or folder.is_symlink() and not folder.exists():
+    if folder.is_file() or (folder.is_symlink() and not folder.exists()):
         folder.unlink()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
@@ -52,9 +52,7 @@ class Hold:
 
         self._file: int | None = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            portalocker.lock(
-                self._file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
-            )
+            portalocker.lock(self._file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
         except portalocker.LockException as error:
             self.release()
             raise IndexUnavailable(in_use(folder)) from error
@@ -75,7 +73,7 @@ def in_use(folder: Path) -> str:
 
 
 def is_empty(folder: Path) -> bool:
-    return not any(os.path.lexists(folder / part) for part in PARTS)
+    return not any(os.path.lexists(folder / part) for part in (*PARTS, COPIED))
 
 
 def clear(folder: Path) -> None:

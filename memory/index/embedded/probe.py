@@ -14,6 +14,7 @@ from memory.index.embedded.engine import MARKER, first_line, matching
 if TYPE_CHECKING:
     from qdrant_edge import EdgeShard
 
+KEYWORDS = ("owners", "kind", "subjects")
 PAGE = 256
 LONGEST = 1e-2
 """How far the length of a stored vector may be from one."""
@@ -51,7 +52,7 @@ def _unreadable(shard: "EdgeShard") -> str | None:
                 return "a payload is lost"
             if not _vectors_are_sound(record.vector or {}):
                 return "a vector is damaged"
-            values.update((field, one) for field in ("owners", "kind", "subjects") for one in _of(payload, field))
+            values.update((field, one) for field in KEYWORDS for one in _of(payload, field))
         if after is None:
             break
     if shard.count(CountRequest(exact=True)) != total:
@@ -90,7 +91,8 @@ def _unsearchable(shard: "EdgeShard") -> str | None:
 
     records, _ = shard.scroll(ScrollRequest(limit=2, with_payload=False, with_vector=True))
     for record in records:
-        for lane, vector in (record.vector or {}).items():
+        vectors: Any = record.vector or {}
+        for lane, vector in vectors.items():
             if not shard.query(QueryRequest(1, query=Query.Nearest(vector, using=lane))):
                 return f"nothing is found in the lane {lane}"
     return None

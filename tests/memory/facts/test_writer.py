@@ -730,7 +730,7 @@ async def main():
     store, embedder = MemoryStore(database), BundledEmbedder()
     index = EmbeddedIndex(Path("/dev/null/index"), embedder)  # cannot be opened
     indexing = IndexSync(store, Transcript(database), index, embedder, now, ConversationSummaries(database))
-    similar = SimilarFacts(database, store, index, embedder, None)
+    similar = SimilarFacts(database, store, indexing.searching.search, embedder, None)
     remembering = FactWriter(database, store, similar, indexing, now, 0.3)
     print("ready", flush=True)
     sys.stdin.readline()

@@ -151,7 +151,9 @@ async def test_a_damaged_folder_is_told_and_made_anew(
     assert await index.count() == 0
     assert await index.refresh() != before
     [told] = caplog.messages
-    assert "is damaged" in told and "rebuilt from the database" in told and "\n" not in told
+    assert "is damaged" in told
+    assert "rebuilt from the database" in told
+    assert "\n" not in told
     await index.put([a_point(1)])
     assert await index.count() == 1
     await index.close()

@@ -14,8 +14,8 @@ import pytest
 
 from memory.index import KINDS, Point, Question, Rankings
 from memory.index.embedded import EmbeddedIndex
-from memory.index.rows import entry_of, rank
 from memory.index.schema import LANES
+from memory.index.searching import entry_of, rank
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PEOPLE = ["user:anna", "user:ben", "place:acme/general", "global"]
