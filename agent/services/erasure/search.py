@@ -2,12 +2,16 @@
 and points that were deleted: free pages, write-ahead logs and old segments."""
 
 import asyncio
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+from agent.services.erasure import byte_search
 from agent.services.home import hachis_files
 from memory.audience import user_key
 from memory.erasure.person.listing import SHORTEST_SOUGHT
@@ -24,9 +28,6 @@ LONGEST = 48
 """Characters of a text that are searched for. A longer one may be cut in two by the end of a page."""
 SHORTEST_ID = 6
 """A shorter id of a user occurs in many words, so it is searched for only as an owner key."""
-CHUNK = 1 << 20
-HOLE = bytes(CHUNK)
-"""Edge's files are sparse: of hundreds of megabytes nearly all are zeros, which are read without a search."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,17 @@ class FileSearch:
     def _holding(self, texts: Sequence[bytes], ids: Sequence[bytes]) -> list[Path]:
         files = {path for path in (*self.home.rglob("*"), *self._database_files()) if path.is_file()}
         indexed = {self.home / name for name in self.indexes}
-        return [
-            path
-            for path in sorted(files)
-            if _holds(path, [*texts, *(() if indexed.isdisjoint(path.parents) else ids)])
-        ]
+        asked = {
+            "texts": [text.hex() for text in texts],
+            "ids": [id.hex() for id in ids],
+            "files": [(str(path), not indexed.isdisjoint(path.parents)) for path in sorted(files)],
+        }
+        command = [sys.executable, "-I", byte_search.__file__]
+        done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
+        if done.returncode:
+            why = (done.stderr.splitlines() or ["no reason given"])[-1]
+            raise StoreUnavailable(f"the files of {self.home} could not be searched: {why}; run it again")
+        return [Path(path) for path in json.loads(done.stdout)]
 
     def _database_files(self) -> Iterator[Path]:
         for database in self.databases:
@@ -110,18 +117,3 @@ def _piece(text: str) -> str:
 def _id_bytes(ids: Sequence[str]) -> list[bytes]:
     """The ids as the index stores them."""
     return [form for id in ids[:MOST_IDS] for form in (id.encode(), UUID(id).bytes)]
-
-
-def _holds(path: Path, sought: Sequence[bytes]) -> bool:
-    overlap = max(map(len, sought), default=1) - 1
-    tail = b""
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                data = tail + (chunk[:overlap] if HOLE.startswith(chunk) else chunk)
-                if any(one in data for one in sought):
-                    return True
-                tail = data[len(data) - overlap :] if overlap else b""
-    except OSError:  # gone meanwhile
-        return False
-    return False

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from scripted_model import AnsweringModel
 
 from agent import Companion, Settings
-from agent.services.erasure import search
+from agent.services.erasure import byte_search
 from agent.surfaces.cli.log import logging_to
 from agent.tracing import recorder
 from agent.tracing.filters import TraceFilter
@@ -142,12 +143,12 @@ def test_bytes_are_found_wherever_they_stand_between_the_holes_of_a_file(
     at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sought = b"\0\1\2\0\0\3\0\0"
-    monkeypatch.setattr(search, "CHUNK", 64)
-    monkeypatch.setattr(search, "HOLE", bytes(64))
+    monkeypatch.setattr(byte_search, "CHUNK", 64)
+    monkeypatch.setattr(byte_search, "HOLE", bytes(64))
     file = tmp_path / "segment"
     file.write_bytes(bytes(at) + sought + bytes(200 - at))
-    assert search._holds(file, [b"another", sought])
-    assert not search._holds(file, [b"another", sought + b"\4"])
+    assert byte_search.holds(str(file), [b"another", sought])
+    assert not byte_search.holds(str(file), [b"another", sought + b"\4"])
 
 
 # Traces.
@@ -481,3 +482,20 @@ async def test_a_fact_that_is_forgotten_leaves_the_files_too(open_pet: OpenPet, 
     left = [(user, facts) for user, facts in decided(home) if facts]
     assert left == [("ana", ["Ana has a cat"]), ("ben", ["A gull is a bird"])]
     assert (home / "hachi.log").read_text().split() == ["ana", "was", "here"]
+
+
+OPEN_AND_CLOSE = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM users').fetchall()"
+
+
+async def test_the_search_of_the_files_leaves_the_database_locked_against_others(
+    open_pet: OpenPet, home: Path
+) -> None:
+    pet = await open_pet()
+    await pet.remember("Ana skis", user="ana")
+    assert (await pet.erase(user="ana")).verified
+    await pet.remember("Ben rows", user="ben")
+
+    other = [sys.executable, "-c", OPEN_AND_CLOSE, str(home / "hachi.db")]
+    assert await (await asyncio.create_subprocess_exec(*other)).wait() == 0
+
+    assert (home / "hachi.db-wal").exists(), "the log is not the other one's to delete"
