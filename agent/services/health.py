@@ -39,6 +39,14 @@ class HealthService:
         """The revision of the database's schema. Raises StoreUnavailable."""
         return await self.database.revision()
 
+    async def damage(self) -> list[str]:
+        """What is damaged in the databases' files. Raises StoreUnavailable."""
+        return await self.database.damage()
+
+    async def traces_revision(self) -> str | None:
+        """The revision of the schema of the traces' database. Raises StoreUnavailable."""
+        return await self.traces.database.revision()
+
     async def embed(self) -> str:
         """Embed a sentence; the embedder's name and dimensions. Raises EmbedderUnavailable."""
         await self.embedder.embed(["Is anybody there?"])

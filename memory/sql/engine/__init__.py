@@ -249,6 +249,14 @@ class Database:
         elif left and rewrite:
             await self.vacuum()
 
+    async def damage(self) -> list[str]:
+        """What SQLite's quick check finds wrong, at most five things; it reads the whole file."""
+        if not self.sqlite:
+            return []
+        async with self.read() as connection:
+            found = await connection.exec_driver_sql("PRAGMA quick_check(5)")
+            return [row[0] for row in found if row[0] != "ok"]
+
     async def revision(self) -> str | None:
         """The migration that the tables are at; None if the database has no tables."""
         async with self.read() as connection:

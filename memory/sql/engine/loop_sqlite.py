@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
@@ -17,6 +18,9 @@ registry.register("sqlite.loop", "memory.sql.engine.loop_sqlite", "LoopSQLite")
 def set_up(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # `begin` sends BEGIN
     cursor = connection.cursor()
+    if connection.read_only:
+        cursor.close()
+        return
     if not cursor.execute("PRAGMA page_count").fetchone()[0]:
         cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file; `Database.vacuum` converts others
     cursor.execute("PRAGMA journal_mode=WAL")
@@ -50,8 +54,12 @@ class LoopSQLite(SQLiteDialect_pysqlite):
         return AsyncAdaptedQueuePool
 
     def connect(self, *args: Any, **kwargs: Any) -> Any:
-        _create_private(args[0])
-        return super().connect(*args, factory=_Connection, **kwargs)
+        path, *rest = args
+        _create_private(path)
+        uri = _read_only_uri(Path(path))
+        connection = super().connect(uri or path, *rest, factory=_Connection, uri=bool(uri), **kwargs)
+        connection.read_only = bool(uri)
+        return connection
 
     def get_driver_connection(self, connection: Any) -> Any:
         return connection
@@ -73,12 +81,24 @@ def _create_private(path: str) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
+def _read_only_uri(path: Path) -> str | None:
+    """The file's address if it or its folder cannot be written: SQLite needs to be told. Without a log of
+    changes nobody has it open, and SQLite need not look for one; it could not make one either."""
+    effective = os.access in os.supports_effective_ids
+    if not path.exists() or all(os.access(p, os.W_OK, effective_ids=effective) for p in (path, path.parent)):
+        return None
+    how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    return f"{path.absolute().as_uri()}?{how}"
+
+
 class _Cursor(sqlite3.Cursor):
     async def _async_soft_close(self) -> None:
         """SQLAlchemy awaits this on an async cursor. All rows have been read already."""
 
 
 class _Connection(sqlite3.Connection):
+    read_only = False
+
     def cursor(self, factory: Any = _Cursor) -> Any:
         return super().cursor(factory)
 

@@ -1,13 +1,16 @@
 import asyncio
+import sqlite3
+from contextlib import closing
 
 import pytest
 from scripted_server import Fail, Say
 
 from agent.services.health import HealthService
-from agent.surfaces.cli.operate import doctor
+from agent.surfaces.cli.operate import checks, doctor
 
 AWAY = "http://127.0.0.1:9"
-HEALTHY = {"database": "✓", "embedder": "✓", "index": "✓", "work": "✓"}
+HEALTHY = {"database": "✓", "embedder": "✓", "index": "✓", "work": "✓", "disk": "✓"}
+UNSEEN = {"embedder": "–", "index": "–", "work": "–", "disk": "✓", "model": "–"}
 
 
 def marks(out):
@@ -89,14 +92,20 @@ def test_a_model_that_is_away_or_not_named(shared):
 def test_what_cannot_be_opened_is_marked(hachi, home):
     ran = hachi("doctor", HACHI_EMBEDDER="crystal-ball")
     assert ran.code == 1
-    assert marks(ran.out) == {"database": "✓", "embedder": "✗", "index": "–", "model": "–"}
+    assert marks(ran.out) == {
+        "embedder": "✗",
+        "index": "–",
+        "work": "–",
+        "disk": "✓",
+        "model": "–",
+    }
     ran = hachi("doctor", QDRANT_URL=AWAY)
     assert (ran.code, marks(ran.out)["index"]) == (1, "✗")
     assert "waiting for the index" not in ran.out
     (home / "hachi.db").write_text("garbage\n" * 1000)
     ran = hachi("doctor")
     assert ran.code == 1
-    assert marks(ran.out) == {"database": "✗", "embedder": "–", "index": "–", "model": "–"}
+    assert marks(ran.out) == {"database": "✗"} | UNSEEN
     assert "Kept" not in ran.out
 
 
@@ -104,10 +113,64 @@ def test_a_slow_check_and_a_missing_part_are_told(shared, monkeypatch):
     async def sleeps(_):
         await asyncio.sleep(5)
 
-    monkeypatch.setattr(doctor, "CHECK_TIMEOUT", 0.05)
+    monkeypatch.setattr(checks, "CHECK_TIMEOUT", 0.05)
     monkeypatch.setattr(HealthService, "embed", sleeps)
     monkeypatch.setattr(doctor, "PARTS", ("hachi", "nothing-of-that-name"))
     ran = shared("doctor")
     assert ran.code == 1
     assert "no answer within 0.05 s" in ran.out
     assert "nothing-of-that-name not installed" in ran.out
+
+
+def test_what_is_wrong_comes_first_and_only_changed_settings_are_shown(shared):
+    ran = shared("doctor", QDRANT_URL=AWAY, HACHI_MAX_TURNS="7")
+    assert ran.out.splitlines()[:2] == ["Wrong", next(x for x in ran.out.splitlines() if x[:7] == "✗ index")]
+    assert "HACHI_MAX_TURNS        7\n" in ran.out
+    assert "HACHI_MODEL_TIMEOUT" not in ran.out
+    whole = shared("doctor", "--all")
+    assert whole.out.startswith("Nothing is wrong\n")
+    assert "HACHI_MODEL_TIMEOUT    60.0 (default)" in whole.out
+
+
+@pytest.mark.parametrize("damage", [b"\xff", b"\0"], ids=["unreadable", "inconsistent"])
+def test_damaged_pages_are_found(hachi, home, damage):
+    hachi("memories", "add", "Ana keeps ferrets")
+    with closing(sqlite3.connect(home / "hachi.db")) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        [(page, size)] = connection.execute(
+            "SELECT rootpage, page_size FROM sqlite_master, pragma_page_size WHERE name = 'tasks'"
+        )
+    with (home / "hachi.db").open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(damage * size)
+    ran = hachi("doctor")
+    assert (ran.code, marks(ran.out)["database"]) == (1, "✗")
+    assert "is damaged; " in ran.out
+    assert "restore a copy" in ran.out
+    assert marks(ran.out)["embedder"] == "✓", "the other parts are checked all the same"
+
+
+def test_a_database_that_is_gone_or_empty_where_one_was_is_told(hachi, home):
+    hachi("memories", "add", "Ana keeps ferrets")
+    (home / "hachi.db").unlink()
+    ran = hachi("doctor")
+    assert (ran.code, marks(ran.out)) == (1, {"database": "✗"} | UNSEEN)
+    assert "put a copy back" in ran.out
+    assert not (home / "hachi.db").exists(), "none is begun"
+    hachi("tasks", "list")  # which begins one
+    ran = hachi("doctor")
+    assert (ran.code, marks(ran.out)["index"]) == (1, "✗")
+    assert "1 points, and the database is empty" in ran.out
+
+
+def test_a_disk_that_is_nearly_full_and_a_dead_collector_are_told(shared, monkeypatch):
+    monkeypatch.setattr(checks, "LEAST_FREE", 10**18)
+    ran = shared("doctor", HACHI_OTLP_ENDPOINT=AWAY, HACHI_TRACES_URL="postgresql://x@127.0.0.1:9/t")
+    found = marks(ran.out)
+    assert {name: found[name] for name in ("disk", "collector", "traces", "database")} == {
+        "disk": "✗",
+        "collector": "✗",
+        "traces": "✗",
+        "database": "✓",
+    }
+    assert "make room" in ran.out

@@ -1,0 +1,56 @@
+"""A data folder that cannot be written can still be read."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def read_only(hachi: Any, home: Path) -> Iterator[Path]:
+    """The home as a copy that may only be read. Root may write anything, so it steps down meanwhile."""
+    hachi("memories", "add", "Ana keeps ferrets")
+    hachi("tasks", "update", "new", "--description", "buy milk")
+    folder = Path(tempfile.mkdtemp())
+    shutil.copytree(home, folder / "home")
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    root = os.geteuid() == 0
+    try:
+        if root:
+            os.seteuid(NOBODY)
+        yield folder / "home"
+    finally:
+        if root:
+            os.seteuid(0)
+        for path in (folder, *folder.rglob("*")):
+            with suppress(OSError):
+                path.chmod(0o700)
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (("memories", "list"), "Ana keeps ferrets"),
+        (("tasks", "list"), "buy milk"),
+        (("memories", "export"), '"Ana keeps ferrets"'),
+    ],
+    ids=" ".join,
+)
+def test_what_only_reads_works(hachi: Any, read_only: Path, command: tuple[str, ...], shown: str) -> None:
+    ran = hachi(*command, HACHI_HOME=str(read_only))
+    assert (ran.code, shown in ran.out) == (0, True), ran.complaint
+
+
+def test_what_writes_says_that_it_cannot(hachi: Any, read_only: Path) -> None:
+    ran = hachi("memories", "add", "Bo skis", HACHI_HOME=str(read_only))
+    assert ran.code == 1
+    assert "read-only" in ran.complaint
