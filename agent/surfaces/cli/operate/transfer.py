@@ -81,9 +81,9 @@ async def move(
         with progress_bar() as bar:
             task = bar.add_task("moving", total=2 * await moving.rows())
             moved = await moving.run(lambda count: bar.advance(task, count))
+    say(_next_steps(target.where, qdrant, len(sources) > 1))
     if qdrant:
         await _index(settings, to, qdrant)
-    say(_next_steps(target.where, qdrant, len(sources) > 1))
     rows = [[table.name, str(table.rows), table.sha256[:12]] for table in moved]
     return Output(
         [asdict(table) for table in moved], lambda: print_table(("table", "rows", "checksum"), rows)

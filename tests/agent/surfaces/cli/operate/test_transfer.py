@@ -35,4 +35,14 @@ def test_everything_moves_to_another_database_and_is_compared(hachi, tmp_path):
     assert "Mickael skis" in hachi("memories", "search", "skis", DATABASE_URL=url).out
     again = hachi("move", "--to", url)
     assert (again.code, "holds other data" in again.complaint) == (1, True)
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    ran = hachi("move", "--to", other, "--qdrant", "http://127.0.0.1:1")
+    assert (ran.code, "set DATABASE_URL and QDRANT_URL to it" in ran.err, "Qdrant" in ran.err) == (
+        1,
+        True,
+        True,
+    )
+    assert [one["content"] for one in hachi("memories", "list", "--json", DATABASE_URL=other).json] == [
+        "Mickael skis"
+    ]
     assert "--to is no URL" in hachi("move", "--to", "nowhere").complaint
