@@ -125,7 +125,7 @@ class Consolidation:
             if not await self.update_active_summary(connection, part, found):
                 return False, None
             if entries:
-                await self.profiles.merge_in(connection, part.user, part.place, entries)
+                await self.profiles.merge_in(connection, part.user, part.place, entries, part.now)
             if part.complete:
                 await self.queue.finish(connection, job, newest)
             if not payload:

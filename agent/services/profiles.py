@@ -56,7 +56,7 @@ class ProfileService:
                 entry = entry_for(field, text, self.clock())
             except ValueError as error:
                 raise BadInput(str(error)) from error
-            await self.contexts.merge(named, where, [entry])
+            await self.contexts.merge(named, where, [entry], self.clock())
         return await self.get(user=named, place=where)
 
     async def _set_mode(self, mode: str, user: str, place: Place) -> None:

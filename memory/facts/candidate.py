@@ -76,11 +76,16 @@ class CandidateFact:
 
     def newer_than(self, memory: Memory) -> bool:
         """Whether the fact was stated later than the memory; at the same time only if both are one statement,
-        or if it arrives as a message or from a caller now, while the memory is there already."""
+        or if it arrives as a message or from a caller now, while the memory is there already.
+
+        A memory from a time that has not come yet was stored before the clock went back. What arrives is
+        newer."""
         origin = self.origin
         arrives = origin.live and origin.message_id is not None
-        at_once = origin.said_at == memory.created_at and arrives
-        return origin.now or origin.said_at > memory.created_at or at_once or self.restates(memory)
+        ahead = memory.created_at > self.now >= origin.said_at
+        there_already = origin.said_at == memory.created_at or ahead
+        later = origin.now or origin.said_at > memory.created_at or (arrives and there_already)
+        return later or self.restates(memory)
 
     def restates(self, memory: Memory) -> bool:
         """Whether both come from one statement: one call, or one message."""
@@ -96,7 +101,9 @@ class CandidateFact:
     def prolongs(self, memory: Memory) -> bool:
         """Whether the same fact, stated again, gives the memory a later end."""
         until, known = self.expires_at, memory.expires_at
-        if known is None or self.restates(memory) or self.origin.said_at < memory.created_at:
+        if known is None or self.restates(memory):
+            return False
+        if self.origin.said_at < memory.created_at and not self.newer_than(memory):
             return False
         return self.for_ever if until is None else until > known
 

@@ -140,7 +140,7 @@ class SimilarFacts:
             return
         for (candidate, memory), replaces in zip(doubts, rulings, strict=False):
             if replaces:
-                older = candidate.origin.said_at < memory.created_at
+                older = _said_before(candidate, memory)
                 candidate.rulings[memory.id] = SAID_BEFORE if older else RULINGS["replaces"]
 
     async def around(
@@ -231,9 +231,13 @@ def _statement(candidate: CandidateFact) -> Statement:
     return Statement(candidate.draft.content, candidate.draft.subjects, candidate.origin.said_at)
 
 
+def _said_before(candidate: CandidateFact, memory: Memory) -> bool:
+    return candidate.origin.said_at < memory.created_at and not candidate.newer_than(memory)
+
+
 def _doubt(candidate: CandidateFact, memory: Memory) -> Doubt:
     """Both statements, in the order in which people stated them."""
     proposed = (candidate.draft.content, candidate.origin.said_at)
     known = (memory.content, memory.created_at)
-    older = candidate.origin.said_at < memory.created_at
+    older = _said_before(candidate, memory)
     return Doubt(*proposed, *known) if older else Doubt(*known, *proposed)

@@ -411,6 +411,21 @@ async def test_what_two_people_told_alike_is_replaced_for_each_alone(stack: Stac
     assert await stack.known("cleo", "acme") == {"Anna lives in Paris", "Anna moved to Lyon"}
 
 
+async def test_what_is_said_after_the_clock_went_back_a_day_still_corrects(stack: Stack) -> None:
+    old = await stack.remember("Anna lives in Paris", message_id=await stack.receive("Paris"), live=True)
+    stack.clock.move(days=-1)
+    for city in ("Lyon", "Oslo"):
+        heard = {"message_id": await stack.receive(city), "live": True}
+        new = await stack.remember(f"Anna lives in {city}", replaces=str(old.id), **heard)
+        assert (new.action, new.target_id) == ("replace", old.id)
+        stack.clock.move(hours=1)
+        old = new
+    assert (await stack.the_memory()).content == "Anna lives in Oslo"
+
+    imported = await stack.remember("Anna lives in Bonn", replaces=str(old.id))
+    assert imported.action == "add", "it was said before"
+
+
 @pytest.mark.parametrize(("earlier", "kept"), [(0, 2), (1, 2), (-1, 1)])
 async def test_only_what_was_said_strictly_later_corrects(stack: Stack, earlier: int, kept: int) -> None:
     old = await stack.remember("Anna lives in Paris")
