@@ -18,7 +18,6 @@ from sqlalchemy import (
     and_,
     case,
     false,
-    func,
     literal,
     or_,
     select,
@@ -251,11 +250,6 @@ class Transcript:
         """Empty the caches, after an erasure."""
         self._known.clear()
         self._authors.clear()
-
-    async def count(self, audience: Audience) -> int:
-        query = select(func.count()).select_from(messages).where(readable(audience), kept())
-        async with self._database.read() as connection:
-            return (await connection.execute(query)).scalar_one()
 
     async def unindexed(self, generation: str, limit: int) -> list[Line]:
         """Messages that are due for the index, oldest first; never indexed ones before the others."""
