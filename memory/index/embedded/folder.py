@@ -47,10 +47,12 @@ class Hold:
     """A lock on the folder, for this process. Raises IndexUnavailable if another one holds it. It ends with
     `release`, or with the process."""
 
+    _file: int | None = None
+
     def __init__(self, folder: Path) -> None:
         import portalocker
 
-        self._file: int | None = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             portalocker.lock(self._file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
         except portalocker.LockException as error:

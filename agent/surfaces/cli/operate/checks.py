@@ -112,6 +112,8 @@ async def _index(pet: "Companion", counts: dict[str, int]) -> str:
             f"{points} points, and the database is empty: if it is not new, put a copy of the right one back"
         )
     counts["waiting for the index"] = waiting = await health.waiting_for_index()
+    if not (fit := await health.index_fits()).fits:
+        raise IndexUnavailable(f"{fit}; `hachi reindex` rebuilds it")
     return f"{where}, {points} points" + (f", {waiting} rows wait for it" if waiting else "")
 
 

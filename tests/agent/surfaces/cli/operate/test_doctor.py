@@ -1,4 +1,5 @@
 import asyncio
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -132,17 +133,19 @@ def test_what_is_wrong_comes_first_and_only_changed_settings_are_shown(shared):
     assert "HACHI_MODEL_TIMEOUT    60.0 (default)" in whole.out
 
 
-@pytest.mark.parametrize("damage", [b"\xff", b"\0"], ids=["unreadable", "inconsistent"])
-def test_damaged_pages_are_found(hachi, home, damage):
+@pytest.mark.parametrize("kind", ["table", "index"])
+def test_damaged_pages_are_found(hachi, home, kind):
     hachi("memories", "add", "Ana keeps ferrets")
     with closing(sqlite3.connect(home / "hachi.db")) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         [(page, size)] = connection.execute(
-            "SELECT rootpage, page_size FROM sqlite_master, pragma_page_size WHERE name = 'tasks'"
+            "SELECT rootpage, page_size FROM sqlite_master, pragma_page_size"
+            " WHERE tbl_name = 'tasks' AND type = ? LIMIT 1",
+            (kind,),
         )
     with (home / "hachi.db").open("r+b") as file:
         file.seek((page - 1) * size)
-        file.write(damage * size)
+        file.write(b"\xff" * size)
     ran = hachi("doctor")
     assert (ran.code, marks(ran.out)["database"]) == (1, "✗")
     assert "is damaged; " in ran.out
@@ -174,3 +177,15 @@ def test_a_disk_that_is_nearly_full_and_a_dead_collector_are_told(shared, monkey
         "database": "✓",
     }
     assert "make room" in ran.out
+
+
+def test_an_index_older_than_its_database_is_found(hachi, home):
+    hachi("memories", "add", "Ana keeps ferrets")
+    shutil.copytree(home / "index", home.parent / "older")
+    hachi("memories", "add", "Bo plays the cello")
+    shutil.rmtree(home / "index")
+    (home.parent / "older").rename(home / "index")
+    ran = hachi("doctor")
+    assert (ran.code, marks(ran.out)["index"]) == (1, "✗")
+    assert "1 points for 2 rows" in ran.out
+    assert "`hachi reindex`" in ran.out
