@@ -45,6 +45,7 @@ from memory.facts.history import History
 from memory.facts.similar import SimilarFacts
 from memory.facts.writer import FactWriter
 from memory.index import Index
+from memory.index.alone import Alone
 from memory.index.embedded import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
 from memory.index.server import ServerIndex
@@ -91,6 +92,7 @@ class Components:
     breakers: Mapping[str, Breaker]
     database: Database
     embedder: Embedder
+    alone: Alone
     index: Index
     documents_index: Index
     store: MemoryStore
@@ -174,6 +176,7 @@ async def open_components(
         components = _components(
             settings, clock, models, breakers, database, traces_database, embedder, surface
         )
+        closing.push_async_callback(components.alone.close)
         closing.push_async_callback(components.index.close)
         closing.push_async_callback(components.documents_index.close)
         closing.push_async_callback(components.documents.sync.stop)
@@ -190,12 +193,14 @@ def traces_database_of(settings: Settings) -> Database | None:
     return Database.lazily(settings.traces_url.get_secret_value(), settings.home, "HACHI_TRACES_URL")
 
 
-def _index(settings: Settings, folder: str, collection: str, embedder: Embedder, breaker: Breaker) -> Index:
+def _index(
+    settings: Settings, folder: str, collection: str, embedder: Embedder, breaker: Breaker, alone: Alone
+) -> Index:
     """The index in a folder of the home, or on the Qdrant server of the settings. The first call opens it."""
     if not settings.qdrant_url:
-        return EmbeddedIndex(settings.home / folder, embedder)
+        return EmbeddedIndex(settings.home / folder, embedder, alone)
     key = settings.qdrant_api_key.get_secret_value() if settings.qdrant_api_key else None
-    return ServerIndex.at(settings.qdrant_url, key, embedder, collection, breaker=breaker)
+    return ServerIndex.at(settings.qdrant_url, key, embedder, collection, breaker=breaker, alone=alone)
 
 
 def _components(
@@ -208,8 +213,9 @@ def _components(
     embedder: Embedder,
     surface: str,
 ) -> Components:
-    index = _index(settings, "index", "hachi", embedder, breakers["index"])
-    documents_index = _index(settings, "knowledge", "hachi-knowledge", embedder, breakers["index"])
+    alone = Alone(database, shared=settings.qdrant_url is not None)
+    index = _index(settings, "index", "hachi", embedder, breakers["index"], alone)
+    documents_index = _index(settings, "knowledge", "hachi-knowledge", embedder, breakers["index"], alone)
     figures = Figures(database)
     store, transcript, queue = MemoryStore(database), Transcript(database), JobQueue(database, clock)
     summaries = ConversationSummaries(database)
@@ -227,6 +233,7 @@ def _components(
         breakers=breakers,
         database=database,
         embedder=embedder,
+        alone=alone,
         index=index,
         documents_index=documents_index,
         store=store,

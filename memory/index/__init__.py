@@ -41,6 +41,10 @@ def fingerprint_of(space: VectorSpace) -> str:
     return f"{space.name}/{space.dimension}/layout-{LAYOUT}"
 
 
+async def nobody_else() -> None:
+    """The default for what raises IndexUnavailable while another process indexes the same database."""
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     id: str

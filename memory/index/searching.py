@@ -51,12 +51,12 @@ class Searching:
     async def search(self, question: Question) -> Rankings:
         """The rankings of the index. If it is away or behind, those of the newest rows are merged into what
         it found, and `without_index` says why."""
-        found = Rankings()
+        found, why = Rankings(), self._catching_up.behind  # as it is before the index is read
         try:
             found = await self._index.search(question)
         except IndexUnavailable as error:
             self._catching_up.wait(error)
-        why = self._catching_up.behind
+            why = str(error)
         return _merged(found, await self._rows.search(question), question.limit, why) if why else found
 
 

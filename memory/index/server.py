@@ -8,14 +8,14 @@ of other fingerprints, because they may still hold erased data.
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from memory.breaker import Breaker, CircuitOpen
 from memory.errors import IndexUnavailable
-from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, schema
+from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, nobody_else, schema
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, models
@@ -39,7 +39,9 @@ class ServerIndex:
         space: VectorSpace,
         family: str = "hachi",
         breaker: Breaker | None = None,
+        alone: Callable[[], Awaitable[None]] = nobody_else,
     ) -> None:
+        self._alone = alone
         self._family = family
         self._space = space
         self._connect = connect
@@ -63,6 +65,7 @@ class ServerIndex:
         *,
         grpc: bool = True,
         breaker: Breaker | None = None,
+        alone: Callable[[], Awaitable[None]] = nobody_else,
     ) -> "ServerIndex":
         """The index on the server at `url` (``http://host:6333``): by gRPC on its usual port 6334, or by HTTP
         if `grpc` is False."""
@@ -81,7 +84,7 @@ class ServerIndex:
             except ValueError as error:
                 raise IndexUnavailable(f"QDRANT_URL {url!r} cannot be read as an address: {error}") from error
 
-        return cls(connect, url, space, family, breaker)
+        return cls(connect, url, space, family, breaker, alone)
 
     async def put(self, points: Sequence[Point]) -> None:
         for part in schema.slices(points, SLICE):
@@ -145,6 +148,7 @@ class ServerIndex:
 
     async def refresh(self) -> str:
         """Create the collection again if a replica or the server deleted it. Returns its generation."""
+        await self._alone()
         async with self._opened() as client:
             return await self._ensure_collection(client)
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from memory.errors import IndexUnavailable
-from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, schema
+from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, nobody_else, schema
 from memory.index.embedded import compacting, engine
 from memory.index.embedded import folder as files
 
@@ -36,9 +36,6 @@ POINT_BYTES = 8_000
 """The bytes of a point beside its vectors, generously."""
 
 
-async def _nobody_else() -> None: ...
-
-
 class EmbeddedIndex:
     """An index in a folder, which one process can open at a time.
 
@@ -50,7 +47,7 @@ class EmbeddedIndex:
         self,
         folder: Path,
         space: VectorSpace,
-        alone: Callable[[], Awaitable[None]] = _nobody_else,
+        alone: Callable[[], Awaitable[None]] = nobody_else,
         free: Callable[[Path], int] = files.free_bytes,
     ) -> None:
         self.folder = folder

@@ -18,6 +18,7 @@ import qdrant_edge
 from memory.errors import IndexUnavailable
 from memory.index import Index, Point, Question
 from memory.index.embedded import EmbeddedIndex
+from memory.index.embedded import folder as files
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA = frozenset({"user:anna"})
@@ -157,6 +158,97 @@ async def test_a_damaged_folder_is_told_and_made_anew(
     await index.put([a_point(1)])
     assert await index.count() == 1
     await index.close()
+
+
+@pytest.mark.parametrize("garbage", ["a file for the folder", "folders for files", "random bytes"])
+async def test_an_index_is_made_whatever_the_folder_holds(tmp_path: Path, garbage: str) -> None:
+    folder = tmp_path / "index"
+    if garbage == "a file for the folder":
+        folder.write_text("not an index")
+    elif garbage == "folders for files":
+        for name in ("edge_config.json", "seal.json", "wal", "copied"):
+            (folder / name / "deep").mkdir(parents=True)
+    else:
+        (folder / "segments").mkdir(parents=True)
+        for name in ("edge_config.json", "seal.json", "segments/one", "wal", "copied"):
+            (folder / name).write_bytes(os.urandom(500))
+    for rebuild in (True, False):
+        index = index_in(folder)
+        if rebuild:
+            await index.wipe()
+        await index.put([a_point(1)])
+        assert await index.count() == 1
+        await index.close()
+
+
+def zero_all(folder: Path, pattern: str) -> None:
+    for file in folder.rglob(pattern):
+        size = file.stat().st_size
+        os.truncate(file, 0)
+        os.truncate(file, size)
+
+
+async def test_lost_points_and_filters_are_found_by_the_check_before_it_opens(tmp_path: Path) -> None:
+    """Edge opens these files without an error, and finds nothing."""
+    index = index_in(tmp_path)
+    await index.put([a_point(number) for number in range(1, 40)])
+    await index.optimise()
+    await index.close()
+    zero_all(tmp_path, "*-owners-map/tracker.dat")
+    found = await index.search(Question(ANNA, NOW, text="dogs", limit=100))
+    assert len(found.words) == await index.count(), "made anew, or repaired from the log"
+    await index.close()
+
+
+async def test_a_closed_index_opens_without_a_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = index_in(tmp_path)
+    await index.put([a_point(1)])
+    await index.close()
+
+    async def unexpected(_: Path) -> str:
+        raise AssertionError("its files are as they were sealed")
+
+    monkeypatch.setattr(files, "damage", unexpected)
+    assert await index.count() == 1
+    await index.close()
+
+
+async def test_a_nearly_full_disk_stops_writing_and_not_searching(tmp_path: Path) -> None:
+    free = [files.RESERVE]
+    space = SimpleNamespace(name="one", dimension=4)
+    index = EmbeddedIndex(tmp_path / "index", space, free=lambda _: free[0])
+    await index.put([a_point(1)])
+    free[0] -= 1
+    for write in (index.put([a_point(2)]), index.remove([a_point(1).id]), index.optimise(), index.compact()):
+        with pytest.raises(IndexUnavailable, match="is nearly full") as told:
+            await write
+        assert "\n" not in str(told.value)
+    assert len((await index.search(Question(ANNA, NOW, text="dogs"))).words) == 1
+    free[0] += 1
+    await index.put([a_point(2)])
+    assert await index.count() == 2
+    await index.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    command = ["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(tmp_path)]
+    mounted = subprocess.run(command, capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
+    yield tmp_path
+    subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@pytest.mark.slow
+async def test_a_disk_that_is_really_full_does_not_end_the_process(small_disk: Path) -> None:
+    with writing_to(small_disk / "index") as writer:
+        assert writer.stdout
+        writer.stdout.read()
+        assert writer.wait() == 1, "an error, and no signal"
+    index = index_in(small_disk / "index")
+    with pytest.raises(IndexUnavailable, match="is nearly full"):
+        await index.count()
 
 
 async def test_a_creation_cut_short_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from memory.audience import Audience
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.compare import content_key
-from memory.index import Point, Question
+from memory.index import Point, Question, catching_up
 from memory.sql.memories import link
 from memory.sql.tables import active_conversations
 
@@ -304,3 +304,70 @@ async def test_another_embedder_has_the_index_rebuilt(
     assert await back.indexing.catch_up() == 4
     await back.index.wipe()
     assert await back.indexing.catch_up() == await back.index.count() == 4
+
+
+async def test_an_older_index_beside_a_newer_database_is_noticed_and_rebuilt(
+    stack: Stack, build_stack: StackBuilder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def started() -> Stack:
+        one = await build_stack(stack.database, stack.embedder.real)
+        await one.indexing.begin()
+        return one
+
+    first = await started()
+    await first.remember("Anna has a cat")
+    await first.indexing.catch_up()
+    await first.index.close()
+    shutil.copytree(tmp_path / "index", tmp_path / "older")
+    second = await started()
+    await second.remember("Anna plays chess")
+    await second.indexing.catch_up()
+    assert (await second.indexing.compare()).fits
+    await second.index.close()
+    shutil.rmtree(tmp_path / "index")
+    shutil.move(tmp_path / "older", tmp_path / "index")
+    third = await started()
+    assert "does not fit the database (1 points for 2 rows" in caplog.text
+    assert await third.found("chess") == {"Anna plays chess"}
+    assert (await third.indexing.compare()).fits
+    await third.index.close()
+
+
+async def test_points_that_show_something_else_are_noticed_once_a_day_and_rebuilt(stack: Stack) -> None:
+    decision = await stack.remember("Anna has a cat")
+    await stack.indexing.catch_up()
+    [memory] = await stack.memories()
+    [vector] = await stack.embedder.embed(["Ben has a dog"])
+    owners = frozenset({"user:ben"})
+    await stack.index.put(
+        [Point(str(decision.id), "memory", owners, "Ben has a dog", vector, memory.created_at)]
+    )
+    found = await stack.indexing.compare()
+    assert (found.fits, found.differing) == (False, 1)
+    await stack.indexing.check()
+    assert (await stack.indexing.compare()).fits
+    assert await stack.found("cat") == {"Anna has a cat"}
+
+
+async def test_what_waits_to_leave_the_index_is_no_misfit(stack: Stack) -> None:
+    await stack.remember("Anna has a cat")
+    await stack.indexing.catch_up()
+    stack.index.away = True
+    await delete_the_memory(stack)
+    stack.index.away = False
+    assert (await stack.indexing.compare()).fits
+
+
+async def test_a_long_rebuild_goes_on_in_the_background_while_searches_read_the_newest_rows(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stack.remember("Anna has a cat")
+    monkeypatch.setattr(catching_up, "PATIENCE", 0)
+    await stack.index.wipe()
+    stack.indexing.begun = False  # as at a start
+    assert await stack.found("cat") == {"Anna has a cat"}
+    assert stack.recall.without_index == catching_up.BUILDING
+    await stack.indexing.catch_up()
+    await stack.indexing.try_to_catch_up()
+    assert await stack.found("cat") == {"Anna has a cat"}
+    assert stack.recall.without_index is None
