@@ -26,7 +26,7 @@ async def unlink(connection: AsyncConnection, memory: Memory, user: str) -> list
     active = {row.owner for row in links if not row.superseded}
     if not active or user_key(user) not in tellers(active, memory.user_id):
         raise NotFound(f"memory {memory.id!r} is not {user}'s to take away: somebody else said it")
-    return await _unlink(connection, memory.id, user, links, memory.user_id, active)
+    return await _unlink(connection, memory.id, user, links, memory.user_id)
 
 
 async def unlink_same(connection: AsyncConnection, id: str, user: str) -> list[str]:
@@ -35,19 +35,14 @@ async def unlink_same(connection: AsyncConnection, id: str, user: str) -> list[s
     first = (await connection.execute(select(memories.c.user_id).where(memories.c.id == id))).scalar() or ""
     if user_key(user) not in tellers({row.owner for row in links}, first):
         return []
-    return await _unlink(connection, id, user, links, first, None)
+    return await _unlink(connection, id, user, links, first)
 
 
 async def _unlink(
-    connection: AsyncConnection,
-    id: str,
-    user: str,
-    links: Sequence[Any],
-    first: str,
-    alone: Collection[str] | None,
+    connection: AsyncConnection, id: str, user: str, links: Sequence[Any], first: str
 ) -> list[str]:
-    """Remove a memory for `user`: for the owners `alone` if nobody else stated it, else for its places too,
-    unless somebody else stated it who has not replaced it there. Who has, keeps it as history."""
+    """Remove a memory for `user`: for everybody if nobody else stated it, else for its places too, unless
+    somebody else stated it who has not replaced it there. Who has, keeps it as history."""
     own, active = user_key(user), {row.owner for row in links if not row.superseded}
     others = tellers({row.owner for row in links}, first) - {own}
     replaced_there = (
@@ -60,7 +55,7 @@ async def _unlink(
     if others:
         await _leave_to(connection, id, user, min(still or others).removeprefix("user:"))
     shared = {own} if still else active | {own}
-    gone = await _take_away(connection, {id: shared if others else alone})
+    gone = await _take_away(connection, {id: shared if others else None})
     await index_again(connection, [id])
     return gone
 

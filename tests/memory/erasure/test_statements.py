@@ -523,3 +523,12 @@ async def test_a_forgetting_of_a_message_and_an_undo_are_tried_again_when_others
     receipt, _ = await stack.statements.forget_message(message, "anna")
     back = await stack.statements.undo(str(receipt.undo_id), "anna")
     assert (receipt.messages, back.messages, faults) == (1, 1, [])
+
+
+async def test_what_was_forgotten_in_a_place_is_no_history_of_a_private_correction(stack: Stack) -> None:
+    told = await stack.remember("Anna lives in Paris", place="acme")
+    await stack.remember("Anna lives in Lyon", replaces=told.id)
+    assert await stack.known(place="acme") == {"Anna lives in Paris"}
+    await stack.statements.forget(await stack.the_memory(place="acme"), "anna")
+    assert await stack.known() == {"Anna lives in Lyon"}
+    assert "Paris" not in await everything(stack, "forgotten", "work")
