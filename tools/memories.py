@@ -11,11 +11,13 @@ from memory.errors import StoreUnavailable
 from memory.facts.candidate import Provenance
 from memory.facts.compare import normalise
 from memory.facts.ttl import read_ttl
-from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, Hit, MemoryType, Task
+from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, MemoryType, Task
+from memory.search.excerpts import relevant
 from memory.text.short_ids import SHORT_ID, read_id, short_ids
 from memory.text.tags import tags
 from tools.context import TurnContext
 from tools.failures import ToolFailed
+from tools.found import result
 
 
 def _as_list(value: Any) -> Any:
@@ -37,8 +39,6 @@ MOST_TASKS = 50
 SAID_AGAIN = 0.5
 """The share of words from which a second call says the fact of the first one again."""
 NEWEST_ONLY = "the index is away or being built: older messages and facts may be missing"
-LONGEST_HIT = 1_500
-"""Characters of one thing found that the model is shown."""
 
 PATIENCE = 5.0
 """Seconds after which `remember` no longer waits until a fact is stored, and leaves it to the worker."""
@@ -51,16 +51,23 @@ async def search_memories(
     turn: TurnContext,
     query: Annotated[str, Field(min_length=1, max_length=2000, description="what to look for, in words")],
     subjects: Annotated[Subjects, Field(description="only facts with one of these tags; empty for all")] = (),
-    limit: Limit = 10,
+    limit: Limit = 20,
 ) -> dict[str, Any]:
-    """Search what was said and learned before: facts and past messages, by meaning and words, best first."""
+    """Search what was said and learned before: facts and past messages, by meaning and words, best first.
+    Messages come as excerpts of conversations; lines that begin with ~ were not found but stand around one
+    that was, and may be cut. Times are by the person's clock."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     aliases = await turn.recall.aliases(turn.audience)
     hits = await turn.recall.search(
-        query, turn.audience, limit=limit, subjects=subjects, exclude=turn.shown, aliases=aliases
+        query,
+        turn.audience,
+        limit=limit + len(turn.recalled),
+        subjects=subjects,
+        exclude=turn.shown,
+        aliases=aliases,
     )
-    found = _found(turn, hits)
+    found = await result(turn, relevant(hits), limit)
     if turn.recall.without_index:
         found["note"] = NEWEST_ONLY
     if names := aliases.others(query):
@@ -68,14 +75,13 @@ async def search_memories(
     return found
 
 
-async def get_recent_memories(
-    turn: TurnContext, limit: Annotated[Limit, Field(default=10)]
-) -> dict[str, Any]:
+async def get_recent_memories(turn: TurnContext, limit: Limit = 10) -> dict[str, Any]:
     """The newest facts that were learned, newest first, and all open tasks: for "what do you know about me?",
     "what do I have to do?" and to catch up."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
-    found = _found(turn, await turn.recall.recent(turn.audience, limit))
+    hits = await turn.recall.recent(turn.audience, limit + len(turn.recalled))
+    found = await result(turn, hits, limit)
     if tasks := await turn.tasks.list(turn.user, turn.place):
         found["open_tasks"] = [_task(task, turn.zone) for task in tasks[:MOST_TASKS]]
     return found
@@ -156,15 +162,6 @@ def _said_before(turn: TurnContext, content: str, corrected: str) -> str | None:
     return best if best and shares[best] >= SAID_AGAIN else None
 
 
-def _found(turn: TurnContext, hits: list[Hit]) -> dict[str, Any]:
-    turn.recalled.extend(hits)
-    if not hits:
-        note = "nothing beyond what is before you already" if turn.shown else "nothing found"
-        return {"memories": [], "note": note}
-    ids = short_ids([hit.id for hit in hits if hit.memory])
-    return {"memories": [_shown(hit, ids.get(hit.id, hit.id)) for hit in hits]}
-
-
 def _task(task: Task, zone: tzinfo) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": task.id[:SHORT_ID],
@@ -172,30 +169,6 @@ def _task(task: Task, zone: tzinfo) -> dict[str, Any]:
         "status": task.status,
     }
     return shown | ({"due": task.due.astimezone(zone).isoformat(timespec="minutes")} if task.due else {})
-
-
-def _shown(hit: Hit, id: str) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "id": id,
-        "kind": hit.kind,
-        "content": excerpt(hit.content),
-        "created_at": hit.created_at.isoformat(timespec="minutes"),
-        "score": round(hit.score, 2),
-    }
-    if hit.author:
-        shown["author"] = hit.author
-    if hit.memory:
-        shown["subjects"] = list(hit.memory.subjects)
-        if hit.memory.expires_at:
-            shown["expires_at"] = hit.memory.expires_at.isoformat(timespec="minutes")
-    return shown
-
-
-def excerpt(text: str) -> str:
-    """A pasted page that a search brings back is not to fill the prompt."""
-    if len(text) <= LONGEST_HIT:
-        return text
-    return f"{text[:LONGEST_HIT]} … ({len(text) - LONGEST_HIT:,} more characters)"
 
 
 def _decided(decision: Decision) -> dict[str, Any]:

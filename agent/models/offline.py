@@ -243,13 +243,14 @@ def _known(turn: Turn) -> list[Quote]:
     """All there is to quote, newest first, nothing twice; facts of the prompt have no date and come last."""
     found: list[Quote] = []
     for hit in turn.returned("memories"):
-        content, author = str(hit["content"]), str(hit.get("author") or "")
-        said_at = datetime.fromisoformat(hit["created_at"])
+        said_at = datetime.strptime(hit["at"], "%a %d %b %Y %H:%M").replace(tzinfo=turn.now.tzinfo)
         if hit["kind"] == "memory":
-            found.append(reading.read_quote(content, said_at, turn.speaker))
-        elif hit["kind"] == "message" and author.casefold() != "hachi":
-            author = author if turn.shared and author != turn.speaker else ""
-            found += [Quote(stated, said_at, author) for stated in reading.statements(content)]
+            found.append(reading.read_quote(str(hit["content"]), said_at, turn.speaker))
+        for line in hit.get("lines", ()):
+            author, _, said = str(line).partition(": ")
+            if author.casefold() != "hachi" and not author.startswith(("~", "…")):
+                author = author if turn.shared and author != turn.speaker else ""
+                found += [Quote(stated, said_at, author) for stated in reading.statements(said)]
     found.sort(key=lambda quote: quote.said_at or turn.now, reverse=True)
     known = {Quote(_told(turn)).key: Quote("")}  # what is said in this very message answers nothing
     for quote in (*found, *turn.quotes):

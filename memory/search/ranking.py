@@ -51,7 +51,7 @@ REPEATS_WITHIN = 30
 """Repeats are searched for among this many of the best facts."""
 
 _ENTRY_OF = {"window_dense": "dense", "window_words": "words"}
-_QUESTION_MARKS = "?؟？՞"
+_QUESTION_MARKS = ("?", "؟", "？", "՞")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +102,17 @@ def rank(
         if candidate.ours:
             score *= HANDED_ON
         if candidate.kind == "message":
-            score -= ASKS if candidate.text.rstrip().endswith(tuple(_QUESTION_MARKS)) else 0.0
+            score -= ASKS if asks(candidate.text) else 0.0
         elif candidate.kind == "memory":
             score *= 0.9 + 0.2 * candidate.importance
         decayed = decay(candidate, now, half_life) if half_life else 1.0
         scores[id_] = min(1.0, max(0.0, score / most)) * decayed
     return _repeats_lowered(_ordered(scores, candidates), candidates)
+
+
+def asks(text: str) -> bool:
+    """Whether the text ends in a question."""
+    return text.rstrip().endswith(_QUESTION_MARKS)
 
 
 def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:

@@ -24,6 +24,7 @@ from memory.index.embedders import Embedder
 from memory.index.schema import LANES
 from memory.index.sync import IndexSync
 from memory.records import Hit, Memory, Message
+from memory.search.excerpts import Excerpt, excerpts
 from memory.search.explanation import Explanation
 from memory.search.general_questions import is_general
 from memory.search.ranking import DEPTH, Candidate, rank
@@ -123,6 +124,19 @@ class Recall:
             note(found=[(memory.id, 1.0) for memory in memories])
             return [_memory_hit(memory, 1.0) for memory in memories]
 
+    async def excerpts(
+        self, hits: Sequence[Hit], audience: Audience, seen: Collection[str] = ()
+    ) -> list[Hit | Excerpt]:
+        """The hits as a reader is shown them: messages with the lines around them, except those in `seen`."""
+        found = [hit.id for hit in hits if hit.kind == "message"]
+        return excerpts(hits, await self._transcript.neighbours(found, audience), seen)
+
+    async def anything(self, audience: Audience, beside: Collection[str]) -> bool:
+        """Whether this audience may read any fact, or a message from a person other than those `beside`."""
+        if await self._store.newest(audience, self._clock(), 1):
+            return True
+        return bool(await self._transcript.newest(audience, 1, exclude=beside))
+
     async def memory(self, id: str, audience: Audience) -> Memory:
         """The memory with this id or prefix of an id. Raises NotFound."""
         return await self._store.get(id, audience, self._clock())
@@ -204,7 +218,7 @@ class Recall:
         order = sorted(
             found.candidates.items(), key=lambda i: (i[1].kind == "summary", i[1].created_at), reverse=True
         )
-        return [found.hit(id, 1.0 - place / len(order)) for place, (id, _) in enumerate(order)][:limit]
+        return [found.hit(id, 1.0) for id, _ in order][:limit]
 
     async def _rows(self, rankings: Sequence[Rankings], wanted: "_Wanted") -> "_Found":
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, false, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, false, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, owners_of
@@ -60,14 +60,32 @@ _OWN = or_(messages.c.place == "", messages.c.role == "user")
 """A message that belongs to its user: not a reply in a place."""
 
 # Built once: building it takes longer than running it.
-BY_IDS = select(*MESSAGE).where(
-    messages.c.id.in_(bindparam("ids", expanding=True)),
-    kept(),
-    or_(
-        and_(messages.c.user_id.in_(bindparam("people", expanding=True)), _OWN),
-        and_(messages.c.place != "", messages.c.place.in_(bindparam("places", expanding=True))),
-    ),
+_BY_AUDIENCE = or_(
+    and_(messages.c.user_id.in_(bindparam("people", expanding=True)), _OWN),
+    and_(messages.c.place != "", messages.c.place.in_(bindparam("places", expanding=True))),
 )
+BY_IDS = select(*MESSAGE).where(messages.c.id.in_(bindparam("ids", expanding=True)), kept(), _BY_AUDIENCE)
+
+_hit, _edge = messages.alias("hit"), messages.alias("edge")
+_beside = select(_edge.c.seq).where(
+    _edge.c.conversation_id == _hit.c.conversation_id, _edge.c.place == _hit.c.place
+)
+_first = _beside.where(_edge.c.seq < _hit.c.seq).order_by(_edge.c.seq.desc()).offset(REACH - 1).limit(1)
+_last = _beside.where(_edge.c.seq > _hit.c.seq).order_by(_edge.c.seq).offset(REACH - 1).limit(1)
+AROUND = (
+    select(_hit.c.id.label("hit"), messages)
+    .where(
+        _hit.c.id.in_(bindparam("hits", expanding=True)),
+        messages.c.conversation_id == _hit.c.conversation_id,
+        messages.c.place == _hit.c.place,
+        messages.c.seq >= func.coalesce(_first.scalar_subquery(), 0),
+        messages.c.seq <= func.coalesce(_last.scalar_subquery(), 2**62),
+        kept(),
+        _BY_AUDIENCE,
+    )
+    .order_by(_hit.c.seq, messages.c.seq)
+)
+"""Each of these messages with up to `REACH` on either side of it in its conversation."""
 
 
 async def missing(connection: AsyncConnection, ids: Collection[str]) -> set[str]:

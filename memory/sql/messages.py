@@ -32,6 +32,7 @@ from memory.errors import NotFound
 from memory.records import Message
 from memory.sql.engine import Database
 from memory.sql.message_rows import (
+    AROUND,
     BY_IDS,
     MESSAGE,
     REACH,
@@ -235,6 +236,18 @@ class Transcript:
         given = {"ids": list(ids), "people": people, "places": places}
         async with self._database.read() as connection:
             return {row.id: to_message(row) for row in (await connection.execute(BY_IDS, given)).all()}
+
+    async def neighbours(self, ids: Collection[str], audience: Audience) -> dict[str, list[Line]]:
+        """Each of these messages with up to `REACH` messages on either side of it in its conversation, in
+        order, as far as this audience may read them."""
+        found: dict[str, list[Line]] = {}
+        if ids:
+            people, places = people_and_places(audience)
+            given = {"hits": list(ids), "people": people, "places": places}
+            async with self._database.read() as connection:
+                for row in await connection.execute(AROUND, given):
+                    found.setdefault(row.hit, []).append(to_line(row))
+        return found
 
     async def written_by(self, user: str, ids: Collection[str]) -> set[str]:
         """Which of these messages the user wrote."""

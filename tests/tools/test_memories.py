@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memory.audience import PRIVATE, Place
+from tools.found import NOTHING_YET, SEEN
 
 CHANNEL = Place(("acme", "general"))
 
@@ -42,8 +43,8 @@ async def test_what_is_remembered_is_found(turn: Any, clock: Any) -> None:
     assert kept["id"] == str(decision.id)[:8]
     [memory] = (await turn.call("search_memories", query="where is Ana?"))["memories"]
     assert (memory["id"], memory["kind"], memory["content"]) == (kept["id"], "memory", "Ana is in Rome")
-    assert (memory["subjects"], memory["expires_at"]) == (["ana", "rome"], expires)
-    assert 0 < memory["score"] <= 1
+    assert (memory["subjects"], memory["at"]) == (["ana", "rome"], f"{clock():%a %d %b %Y %H:%M}")
+    assert memory["expires"] == f"{clock() + timedelta(days=7):%a %d %b %Y %H:%M}"
     assert [hit.id for hit in turn.context.recalled] == [decision.id]
     stored = await turn.pet.memory(kept["id"], user="ana")
     assert (stored.type, stored.importance, stored.source) == ("insight", 0.7, "conversation")
@@ -54,14 +55,72 @@ async def test_messages_are_found_with_their_author_cut_and_not_those_in_the_pro
 ) -> None:
     await import_message(turn, "Bob", "the boat is green " * 500)
 
-    [message] = (await turn.call("search_memories", query="boat"))["memories"]
+    [found] = (await turn.call("search_memories", query="boat"))["memories"]
 
-    assert (message["kind"], message["author"]) == ("message", "Bob")
-    assert message["created_at"] == "2025-05-01T10:00+00:00"
-    assert message["content"].endswith(" … (7,500 more characters)")
-    shown = turn_of("ana", shown=frozenset({message["id"]}))
-    nothing = {"memories": [], "note": "nothing beyond what is before you already", "ok": True}
-    assert await shown.call("search_memories", query="boat") == nothing
+    assert (found["kind"], found["at"]) == ("messages", "Thu 01 May 2025 10:00")
+    [line] = found["lines"]
+    assert line.startswith("Bob: the boat is green")
+    assert line.endswith(" … (7,500 more characters)")
+    [hit] = turn.context.recalled
+    nothing = {"memories": [], "note": SEEN, "ok": True}
+    for again in (turn, turn_of("ana", shown=frozenset({hit.id}))):
+        assert await again.call("search_memories", query="boat") == nothing
+
+
+async def converse(turn: Any, *lines: tuple[str, str]) -> None:
+    for minute, (author, text) in enumerate(lines):
+        await import_message(turn, author, text, sent_at=f"2025-05-01T10:{minute:02}:00+00:00")
+
+
+async def lines(turn: Any, query: str, **given: Any) -> list[list[str]]:
+    found = (await turn.call("search_memories", query=query, **given))["memories"]
+    return [entry["lines"] for entry in found]
+
+
+async def test_a_found_question_comes_with_its_answer_and_an_answer_with_its_question(turn: Any) -> None:
+    await converse(
+        turn,
+        ("Ana", "The tram was late today and I had to walk through the rain to the office, again."),
+        ("Bob", "How long did you date Viktor?"),
+        ("Ana", "Three years, it ended when he left for Oslo with the whole furniture of our flat"),
+        ("Bob", "Sorry to hear that, people are strange sometimes, and furniture is expensive too"),
+    )
+    answer = "Three years, it ended when he left for Oslo with the whole furniture of our flat"
+    [[asked, told]] = await lines(turn, "Viktor", limit=1)
+    assert {asked.removeprefix("~ "), told.removeprefix("~ ")} == {
+        "Bob: How long did you date Viktor?", f"Ana: {answer}",
+    }  # fmt: skip
+
+
+async def test_a_short_message_comes_with_the_one_before_it_cut(turn: Any) -> None:
+    await converse(
+        turn, ("Ana", f"Should I bring the {'very ' * 40}old kayak"), ("Bob", "No, a kayak is not necessary.")
+    )
+    [[before, found]] = await lines(turn, "necessary", limit=1)
+    assert found == "Bob: No, a kayak is not necessary."
+    assert (before.startswith("~ Ana: Should I bring"), before[-1], len(before)) == (True, "…", 126)
+
+
+async def test_neighbouring_finds_are_one_excerpt_and_distant_ones_two(turn: Any) -> None:
+    about = "the kayak number {} lies in the boat house behind the old lighthouse near the sea"
+    said = [("Ana", about.format(n)) for n in range(2)]
+    between = [("Ana", f"It rains all the time and I stay at home with my books, page {n}") for n in range(5)]
+    await converse(turn, *said, *between, ("Ana", about.format(9)))
+    found = await lines(turn, "kayak in the boat house", limit=3)
+    assert sorted(found, key=len) == [
+        [f"Ana: {about.format(9)}"],
+        [f"Ana: {about.format(0)}", f"Ana: {about.format(1)}"],
+    ]
+
+
+async def test_an_empty_memory_says_so(turn: Any, turn_of: Callable[..., Any]) -> None:
+    empty = {"memories": [], "note": NOTHING_YET, "ok": True}
+    assert await turn.call("search_memories", query="kayak") == empty
+    assert await turn.call("get_recent_memories") == empty
+    await remember(turn, "Ana skis")
+    assert (await turn.call("search_memories", query="zzzz"))["note"] == "nothing was found"
+    shown = frozenset({str(turn.context.decisions[0].id)})
+    assert (await turn_of("ana", shown=shown).call("search_memories", query="skis"))["note"] == SEEN
 
 
 async def test_what_a_search_has_just_found_is_not_stored_as_new(turn: Any) -> None:
@@ -88,7 +147,9 @@ async def test_recent_memories_come_newest_first_with_all_open_tasks(turn: Any, 
     assert [memory["content"] for memory in recent["memories"]] == ["Ana saw Lima", "Ana saw Oslo"]
     assert len(recent["open_tasks"]) == 12
     assert {len(task["id"]) for task in recent["open_tasks"]} == {8}
-    assert len(await contents(turn, "get_recent_memories")) == 3, "the limit may be left out"
+    rest = await turn.call("get_recent_memories")
+    assert [memory["content"] for memory in rest["memories"]] == ["Ana saw Rome"], "nothing comes twice"
+    assert rest["note"] == SEEN
 
 
 async def test_tags_are_read_in_any_form_and_restrict_a_search(turn: Any) -> None:

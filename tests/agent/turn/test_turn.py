@@ -288,7 +288,9 @@ async def _found(
     """What a turn's search brings, from the model's side."""
     server.script(Call("search_memories", {"query": query}), answer("Let me think."))
     reply = await pet.respond(text, **where)
-    return [found["content"] for found in json.loads(reply.tools[0].result)["memories"]]
+    entries = json.loads(reply.tools[0].result)["memories"]
+    texts = (text for found in entries for text in found.get("lines", [found.get("content")]))
+    return [text.removeprefix("ana: ") for text in texts]
 
 
 async def test_what_was_said_in_private_is_not_found_in_a_channel(

@@ -1,0 +1,92 @@
+"""What a reader is shown of the messages that a search found: excerpts of conversations.
+
+"No, this is not necessary" means nothing alone. So a found question comes with its answer, an answer with its
+question, and a short message with the one before it. Found messages that stand near each other become one
+excerpt. Pure: `neighbours` of the transcript provides the lines.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memory.index.windows import GAP
+from memory.records import Hit
+from memory.search.ranking import asks
+from memory.sql.message_rows import Line
+
+SHORT = 60
+"""A found message with fewer characters is shown with the message before it."""
+RELEVANT = 0.4
+"""A hit with less than this share of the best score is left out …"""
+ALWAYS = 5
+"""… unless it is one of the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of one conversation, in order."""
+
+    lines: tuple[Line, ...]
+    found: frozenset[str]
+    """The ids of the found messages. The other lines stand around them."""
+    gaps: frozenset[str]
+    """The ids of the lines before which others were left out."""
+
+
+def relevant(hits: Sequence[Hit]) -> list[Hit]:
+    """The hits up to where their scores fall off. They are sorted, best first."""
+    return [hit for at, hit in enumerate(hits) if at < ALWAYS or hit.score >= RELEVANT * hits[0].score]
+
+
+def excerpts(
+    hits: Sequence[Hit], around: Mapping[str, Sequence[Line]], seen: Collection[str] = ()
+) -> list[Hit | Excerpt]:
+    """Facts and summaries as they are, messages as excerpts, in the order of the best hit in each.
+
+    `around` has for each found message the lines from before it to after it. Lines in `seen` are not shown
+    around a message. A message without lines, which was deleted meanwhile, is left out.
+    """
+    shown: list[Hit | list[str]] = []
+    for hit in hits:
+        if hit.kind != "message":
+            shown.append(hit)
+        elif window := around.get(hit.id):
+            reached = {line.message.id for line in window}
+            near = [group for group in shown if isinstance(group, list) and not reached.isdisjoint(group)]
+            if not near:
+                shown.append([hit.id])
+                continue
+            near[0].append(hit.id)
+            for other in near[1:]:  # the message joins two excerpts
+                near[0].extend(other)
+                shown.remove(other)
+    return [one if isinstance(one, Hit) else _excerpt(one, around, seen) for one in shown]
+
+
+def _excerpt(found: Sequence[str], around: Mapping[str, Sequence[Line]], seen: Collection[str]) -> Excerpt:
+    lines = {line.message.id: line for id in found for line in _with_context(id, around[id], seen)}
+    beside = {(a.seq, b.seq) for id in found for a, b in pairwise(around[id])}
+    ordered = sorted(lines.values(), key=lambda line: line.seq)
+    gaps = {b.message.id for a, b in pairwise(ordered) if (a.seq, b.seq) not in beside}
+    return Excerpt(tuple(ordered), frozenset(found), frozenset(gaps))
+
+
+def _with_context(id: str, window: Sequence[Line], seen: Collection[str]) -> list[Line]:
+    """The found line, with the lines that it needs to be understood."""
+    at = next(at for at, line in enumerate(window) if line.message.id == id)
+    before, line, after = window[:at], window[at], window[at + 1 :]
+    context: Sequence[Line] = ()
+    if asks(line.message.text):
+        answered = [n for n, other in enumerate(after) if other.message.author != line.message.author]
+        context = after[: answered[0] + 1] if answered else ()
+    elif before and (len(line.message.text) < SHORT or _answers(line, before[-1])):
+        context = before[-1:]
+    return [line, *(one for one in context if one.message.id not in seen and _together(one, line))]
+
+
+def _answers(line: Line, before: Line) -> bool:
+    return before.message.author != line.message.author and asks(before.message.text)
+
+
+def _together(one: Line, other: Line) -> bool:
+    return abs(one.message.sent_at - other.message.sent_at) <= GAP
