@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 from agent.surfaces.records_json import hit_json
 from memory.documents.quote import display_names
 from memory.records import Action, Chunk, Hit, MemoryType, Task, TaskStatus
-from tools.memories import excerpt
+from tools.found import LONGEST_HIT, cut
 
 
 class Answer(BaseModel):
@@ -39,7 +39,7 @@ class FoundMemory(Answer):
 
     @classmethod
     def of(cls, hit: Hit) -> Self:
-        shown = {"content": excerpt(hit.content), "score": round(hit.score, 2)}
+        shown = {"content": cut(hit.content, LONGEST_HIT), "score": round(hit.score, 2)}
         return cls.model_validate(hit_json(hit) | shown | ({} if hit.memory else {"subjects": None}))
 
 
