@@ -175,6 +175,9 @@ class StatementForgetting:
         for id in ids:
             if named is None or id != named.id:
                 gone += await memory_removal.unlink_same(connection, id, user)
+        if named:  # a place still has what its teller corrected in private
+            for id in await _left_behind(connection, before, user):
+                gone += await memory_removal.unlink_same(connection, id, user)
         after = await restore.rows_of(connection, chain)
         lost = restore.changed(before, after)
         links = [row for key, row in lost[memory_owners.name].items() if key not in after[memory_owners.name]]
@@ -275,6 +278,14 @@ async def _same(connection: AsyncConnection, memory: Memory, user: str, teller: 
         select(memories.c.id, memories.c.content).where(theirs, memories.c.id != memory.id)
     )
     return [row.id for row in rows if fact.same_as(FactWords.of(row.content, teller))]
+
+
+async def _left_behind(connection: AsyncConnection, before: restore.Rows, user: str) -> list[str]:
+    """Which of the memories that the person had `before` they do not have any more."""
+    own = user_key(user)
+    had = {row["memory_id"] for row in before[memory_owners.name].values() if row["owner"] == own}
+    has = select(memory_owners.c.memory_id).where(memory_owners.c.owner == own)
+    return sorted(had.difference(await connection.scalars(has.where(memory_owners.c.memory_id.in_(had)))))
 
 
 async def _resting_on(connection: AsyncConnection, message_id: str, user: str) -> list[str]:

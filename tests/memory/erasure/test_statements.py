@@ -169,6 +169,27 @@ async def test_what_it_had_replaced_and_its_other_wordings_go_too(stack: Stack) 
     assert "Lyon" not in left
 
 
+@pytest.mark.parametrize("also_told_by", [None, "ben"])
+async def test_what_it_had_replaced_in_private_goes_from_the_place_unless_somebody_else_told_it(
+    stack: Stack, also_told_by: str | None
+) -> None:
+    await told(stack, "the office is in Lyon", "The office is in Lyon", "anna", "acme")
+    if also_told_by:
+        await told(stack, "yes, the office is in Lyon", "The office is in Lyon", also_told_by, "acme")
+    old = await stack.the_memory("anna", "acme")
+    await stack.remember("The office is in Nice", replaces=old.id)
+    assert await stack.known("cleo", "acme") == {"The office is in Lyon"}
+    await stack.indexing.catch_up()
+    before = await everything(stack, "work", "forgotten")
+    receipt = await forget(stack, "The office is in Nice")
+    assert {memory.content for memory in receipt.memories} == {"The office is in Nice", "The office is in Lyon"}
+    assert await stack.known("cleo", "acme") == ({"The office is in Lyon"} if also_told_by else set())
+    assert await stack.known("anna") == set()
+    await stack.statements.undo(str(receipt.undo_id), "anna")
+    await stack.indexing.catch_up()
+    assert await everything(stack, "work", "forgotten") == before
+
+
 async def test_other_facts_from_the_same_message_stay(stack: Stack) -> None:
     message = await told(stack, "my bank PIN is 4711 and I have a boat", "Anna's bank PIN is 4711")
     await stack.remember("Anna has a boat", message_id=message)
