@@ -182,7 +182,10 @@ async def test_what_it_had_replaced_in_private_goes_from_the_place_unless_somebo
     await stack.indexing.catch_up()
     before = await everything(stack, "work", "forgotten")
     receipt = await forget(stack, "The office is in Nice")
-    assert {memory.content for memory in receipt.memories} == {"The office is in Nice", "The office is in Lyon"}
+    assert {memory.content for memory in receipt.memories} == {
+        "The office is in Nice",
+        "The office is in Lyon",
+    }
     assert await stack.known("cleo", "acme") == ({"The office is in Lyon"} if also_told_by else set())
     assert await stack.known("anna") == set()
     await stack.statements.undo(str(receipt.undo_id), "anna")
