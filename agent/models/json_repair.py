@@ -17,51 +17,47 @@ DEEPEST = 60
 _BLANK = r"[\s\u200b-\u200f\u2060\ufeff]"
 # Comments are bounded where the pattern is tried at many places: no text may make it quadratic.
 _GAP = rf"(?:{_BLANK}|//[^\n]{{0,80}}\n|/\*[^*]{{0,80}}\*/)*+"
-_QUOTED_KEY = (
-    r"""(?:"[^"\n]{1,60}+"|'[^'\n]{1,60}+'|`[^`\n]{1,60}+`"""
-    r"""|[“”„＂][^“”"＂\n]{1,60}+[”“"＂]|[‘’][^‘’'\n]{1,60}+[’‘']|「[^」\n]{1,60}+」)"""
-)
+_QUOTED_KEY = r"""(?:"[^"\n]{1,60}+"|'[^'\n]{1,60}+'|`[^`\n]{1,60}+`)"""
 _BARE_KEY = r"[A-Za-z_]\w{0,40}+"
-_COLON = rf"{_BLANK}*+[:：]"
-_OBJECT = re.compile(rf"[{{｛]{_GAP}(?:{_QUOTED_KEY}|{_BARE_KEY}){_COLON}")
-READ_KEY = re.compile(rf"(?:({_QUOTED_KEY})|({_BARE_KEY})){_BLANK}*+(?:[:：]|=>|=)")
-_OUR_KEY = (
-    rf"""(?i:["'“”＂](?:message|memories|content|subjects|ttl|type|importance|replaces)["'”“＂]{_COLON})"""
-)
+_COLON = rf"{_BLANK}*+:"
+_OBJECT = re.compile(rf"{{{_GAP}(?:{_QUOTED_KEY}|{_BARE_KEY}){_COLON}")
+READ_KEY = re.compile(rf"(?:({_QUOTED_KEY})|({_BARE_KEY})){_BLANK}*+(?::|=>|=)")
+_OUR_KEY = rf"""(?i:["'](?:message|memories|content|subjects|ttl|type|importance|replaces)["']{_COLON})"""
 NEXT_KEY = re.compile(_OUR_KEY)
 
-_CONTINUES = re.compile(rf"{_GAP}[,，]{_GAP}{_OUR_KEY}")
+_CONTINUES = re.compile(rf"{_GAP},{_GAP}{_OUR_KEY}")
 
 # What may follow a closing quote. A bare key counts only before something that is clearly a value.
-_ANY_KEY = rf"""(?:{_QUOTED_KEY}{_COLON}|{_BARE_KEY}{_COLON}{_BLANK}*+(?:["'“\[{{\d]|null|None|true|false))"""
-_CUT_KEY = rf"""["'“‘]?\w{{0,40}}+["'”’]?{_BLANK}*+\Z"""
+_ANY_KEY = rf"""(?:{_QUOTED_KEY}{_COLON}|{_BARE_KEY}{_COLON}{_BLANK}*+(?:["'\[{{\d]|null|None|true|false))"""
+_CUT_KEY = rf"""["']?\w{{0,40}}+["']?{_BLANK}*+\Z"""
 _AFTER_FIELD = re.compile(
     rf"{_GAP}\Z"
-    rf"|{_GAP}[,，]{_GAP}(?:[}}｝\]］]|{_CUT_KEY}|{_ANY_KEY}|\{{{_GAP}{_QUOTED_KEY}{_COLON})"
+    rf"|{_GAP},{_GAP}(?:[}}\]]|{_CUT_KEY}|{_ANY_KEY}|\{{{_GAP}{_QUOTED_KEY}{_COLON})"
     rf"|{_GAP}{_OUR_KEY}"
     rf"|[^\S\n]*+\n{_BLANK}*+{_QUOTED_KEY}{_COLON}"
-    rf"|{_GAP}[\]］]{_GAP}(?:[,，}}｝\]］]|\Z)"
-    rf"|{_GAP}[}}｝](?:{_GAP}(?:[,，}}｝\]］)<{{`]|\Z)|[^\S\n]*+\n)"
-    rf'|{_GAP}[}}｝](?![^"\n]{{0,80}}")'  # prose may follow the object, but no more quotes on that line
+    rf"|{_GAP}\]{_GAP}(?:[,}}\]]|\Z)"
+    rf"|{_GAP}}}(?:{_GAP}(?:[,}}\])<{{`]|\Z)|[^\S\n]*+\n)"
+    rf'|{_GAP}}}(?![^"\n]{{0,80}}")'  # prose may follow the object, but no more quotes on that line
 )
 _AFTER_ITEM = re.compile(
-    rf"{_GAP}(?:\Z|[\])］】])"
-    rf"""|{_GAP}[,，、]{_GAP}(?:["'“‘`＂「{{｛\[\])］]|\Z|(?:null|None|-?\d+){_GAP}[,\])])"""
-    rf"|{_GAP}[}}｝]{_GAP}(?:[,，}}｝\]］]|\Z)"
-    rf"""|[^\S\n]*+\n{_BLANK}*+["'“＂]"""
+    rf"{_GAP}(?:\Z|[\])])"
+    rf"""|{_GAP},{_GAP}(?:["'`{{\[\])]|\Z|(?:null|None|-?\d+){_GAP}[,\])])"""
+    rf"|{_GAP}}}{_GAP}(?:[,}}\]]|\Z)"
+    rf"""|[^\S\n]*+\n{_BLANK}*+["']"""
 )
 
-CLOSERS = {'"': '"', "'": "'", "`": "`", "「": "」", "«": "»", "＂": '＂"'}
-CLOSERS |= dict.fromkeys("“”„", '”“"') | dict.fromkeys("‘’‚", "’'")
+CLOSERS = {'"': '"', "'": "'", "`": "`", "「": "」", "『": "』", "＂": '＂"', "″": "″"}
+CLOSERS |= dict.fromkeys("“”„", '”“"') | dict.fromkeys("‘’‚＇", "’'＇")
+CLOSERS |= {"«": "»", "»": "«", "」": "」", "』": "』"}
 _STOPS = {opener: re.compile(rf"\\.|[{closers}]", re.DOTALL) for opener, closers in CLOSERS.items()}
-_ASCII = dict(zip("｛｝［］【】（）：，；", "{}[][]():,;", strict=True))
-
-_BETWEEN = re.compile(rf"(?:{_BLANK}|[,;，；、]|//[^\n]*|/\*(?:.*?\*/|.*\Z)|\#[^\n]*)*+", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?(?=[\s,，}｝\])］】]|\Z)")
-_BARE_END = re.compile(
-    rf"""[}}｝\])］\n]|[,，]{_BLANK}*+(?:["'“]?\w{{1,40}}+["'”]?{_COLON}|[}}｝\]])|\s//|\s/\*"""
+_SYNTAX = str.maketrans(
+    "｛｝［］【】（）：﹕，﹐、；“”„＂″「」『』«»‘’‚＇", "{}[][]()::,,,;" + '"' * 11 + "'" * 4
 )
-_BARE_ITEM_END = re.compile(r"[,，}｝\])］】\n]")
+
+_BETWEEN = re.compile(rf"(?:{_BLANK}|[,;]|//[^\n]*|/\*(?:.*?\*/|.*\Z)|\#[^\n]*)*+", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?(?=[\s,}\])]|\Z)")
+_BARE_END = re.compile(rf"""[}}\])\n]|,{_BLANK}*+(?:["']?\w{{1,40}}+["']?{_COLON}|[}}\]])|\s//|\s/\*""")
+_BARE_ITEM_END = re.compile(r"[,}\])\n]")
 _LITERALS: dict[str, object] = dict.fromkeys("null none undefined nil nan infinity -infinity".split())
 _LITERALS |= {"true": True, "false": False}
 
@@ -111,12 +107,12 @@ def object_with(text: str, *keys: str) -> Fields | None:
 def objects_in(text: str, wanted: Callable[[Fields], bool] = bool) -> Iterator[Found]:
     """Yield the successive objects in `text`, at most a thousand, whatever is written between them. An
     unfinished object hides the text after it, so it counts only if it is `wanted`."""
-    position, allowance = 0, 3 * len(text) + 10_000
+    position, allowance, syntax = 0, 3 * len(text) + 10_000, in_ascii(text)
     for _ in range(1000):
-        opening = _OBJECT.search(text, position)
+        opening = _OBJECT.search(syntax, position)
         if opening is None or allowance < 0:
             return
-        found = read_object(text, opening.start())
+        found = read_object(text, opening.start(), syntax)
         allowance -= found.end - found.start
         if found.value.cut and not wanted(found.value):
             position = found.start + 1
@@ -125,9 +121,15 @@ def objects_in(text: str, wanted: Callable[[Fields], bool] = bool) -> Iterator[F
             position = found.end
 
 
-def read_object(text: str, start: int) -> Found:
-    """Read the object whose brace is at `start`. It is cut if the text ends or the nesting is too deep."""
-    reader = _Reader(text, start)
+def in_ascii(text: str) -> str:
+    """Return the text with curly and full-width JSON punctuation as ASCII, each character in its place."""
+    return text if text.isascii() else text.translate(_SYNTAX)
+
+
+def read_object(text: str, start: int, syntax: str | None = None) -> Found:
+    """Read the object whose brace is at `start`. It is cut if the text ends or the nesting is too deep.
+    `syntax` is `in_ascii(text)`, if known."""
+    reader = _Reader(text, syntax or in_ascii(text), start)
     return Found(reader.read(), start, reader.at)
 
 
@@ -145,10 +147,12 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 class _Reader:
-    """Reads one object from its opening brace. `at` is the position where reading stopped."""
+    """Reads one object from its opening brace. `at` is the position where reading stopped. Strings are taken
+    from the text, and what is around them is read in ASCII."""
 
-    def __init__(self, text: str, start: int) -> None:
+    def __init__(self, text: str, syntax: str, start: int) -> None:
         self.text = text
+        self.syntax = syntax
         self.at = start
         self._open: list[Fields | list[object]] = []
 
@@ -160,16 +164,16 @@ class _Reader:
                 break  # this closes a list around the object
             if mark == "}":
                 self.at += 1
-                if len(self._open) > 1 or not _CONTINUES.match(self.text, self.at):
+                if len(self._open) > 1 or not _CONTINUES.match(self.syntax, self.at):
                     break  # unless another key follows the outermost closer, which came too early
-            elif key := READ_KEY.match(self.text, self.at):
-                self.at = key.end()
+            elif key := READ_KEY.match(self.syntax, self.at):
+                name, self.at = self.text[key.start() : key.end(key.lastindex or 0)], key.end()
                 if (mark := self._mark()) not in "}])":  # also at the end of the text
-                    fields.put(key[2] or key[1][1:-1].strip(), self._value(mark))
+                    fields.put(name if key[2] else name[1:-1].strip(), self._value(mark))
             elif mark == "{" and len(self._open) > 1 and isinstance(self._open[-2], list):
                 break  # the next item: the closing brace is missing
             elif mark in CLOSERS:
-                self._string(mark)
+                self._string()
             else:
                 self.at += 1
         else:
@@ -184,7 +188,7 @@ class _Reader:
             if mark in "])":
                 self.at += 1
                 break
-            if inside_object and mark in CLOSERS and NEXT_KEY.match(self.text, self.at):
+            if inside_object and mark in CLOSERS and NEXT_KEY.match(self.syntax, self.at):
                 break  # the list has no closer: this is the next key of its object
             items.append(self._value(mark))
         self._open.pop()
@@ -197,21 +201,20 @@ class _Reader:
             self.at = len(self.text)
 
     def _mark(self) -> str:
-        """Return the next significant character, full-width punctuation as ASCII; empty at the end."""
-        gap = _BETWEEN.match(self.text, self.at)
+        """Return the next significant character in ASCII; empty at the end."""
+        gap = _BETWEEN.match(self.syntax, self.at)
         self.at = gap.end() if gap else self.at
-        mark = self.text[self.at : self.at + 1]
-        return _ASCII.get(mark, mark)
+        return self.syntax[self.at : self.at + 1]
 
     def _value(self, mark: str) -> object:
         if mark == "{":
             return self.read()
         if mark in "[(":
             return self._list([])
-        return self._string(mark) if mark in CLOSERS else self._bare()
+        return self._string() if mark in CLOSERS else self._bare()
 
-    def _string(self, mark: str) -> str:
-        text, start = self.text, self.at + 1
+    def _string(self) -> str:
+        text, start, mark = self.text, self.at + 1, self.text[self.at]
         if text.startswith(mark * 3, self.at) and (end := text.find(mark * 3, start + 2)) > 0:
             self.at = end + 3
             return without_surrogates(unescape(text[start + 2 : end]))
@@ -228,19 +231,19 @@ class _Reader:
             at = stop.start()
             if stop[0][0] == "\\":
                 continue
-            if follows.match(self.text, at + 1):
+            if follows.match(self.syntax, at + 1):
                 return at, at + 1
-            before = self.text[max(start, at - 20) : at].rstrip()
-            if not in_list and before.endswith(",") and NEXT_KEY.match(self.text, at):
-                return self.text.rindex(",", start, at), at  # the closing quote is missing
+            before = self.syntax[max(start, at - 20) : at].rstrip()
+            if not in_list and before.endswith(",") and NEXT_KEY.match(self.syntax, at):
+                return self.syntax.rindex(",", start, at), at  # the closing quote is missing
         return None
 
     def _bare(self) -> object:
-        if number := _NUMBER.match(self.text, self.at):
+        if number := _NUMBER.match(self.syntax, self.at):
             self.at = number.end()
             return int(number[0]) if number[0].isdecimal() and len(number[0]) < 16 else float(number[0])
         ends = _BARE_ITEM_END if isinstance(self._open[-1], list) else _BARE_END
-        end = ends.search(self.text, self.at + 1)
+        end = ends.search(self.syntax, self.at + 1)
         stop = end.start() if end else len(self.text)
         word = self.text[self.at : stop].strip()
         self.at = stop

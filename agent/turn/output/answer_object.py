@@ -17,6 +17,7 @@ _ASIDES = frozenset("thought thoughts thinking reasoning analysis plan followup"
 _ASIDES |= frozenset("mood emotion tone sentiment language lang id".split())
 _CALL_ARGUMENTS = tuple("arguments parameters args input toolinput".split())
 CALL_NAMES = tuple("name tool toolname function functionname action".split())
+_ENDS = tuple(".!?…。！？")
 _REPLYING = tuple("reply respond response answer message say final output".split())
 
 
@@ -54,13 +55,19 @@ def is_call(value: Mapping[str, object]) -> bool:
 
 def sentences_in(value: object) -> Iterator[str]:
     """Yield the sentences in a value that is no envelope, without its thoughts."""
-    if isinstance(value, str) and " " in value.strip():
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        value = "\n".join(value)
+    if isinstance(value, str) and (" " in value.strip() or value.rstrip().endswith(_ENDS)):
         yield value
     elif isinstance(value, Mapping) and not is_call(value):
         value = [item for name, item in named(value).items() if name not in _ASIDES]
-    if isinstance(value, list):
-        for item in value:
-            yield from sentences_in(item)
+    for item in value if isinstance(value, list) else ():
+        yield from sentences_in(item)
+
+
+def says(value: Mapping[str, object]) -> bool:
+    """Return whether a field of the object has a name for what is said."""
+    return isinstance(first(named(value), _OTHER_MESSAGES), str)
 
 
 def _in_object(value: Mapping[str, object]) -> Envelope | None:

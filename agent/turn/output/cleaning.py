@@ -4,7 +4,7 @@ import re
 
 EDGES = " \t\r\n\f\v\u200b\u2060\ufeff"
 
-_THOUGHT_NAMES = r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis)"
+_THOUGHT_NAMES = r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|commentary)"
 _FINAL = r"<\|channel\|>\s*final[^<{]{0,40}(?:<\|constrain\|>\s*\w{0,20}\s*)?<\|message\|>"
 THOUGHT_OPENS = re.compile(
     rf"<({_THOUGHT_NAMES})>|\[THINK\]|<\|channel\|>\s*(?:analysis|commentary)\b", re.IGNORECASE
@@ -17,7 +17,9 @@ _ENDS_PASSAGE = re.compile(
     re.IGNORECASE,
 )
 _FINAL_CHANNEL = re.compile(rf"{_FINAL}|(?:\Aanalysis(?=[A-Z]).{{0,20000}}?assistantfinal)", re.DOTALL)
-_LAST_ANSWER = re.compile(r"^[ \t]*(?:```\w*\s{0,9})?\{\s{0,99}[\"']message[\"']\s{0,9}:", re.MULTILINE)
+_LAST_ANSWER = re.compile(
+    r"(?:^|<\|message\|>)[ \t]*(?:```\w*\s{0,9})?\{\s{0,99}[\"']message[\"']\s{0,9}:", re.MULTILINE
+)
 
 _OPENER = (
     r"<s>|<bos>|<start_of_turn>"
@@ -64,6 +66,8 @@ def first_turn(text: str) -> str:
         text = text[final.end() :]
     if opening := OPENING_TOKENS.match(text):
         text = text[opening.end() :]
+    if THOUGHT_OPENS.match(text):
+        return text
     brace = text.find("{")
     for token in TURN_ENDS.finditer(text):
         before = text[max(0, token.start() - 40) : token.start()].rstrip(EDGES)
@@ -92,7 +96,8 @@ def without_thoughts(text: str) -> str:
 def _trailing_answer(text: str) -> str:
     """Return the answer at the very end of thoughts that were never closed; empty if there is none."""
     *_, last = (0, *(found.start() for found in _LAST_ANSWER.finditer(text)))
-    return text[last:] if last and text.rstrip(EDGES).endswith(("}", "```")) else ""
+    answer = prose(text[last:]) if last else ""
+    return answer if answer.endswith(("}", "```")) else ""
 
 
 def prose(text: str) -> str:

@@ -8,21 +8,28 @@ _MESSAGE = re.compile(
     r"[\s#>*_-]{0,9}(message|reply|response|answer)(?:[*_ \t]{0,4}[:：][*_]{0,3}[ \t]*|[*_]{0,3}[ \t]*\n)",
     re.I,
 )
+_MESSAGE_BELOW = re.compile(r"\n" + _MESSAGE.pattern, re.I)
+_NAME = r"[\"']?(?:new )?memor(?:ies|y)(?: to \w{4,8})?[\"'*_]{0,3}"
 _MEMORIES = re.compile(
-    r"^(?:[ \t#>*_]{0,9}[\"']?memories[\"']?[*_ \t]{0,4}[:：][*_]{0,3}|[#*_]{1,6} ?memories[*_]{0,3}[ \t]*$)",
+    rf"^(?:[ \t#>*_,`]{{0,9}}{_NAME}[ \t]{{0,4}}[:：][*_]{{0,3}}|[#*_]{{1,6}} ?{_NAME}[ \t]*$)",
     re.IGNORECASE | re.MULTILINE,
 )
-_ITEM = re.compile(r"^([ \t]*)[-*•][ \t]+", re.MULTILINE)
+_ITEM = re.compile(r"^([ \t]*)(?:[-*•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _LIST_BELOW = re.compile(r"(\w{1,40}:)[ \t]*\n((?:[ \t]*[-*•][ \t]+.*(?:\n|\Z))+)")
+_BARE_LIST = re.compile(r"[\s,`]{0,9}(?:json\b)?\s{0,9}(?=\[\s{0,9}[\"{])")
+_NONE = re.compile(r"\W*(?:none|no|nothing|null|n/a)\b", re.IGNORECASE)
 _EMPTY_FIELD = re.compile(r"^[ \t]*\w{1,40}:[ \t]*$", re.MULTILINE)
-_FIELD = re.compile(r"^[ \t]*[\"']?(\w{1,40})[\"']?[ \t]*:(?=\s)", re.MULTILINE)
-_HAS_KEY = re.compile(r"\{|[\"']?[A-Za-z_]\w{0,30}[\"']?[ \t]*:(?:[ \t]|$)", re.MULTILINE)
-_FENCE = re.compile(r"```[\w+-]{0,20}\Z")
+_FIELD = re.compile(r"^[ \t]*[\"'*]{0,2}(\w{1,40})[\"'*]{0,2}[ \t]*:[*]{0,2}(?=\s)", re.MULTILINE)
+_HAS_KEY = re.compile(r"\{|[\"'*]{0,2}[A-Za-z_]\w{0,30}[\"'*]{0,2}[ \t]*:[*]{0,2}(?:[ \t]|$)", re.MULTILINE)
+_MARK_BELOW = re.compile(r"(?:```[\w+-]{0,20}|[-*_]{3,9})\Z")
 
 
 def labelled_fields(text: str) -> Fields | None:
     """Return the labelled parts as the fields of an object; None if the text has no such labels."""
     label, memories = _MESSAGE.match(text), _MEMORIES.search(text)
+    if memories and memories.start() == 0 and (below := _MESSAGE_BELOW.search(text, memories.end())):
+        items = _items(text[memories.end() : below.start()])
+        return Fields(message=_message(text[below.end() :]), memories=items)
     start = label.end() if label else 0
     if memories is None:
         known = label is not None and label[1].lower() == "message" and label[0].strip()[-1] in ":：*_"
@@ -33,10 +40,18 @@ def labelled_fields(text: str) -> Fields | None:
     return Fields(message=_message(text[start : memories.start()]), memories=items)
 
 
+def memories_below(text: str) -> object:
+    """Return the memories at the beginning of what follows an answer, under their label or as a list; None if
+    there are none."""
+    text = text.lstrip(" \t\n,`")
+    opening = _MEMORIES.match(text) or _BARE_LIST.match(text)
+    return _items(text[opening.end() :]) if opening else None
+
+
 def _message(text: str) -> str:
     if text.startswith(("|", ">")):
         return (" " if text[0] == ">" else "\n").join(line.strip() for line in text.splitlines()[1:]).strip()
-    text = _FENCE.sub("", text.strip()).strip()
+    text = _MARK_BELOW.sub("", text.strip()).strip()
     quoted = len(text) > 1 and text[0] in "\"'" and text[-1] == text[0]
     return unescape(text[1:-1]) if quoted else text
 
@@ -47,6 +62,8 @@ def _items(text: str) -> object:
     if inline.startswith(("[", "{")):
         return read_object('{"memories": ' + inline + "}", 0).value.get("memories")
     dashes = list(_ITEM.finditer(text))
+    if not dashes and len(inline.splitlines()) == 1 and not _NONE.match(inline):
+        return inline
     outermost = [dash for dash in dashes if len(dash[1]) <= len(dashes[0][1])]
     ends = [dash.start() for dash in outermost[1:]] + [len(text)]
     items = [_item(text[dash.end() : end]) for dash, end in zip(outermost, ends, strict=False)]

@@ -20,6 +20,8 @@ _TTLS = tuple("ttl timetolive expiresin expires expiry duration lifetime validfo
 _TYPES = tuple("type kind category memorytype".split())
 _IMPORTANCES = tuple("importance priority weight salience".split())
 _REPLACES = tuple("replaces replace supersedes replacesid".split())
+_PARTS = ("text", "output_text")
+"""Types of the parts of a message, which are no memories."""
 ATTRIBUTES = frozenset((*_SUBJECTS, *_TTLS, *_TYPES, *_IMPORTANCES))
 _VALUE_STARTS = re.compile(r"\s*+(?:\{|\[\s*[\[{\"'])")
 _NOTHING = frozenset("none null nil ~ nan n/a na undefined nothing empty".split())
@@ -98,7 +100,7 @@ def draft_in(entry: object) -> Draft | None:
     fields = named(entry) if isinstance(entry, Mapping) else Fields(content=entry)
     written, ttl = first(fields, _CONTENTS), first(fields, _TTLS)
     content = _word(written) if isinstance(written, str) and not isinstance(written, CutText) else None
-    if content is None or not any(map(str.isalnum, content)):
+    if content is None or not any(map(str.isalnum, content)) or first(fields, _TYPES) in _PARTS:
         return None
     if fields.cut and (isinstance(ttl, CutText) or fields.keys().isdisjoint(_TTLS)):
         return None

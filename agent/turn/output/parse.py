@@ -10,11 +10,11 @@ from itertools import pairwise
 
 from pydantic_core import from_json
 
-from agent.models.json_repair import CutText, Found, objects_in, read_object, unescape
+from agent.models.json_repair import CutText, Found, in_ascii, objects_in, read_object, unescape
 from agent.turn.output import cleaning
-from agent.turn.output.answer_object import Envelope, envelope_in, is_call, sentences_in
+from agent.turn.output.answer_object import Envelope, envelope_in, is_call, says, sentences_in
 from agent.turn.output.cleaning import trimmed, unfenced
-from agent.turn.output.labels import labelled_fields
+from agent.turn.output.labels import labelled_fields, memories_below
 from agent.turn.output.memories import drafts_in, forget_in
 from memory.records import Draft
 from memory.text import readable
@@ -36,17 +36,18 @@ class Answer:
     """What the person asked to forget, in a sentence each. Nothing is forgotten until they confirm."""
 
 
-_KEY_FIRST = re.compile(
-    r"(?:```\w*\s{0,9})?[\"'“](?:message|reply|response|answer|memories)[\"'”]\s{0,9}[:：]", re.I
+_LABELS = r"(?:message|reply|response|answer|memories)"
+_KEY_FIRST = re.compile(rf"(?:```\w*\s{{0,9}})?[\"']{_LABELS}[\"']\s{{0,9}}:", re.I)
+_ENCODED = re.compile(
+    r'"(?:[^"\\]|\\.)*+"\Z|\s*"?\s*\{\s{0,99}\\+"\w{1,40}\\+"\s{0,9}:'
+    rf'|[^{{]*+\{{\s{{0,99}}\\+"{_LABELS}\\+"\s{{0,9}}:',
+    re.DOTALL,
 )
-_ENCODED = re.compile(r'"(?:[^"\\]|\\.)*+"\Z|\s*"?\s*\{\s{0,99}\\+"\w{1,40}\\+"\s{0,9}:', re.DOTALL)
-"""One JSON string, or an object whose quotes are escaped."""
-_OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{｛]\s*(?:[\[{\"'“”]|\w{1,40}\s*:|\Z)")
+"""One JSON string, or an object whose quotes are escaped; after prose, one that may be the answer."""
+_OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{]\s*(?:[\[{\"']|\w{1,40}\s*:|\Z)")
 _SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*")
 _FENCE_OPENS = re.compile(r"```[\w+-]{0,20}\s{0,9}\Z")
 _FENCED = re.compile(r"```[\w+-]*[ \t]*\n(?:.*\n)?[ \t]*```", re.DOTALL)
-_LABEL = r"(?:[#*\"]{0,4} ?memories[*\"]{0,3}\s{0,9}[:：]?[*]{0,2})?\s{0,9}"
-_LIST_FOLLOWS = re.compile(rf"[\s,`]{{0,9}}{_LABEL}(?:```\w*\s{{0,9}})?(?=\[\s{{0,9}}[\"{{])", re.IGNORECASE)
 
 
 def parse_answer(raw: str) -> Answer:
@@ -74,12 +75,13 @@ def _repaired(text: str, depth: int) -> Answer:
     inside = _inside_fence(text)
     if depth < 3 and _ENCODED.match(inside):
         return _repaired(readable(unescape(inside.removeprefix('"').removesuffix('"'))), depth + 1)
-    if _KEY_FIRST.match(text):
+    if _KEY_FIRST.match(in_ascii(text)):
         text = "{" + text.removeprefix("```json").lstrip("`")
     found = list(objects_in(text, lambda value: envelope_in(value) is not None))
     envelope, around = _chosen(text, found)
-    if envelope is None and (labelled := labelled_fields(_inside_fence(around))) is not None:
-        envelope, around = envelope_in(labelled), ""
+    if envelope is None or envelope.message is None:
+        labelled = labelled_fields(_inside_fence(cleaning.prose(text)))
+        envelope, around = (envelope_in(labelled), "") if labelled else (envelope, around)
     if envelope is None:
         return Answer(_plain(around, found))
     message, memories = envelope.message or "", drafts_in(envelope.memories)
@@ -110,9 +112,8 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
                 memories = [envelope.memories, candidate.memories]
                 envelope = Envelope(envelope.message or candidate.message, memories)
     around = _around(text, taken)
-    if envelope and envelope.memories is None and (listed := _LIST_FOLLOWS.match(text, taken[-1].end)):
-        below = read_object('{"memories": ' + text[listed.end() :], 0)
-        envelope = Envelope(envelope.message, below.value.get("memories"))
+    if envelope and not envelope.memories:
+        envelope = Envelope(envelope.message, memories_below(text[taken[-1].end :]))
     return envelope, around
 
 
@@ -120,7 +121,7 @@ def _stands_alone(text: str, item: Found, candidate: Envelope) -> bool:
     """Return whether an object with a message and no memories is the answer, not data that it shows."""
     before, after = text[max(0, item.start - NEARBY) : item.start], text[item.end : item.end + NEARBY]
     said = [unfenced(before), unfenced(after)]
-    if _LIST_FOLLOWS.match(after) or not any(said):
+    if memories_below(after) is not None or not any(said):
         return True
     return candidate.bare and not (_FENCE_OPENS.search(before[-40:]) and all(said))
 
@@ -142,7 +143,9 @@ def _plain(text: str, found: list[Found]) -> str:
     """Return the text of an answer without an envelope; `FALLBACK` if all of it is syntax."""
     if _SYNTAX.fullmatch(text):
         return FALLBACK
-    if _OBJECT_STARTS.match(text) is None or (found and _FENCED.fullmatch(text)):
+    if _OBJECT_STARTS.match(in_ascii(text)) is None or (
+        found and _FENCED.fullmatch(text) and not says(found[0].value)
+    ):
         return text
     items = [read_object('{"items": ' + text + "}", 0)] if text.startswith("[") else found
     values = [item.value for item in items]

@@ -5,7 +5,7 @@ string, or plain text once no envelope can follow. Everything else waits for the
 import re
 from collections.abc import Callable
 
-from agent.models.json_repair import CLOSERS, NEXT_KEY, CutText, read_object, unescape
+from agent.models.json_repair import CLOSERS, NEXT_KEY, CutText, in_ascii, read_object, unescape
 from agent.turn.output.answer_object import CALL_NAMES, MESSAGES
 from agent.turn.output.cleaning import EDGES, OPENING_TOKENS, THOUGHT_CLOSES, THOUGHT_OPENS, announces
 from agent.turn.output.memories import name_of
@@ -22,10 +22,10 @@ LOOKAHEAD = 60
 
 _LABELS = r"(?:message|reply|response|answer|memories)"
 _KEYS = rf"(?:{_LABELS}|name|tool|function|tool_calls|type|text|content|thoughts?|thinking|reasoning|output)"
-_OBJECT = re.compile(r"(```\w*\s*)?(?=[{｛])")
-_ENVELOPE = re.compile(rf"""(```\w*\s*)?(?=[{{｛]\s*["'“]?{_KEYS}["'”]?\s*[:：])""", re.IGNORECASE)
+_OBJECT = re.compile(r"(```\w*\s*)?(?=\{)")
+_ENVELOPE = re.compile(rf"""(```\w*\s*)?(?=\{{\s*\\*["']?{_KEYS}\\*["']?\s*:)""", re.IGNORECASE)
 _MESSAGE_STRING = re.compile(
-    rf"(?:{'|'.join(MESSAGES)})[^\w\s]{{0,2}}\s{{0,9}}[:：]\s{{0,60}}([{''.join(CLOSERS)}])(?!\1\1)(?=..)",
+    rf"(?:{'|'.join(MESSAGES)})[^\w\s]{{0,2}}\s{{0,9}}:\s{{0,60}}([\"'`])(?!\1\1)(?=..)",
     re.IGNORECASE | re.DOTALL,
 )
 _NOISE = r"</?(?:think|thought|reason|reflect|scratch|analysis|tool|function|invoke|start_of|end_of|s>)"
@@ -43,7 +43,7 @@ _UNITS = {
     )
     for opener, closers in CLOSERS.items()
 }
-_ENDS_STRING = ",，}｝]］:：\"'“/#"
+_ENDS_STRING = ",}]:\"'/#"
 _UNFINISHED = re.compile(r"(?:\r|[\ud800-\udbff]|\x1b(?:\[[0-?]{0,32}[ -/]{0,4})?)\Z")
 
 
@@ -104,13 +104,14 @@ class MessageStream:
             return self._go(self._before, text[closed.end() :]) if closed else None
         if (token := OPENING_TOKENS.match(text)) and token.end() < len(text):
             return self._go(self._before, text[token.end() :])
-        if brace := _OBJECT.match(text):
+        syntax = in_ascii(text)
+        if brace := _OBJECT.match(syntax):
             return self._go(self._object, text[brace.end() :])
         if closed := THOUGHT_CLOSES.search(text):
             return self._go(self._before, text[closed.end() :])
         if len(text) >= LOOKAHEAD and _NOT_PROSE.match(text):
             return self._hold()
-        if found := _ENVELOPE.search(text):  # a fenced envelope after prose may be a sample
+        if found := _ENVELOPE.search(syntax):  # a fenced envelope after prose may be a sample
             return self._hold() if found[1] else self._go(self._object, text[found.end() :])
         unclear = announces(text[:CERTAIN]) or _TALKS_OF_USER.search(text)
         wait = len(text) < (CERTAIN_AFTER_ALL if unclear else CERTAIN)
@@ -118,7 +119,7 @@ class MessageStream:
 
     def _prose(self) -> str | None:
         """Show plain text, up to where an envelope or a chat token begins or may begin."""
-        if ends := _PROSE_ENDS.search(self._tail):
+        if ends := _PROSE_ENDS.search(in_ascii(self._tail)):
             text = self._tail[: ends.start()]
             self._hold()
             return text
@@ -129,16 +130,17 @@ class MessageStream:
 
     def _object(self) -> str | None:
         """Read the outermost object up to the string of its message."""
-        for opened in _MESSAGE_STRING.finditer(self._tail, self._searched):
-            self._searched = opened.end()
-            fields = read_object(self._tail[: opened.end()], 0).value
+        before = self._searched
+        for opened in _MESSAGE_STRING.finditer(in_ascii(self._tail[before:])):
+            self._searched = before + opened.end()
+            fields = read_object(self._tail[: self._searched], 0).value
             *_, (name, message) = fields.items() or [("", None)]
             if name_of(name) not in MESSAGES or not isinstance(message, CutText):
                 continue  # not the message of the outermost object
             if message or not set(CALL_NAMES).isdisjoint(map(name_of, fields)):
                 return self._hold()
-            self._quote = opened[1]
-            return self._go(self._string, self._tail[opened.end() :])
+            self._quote = self._tail[self._searched - 1]
+            return self._go(self._string, self._tail[self._searched :])
         self._searched = max(self._searched, len(self._tail) - 2 * LOOKAHEAD)
         return None
 
@@ -148,10 +150,10 @@ class MessageStream:
         if units and units.end():
             self._tail = self._tail[units.end() :]
             return unescape(units[0])
-        after = self._tail[1:].lstrip(EDGES)
+        after = in_ascii(self._tail[1:]).lstrip(EDGES)
         if len(self._tail) < LOOKAHEAD or not after:
             return None
-        if self._tail[0] == "\\" or after[0] in _ENDS_STRING or NEXT_KEY.match(self._tail):
+        if self._tail[0] == "\\" or after[0] in _ENDS_STRING or NEXT_KEY.match(in_ascii(self._tail)):
             return self._hold()
         quote, self._tail = self._tail[0], self._tail[1:]
         return quote
