@@ -5,13 +5,15 @@ later if the index is unreachable now.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
-from memory.erasure import memory_removal, restore
+from memory.erasure import memory_removal, message_removal, restore
+from memory.erasure.person.replies import replies_left_behind
 from memory.errors import IndexUnavailable
 from memory.facts.derived import HeldFacts, withhold, withhold_lost
 from memory.index import Index
@@ -48,7 +50,9 @@ class Forgetting:
 
     async def _purge_batch(self) -> list[Memory]:
         now = self._clock()
-        async with self._database.write() as connection:
+        async with self._database.read() as connection:
+            due = await memory_removal.expired(connection, now, BATCH)
+        async with self._database.write(lock=_owners(due)) as connection:
             batch = await memory_removal.expired(connection, now, BATCH)
             await memory_removal.revive(connection, [memory.id for memory in batch], now)
             ids, jobs = await self._delete_rows(connection, batch)
@@ -57,17 +61,15 @@ class Forgetting:
 
     async def delete_for_all(self, memories: Sequence[Memory]) -> None:
         """Delete these memories for all their owners."""
-        async with self._database.write() as connection:
+        async with self._database.write(lock=_owners(memories)) as connection:
             ids, jobs = await self._delete_rows(connection, memories)
         await self._unindex(ids, jobs)
 
     async def delete(self, memory: Memory, user: str) -> None:
         """Delete a memory for a person. See `memory_removal.unlink` for other owners and NotFound."""
-        async with self._database.write() as connection:
-            held = await HeldFacts.of(connection, await restore.with_replaced(connection, [memory.id]))
-            ids = await memory_removal.unlink(connection, memory, user)
-            await withhold_lost(connection, held, self._clock())
-            jobs = await self._unindex_later(connection, user, ids)
+        async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
+            unlink = partial(memory_removal.unlink, connection, memory, user)
+            ids, jobs = await self._take_away(connection, user, [memory.id], unlink)
         await self._unindex(ids, jobs)
 
     async def make_private(self, memory: Memory, user: str) -> None:
@@ -77,7 +79,9 @@ class Forgetting:
         async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
             places = {owner for owner in memory.owners if owner.startswith("place:")}
             await withhold(connection, now, memory_ids=[memory.id], owners=places)
+            held = await HeldFacts.of(connection, await restore.with_replaced(connection, [memory.id]))
             ids = await memory_removal.make_private(connection, memory, user, now)
+            await self._empty_replies(connection, user, held)
             jobs = await self._unindex_later(connection, user, ids)
         await self._unindex(ids, jobs)
 
@@ -86,14 +90,36 @@ class Forgetting:
     ) -> tuple[list[str], list[str]]:
         """Returns the ids of the deleted rows and of the jobs that remove them from the index."""
         deleted, jobs = [], []
-        await withhold(connection, self._clock(), memory_ids=[memory.id for memory in memories])
         for user in sorted({memory.user_id for memory in memories}):
-            ids = await memory_removal.delete_for_everybody(
-                connection, [m.id for m in memories if m.user_id == user]
-            )
+            theirs = [memory.id for memory in memories if memory.user_id == user]
+            delete = partial(memory_removal.delete_for_everybody, connection, theirs)
+            ids, waiting = await self._take_away(connection, user, theirs, delete)
             deleted += ids
-            jobs += await self._unindex_later(connection, user, ids)
+            jobs += waiting
         return deleted, jobs
+
+    async def _take_away(
+        self,
+        connection: AsyncConnection,
+        user: str,
+        ids: Sequence[str],
+        remove: Callable[[], Awaitable[list[str]]],
+    ) -> tuple[list[str], list[str]]:
+        """Call `remove`, which takes these memories of `user` from owners, and withhold what rested on them.
+        Returns as `_delete_rows` does."""
+        held = await HeldFacts.of(connection, await restore.with_replaced(connection, ids))
+        gone = await remove()
+        await withhold_lost(connection, held, self._clock())
+        await self._empty_replies(connection, user, held)
+        return gone, await self._unindex_later(connection, user, gone)
+
+    async def _empty_replies(self, connection: AsyncConnection, user: str, held: HeldFacts) -> None:
+        """Empty the replies to others that repeat what places have lost of these facts, where nothing else is
+        left by which an erasure of the person would find them."""
+        now = self._clock()
+        if ids := await replies_left_behind(connection, user, held):
+            await withhold(connection, now, message_ids=ids)
+            await message_removal.empty(connection, ids, now)
 
     async def _unindex_later(self, connection: AsyncConnection, user: str, ids: Sequence[str]) -> list[str]:
         """Returns the id of the job that removes `ids` from the index; no job if there are none."""
@@ -110,3 +136,8 @@ class Forgetting:
             log.warning("the index is cleaned later: %s", error)
         else:
             await self._queue.done(*jobs)
+
+
+def _owners(memories: Sequence[Memory]) -> set[str]:
+    """Whom a deletion locks out: a reply to one of them either is stored before, or finds its sources gone."""
+    return {owner for memory in memories for owner in memory.owners}

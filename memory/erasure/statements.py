@@ -141,8 +141,8 @@ class StatementForgetting:
             held = await HeldFacts.of(connection, restore.memory_ids(payload))
             await restore.put_back(connection, payload)
             texts = payload["messages"]
-            await withhold_lost(connection, held, now)  # what is replaced again
-            await withhold(connection, now, message_ids=texts)  # summaries may tell them again
+            await withhold_lost(connection, held, now, undone=True)  # what is replaced again
+            await withhold(connection, now, message_ids=texts, undone=True)  # summaries may tell them again
             await restore.put_back_entries(connection, payload)
             back = await fetch(connection, memories.c.id.in_(payload["memories"]))
             own = messages.c.id.in_(texts) & (messages.c.role == "user")

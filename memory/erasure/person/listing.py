@@ -39,7 +39,7 @@ async def begin(
         await connection.execute(insert(t.erasures).values(**new))
     progress = ErasureProgress(user, resumed=row is not None)
     progress.removed.update(row.removed if row else {})
-    progress.places |= {*(row.places if row else ()), *places, *await _places(connection, user)}
+    progress.places |= {*(row.places if row else ()), *places, *await places_of(connection, user)}
     progress.sought |= {*(row.sought if row else ()), *await _longest_texts(connection, user)}
     stored = {"places": sorted(progress.places), "sought": sorted(progress.sought)}
     await connection.execute(update(t.erasures).where(mine).values(**stored))
@@ -112,7 +112,7 @@ async def _list(connection: AsyncConnection, user: str, kind: str, query: Select
     await connection.execute(insert(items).from_select(["user_id", "kind", "id"], new))
 
 
-async def _places(connection: AsyncConnection, user: str) -> set[str]:
+async def places_of(connection: AsyncConnection, user: str) -> set[str]:
     """The keys of the places where the person spoke, or that know a memory of theirs."""
     spoke = select(t.messages.c.place).where(t.messages.c.user_id == user, t.messages.c.place != "")
     link = t.memory_owners

@@ -14,7 +14,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, user_key
 from memory.erasure.message_removal import teller_words
+from memory.erasure.person.listing import places_of
 from memory.erasure.repetition import FactWords, Words, telling_sentences, words
+from memory.facts.derived import HeldFacts
+from memory.facts.derived.lost import links_of
 from memory.sql.message_rows import kept
 from memory.sql.tables import memories, memory_owners, messages
 
@@ -28,13 +31,39 @@ _Facts = Mapping[str, set[FactWords]]
 async def replies_repeating(connection: AsyncConnection, user: str, places: Collection[str]) -> list[str]:
     """The ids of the replies to others, in these places and inside them, that repeat what only this person
     told there, or repeat it and name the person."""
-    told, named = await _told_in(connection, user, places), set()
-    teller = await teller_words(connection, user)
+    return await _repeating(connection, user, places, await _told_in(connection, user, places))
+
+
+async def replies_left_behind(connection: AsyncConnection, user: str, held: HeldFacts) -> list[str]:
+    """The ids of the replies to others that repeat what places have lost of the facts `held` since, and that
+    `replies_repeating` cannot find by anything else that the person told."""
+    left = await links_of(connection, [fact.id for fact in held.facts])
+    lost = [
+        (owner, fact.content)
+        for fact in held.facts
+        for owner in fact.owners.keys() - left.get(fact.id, {}).keys()
+        if owner.startswith("place:")
+    ]
+    if not lost:
+        return []
+    teller, told = await teller_words(connection, user), defaultdict(set)
+    for owner, content in lost:
+        told[owner].add(FactWords.of(content, teller))
+    places = told.keys() | await places_of(connection, user)
+    found = await _repeating(connection, user, places, told)
+    still = await replies_repeating(connection, user, places) if found else []
+    return sorted(set(found).difference(still))
+
+
+async def _repeating(
+    connection: AsyncConnection, user: str, places: Collection[str], told: _Facts
+) -> list[str]:
     if not any(told.values()):
         return []
+    named, teller = set(), await teller_words(connection, user)
     repeated: dict[str, set[FactWords]] = {}
     asked: dict[tuple[str, str], Words] = {}
-    async for row in _heard(connection, user, places):
+    async for row in _heard(connection, user, told.keys()):
         talk = (row.conversation_id, row.user_id)
         if row.role == "user":
             asked[talk] = words(row.text)

@@ -48,6 +48,8 @@ class Lost:
     owners: frozenset[str] | None
     instead: str
     now: datetime
+    undone: bool = False
+    """Whether it ends because a forgetting is undone: nobody has lost anything by that."""
 
     @property
     def ids(self) -> set[str]:

@@ -51,22 +51,30 @@ async def withhold(
     memory_ids: Collection[str] = (),
     owners: Collection[str] | None = None,
     instead: str = "",
+    undone: bool = False,
 ) -> Withheld:
     """Remove every derived text that rests on these messages or memories, in the caller's transaction, and
     add the jobs that write it again. Call it before their rows are deleted.
 
     `owners` are the owner keys for which they no longer hold; None means for everybody. `instead` is the
-    statement that replaced a memory: profile values that it repeats stay.
+    statement that replaced a memory: profile values that it repeats stay. With `undone` a forgetting is undone:
+    replies that are being written from these texts keep theirs.
     """
     if owners is None:
         memory_ids = await with_replaced(connection, memory_ids)
     facts, heard = await read(connection, message_ids, memory_ids)
     losers = None if owners is None else frozenset(owners)
-    return await _withhold(connection, Lost(frozenset(message_ids), facts, heard, losers, instead, now))
+    lost = Lost(frozenset(message_ids), facts, heard, losers, instead, now, undone)
+    return await _withhold(connection, lost)
 
 
 async def withhold_lost(
-    connection: AsyncConnection, held: HeldFacts, now: datetime, *, besides: Collection[str] = ()
+    connection: AsyncConnection,
+    held: HeldFacts,
+    now: datetime,
+    *,
+    besides: Collection[str] = (),
+    undone: bool = False,
 ) -> Withheld:
     """Like `withhold`, after owners have lost some of these facts: for these owners alone, or for everybody
     where nothing is left of a fact. `besides` are messages without a text, which need no mark."""
@@ -80,7 +88,7 @@ async def withhold_lost(
     found = Withheld(0, (), frozenset())
     for losers, facts in lost.items():
         heard = {id: held.heard[id] for fact in facts for id in fact.messages & held.heard.keys()}
-        one = await _withhold(connection, Lost(frozenset(), facts, heard, losers, "", now), besides)
+        one = await _withhold(connection, Lost(frozenset(), facts, heard, losers, "", now, undone), besides)
         found = Withheld(
             found.summaries + one.summaries, found.entries + one.entries, found.outdated | one.outdated
         )
@@ -133,7 +141,7 @@ async def _withhold_summaries(connection: AsyncConnection, lost: Lost) -> list[s
             await _rebuild(connection, row.conversation_id, row.owner, user, now)
     if ids:
         emptied = {"summary": "", "withheld": 1, "updated_at": now, "indexed_under": None}
-        if not (lost.instead or lost.expired):
+        if not (lost.instead or lost.expired or lost.undone):
             emptied["forgotten_at"] = now
         rows_of = update(active).where(active.c.id.in_(ids))
         await connection.execute(rows_of.values(**emptied, revision=active.c.revision + 1))

@@ -103,3 +103,22 @@ async def test_what_is_corrected_or_forgotten_elsewhere_costs_no_reply(open_pet:
 
     reply = await ask_meanwhile(pet, model, act, user="ben", place="acme")
     assert rows("SELECT text FROM messages WHERE id = ?", reply.message_id) == [{"text": "It is 4711."}]
+
+
+async def test_what_an_undo_brings_back_costs_no_reply(open_pet: OpenPet, clock: Any, rows: Rows) -> None:
+    model = AnsweringModel(NOTED, hold="Which PIN")
+    looking_back = AnsweringModel(then={"summary": "They spoke of the weather."})
+    pet = await open_pet(given=model, looking_back=looking_back, history_messages=1)
+    await pet.respond(PIN, user="ana", place="acme", settle=True)
+    await pet.respond("Nice weather", user="ben", place="acme", settle=True)
+    [memory] = await pet.memories(user="ana")
+    receipt = await pet.delete_memory(memory.id, user="ana")
+    await pet.settle()
+
+    async def undo_later(pet: Companion) -> None:
+        clock.advance(seconds=1)
+        await pet.undo_forget(str(receipt.undo_id), user="ana")
+
+    reply = await ask_meanwhile(pet, model, undo_later, user="ben", place="acme")
+    assert "the weather" in model.systems[-1]
+    assert rows("SELECT text FROM messages WHERE id = ?", reply.message_id) == [{"text": reply.message}]

@@ -155,6 +155,35 @@ async def test_what_was_corrected_on_purpose_does_not_come_back(stack: Stack, ri
     assert await stack.known("mickael") == set()
 
 
+# Replies to others that repeat what is deleted.
+
+
+@pytest.mark.parametrize("also", [None, "anna", "cleo"])
+@pytest.mark.parametrize("how", ["purge", "delete", "make_private"])
+async def test_a_reply_to_somebody_else_is_emptied_with_the_last_that_tells_what_it_repeats(
+    stack: Stack, how: str, also: str | None
+) -> None:
+    place = "acme/general"
+    await stack.remember(PARIS, "anna", "acme", ttl="7d" if how == "purge" else None)
+    cat = await stack.receive("I know of no cat.", "ben", place, role="assistant")
+    paris = await stack.receive("He lives in Paris: Mickael told me.", "ben", place, role="assistant")
+    if also:
+        await stack.receive(f"{PARIS}.", also, "acme")
+    await stack.indexing.catch_up()
+
+    if how == "purge":
+        stack.clock.move(days=7)
+        await stack.forgetting.purge()
+    else:
+        await getattr(stack.forgetting, how)(await stack.the_memory("anna", "acme"), "anna")
+
+    page = await stack.transcript.page(Audience.of("ben", Place.parse(place)), 10)
+    assert {cat, paris} <= {line.id for line in page}
+    assert {line.id for line in page if not line.text} == ({paris} if not also else set())
+    await stack.indexing.catch_up()
+    assert await indexed(stack, cat, paris) == {line.id for line in page if line.text} & {cat, paris}
+
+
 # Deleting one memory.
 
 

@@ -810,6 +810,14 @@ class World:
     ],
     leaving="anna",
 )
+@example(
+    story=[
+        ("tell", "anna", "acme", "{me} lives in Paris"),
+        ("reply", "ben", "acme", ""),
+        ("delete", "anna", "acme", ""),
+    ],
+    leaving="anna",
+)
 async def test_in_any_story_the_others_lose_nothing(
     stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
 ) -> None:
