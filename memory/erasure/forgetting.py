@@ -5,9 +5,8 @@ later if the index is unreachable now.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -68,8 +67,11 @@ class Forgetting:
     async def delete(self, memory: Memory, user: str) -> None:
         """Delete a memory for a person. See `memory_removal.unlink` for other owners and NotFound."""
         async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
-            unlink = partial(memory_removal.unlink, connection, memory, user)
-            ids, jobs = await self._take_away(connection, user, [memory.id], unlink)
+            held = await HeldFacts.of(connection, await restore.with_replaced(connection, [memory.id]))
+            ids = await memory_removal.unlink(connection, memory, user)
+            await withhold_lost(connection, held, self._clock())
+            await self._empty_replies(connection, user, held)
+            jobs = await self._unindex_later(connection, user, ids)
         await self._unindex(ids, jobs)
 
     async def make_private(self, memory: Memory, user: str) -> None:
@@ -90,28 +92,15 @@ class Forgetting:
     ) -> tuple[list[str], list[str]]:
         """Returns the ids of the deleted rows and of the jobs that remove them from the index."""
         deleted, jobs = [], []
+        await withhold(connection, self._clock(), memory_ids=[memory.id for memory in memories])
         for user in sorted({memory.user_id for memory in memories}):
             theirs = [memory.id for memory in memories if memory.user_id == user]
-            delete = partial(memory_removal.delete_for_everybody, connection, theirs)
-            ids, waiting = await self._take_away(connection, user, theirs, delete)
+            held = await HeldFacts.of(connection, await restore.with_replaced(connection, theirs))
+            ids = await memory_removal.delete_for_everybody(connection, theirs)
+            await self._empty_replies(connection, user, held)
             deleted += ids
-            jobs += waiting
+            jobs += await self._unindex_later(connection, user, ids)
         return deleted, jobs
-
-    async def _take_away(
-        self,
-        connection: AsyncConnection,
-        user: str,
-        ids: Sequence[str],
-        remove: Callable[[], Awaitable[list[str]]],
-    ) -> tuple[list[str], list[str]]:
-        """Call `remove`, which takes these memories of `user` from owners, and withhold what rested on them.
-        Returns as `_delete_rows` does."""
-        held = await HeldFacts.of(connection, await restore.with_replaced(connection, ids))
-        gone = await remove()
-        await withhold_lost(connection, held, self._clock())
-        await self._empty_replies(connection, user, held)
-        return gone, await self._unindex_later(connection, user, gone)
 
     async def _empty_replies(self, connection: AsyncConnection, user: str, held: HeldFacts) -> None:
         """Empty the replies to others that repeat what places have lost of these facts, where nothing else is
@@ -139,5 +128,5 @@ class Forgetting:
 
 
 def _owners(memories: Sequence[Memory]) -> set[str]:
-    """Whom a deletion locks out: a reply to one of them either is stored before, or finds its sources gone."""
+    """The locks of a deletion: a reply to these owners is stored before it, or finds its sources gone."""
     return {owner for memory in memories for owner in memory.owners}

@@ -74,7 +74,8 @@ class Lost:
         if row.message_id == SET_BY_HAND:
             return False
         if row.message_id is None and any(
-            said.user_id == row.user_id
+            said.role == "user"
+            and said.user_id == row.user_id
             and said.place == row.place
             and said.sent_at <= row.said_at
             and repeats(row.value, said.text, self.instead, said.author)

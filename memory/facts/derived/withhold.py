@@ -57,8 +57,8 @@ async def withhold(
     add the jobs that write it again. Call it before their rows are deleted.
 
     `owners` are the owner keys for which they no longer hold; None means for everybody. `instead` is the
-    statement that replaced a memory: profile values that it repeats stay. With `undone` a forgetting is undone:
-    replies that are being written from these texts keep theirs.
+    statement that replaced a memory: profile values that it repeats stay. With `undone` a forgetting is
+    undone: replies that are being written from these texts keep theirs.
     """
     if owners is None:
         memory_ids = await with_replaced(connection, memory_ids)

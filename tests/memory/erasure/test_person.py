@@ -818,6 +818,14 @@ class World:
     ],
     leaving="anna",
 )
+@example(
+    story=[
+        ("tell", "anna", "acme", "{me} has a cat"),
+        ("reply", "ben", "acme", ""),
+        ("context", "ben", "acme", "{me} has a cat"),
+    ],
+    leaving="anna",
+)
 async def test_in_any_story_the_others_lose_nothing(
     stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
 ) -> None:
