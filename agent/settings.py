@@ -110,10 +110,12 @@ class Settings(BaseSettings):
     """With neither this nor a base URL, the offline stand-in answers."""
     openai_base_url: str | None = _conventional("OPENAI_BASE_URL", "openai_base_url")
     """Any OpenAI-compatible server: Ollama, vLLM, LM Studio, Mistral …"""
+    provider: Literal["openai", "mistral", "ollama", "vllm", "lmstudio", "openrouter"] | None = None
+    """What kind of server it is: its usual base URL, and the fields it takes. Unset, the base URL tells."""
     model: str | None = None
     """The model's name; unset is `gpt-5-mini` at OpenAI. A server of your own needs one."""
     api: Literal["responses", "chat"] | None = None
-    """Which API the server speaks; unset is `responses` at OpenAI and `chat` elsewhere."""
+    """Which API the server speaks; unset is the provider's: `responses` at OpenAI and `chat` elsewhere."""
     structured: Literal["schema", "object", "none"] | None = None
     """How the reply's JSON is asked for: by json_schema, as a JSON object, or by the prompt alone, for
     servers where tools and json_schema do not go together. Unset is `schema` at OpenAI, `none` elsewhere."""
@@ -233,14 +235,14 @@ class Settings(BaseSettings):
 
     @property
     def offline(self) -> bool:
-        return self.openai_api_key is None and self.openai_base_url is None
+        return self.openai_api_key is None and self.openai_base_url is None and self.provider is None
 
     @property
     def chosen_embedder(self) -> str:
         if self.embedder:
             return self.embedder
-        at_openai = self.openai_api_key is not None and self.openai_base_url is None
-        return "openai:text-embedding-3-small" if at_openai else "bundled"
+        at_openai = not (self.openai_base_url or self.provider not in (None, "openai"))
+        return "openai:text-embedding-3-small" if at_openai and self.openai_api_key else "bundled"
 
     @property
     def chosen_model(self) -> str:
@@ -248,16 +250,7 @@ class Settings(BaseSettings):
             return "offline"
         if self.model:
             return self.model
-        if self.openai_base_url:
-            raise SettingsError(
-                "OPENAI_BASE_URL is set, so HACHI_MODEL must name one of that server's models"
-            )
+        if self.openai_base_url or self.provider not in (None, "openai"):
+            given = "OPENAI_BASE_URL" if self.openai_base_url else "HACHI_PROVIDER"
+            raise SettingsError(f"{given} is set, so HACHI_MODEL must name one of that server's models")
         return DEFAULT_MODEL
-
-    @property
-    def chosen_api(self) -> Literal["responses", "chat"]:
-        return self.api or ("chat" if self.openai_base_url else "responses")
-
-    @property
-    def chosen_structured(self) -> Literal["schema", "object", "none"]:
-        return self.structured or ("none" if self.openai_base_url else "schema")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from agent.background.forgetting import ForgettingOutside
 from agent.background.reminders import Reminders
+from agent.models.providers import base_url_of
 from agent.models.registry import Models, load
 from agent.services.documents import DocumentService
 from agent.services.erasure import ErasureService
@@ -167,7 +168,7 @@ async def open_components(
         embedder = open_embedder(
             settings.chosen_embedder,
             api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
-            base_url=settings.openai_base_url,
+            base_url=base_url_of(settings),
             breaker=breakers["embedder"],
         )
         closing.push_async_callback(embedder.close)

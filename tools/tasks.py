@@ -37,7 +37,9 @@ async def update_task(
         TaskStatus | None,
         BeforeValidator(none_if_blank),
         Field(
-            default=None, description="as it is unless given; a new task is open", json_schema_extra=_plain
+            default=None,
+            description="how it stands now; open for a new task",
+            json_schema_extra=_plain,
         ),
     ],
     due: Annotated[

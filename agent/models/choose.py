@@ -11,9 +11,11 @@ from agents.tracing import set_trace_provider
 from agents.tracing import setup as tracing_setup
 from agents.tracing.provider import DefaultTraceProvider
 
+from agent.errors import SettingsError
 from agent.models.failures import WORTH_RETRYING, server_fault
 from agent.models.guarded import GuardedModel
 from agent.models.offline import OfflineModel
+from agent.models.providers import api_of, base_url_of, provider_of, structured_of
 from agent.settings import Settings
 from memory.breaker import Breaker
 
@@ -56,26 +58,30 @@ def given_model(model: Model, breaker: Breaker | None = None) -> ChosenModel:
 def choose_model(
     settings: Settings, breaker: Breaker | None = None, client: openai.AsyncOpenAI | None = None
 ) -> ChosenModel:
-    """Return the model that the settings name. `client` is one that is open for the same server."""
+    """Return the model that the settings name. `client` is one that is open for the same server. Raises
+    SettingsError."""
     keep_traces_here()
     breaker = breaker or Breaker("model")
     if settings.offline:
         return ChosenModel("offline", OfflineModel(), "none", ModelSettings(), breaker)
-    name = settings.chosen_model
+    name, api, provider = settings.chosen_model, api_of(settings), provider_of(settings)
+    if provider.needs_key and settings.openai_api_key is None:
+        raise SettingsError(f"{base_url_of(settings) or 'OpenAI'} needs a key: set OPENAI_API_KEY")
     calls = ModelSettings(
-        store=False,  # the companion must not depend on data that a provider stores
-        include_usage=True,
+        # the companion must not depend on data that a provider stores
+        store=False if provider.stores or api == "responses" else None,
+        include_usage=True if provider.counts_streams else None,
         retry=_retries(settings, breaker),
         extra_args=_json_object_format(settings),
     )
     client = client or openai.AsyncOpenAI(
         # A local server needs no key, but the client requires a string.
         api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none",
-        base_url=settings.openai_base_url,
+        base_url=base_url_of(settings),
         max_retries=0,  # the runner retries; retries in both would multiply
     )
     model: Model
-    if settings.chosen_api == "responses":
+    if api == "responses":
         from agents import OpenAIResponsesModel
 
         model = OpenAIResponsesModel(name, client)
@@ -86,7 +92,7 @@ def choose_model(
     guarded = GuardedModel(
         model, breaker, lambda error: server_fault(error, settings), settings.model_timeout
     )
-    return ChosenModel(name, guarded, settings.chosen_structured, calls, breaker, client)
+    return ChosenModel(name, guarded, structured_of(settings), calls, breaker, client)
 
 
 def _retries(settings: Settings, breaker: Breaker) -> ModelRetrySettings:
@@ -107,7 +113,7 @@ def _retries(settings: Settings, breaker: Breaker) -> ModelRetrySettings:
 
 def _json_object_format(settings: Settings) -> dict[str, Any] | None:
     """Return the request field for "any JSON object"; the SDK can only ask for a schema."""
-    if settings.chosen_structured != "object":
+    if structured_of(settings) != "object":
         return None
     form = {"type": "json_object"}
-    return {"text": {"format": form}} if settings.chosen_api == "responses" else {"response_format": form}
+    return {"text": {"format": form}} if api_of(settings) == "responses" else {"response_format": form}

@@ -6,6 +6,7 @@ import openai
 from agents.exceptions import AgentsException, ModelTimeoutError
 
 from agent.errors import ModelError, ModelRejected, ModelUnavailable
+from agent.models.providers import api_of, base_url_of
 from agent.settings import Settings
 from memory.breaker import ABOUT_THE_REQUEST
 
@@ -35,7 +36,7 @@ def model_error(error: Exception, settings: Settings) -> ModelError | None:
         return ModelRejected(f"{where} refused the key; check OPENAI_API_KEY")
     if isinstance(error, openai.NotFoundError):
         return ModelRejected(
-            f"{where} has no model {settings.chosen_model!r} for the {settings.chosen_api} API; "
+            f"{where} has no model {settings.chosen_model!r} for the {api_of(settings)} API; "
             "check HACHI_MODEL and HACHI_API"
         )
     if isinstance(error, openai.RateLimitError):
@@ -62,9 +63,10 @@ def server_fault(error: Exception, settings: Settings | None) -> str | None:
 
 def _server(settings: Settings) -> str:
     """Return the name of the server, without the password its URL may contain."""
-    if settings.openai_base_url is None:
+    base_url = base_url_of(settings)
+    if base_url is None:
         return "OpenAI"
-    url = urlsplit(settings.openai_base_url)
+    url = urlsplit(base_url)
     return urlunsplit(url._replace(netloc=url.netloc.rpartition("@")[2]))
 
 

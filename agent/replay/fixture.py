@@ -74,7 +74,7 @@ class Fixture:
 
     def open_settings(self) -> Settings:
         """Return settings that work anywhere: the bundled embedder and no server."""
-        no_server = dict.fromkeys(("openai_api_key", "openai_base_url"))
+        no_server = dict.fromkeys(("openai_api_key", "openai_base_url", "provider"))
         return Settings.load(**{**self.settings, **no_server, "embedder": "bundled", "reranker": "fused"})
 
     async def fill(self, sandbox: Companion) -> None:

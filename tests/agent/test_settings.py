@@ -31,6 +31,7 @@ VALUES: dict[str, tuple[str, Any]] = {
     "otlp_endpoint": ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
     "trace_redact": ("\\d{16}\nsecret", "\\d{16}\nsecret"),
     "model": ("tiny", "tiny"),
+    "provider": ("mistral", "mistral"),
     "api": ("chat", "chat"),
     "structured": ("object", "object"),
     "model_timeout": ("0.3", 0.3),
@@ -163,58 +164,44 @@ OWN = "http://127.0.0.1:1/v1"
 
 
 @pytest.mark.parametrize(
-    ("given", "offline", "model", "api", "structured", "embedder"),
+    ("given", "offline", "model", "embedder"),
     [
-        ({}, True, "offline", "responses", "schema", "bundled"),
-        ({"model": "tiny"}, True, "offline", "responses", "schema", "bundled"),
+        ({}, True, "offline", "bundled"),
+        ({"model": "tiny"}, True, "offline", "bundled"),
+        ({"openai_api_key": "sk"}, False, DEFAULT_MODEL, "openai:text-embedding-3-small"),
+        ({"openai_base_url": OWN, "model": "tiny"}, False, "tiny", "bundled"),
+        ({"provider": "ollama", "model": "tiny"}, False, "tiny", "bundled"),
+        ({"provider": "mistral", "openai_api_key": "sk", "model": "tiny"}, False, "tiny", "bundled"),
         (
-            {"openai_api_key": "sk"},
+            {"provider": "openai", "openai_api_key": "sk"},
             False,
             DEFAULT_MODEL,
-            "responses",
-            "schema",
             "openai:text-embedding-3-small",
         ),
-        ({"openai_base_url": OWN, "model": "tiny"}, False, "tiny", "chat", "none", "bundled"),
+        ({"openai_base_url": OWN, "openai_api_key": "sk", "model": "tiny"}, False, "tiny", "bundled"),
         (
-            {"openai_base_url": OWN, "openai_api_key": "sk", "model": "tiny"},
+            {"openai_base_url": OWN, "model": "tiny", "embedder": "openai:nomic"},
             False,
             "tiny",
-            "chat",
-            "none",
-            "bundled",
-        ),
-        (
-            {
-                "openai_base_url": OWN,
-                "model": "tiny",
-                "api": "responses",
-                "structured": "object",
-                "embedder": "openai:nomic",
-            },
-            False,
-            "tiny",
-            "responses",
-            "object",
             "openai:nomic",
         ),
     ],
 )
 def test_defaults_follow_from_the_key_and_the_server(
-    given: dict[str, Any], offline: bool, model: str, api: str, structured: str, embedder: str
+    given: dict[str, Any], offline: bool, model: str, embedder: str
 ) -> None:
     settings = Settings(**given)
 
     assert settings.offline is offline
     assert settings.chosen_model == model
-    assert settings.chosen_api == api
-    assert settings.chosen_structured == structured
     assert settings.chosen_embedder == embedder
 
 
 def test_a_server_of_ones_own_needs_the_name_of_a_model() -> None:
     with pytest.raises(SettingsError, match="HACHI_MODEL must name"):
         _ = Settings(openai_base_url=OWN).chosen_model
+    with pytest.raises(SettingsError, match="HACHI_PROVIDER is set, so HACHI_MODEL must name"):
+        _ = Settings(provider="ollama").chosen_model
 
 
 def test_the_data_folder_is_the_platforms_unless_it_is_set() -> None:

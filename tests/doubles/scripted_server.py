@@ -15,7 +15,7 @@ apart, with "nothing new" unless they have a script of their own:
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Container, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -84,6 +84,12 @@ class Asked:
             return [i["call_id"] for i in self.json["input"] if i.get("type") == "function_call"]
         calls = (m.get("tool_calls") or () for m in self.json["messages"])
         return [call["id"] for made in calls for call in made]
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the request's fields, and of those inside `stream_options` and `response_format`."""
+        inner = [(name, self.json.get(name) or {}) for name in ("stream_options", "response_format")]
+        return [*self.json, *(f"{name}.{key}" for name, value in inner for key in value)]
 
     @property
     def form(self) -> dict[str, Any] | None:
@@ -183,6 +189,8 @@ class ScriptedServer:
         """Set once a client went away while it was kept waiting."""
         self.then: Step = Fail(418, "the script is at its end")
         """What calls beyond the script get."""
+        self.takes: Container[str] | None = None
+        """The fields a request may have, nested ones with a dot; one with another gets 422. None: any."""
         self._steps: list[Step] = []
         self._findings: list[Step] = []
         self._numbers = count(1)
@@ -250,6 +258,8 @@ class ScriptedServer:
         """Whether the connection can be used again."""
         if asked.path.endswith("/models") and not isinstance(step, Fail):
             step = Raw(json.dumps(_MODELS).encode(), "application/json")
+        if self.takes is not None and (extra := [name for name in asked.fields if name not in self.takes]):
+            step = Fail(422, f"extra_forbidden: {', '.join(extra)}")
         if isinstance(step, Fail):
             body = json.dumps({"error": {"message": step.message, "type": "fault", "code": None}}).encode()
             extra = {} if step.retry_after is None else {"retry-after": step.retry_after}

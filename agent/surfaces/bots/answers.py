@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Literal
 
+from agent.models.providers import base_url_of
 from agent.settings import Settings
 from agent.tracing.render.overview import overview, warnings
 from agent.tracing.render.tree import Node
@@ -149,7 +150,7 @@ def privacy_answer(settings: Settings) -> Answer:
     """Return which data is stored, who may read it, and where it is sent."""
     where = "Nothing of it leaves the machine I run on."
     if not settings.offline:
-        at = "" if settings.openai_base_url else " at OpenAI"
+        at = "" if base_url_of(settings) else " at OpenAI"
         where = f"To answer, I send what I need of it to the model {settings.chosen_model}{at}."
     kept = (
         "What you write to me and what I answer; facts I take from it, each with how long it holds; a "

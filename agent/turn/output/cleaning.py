@@ -16,7 +16,9 @@ _ENDS_PASSAGE = re.compile(
     rf"|(?:{THOUGHT_CLOSES.pattern})[ \t]*(?:[\n{{`]|\Z)",
     re.IGNORECASE,
 )
-_FINAL_CHANNEL = re.compile(rf"{_FINAL}|(?:\Aanalysis(?=[A-Z]).{{0,20000}}?assistantfinal)", re.DOTALL)
+_FINAL_CHANNEL = re.compile(
+    rf"{_FINAL}|\A(?:assistant)?analysis(?=[A-Z]).{{0,20000}}?assistantfinal", re.DOTALL
+)
 _LAST_ANSWER = re.compile(
     r"(?:^|<\|message\|>)[ \t]*(?:```\w*\s{0,9})?\{\s{0,99}[\"']message[\"']\s{0,9}:", re.MULTILINE
 )

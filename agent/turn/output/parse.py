@@ -81,7 +81,10 @@ def _repaired(text: str, depth: int) -> Answer:
     envelope, around = _chosen(text, found)
     if envelope is None or envelope.message is None:
         labelled = labelled_fields(_inside_fence(cleaning.prose(text)))
-        envelope, around = (envelope_in(labelled), "") if labelled else (envelope, around)
+        if labelled and (envelope is None or "memories" in labelled):
+            envelope, around = envelope_in(labelled), ""
+        elif labelled and (beside := labelled_fields(around)):
+            around = str(beside["message"])
     if envelope is None:
         return Answer(_plain(around, found))
     message, memories = envelope.message or "", drafts_in(envelope.memories)

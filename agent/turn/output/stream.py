@@ -31,7 +31,7 @@ _MESSAGE_STRING = re.compile(
 _NOISE = r"</?(?:think|thought|reason|reflect|scratch|analysis|tool|function|invoke|start_of|end_of|s>)"
 _NOISE += r"|<[|｜]|\[/?(?:INST|TOOL|THINK)"
 _NOT_PROSE = re.compile(
-    rf"[`\[\"“]|{_NOISE}|[\s#>*_-]{{0,9}}{_LABELS}[*_ \t]{{0,4}}[:：]|analysis[A-Z]", re.I
+    rf"[`\[\"“]|{_NOISE}|[\s#>*_-]{{0,9}}{_LABELS}[*_ \t]{{0,4}}[:：]|(?:assistant)?analysis[A-Z]", re.I
 )
 _PROSE_ENDS = re.compile(rf"{_ENVELOPE.pattern}|{_NOISE}", re.IGNORECASE)
 _DOUBTFUL = re.compile(r"[{｛<\[`]")

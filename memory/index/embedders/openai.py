@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAIError
 
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
+DIMENSIONS |= {"mistral-embed": 1024}
 THRESHOLDS = {"text-embedding-3-small": Thresholds(dedupe=0.85, recall=0.5)}
 
 MAX_TEXTS = 2048

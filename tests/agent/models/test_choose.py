@@ -188,7 +188,8 @@ def test_faults_of_the_libraries_are_told_in_one_line_without_a_password(error, 
 async def test_the_settings_choose_the_model_its_api_and_form(settings, model, kind, structured):
     chosen = choose_model(Settings(**settings))
     assert (chosen.name, type(chosen.model.inner).__name__, chosen.structured) == (model, kind, structured)
-    assert chosen.settings.store is False
+    known = "openai_api_key" in settings or settings.get("api") == "responses"
+    assert chosen.settings.store is (False if known else None)
     assert chosen.client is not None
     assert chosen.client.max_retries == 0, "the runner retries"
     await chosen.close()

@@ -191,10 +191,11 @@ async def _model(settings: "Settings") -> str:
     import openai
 
     from agent.models.failures import model_error
+    from agent.models.providers import base_url_of
 
     key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else "none"
     said = " and ".join(names)
-    async with openai.AsyncOpenAI(api_key=key, base_url=settings.openai_base_url, max_retries=0) as client:
+    async with openai.AsyncOpenAI(api_key=key, base_url=base_url_of(settings), max_retries=0) as client:
         try:
             known = {model.id for model in (await client.models.list(timeout=CHECK_TIMEOUT / 2)).data}
         except openai.NotFoundError:

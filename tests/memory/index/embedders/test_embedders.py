@@ -23,7 +23,8 @@ async def test_the_bundled_one_is_free_and_not_cached() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "dimension"), [("text-embedding-3-small", 1536), ("text-embedding-3-large", 3072)]
+    ("name", "dimension"),
+    [("text-embedding-3-small", 1536), ("text-embedding-3-large", 3072), ("mistral-embed", 1024)],
 )
 async def test_a_paid_one_is_cached(name: str, dimension: int) -> None:
     embedder = open_embedder(f"openai:{name}", api_key="k")

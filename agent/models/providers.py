@@ -1,0 +1,70 @@
+"""What servers of models expect of a request, as their documentation had it on 22 November 2026.
+
+OpenAI      platform.openai.com/docs/api-reference
+Mistral     docs.mistral.ai/api: answers 422 to a field it does not know, as `store` and
+            `stream_options.include_usage` (github.com/openai/openai-agents-python/issues/442)
+Ollama      docs.ollama.com/api/openai-compatibility: lists the fields it takes, and ignores a key
+vLLM        docs.vllm.ai, "OpenAI-Compatible Server": ignores fields it does not know
+LM Studio   lmstudio.ai/docs/developer/openai-compat: refuses `json_object`, takes a JSON schema
+OpenRouter  openrouter.ai/docs/api-reference/overview: structured output depends on the model
+"""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+from urllib.parse import urlsplit
+
+from agent.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """What one kind of server takes."""
+
+    base_url: str | None
+    """Where it is, unless OPENAI_BASE_URL says otherwise; None for OpenAI."""
+    api: Literal["responses", "chat"] = "chat"
+    structured: Literal["schema", "object", "none"] = "none"
+    stores: bool = False
+    """Whether a chat completion may say `store`. The Responses API has that field everywhere."""
+    counts_streams: bool = True
+    """Whether a stream may be asked for its number of tokens."""
+    needs_key: bool = False
+
+
+PROVIDERS = MappingProxyType(
+    {
+        "openai": Provider(None, "responses", "schema", stores=True, needs_key=True),
+        "mistral": Provider("https://api.mistral.ai/v1", counts_streams=False, needs_key=True),
+        "ollama": Provider("http://127.0.0.1:11434/v1"),
+        "vllm": Provider("http://127.0.0.1:8000/v1"),
+        "lmstudio": Provider("http://127.0.0.1:1234/v1"),
+        "openrouter": Provider("https://openrouter.ai/api/v1", needs_key=True),
+    }
+)
+_OTHER = Provider(None)
+
+
+def provider_of(settings: Settings) -> Provider:
+    """Return the provider that the settings name, or the one whose host or local port the base URL has."""
+    if settings.provider or settings.openai_base_url is None:
+        return PROVIDERS[settings.provider or "openai"]
+    url = urlsplit(settings.openai_base_url)
+    if url.hostname == "api.openai.com":
+        return PROVIDERS["openai"]
+    where = ("127.0.0.1" if url.hostname == "localhost" else url.hostname, url.port)
+    known = ((urlsplit(provider.base_url or ""), provider) for provider in PROVIDERS.values())
+    return next((provider for at, provider in known if (at.hostname, at.port) == where), _OTHER)
+
+
+def base_url_of(settings: Settings) -> str | None:
+    """Return the server's base URL; None for OpenAI's own."""
+    return settings.openai_base_url or provider_of(settings).base_url
+
+
+def api_of(settings: Settings) -> Literal["responses", "chat"]:
+    return settings.api or provider_of(settings).api
+
+
+def structured_of(settings: Settings) -> Literal["schema", "object", "none"]:
+    return settings.structured or provider_of(settings).structured
