@@ -122,6 +122,8 @@ class Forgotten:
     """The person's messages that lost their text."""
     replies: int = 0
     """Hachi's replies that lost their text."""
+    tasks: int = 0
+    """The person's tasks that were deleted, since they repeat it."""
     summaries: int = 0
     """Summaries and profile entries that were withheld, until they are rebuilt from what is left."""
     traces: int = 0

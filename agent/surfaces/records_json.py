@@ -39,6 +39,7 @@ def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
         "memories": [memory.id for memory in receipt.memories],
         "messages": receipt.messages,
         "replies": receipt.replies,
+        "tasks": receipt.tasks,
         "summaries": receipt.summaries,
         "traces": receipt.traces,
         "undo_id": receipt.undo_id,
@@ -52,6 +53,7 @@ def taken_with(*receipts: Forgotten) -> str:
         ("memory", "memories"): sum(len(receipt.memories) for receipt in receipts),
         ("message", "messages"): sum(receipt.messages for receipt in receipts),
         ("reply", "replies"): sum(receipt.replies for receipt in receipts),
+        ("task", "tasks"): sum(receipt.tasks for receipt in receipts),
         ("summary", "summaries"): sum(receipt.summaries for receipt in receipts),
         ("trace", "traces"): sum(receipt.traces for receipt in receipts),
     }

@@ -91,6 +91,12 @@ class FactWords:
         return bool(values) and values <= words(text)
 
 
+def repeated_by_task(description: str, told: Iterable[str], teller: Words) -> bool:
+    """Whether one of these texts states the task, or the task repeats it as a reply of Hachi's may."""
+    task = FactWords.of(description, teller)
+    return any(task.stated_by(text) or FactWords.of(text, teller).repeated_by(description) for text in told)
+
+
 def telling_sentences(message: str, teller: Words) -> list[str]:
     """The sentences of a message that say enough to be recognised: with a value, or `TELLING` words."""
     found = [(sentence, FactWords.of(sentence, teller)) for sentence in sentences(message)]

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Table, and_, delete, exists, false, insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.erasure import message_removal
-from memory.erasure.repetition import FactWords, ForgottenData
+from memory.erasure.repetition import FactWords, ForgottenData, repeated_by_task
 from memory.errors import NotFound
 from memory.sql.tables import (
     Utc,
@@ -25,6 +25,7 @@ from memory.sql.tables import (
     memory_sources,
     memory_updates,
     messages,
+    tasks,
     work,
 )
 
@@ -151,6 +152,11 @@ def _without(
         },
         "work": jobs,
         "entries": [row for row in payload["entries"] if not data.shown_by(row["value"])],
+        "tasks": [
+            row
+            for row in payload.get("tasks", ())
+            if not repeated_by_task(row["description"], data.contents, data.teller)
+        ],
     }
 
 
@@ -162,11 +168,13 @@ def memory_ids(payload: Mapping[str, Any]) -> set[str]:
 
 
 async def put_back(connection: AsyncConnection, payload: Mapping[str, Any]) -> None:
-    """Restore the memories and messages of a payload. What was erased since stays erased; where the same fact
-    was stated again, that statement stays the active one."""
+    """Restore the memories, messages and tasks of a payload. What was erased since stays erased; where the
+    same fact was stated again, that statement stays the active one."""
     await connection.execute(delete(work).where(work.c.id.in_(payload["jobs"])))
     for row in payload["work"]:
         await _put_back_row(connection, work, _decoded(work, row))
+    for row in payload.get("tasks", ()):
+        await _put_back_row(connection, tasks, _decoded(tasks, row))
     await message_removal.restore(connection, payload["messages"])
     marked = messages.c.id.in_(payload["outdated"])
     await connection.execute(update(messages).where(marked).values(outdated_at=None))

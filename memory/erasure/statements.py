@@ -1,12 +1,12 @@
 """Forgets what a person stated: a fact or a message, with everything that shows it, for every reader.
 
-One transaction takes the memory and what it had replaced, the messages that stated it, and Hachi's replies
-that answered those or repeat it; it withholds derived texts, cleans waiting jobs, and adds the job that
-removes the rest from traces and files. What other people stated is never taken.
+One transaction takes the memory and what it had replaced, the messages that stated it, Hachi's replies that
+answered those or repeat it, and the person's tasks that do; it withholds derived texts, cleans waiting jobs,
+and adds the job that removes the rest from traces and files. What other people stated is never taken.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, owners_of, user_key
-from memory.erasure import memory_removal, message_removal, restore
+from memory.erasure import memory_removal, message_removal, restore, task_removal
 from memory.erasure.message_removal import ForgottenTexts, Readers
 from memory.erasure.repetition import FactWords, ForgottenData, Words, telling_sentences
 from memory.errors import NotFound
@@ -71,6 +71,16 @@ class _Taken:
         return [memory.content for memory in self.memories]
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What else is removed, since it shows what was forgotten."""
+
+    texts: ForgottenTexts
+    tasks: list[restore.Row]
+    contents: list[str]
+    """What it shows: the texts of the memories, the telling sentences of the message, and the tasks."""
+
+
 class StatementForgetting:
     def __init__(
         self,
@@ -92,15 +102,20 @@ class StatementForgetting:
         return await _retried(lambda: self._forget(memory, user))
 
     async def _forget(self, memory: Memory, user: str) -> tuple[Forgotten, str]:
-        async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
+        lock = memory.owners | {user_key(user), f"tasks:{user}"}
+        async with self._database.write(lock=lock) as connection:
             teller = await message_removal.teller_words(connection, user)
             same = await _same(connection, memory, user, teller)
             taken = await self._take(connection, memory, [memory.id, *same], user)
-            named = taken.messages
-            facts = [FactWords.of(content, teller) for content in taken.contents]
             readers = Readers(user, taken.owners)
-            found = await message_removal.find(connection, readers, named, facts, facts, shared=taken.shared)
-            return await self._finish(connection, user, taken, found, taken.contents, teller)
+            tasks = await task_removal.take(connection, readers, taken.contents, teller, shared=taken.shared)
+            contents = [*taken.contents, *(task["description"] for task in tasks)]
+            stated = [FactWords.of(content, teller) for content in taken.contents]
+            shown = [FactWords.of(content, teller) for content in contents]
+            found = await message_removal.find(
+                connection, readers, taken.messages, stated, shown, shared=taken.shared
+            )
+            return await self._finish(connection, user, taken, _Shown(found, tasks, contents), teller)
 
     async def forget_message(self, id: str, user: str, *, facts: bool = True) -> tuple[Forgotten, str]:
         """Forget one message of the person and, with `facts`, the memories that rest on it alone; what these
@@ -113,7 +128,7 @@ class StatementForgetting:
             resting = await fetch(connection, memories.c.id.in_(await _resting_on(connection, id, user)))
             heard_in = select(messages.c.place).where(messages.c.id == id, messages.c.place != "")
             place = {str(key) for key in await connection.scalars(heard_in)}
-        lock = {user_key(user)}.union(place, *(memory.owners for memory in resting))
+        lock = {user_key(user), f"tasks:{user}"}.union(place, *(memory.owners for memory in resting))
         async with self._database.write(lock=lock) as connection:
             mine = and_(messages.c.id == id, messages.c.user_id == user, messages.c.role == "user", kept())
             row = (await connection.execute(select(messages).where(mine).with_for_update())).first()
@@ -123,11 +138,14 @@ class StatementForgetting:
             ids = await _resting_on(connection, id, user) if facts else []
             taken = await self._take(connection, None, ids, user)
             contents = [*taken.contents, *telling_sentences(row.text, teller)]
-            shown = [FactWords.of(content, teller) for content in contents]
             heard_by = taken.owners or owners_of(user, Place.of_key(row.place))
             readers = Readers(user, heard_by)
+            told = [*contents, row.text] if facts else []
+            tasks = await task_removal.take(connection, readers, told, teller, shared=taken.shared)
+            contents += [task["description"] for task in tasks]
+            shown = [FactWords.of(content, teller) for content in contents]
             found = await message_removal.find(connection, readers, [id], (), shown, shared=taken.shared)
-            return await self._finish(connection, user, taken, found, contents, teller)
+            return await self._finish(connection, user, taken, _Shown(found, tasks, contents), teller)
 
     async def undo(self, id: str, user: str) -> Forgotten:
         """Bring back what was forgotten as `undo_id`, or its first eight characters. Returns what came back.
@@ -148,7 +166,8 @@ class StatementForgetting:
             own = messages.c.id.in_(texts) & (messages.c.role == "user")
             said = (await connection.execute(select(func.count()).where(own))).scalar_one()
         named = next((memory for memory in back if memory.id == payload["named"]), None)
-        return Forgotten(named, tuple(back), messages=said, replies=len(texts) - said)
+        tasks = len(payload.get("tasks", ()))
+        return Forgotten(named, tuple(back), messages=said, replies=len(texts) - said, tasks=tasks)
 
     async def purge_undo(self) -> int:
         """Delete for good what can no longer be undone. Returns how many forgettings that were."""
@@ -200,20 +219,23 @@ class StatementForgetting:
         connection: AsyncConnection,
         user: str,
         taken: _Taken,
-        found: ForgottenTexts,
-        contents: Sequence[str],
+        shown: _Shown,
         teller: Words,
     ) -> tuple[Forgotten, str]:
         """Empty the messages, withhold and clean what repeats them, and add the jobs. Returns the receipt and
         the id of the last job."""
-        now, owners = self._clock(), {*taken.owners, user_key(user)}
+        now, owners, found = self._clock(), {*taken.owners, user_key(user)}, shown.texts
         of_facts = await withhold_lost(connection, taken.held, now, besides=found.all)
         of_texts = await withhold(connection, now, message_ids=found.all)
         entries = [*of_facts.entries, *of_texts.entries]
         since = await _since(connection, taken, found)
         await message_removal.empty(connection, found.all, now)
         data = ForgottenData(
-            user, frozenset(taken.ids | found.all.keys()), tuple(contents), tuple(found.all.values()), teller
+            user,
+            frozenset(taken.ids | found.all.keys()),
+            tuple(shown.contents),
+            tuple(found.all.values()),
+            teller,
         )
         await restore.drop_data(connection, data, taken.messages, self._clean_job)
         theirs = data
@@ -227,6 +249,7 @@ class StatementForgetting:
             "outdated": sorted(of_facts.outdated),
             "work": await self._clean_jobs(connection, data, theirs),
             "entries": [restore.encoded(entry) for entry in entries],
+            "tasks": shown.tasks,
         }
         outside = data.to_json() | {"since": since.isoformat(), "owners": sorted(owners)}
         jobs = [await self._queue.add(connection, FORGET_OUTSIDE, user, outside, now, ours=True)]
@@ -237,8 +260,17 @@ class StatementForgetting:
         if undo_id and until:
             await restore.keep(connection, undo_id, user, payload | {"jobs": jobs}, now=now, until=until)
         derived = of_facts.summaries + of_texts.summaries + len(entries)
-        receipt = Forgotten(taken.named, taken.memories, len(found.messages), len(found.replies), derived)
-        return replace(receipt, undo_id=undo_id, undo_until=until), jobs[0]
+        receipt = Forgotten(
+            taken.named,
+            taken.memories,
+            messages=len(found.messages),
+            replies=len(found.replies),
+            tasks=len(shown.tasks),
+            summaries=derived,
+            undo_id=undo_id,
+            undo_until=until,
+        )
+        return receipt, jobs[0]
 
     async def _clean_jobs(
         self, connection: AsyncConnection, data: ForgottenData, theirs: ForgottenData

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
-from memory.erasure.repetition import FactWords, ForgottenData
+from memory.erasure.repetition import FactWords, ForgottenData, repeated_by_task
 from memory.facts.candidate import CandidateFact
 from memory.facts.similar import SimilarFacts
 from memory.sql.jobs import Job
@@ -66,8 +66,13 @@ def _without_forgotten(kind: str, payload: Payload, data: ForgottenData) -> Payl
             and not states(fact["draft"]["content"])
         ]
         said = {id: text for id, text in payload["said"].items() if id not in data.ids}
-        left = kept or payload["tasks"] or payload.get("rulings")
-        return payload | {"facts": kept, "said": said} if left else None
+        tasks = [
+            task
+            for task in payload["tasks"]
+            if not repeated_by_task(task["description"], data.contents, data.teller)
+        ]
+        left = kept or tasks or payload.get("rulings")
+        return payload | {"facts": kept, "said": said, "tasks": tasks} if left else None
     return payload
 
 

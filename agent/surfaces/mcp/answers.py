@@ -53,11 +53,12 @@ class MemoryContent(Answer):
 
 
 class ForgottenMemory(MemoryContent):
-    """What was forgotten: the memory, and how many messages, replies, summaries and traces went with it. The
-    id and the text are empty if a message was named."""
+    """What was forgotten: the memory, and how many messages, replies, tasks, summaries and traces went
+    with it. The id and the text are empty if a message was named."""
 
     messages: int
     replies: int
+    tasks: int
     summaries: int
     traces: int
     undo_id: str | None = None

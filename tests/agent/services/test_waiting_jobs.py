@@ -56,6 +56,12 @@ def test_updates_that_wait_lose_the_facts_of_a_forgotten_message(jobs: WaitingJo
     clean = {"facts": facts[3:], "said": {"m2": "I have a boat"}, "tasks": []}
     assert jobs.without_forgotten(APPLY_UPDATES, "ana", payload, DATA) == clean
     assert jobs.without_forgotten(APPLY_UPDATES, "ana", payload | {"facts": facts[:3]}, DATA) is None
+    tasks = [{"description": "change the bank PIN 4711", "status": "open"}]
+    kept = [{"description": "call the bank", "status": "open"}]
+    payload |= {"facts": [], "said": {}}
+    with_tasks = payload | {"tasks": tasks + kept}
+    assert jobs.without_forgotten(APPLY_UPDATES, "ana", with_tasks, DATA) == payload | {"tasks": kept}
+    assert jobs.without_forgotten(APPLY_UPDATES, "ana", payload | {"tasks": tasks}, DATA) is None
     other = {"conversation": "dm:ana", "place": []}
     assert jobs.without_forgotten("look_back", "ana", other, DATA) is other
     assert jobs.without_forgotten(APPLY_UPDATES, "ben", payload, DATA) == payload

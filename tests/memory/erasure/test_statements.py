@@ -193,6 +193,63 @@ async def test_what_it_had_replaced_in_private_goes_from_the_place_unless_somebo
     assert await everything(stack, "work", "forgotten") == before
 
 
+async def task(stack: Stack, description: str, user: str = "anna", place: str | None = None) -> None:
+    where = Place.parse(place)
+    await stack.tasks.update(user, description, now=stack.clock.now, place=where, alike=False)
+
+
+async def tasks_of(stack: Stack, user: str = "anna") -> set[str]:
+    return {task.description for task in await stack.tasks.list(user, Place(), done=True)}
+
+
+async def test_tasks_made_from_a_forgotten_message_go_with_it_and_come_back(stack: Stack) -> None:
+    message = await stack.receive("remind me to call the clinic on Friday about my rash")
+    for user, place in (("anna", None), ("anna", "acme"), ("ben", None)):
+        await task(stack, "call the clinic about the rash", user, place)
+    await task(stack, "call the garage on Friday")
+    listed = await answered(stack, "Still to do: call the clinic about the rash.", conversation="later")
+    before = await everything(stack, "work", "forgotten")
+    receipt, _ = await stack.statements.forget_message(message, "anna")
+    assert (receipt.tasks, receipt.messages, receipt.replies) == (2, 1, 1), listed
+    assert await tasks_of(stack) == {"call the garage on Friday"}
+    assert await tasks_of(stack, "ben") == {"call the clinic about the rash"}
+    back = await stack.statements.undo(str(receipt.undo_id), "anna")
+    assert back.tasks == 2
+    await stack.indexing.catch_up()
+    assert await everything(stack, "work", "forgotten") == before
+
+
+async def test_tasks_that_repeat_a_forgotten_fact_go_but_not_where_somebody_else_told_it(
+    stack: Stack,
+) -> None:
+    for user in ("anna", "ben"):
+        await told(stack, "the audit is in Nice", "The audit is in Nice", user, "acme")
+    await task(stack, "book a train for the audit in Nice")
+    await task(stack, "print the list for the audit in Nice", place="acme")
+    await task(stack, "visit Nice")
+    receipt = await forget(stack, "The audit is in Nice", place="acme")
+    assert receipt.tasks == 1
+    assert await tasks_of(stack) == {"print the list for the audit in Nice", "visit Nice"}
+
+
+async def test_an_earlier_undo_brings_back_no_task_of_what_was_forgotten_later(stack: Stack) -> None:
+    message = await told(stack, "remind me to ask Ben about my rash, it is bad", "Anna has a rash")
+    await task(stack, "ask Ben about the rash")
+    rash = await forget(stack, "Anna has a rash")
+    again = await stack.receive("remind me to ask Ben about my rash")
+    await stack.statements.forget_message(again, "anna")
+    assert message not in await transcript(stack)
+    assert (await stack.statements.undo(str(rash.undo_id), "anna")).tasks == 0
+    assert await tasks_of(stack) == set()
+
+
+async def test_a_request_to_forget_takes_no_task_that_was_told_beside_it(stack: Stack) -> None:
+    message = await stack.receive("forget my PIN, and remind me to call Ben")
+    await task(stack, "call Ben")
+    await stack.statements.forget_message(message, "anna", facts=False)
+    assert await tasks_of(stack) == {"call Ben"}
+
+
 async def test_other_facts_from_the_same_message_stay(stack: Stack) -> None:
     message = await told(stack, "my bank PIN is 4711 and I have a boat", "Anna's bank PIN is 4711")
     await stack.remember("Anna has a boat", message_id=message)
