@@ -61,9 +61,11 @@ class Tool:
         """JSON schema of the arguments."""
         schema = self.arguments.model_json_schema()
         schema.pop("title", None)
-        for part in schema["properties"].values():
-            part.pop("title", None)
         asked = [parameter.name for parameter in self._parameters if parameter.default is parameter.empty]
+        for name, part in schema["properties"].items():
+            part.pop("title", None)
+            if name in asked:  # its default is for a model that leaves it out all the same
+                part.pop("default", None)
         return schema | {"required": asked, "additionalProperties": False}
 
     @property

@@ -21,7 +21,6 @@ SHORT = 8
 def _plain(schema: dict[str, Any]) -> None:
     """The model is asked to choose; that null is borne with need not be said."""
     schema.pop("anyOf", None)
-    schema.pop("default", None)
     schema.update(type="string", enum=[*get_args(TaskStatus)])
 
 

@@ -53,7 +53,7 @@ def test_the_schema_comes_from_the_signature() -> None:
         "type": "object",
         "properties": {
             "colour": {"type": "string", "minLength": 2, "description": "which one"},
-            "coats": {"type": "integer", "minimum": 1, "default": 1},
+            "coats": {"type": "integer", "minimum": 1},
             "glossy": {"type": "boolean", "default": False},
         },
         "required": ["colour", "coats"],
