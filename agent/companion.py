@@ -211,7 +211,7 @@ class Companion:
         the wait. Raises SettingsError."""
         async with self._runtime_lock:
             if self._runtime is None:
-                self._runtime = await open_runtime(self.components)
+                self._runtime = await open_runtime(self.components, self.services.reminders.reaches)
             return self._runtime
 
     async def _wake_worker(self) -> None:

@@ -344,11 +344,12 @@ def build_services(c: Components) -> Services:
     )
 
 
-async def open_runtime(c: Components) -> Runtime:
+async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime:
     """What a turn needs; the worker then takes up the jobs that an earlier process did not finish."""
     await load("agent.turn.turn")
     from agent.background.consolidation import Consolidation
     from agent.background.slice import SliceReader
+    from agent.background.waiting import Waiting
     from agent.background.worker import Worker
     from agent.models.failures import model_error
     from agent.turn.forget_requests import ForgetRequests
@@ -373,6 +374,9 @@ async def open_runtime(c: Components) -> Runtime:
     consolidation = Consolidation(
         database=c.database,
         slices=slices,
+        waiting=Waiting(
+            c.summaries, c.transcript, c.clock, settings.history_messages, settings.history_budget
+        ),
         summaries=c.summaries,
         profiles=c.profiles,
         store=c.store,
@@ -394,7 +398,7 @@ async def open_runtime(c: Components) -> Runtime:
         model=await c.models.answering(),
         database=c.database,
         transcript=c.transcript,
-        sources=_context_sources(c),
+        sources=_context_sources(c, reminds),
         recall=c.recall,
         forget_requests=ForgetRequests(c.recall, c.transcript),
         writer=c.writer,
@@ -407,7 +411,7 @@ async def open_runtime(c: Components) -> Runtime:
     return Runtime(turn, worker)
 
 
-def _context_sources(c: Components) -> "ContextSources":
+def _context_sources(c: Components, reminds: Callable[[str], bool]) -> "ContextSources":
     from agent.turn.context import ContextSources
     from agent.turn.prompt import Budgets
 
@@ -429,6 +433,7 @@ def _context_sources(c: Components) -> "ContextSources":
         history_messages=settings.history_messages,
         documents_first=settings.knowledge_first,
         persona=read_persona(settings.persona),
+        reminds=reminds,
     )
 
 

@@ -15,7 +15,9 @@ with wordllama, Llama 2's of 32,000 pieces; beside it stands the estimate of `ag
 Bars. From 210 turns on: the 95th percentile of a prompt over the last hundred turns is at most 1.02 times
 that over turns 11 to 110, and so is the longest without history and question after turn 110 to that until
 then. Always: what is known of the person and the summary keep within their budgets; persona, rules and tools
-are the same bytes in each turn; at most one upkeep call an exchange. Exit 1 where missed.
+are the same bytes in each turn; at most one upkeep call an exchange. From 210 turns on also: in the mean of
+the last hundred turns at most half an upkeep call a turn, and half of the tokens that one call a turn took.
+Exit 1 where missed.
 """
 
 import argparse
@@ -56,6 +58,8 @@ SAID = ("history", "question")
 SHOWN = (1, 20, 100, 500, 1_000)
 FIRST = 11
 """The first turn that is compared, when the history is full."""
+UPKEEP = 3_021 / 2
+"""Half of the tokens a turn that upkeep took when it was called after each exchange."""
 SLACK = 1.02
 """What is said about other things is a little longer or shorter: one percent, as far as seen."""
 
@@ -169,8 +173,8 @@ async def converse(turns: int) -> tuple[list[Cost], dict[str, int]]:
                 answering.begin(said)
                 looking_back.begin(said)
                 await pet.respond(said.text, user=USER)
-                await pet.settle()
-                if await pet.components.queue.counts() != (0, 0):
+                await (await pet.runtime()).worker.settle(hurry=False)
+                if any(job.failures or job.crashes for job in await pet.components.queue.listed(now)):
                     raise RuntimeError(f"turn {n} left work undone; see the log above")
                 costs.append(cost(n, answering, looking_back, before, settings))
                 before = answering.asked[0][0]
@@ -191,6 +195,8 @@ def bars(costs: Sequence[Cost]) -> list[dict[str, Any]]:
         values += [
             ("a prompt of the last hundred turns to one of turns 11 to 110, p95", whole, SLACK),
             ("the longest without history and question, after turn 110 to before", standing, SLACK),
+            ("upkeep calls a turn, mean of the last hundred", _mean(late, "upkeep_calls"), 0.5),
+            ("tokens sent for upkeep a turn, mean of the last hundred", _mean(late, "upkeep"), UPKEEP),
         ]
     values += [
         ("about the person, or summary, to its budget, most", max(cost.filled for cost in costs), 1.0),

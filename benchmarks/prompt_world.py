@@ -199,8 +199,20 @@ class Scripted(Model):
 
 
 class LookingBack(Scripted):
+    """Finds what there is in each turn since it was last asked."""
+
+    def __init__(self) -> None:
+        self._heard: list[Said] = []
+
+    def begin(self, said: Said) -> None:
+        super().begin(said)
+        self._heard.append(said)
+
     def answer(self) -> Any:
         question, found = self.asked[-1][1][0]["content"], dict(self.said.noted)
+        for name in ("new_facts", "new_preferences", "task_updates"):
+            found[name] = [one for said in self._heard for one in said.noted[name]]
+        self._heard = []
         if '"memory_summary"' in question:
             found["memory_summary"] = found["summary"]
         if '"rulings"' in question:

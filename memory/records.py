@@ -152,6 +152,8 @@ class Task:
     created_at: datetime
     last_updated: datetime
     due: datetime | None = None
+    reminded: datetime | None = None
+    """The due time that was announced; another one will be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from agent.background.updates import (
     replaced_facts,
     updates_payload,
 )
+from agent.background.waiting import Waiting
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Budget
@@ -58,6 +59,7 @@ rules."""
 class Consolidation:
     database: Database
     slices: SliceReader
+    waiting: Waiting
     summaries: ConversationSummaries
     profiles: ProfileStore
     store: MemoryStore
@@ -79,13 +81,31 @@ class Consolidation:
         if self.model is not None and job.attempts < LAST_ATTEMPT:
             self.model.breaker.check()
 
-    async def consolidate(self, job: Job) -> list[Decision]:
+    async def leave(self, job: Job, *, hurry: bool = False) -> bool:
+        """Postpone a LOOK_BACK job whose messages may wait for more, unless in a `hurry`, or delete it if
+        they state nothing: the job of the next turn covers them. Returns whether it did."""
+        if self.model is None or not job.payload.get("may_wait"):
+            return False
+        newest = await self.queue.newest(LOOK_BACK, str(job.about))
+        place = Place(tuple(job.payload["place"]))
+        until = await self.waiting.until(job.payload["conversation"], job.user_id, place)
+        if until is None or (hurry and until != "nothing"):
+            return False
+        if until == "nothing":
+            async with self.database.write() as connection:
+                await self.queue.finish(connection, job, newest)
+        else:  # what this person said elsewhere is not among the recent messages here
+            await self.queue.hasten(LOOK_BACK, self.clock(), user=job.user_id)
+            await self.queue.leave(job, until)
+        return True
+
+    async def consolidate(self, job: Job, *, hurry: bool = False) -> list[Decision]:
         """Handle a LOOK_BACK job: consolidate slice by slice until the summary covers the conversation, then
-        delete the conversation's jobs. Returns the decisions about facts of the job's user. Raises ModelError
-        if the model cannot be reached."""
+        delete the conversation's jobs, or until the rest may wait (see `leave`). Returns the decisions about
+        facts of the job's user. Raises ModelError if the model cannot be reached."""
         decisions: list[Decision] = []
         place = Place(tuple(job.payload["place"]))
-        while True:
+        while not await self.leave(job, hurry=hurry):
             newest = await self.queue.newest(LOOK_BACK, str(job.about))
             part = await self.slices.next(job.payload["conversation"], job.user_id, place)
             if part is None:
@@ -96,7 +116,8 @@ class Consolidation:
             if decided and part.user == job.user_id:
                 decisions += decided
             if decided is not None and part.complete:
-                return decisions
+                break
+        return decisions
 
     async def extract_and_save(self, part: ConversationSlice, job: Job, newest: int) -> list[Decision] | None:
         """Extract the changes from a slice, write them, and store its facts and tasks. The last slice also

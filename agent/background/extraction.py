@@ -20,7 +20,7 @@ from agent.settings import Budget
 from agent.turn.budget import Purse, sentences_that_fit
 from agent.turn.user_snippet import (
     LONGEST_NAME,
-    build_memory_context,
+    fact_lines,
     line,
     moment,
     serialize_user_context_snippet,
@@ -63,14 +63,14 @@ async def extract_memory_updates(
 
 def extraction_prompt(part: ConversationSlice, summary: Budget) -> str:
     extras = [extra for extra, wanted in _extras(part) if wanted]
-    known = serialize_user_context_snippet(part.known, KNOWN, KNOWN_FACTS)
+    known = serialize_user_context_snippet(part.known, KNOWN, KNOWN_FACTS, now=part.now)
     return render(
         "look_back",
         speaker=quoted([_named(part.speaker)]),
         now=moment(part.now, part.known.zone),
         previous=quoted(_previous(part) or ["(none yet)"]),
         known=quoted(text.removeprefix("> ") for text in known.splitlines() or ["(nothing)"]),
-        noted=quoted(_facts(part.stored, STORED) or ["(nothing)"]),
+        noted=quoted(_facts(part, part.stored, STORED) or ["(nothing)"]),
         messages=quoted(_transcript(part) or ["(nothing new)"]),
         focus=read(f"focus_{part.mode}"),
         more="".join(f', "{name}": …' for name in extras),
@@ -179,17 +179,10 @@ def _both_ends(text: str) -> str:
     return f"{text[:half]} … {text[-half:]}"
 
 
-def _facts(facts: Iterable[Memory], budget: Budget) -> list[str]:
-    """Return one line per fact, with its times, as many as fit the budget."""
-    purse, known = Purse(budget), list(facts)
-    lines = zip(build_memory_context(known).splitlines(), known, strict=True)
-    dated = [f"{text} {_times(fact)}" for text, fact in lines]
-    return [text for text in dated if purse.take(text)]
-
-
-def _times(fact: Memory) -> str:
-    until = f", holds until {fact.expires_at:%Y-%m-%d}" if fact.expires_at else ""
-    return f"said {fact.created_at:%Y-%m-%d}{until}"
+def _facts(part: ConversationSlice, facts: Iterable[Memory], budget: Budget) -> list[str]:
+    """Return one line per fact, as many as fit the budget."""
+    purse = Purse(budget)
+    return [text for text in fact_lines(facts, part.known.zone, part.now) if purse.take(text)]
 
 
 def _extras(part: ConversationSlice) -> Sequence[tuple[str, bool]]:
@@ -199,28 +192,29 @@ def _extras(part: ConversationSlice) -> Sequence[tuple[str, bool]]:
 def _asked(part: ConversationSlice) -> list[str]:
     asked = []
     if part.to_summarise:
-        facts = quoted(_facts(part.to_summarise, TO_SUMMARISE))
+        facts = quoted(_facts(part, part.to_summarise, TO_SUMMARISE))
         asked.append(render("look_back_memory_summary", facts=facts))
     if part.judged:
-        near = _facts(part.near, NEAR) or ["(none)"]
+        near = _facts(part, part.near, NEAR) or ["(none)"]
         asked.append(render("look_back_rulings", facts=quoted(near)))
     return asked
 
 
 def _schema(part: ConversationSlice) -> dict[str, Any]:
     """Return the answer's JSON schema in the form that OpenAI's strict mode accepts."""
-    text = {"type": "string"}
+    text, optional = {"type": "string"}, {"type": ["string", "null"]}
     fields = {
         "summary": text,
         "new_facts": _list_of(
             text=text,
             importance={"type": "string", "enum": ["low", "medium", "high"]},
             tags={"type": "array", "items": text},
-            ttl={"type": ["string", "null"]},
+            ttl=optional,
+            replaces=optional,
         ),
-        "new_preferences": _list_of(key=text, value=text),
+        "new_preferences": _list_of(key=text, value=text, replaces=optional),
         "task_updates": _list_of(
-            id={"type": ["string", "null"]},
+            id=optional,
             description=text,
             status={"type": "string", "enum": ["open", "in_progress", "done"]},
         ),

@@ -68,6 +68,10 @@ class Reminders:
 
         return unregister
 
+    def reaches(self, user: str) -> bool:
+        """Whether somebody in this process sends reminders to the user."""
+        return any(user.startswith(prefix) for prefix in self._senders)
+
     async def run(self) -> int:
         """Announce all tasks that are due. Returns how many reminders were delivered. Raises
         StoreUnavailable."""

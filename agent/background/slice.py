@@ -16,7 +16,7 @@ from memory.facts.candidate import Provenance
 from memory.facts.derived.sources import MEMORY_SUMMARY, outdated, remaining
 from memory.facts.similar import SimilarFacts
 from memory.people.profile import UserContext
-from memory.people.profile_entries import context_of
+from memory.people.profile_entries import context_of, messages_of
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Memory, Message
@@ -45,6 +45,8 @@ MAX_TEXTS = 16
 """Statements around which known facts are looked for."""
 MAX_WORDS = 40
 """Words of a statement that are tried as tags."""
+FINISHED_TASKS = 5
+"""The tasks last finished, which the model sees so that it does not report or open them again."""
 NEW_FACTS = 10
 """The summary of the facts is rebuilt after this many new facts."""
 FACTS_TO_SUMMARISE = 40
@@ -190,6 +192,7 @@ class SliceReader:
         profile = [entry for entry in entries if entry.field != MEMORY_SUMMARY]
         summarised = max((e.said_at for e in entries if e.field == MEMORY_SUMMARY and e.value), default=None)
         text = " ".join(message.text for message in (*part.earlier, *part.messages))
+        tasks = await self.tasks.relevant(user, text, place, now=part.now)
         known = context_of(
             profile,
             long_term_facts=[
@@ -197,12 +200,13 @@ class SliceReader:
                 for fact in get_relevant_memories(facts, text, limit=KNOWN_FACTS)
                 if fact not in near and fact not in stored
             ],
-            open_tasks=await self.tasks.relevant(user, text, place, now=part.now),
+            open_tasks=tasks,
         )
+        finished = await self.tasks.finished(user, place, limit=FINISHED_TASKS)
         return replace(
             part,
-            known=known,
-            profile_messages=frozenset(e.message_id for e in profile if e.value and e.message_id),
+            known=replace(known, open_tasks=(*tasks, *finished)),
+            profile_messages=messages_of(profile),
             stored=tuple(stored),
             near=tuple(near),
             to_summarise=tuple(self._to_summarise(known, facts, summarised)),
@@ -224,8 +228,9 @@ class SliceReader:
         whole = replace(known, long_term_facts=tuple(facts))
         if len(fitting(whole, self.budget, len(facts)).long_term_facts) == len(facts):
             return []
-        new = [fact for fact in facts if since is None or fact.created_at > since]
-        return facts[:FACTS_TO_SUMMARISE] if since is None or len(new) >= NEW_FACTS else []
+        told = facts[:FACTS_TO_SUMMARISE]
+        new = [fact for fact in told if since is None or fact.created_at > since]
+        return told if since is None or len(new) >= NEW_FACTS else []
 
 
 def _without(lines: Sequence[Line], gone: Collection[str]) -> tuple[Message, ...]:

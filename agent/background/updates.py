@@ -94,7 +94,13 @@ def read_fact(
 
 def _new_fact(part: ConversationSlice, fact: NewFact) -> dict[str, Any]:
     source = _source(part.said, fact.text)
-    draft = Draft(fact.text, tuple(fact.tags), fact.ttl, importance=IMPORTANCE[fact.importance])
+    draft = Draft(
+        fact.text,
+        tuple(fact.tags),
+        fact.ttl,
+        importance=IMPORTANCE[fact.importance],
+        replaces=_named(fact.replaces or "", _ids(part)),
+    )
     return {"draft": asdict(draft), "message_id": source.id, "said_at": source.sent_at.isoformat()}
 
 
@@ -103,7 +109,7 @@ def _rulings(
 ) -> tuple[dict[int, dict[str, Ruling]], list[tuple[str, str, Ruling]]]:
     """Return the rulings on new facts, by the fact's number and the older fact's id, and those on two stored
     facts, as (new, old, ruling). Skips those that name nothing that the prompt showed."""
-    shown = [memory.id for memory in (*part.stored, *part.near, *part.known.long_term_facts)]
+    shown = _ids(part)
     on_new: dict[int, dict[str, Ruling]] = {}
     on_stored: list[tuple[str, str, Ruling]] = []
     for one in found.rulings:
@@ -121,7 +127,15 @@ def replaced_facts(part: ConversationSlice, found: ExtractionResult) -> frozense
     on_new, on_stored = _rulings(part, found)
     pairs = [pair for ruled in on_new.values() for pair in ruled.items()]
     pairs += [(old, ruling) for _, old, ruling in on_stored]
-    return frozenset(old for old, ruling in pairs if ruling == "replaces")
+    corrected = (_named(fact.replaces or "", _ids(part)) for fact in found.updates.new_facts)
+    return frozenset(
+        [*(old for old, ruling in pairs if ruling == "replaces"), *(id for id in corrected if id)]
+    )
+
+
+def _ids(part: ConversationSlice) -> list[str]:
+    """Return the ids of the facts that the model may correct."""
+    return [memory.id for memory in (*part.stored, *part.near, *part.known.long_term_facts)]
 
 
 def _named(written: str, ids: Sequence[str]) -> str | None:

@@ -73,6 +73,10 @@ class Worker:
         self._consolidating: dict[str, bool] = {}
         """The conversations that are being consolidated, and whether to do so once more."""
         self._settling: set[asyncio.Task[list[Decision]]] = set()
+        self._left: set[str] = set()
+        """The conversations whose consolidation this process has left waiting for more messages."""
+        self._hurry = False
+        """Whether consolidations do not wait."""
 
     def wake(self) -> None:
         """Start to run due jobs in the background."""
@@ -82,8 +86,22 @@ class Worker:
         if self._loop is None or self._loop.done():
             self._loop = asyncio.create_task(self._run(), name="hachi worker")
 
-    async def settle(self) -> None:
-        """Wait until all due jobs have run. Failed jobs stay in the queue until their retry."""
+    async def settle(self, *, hurry: bool = True) -> None:
+        """Wait until all due jobs have run; with `hurry` also the consolidations that this process has left
+        waiting for more messages. Failed jobs stay in the queue until their retry."""
+        self._hurry = hurry
+        try:
+            await self._run_out()
+            while hurry and self._left:
+                left, self._left = self._left, set()
+                await self._queue.hasten(LOOK_BACK, self._clock(), about=left)
+                await self._run_out()
+        except MemoryFault as error:
+            log.warning("background work waits: %s", error)
+        finally:
+            self._hurry = False
+
+    async def _run_out(self) -> None:
         self.wake()
         while self._loop is not None and not self._loop.done():
             await asyncio.shield(self._loop)
@@ -207,6 +225,9 @@ class Worker:
         try:
             if job.kind == LOOK_BACK:
                 self._consolidation.check(job)
+                if await self._consolidation.leave(job, hurry=self._hurry):
+                    self._left.add(str(job.about))
+                    return []
             with self._recorder.work(job) if job.kind in TRACED else unrecorded(), decision_run():
                 if job.kind == LOOK_BACK:
                     return await self._consolidate(job)
@@ -248,7 +269,7 @@ class Worker:
         try:
             while self._consolidating[about]:
                 self._consolidating[about] = False
-                decisions += await self._consolidation.consolidate(job)
+                decisions += await self._consolidation.consolidate(job, hurry=self._hurry)
         finally:
             del self._consolidating[about]
         return decisions

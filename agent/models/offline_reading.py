@@ -30,9 +30,7 @@ _WORD = re.compile("[\u30a0-\u30ff]+|[\u3400-\u9fff]|[\u0e00-\u0eff]{2}|[^\\W_\u
 _ENDING = re.compile(r"(?:ing|ed|es|en|s|e|d|n)$")
 
 _SETTING = re.compile(r"^(Now|Speaking now|Where): (.+)$", re.M)
-_FACT = re.compile(
-    r"^> - \[(?:FACT|PREFERENCE|INSIGHT)\] (.+?)(?: \(importance: [\d.]+\))?(?: \[[\w-]+\])?$", re.M
-)
+_FACT = re.compile(r"^> - \[(?:FACT|PREFERENCE|INSIGHT)\] (.+?)(?: \([^()]*\))?(?: \[[\w-]+\])?$", re.M)
 _TASK = re.compile(r"^> - \[task (\S+)\] (.+) \((?:open|in_progress)(?:, due [^()]*)?\)$", re.M)
 _NAME = re.compile(r"^> (?:.*; )?name: ([^;\n]+)", re.M)
 _ATTRIBUTED = re.compile(r"(.{1,80}?) said: “(.*)”", re.S)

@@ -109,12 +109,18 @@ def sandbox_settings(settings: Settings, folder: str) -> Settings:
 
 
 def _as_recorded(deps: TurnDependencies, trace: Trace, options: ReplayOptions) -> TurnDependencies:
-    known: dict[str, Any] = recorded_context(trace).get("known") or {}
+    context = recorded_context(trace)
+    known: dict[str, Any] = context.get("known") or {}
     persona = deps.sources.persona if options.persona is None else options.persona
     profiles = RecordedProfiles(known, deps.database)
     return replace(
         deps,
-        sources=replace(deps.sources, profiles=profiles, persona=persona),
+        sources=replace(
+            deps.sources,
+            profiles=profiles,
+            persona=persona,
+            reminds=lambda _: bool(context.get("reminders")),
+        ),
         tools=recorded_tools(deps.tools, trace) if options.tools == "recorded" else deps.tools,
     )
 

@@ -47,6 +47,8 @@ class ContextSources:
     """Whether to search documents before the first model call."""
     persona: str
     """The operator's persona; empty selects the default persona."""
+    reminds: Callable[[str], bool]
+    """Whether reminders can be sent to this user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ async def build_context(sources: ContextSources, received: ReceivedMessage) -> B
                 "known": prompt.known,
                 "summary": prompt.summary,
                 "knowledge": prompt.knowledge,
+                "reminders": prompt.reminders,
                 "history": [message.id for message in prompt.history],
             }
     return built
@@ -101,6 +104,7 @@ async def _build(sources: ContextSources, received: ReceivedMessage) -> BuiltCon
             known=await _known(sources, request, request.user, facts, now),
             summary=active.summary if active else "",
             knowledge=documents,
+            reminders=sources.reminds(request.user),
         )
     )
     known = prompt.known

@@ -56,7 +56,11 @@ def read_store_memories(job: Job) -> tuple[list[Draft], Provenance]:
 
 
 def look_back_payload(incoming: TurnRequest) -> dict[str, Any]:
-    return {"conversation": incoming.conversation_id, "place": list(incoming.place.path)}
+    return {
+        "conversation": incoming.conversation_id,
+        "place": list(incoming.place.path),
+        "may_wait": True,
+    }
 
 
 def look_back_subject(incoming: TurnRequest) -> str:

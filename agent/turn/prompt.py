@@ -32,6 +32,8 @@ _COLONS = re.compile("[:\ua789\u02d0\u02f8\u2236\ufe13\ufe55\uff1a]")
 """Every character that looks like a colon."""
 
 MORE_TASKS = "More tasks are open than these; `get_recent_memories` lists them all."
+SENT = "sent to them when a task falls due, where they asked for it"
+NOT_SENT = "not sent to them; a task is only shown when they write here"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class PromptContext:
     """The calling program's instructions."""
     more_tasks: bool = False
     """Whether more tasks are open than `known` holds."""
+    reminders: bool = False
+    """Whether the person is reminded of due tasks without asking."""
 
 
 def build_messages_for_model(context: PromptContext) -> list[dict[str, str]]:
@@ -114,11 +118,12 @@ def _known_that_fits(context: PromptContext) -> tuple[UserContext, bool]:
     """Return the part that fits, and whether open tasks were left out. The line that says so counts in the
     budget."""
     budget = context.budgets.context
-    known = fitting(context.known, budget)
+    known = fitting(context.known, budget, now=context.now)
     if not context.more_tasks and len(known.open_tasks) == len(context.known.open_tasks):
         return known, False
     said = budget.cost(MORE_TASKS) + 1
-    return fitting(context.known, replace(budget, amount=max(0, budget.amount - said))), True
+    less = replace(budget, amount=max(0, budget.amount - said))
+    return fitting(context.known, less, now=context.now), True
 
 
 def _client_wishes(context: PromptContext) -> str:
@@ -130,7 +135,7 @@ def _client_wishes(context: PromptContext) -> str:
 
 
 def _person(context: PromptContext) -> str:
-    known = serialize_user_context_snippet(context.known, context.budgets.context)
+    known = serialize_user_context_snippet(context.known, context.budgets.context, now=context.now)
     known = "\n".join([*known.splitlines(), *([MORE_TASKS] if context.more_tasks else [])])
     return known and render("person", known=known)
 
@@ -163,7 +168,8 @@ def _setting(context: PromptContext) -> str:
         if called
         else f"{local:%A %d %B %Y, %H:%M} UTC"
     )
-    return render("setting", now=now, speaker=_name(context.speaker), where=where)
+    reminders = SENT if context.reminders else NOT_SENT
+    return render("setting", now=now, speaker=_name(context.speaker), where=where, reminders=reminders)
 
 
 def _shown(message: Message, place: Place) -> dict[str, str]:

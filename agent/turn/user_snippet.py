@@ -6,7 +6,7 @@ own lines are not quoted: their values have a fixed form, such as "short".
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
 from agent.settings import Budget
 from agent.turn.budget import Purse
@@ -25,15 +25,18 @@ LONGEST_LINE = 300
 """Characters of a name, a place or a task that are shown; a cut text ends in "…"."""
 
 
-def serialize_user_context_snippet(context: UserContext, budget: Budget, facts: int = MAX_FACTS) -> str:
-    """Return the lines that fit, those with most effect on the answer first. Empty if nothing is known."""
-    shown = fitting(context, budget, facts)
+def serialize_user_context_snippet(
+    context: UserContext, budget: Budget, facts: int = MAX_FACTS, *, now: datetime | None = None
+) -> str:
+    """Return the lines that fit, those with most effect on the answer first. Empty if nothing is known. When
+    facts expire is said from `now` on; without it, by the date."""
+    shown = fitting(context, budget, facts, now=now)
     lines = [
         *answer_style(shown.preferences),
         *_quoted(_profile(shown.profile)),
         *_quoted(_notes("notes", shown.preferences.other_notes)),
         *_quoted(_notes("themes", shown.conversation_themes)),
-        *_quoted(build_memory_context(shown.long_term_facts).splitlines()),
+        *_quoted(fact_lines(shown.long_term_facts, shown.zone, now)),
         *_quoted(task_line(task, shown.zone) for task in shown.open_tasks),
         *_quoted([f"summary: {line(shown.memory_summary, None)}"] if shown.memory_summary else []),
     ]
@@ -44,15 +47,44 @@ def build_memory_context(memories: Iterable[Memory]) -> str:
     """Return one line per memory, with its short id: ``- [FACT] Ana skis (importance: 0.9) [1a2b3c4d]``."""
     shown = list(memories)
     ids = short_ids([memory.id for memory in shown])
-    return "\n".join(_fact_line(memory, ids[memory.id]) for memory in shown)
+    noted = [(memory, f"importance: {round(memory.importance, 2):g}") for memory in shown]
+    return "\n".join(_fact_line(memory, ids[memory.id], said) for memory, said in noted)
 
 
-def _fact_line(memory: Memory, id: str) -> str:
-    importance = f"importance: {round(memory.importance, 2):g}"
-    return f"- [{memory.type.upper()}] {line(memory.content, None)} ({importance}) [{line(id)}]"
+def fact_lines(facts: Iterable[Memory], zone: tzinfo, now: datetime | None = None) -> list[str]:
+    """Return one line per fact, with when it was said and when it expires:
+    ``- [FACT] Ana has the flu (8 Sep 2026, expires in 3 days) [1a2b3c4d]``."""
+    shown = list(facts)
+    ids = short_ids([fact.id for fact in shown])
+    return [_fact_line(fact, ids[fact.id], _times(fact, zone, now)) for fact in shown]
 
 
-def fitting(context: UserContext, budget: Budget, most_facts: int = MAX_FACTS) -> UserContext:
+def _fact_line(memory: Memory, id: str, noted: str) -> str:
+    return f"- [{memory.type.upper()}] {line(memory.content, None)} ({noted}) [{line(id)}]"
+
+
+def _times(fact: Memory, zone: tzinfo, now: datetime | None) -> str:
+    said = date(fact.created_at, zone)
+    if fact.expires_at is None:
+        return said
+    if now is None:
+        return f"{said}, expires {date(fact.expires_at, zone)}"
+    left = fact.expires_at - now
+    if left < timedelta(hours=1):
+        return f"{said}, expires within the hour"
+    count, unit = (left.days, "day") if left >= timedelta(days=1) else (left // timedelta(hours=1), "hour")
+    return f"{said}, expires in {count} {unit}{'s' * (count != 1)}"
+
+
+def date(at: datetime, zone: tzinfo) -> str:
+    """Return ``8 Sep 2026``, in the person's zone."""
+    local = at.astimezone(zone)
+    return f"{local.day} {local:%b %Y}"
+
+
+def fitting(
+    context: UserContext, budget: Budget, most_facts: int = MAX_FACTS, *, now: datetime | None = None
+) -> UserContext:
     """Return the part of the context that fits, in whole items: a fact that is too long is skipped."""
     purse = Purse(budget)
     for text in answer_style(context.preferences):
@@ -60,11 +92,12 @@ def fitting(context: UserContext, budget: Budget, most_facts: int = MAX_FACTS) -
     profile = _fitting_profile(context.profile, purse)
     facts = list(context.long_term_facts[:most_facts])
     tasks = list(context.open_tasks)
-    ids = short_ids([fact.id for fact in facts])  # no shorter than those of the facts that fit
-    kept_facts = _fitting_facts(facts[:FIRST_FACTS], ids, purse)
+    # The ids are no shorter than those of the facts that fit.
+    lines = dict(zip([fact.id for fact in facts], fact_lines(facts, context.zone, now), strict=True))
+    kept_facts = _fitting_facts(facts[:FIRST_FACTS], lines, purse)
     kept_tasks = _fitting_tasks(tasks[:FIRST_TASKS], context.zone, purse)
     summary = _fitting_summary(context.memory_summary or "", purse)
-    kept_facts += _fitting_facts(facts[FIRST_FACTS:], ids, purse)
+    kept_facts += _fitting_facts(facts[FIRST_FACTS:], lines, purse)
     notes = _fitting_notes("notes", context.preferences.other_notes, purse)
     kept_tasks += _fitting_tasks(tasks[FIRST_TASKS:], context.zone, purse)
     return replace(
@@ -92,7 +125,9 @@ def answer_style(preferences: Preferences) -> list[str]:
 
 
 def task_line(task: Task, zone: tzinfo) -> str:
+    """Return the task with its due time, and whether its reminder has been sent."""
     due = f", due {moment(task.due, zone)}" if task.due else ""
+    due += ", reminded" if task.due and task.reminded == task.due else ""
     return f"- [task {line(task.id[:SHORT_ID])}] {line(task.description)} ({task.status}{due})"
 
 
@@ -155,8 +190,8 @@ def _fitting_summary(summary: str, purse: Purse) -> str | None:
     return " ".join(kept) or None
 
 
-def _fitting_facts(facts: Sequence[Memory], ids: Mapping[str, str], purse: Purse) -> list[Memory]:
-    return [fact for fact in facts if purse.take(f"> {_fact_line(fact, ids[fact.id])}")]
+def _fitting_facts(facts: Sequence[Memory], lines: Mapping[str, str], purse: Purse) -> list[Memory]:
+    return [fact for fact in facts if purse.take(f"> {lines[fact.id]}")]
 
 
 def _fitting_tasks(tasks: Sequence[Task], zone: tzinfo, purse: Purse) -> list[Task]:

@@ -29,6 +29,10 @@ class NewFact(_Answered):
         None
     )
     """How long it holds, as the model wrote it."""
+    replaces: Annotated[
+        str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)
+    ] = None
+    """The id of the known fact that it corrects or completes, as the model wrote it."""
 
 
 class NewPreference(_Answered):
@@ -44,6 +48,9 @@ class NewPreference(_Answered):
         | None,
         line(4000, required=False),
     ] = None
+
+    replaces: Annotated[str | None, line(4000, required=False)] = None
+    """The item of a list that the value takes the place of."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -82,4 +89,6 @@ class MemoryUpdates(_Answered):
 
 def entries_of(preferences: Sequence[NewPreference], said_at: datetime) -> list[Entry]:
     """The entries for these updates."""
-    return [entry for new in preferences for entry in entries_found(new.key, new.value, said_at)]
+    return [
+        entry for new in preferences for entry in entries_found(new.key, new.value, said_at, new.replaces)
+    ]

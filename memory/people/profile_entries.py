@@ -52,6 +52,11 @@ _PATHS = {
 }
 FIELDS = tuple(_PATHS.values())
 """The paths of all fields."""
+READ_EVERYWHERE = frozenset(
+    {"profile.timezone", *(path for path in FIELDS if path.startswith("preferences."))} - MOST.keys()
+)
+"""The fields that count in every place, wherever they were said: how to answer the person, in values of a
+fixed form, and their time zone. No other text rests on them."""
 
 _OTHER_NAMES = {
     "goal": "goals",
@@ -92,9 +97,10 @@ def entry_for(field: str, value: str, said_at: datetime) -> Entry:
     return replace(entry, message_id=SET_BY_HAND)
 
 
-def entries_found(key: str, value: Value, said_at: datetime) -> list[Entry]:
-    """The entries for a value that was found in an exchange. None deletes a single value; lists only grow. An
-    unknown key becomes a note, ``key: value``. Raises ValueError if the field does not accept the value."""
+def entries_found(key: str, value: Value, said_at: datetime, replaces: str | None = None) -> list[Entry]:
+    """The entries for a value that was found in an exchange. None deletes a single value; a list grows, and
+    loses the item that the value `replaces`. An unknown key becomes a note, ``key: value``. Raises ValueError
+    if the field does not accept the value."""
     given = value if isinstance(value, tuple) else (value,)
     values = [value for value in given if value is not None and value != ""]
     try:
@@ -103,7 +109,8 @@ def entries_found(key: str, value: Value, said_at: datetime) -> list[Entry]:
         text = ", ".join(_spelled(value) for value in values)
         return [_entry(_PATHS["other_notes"], f"{key}: {text}", said_at)] if text else []
     if path in MOST:
-        return [_entry(path, value, said_at) for value in values]
+        gone = [Entry(path, _folded(one_line(replaces)), "", said_at)] if replaces else []
+        return gone + [_entry(path, value, said_at) for value in values]
     if len(values) > 1:
         raise ValueError(f"{path} takes one value, not {len(values)}")
     return [_entry(path, values[0], said_at) if values else Entry(path, "", "", said_at)]
@@ -197,7 +204,16 @@ def context_of(
         conversation_themes=other.conversation_themes,
         memory_summary=other.memory_summary,
         last_updated=max((entry.said_at for entry in known), default=None),
-        message_ids=frozenset(entry.message_id for entry in known if entry.value and entry.message_id),
+        message_ids=messages_of(known),
+    )
+
+
+def messages_of(entries: Iterable[Entry]) -> frozenset[str]:
+    """The messages in which the entries were said, as far as they are known, without `READ_EVERYWHERE`."""
+    return frozenset(
+        entry.message_id
+        for entry in entries
+        if entry.value and entry.message_id and entry.field not in READ_EVERYWHERE
     )
 
 

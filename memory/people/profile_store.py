@@ -1,7 +1,8 @@
 """User contexts in SQL: one row per entry, with the place of the statement.
 
 In private, the latest statement from anywhere counts. In a place, only statements from that place or the
-places around it count: a private statement may not affect a channel, not even indirectly.
+places around it count: a private statement may not affect a channel, not even indirectly. How somebody
+wants to be answered, and their time zone, are no secret: of these the latest counts everywhere.
 """
 
 from collections.abc import Collection, Sequence
@@ -9,14 +10,14 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, delete, exists, func, select, true
+from sqlalchemy import ColumnElement, bindparam, delete, exists, func, or_, select, true
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
 from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id
 from memory.facts.derived.lost import repeats
 from memory.people.profile import UserContext
-from memory.people.profile_entries import Entry, context_of, merged
+from memory.people.profile_entries import READ_EVERYWHERE, Entry, context_of, merged
 from memory.sql.engine import Database
 from memory.sql.tables import Utc, context_entries, derived_sources, memories, memory_sources, messages
 
@@ -163,7 +164,8 @@ def _readable_in(place: Place) -> ColumnElement[bool]:
     """True for the user's rows that may be read in this place; in private, for all."""
     if place.private:
         return true()
-    return context_entries.c.place.in_([around.key for around in place.containing()])
+    around = context_entries.c.place.in_([containing.key for containing in place.containing()])
+    return or_(around, context_entries.c.field.in_(READ_EVERYWHERE))
 
 
 def _lock(user: str) -> str:

@@ -158,6 +158,12 @@ class Tasks:
 
         return sorted(found, key=rank)[:limit]  # equal tasks keep the order of the query
 
+    async def finished(self, user: str, place: Place, limit: int) -> list[Task]:
+        """The tasks of the user that were last finished."""
+        query = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place), tasks.c.status == "done")
+        async with self._database.read() as connection:
+            return await _read(connection, query.order_by(tasks.c.last_updated.desc()).limit(limit))
+
     async def list(self, user: str, place: Place, *, done: bool = False) -> list[Task]:
         """The user's open tasks, newest first; with `done` the finished ones too."""
         query = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
@@ -202,7 +208,9 @@ async def _written(connection: AsyncConnection, old: Task, new: Task, now: datet
     if new == old:
         return Change(old, "unchanged")
     new = replace(new, last_updated=now)
-    await connection.execute(update(tasks).where(tasks.c.id == old.id).values(**asdict(new)))
+    values = asdict(new)
+    del values["reminded"]  # only an announcement sets it, and one may have begun meanwhile
+    await connection.execute(update(tasks).where(tasks.c.id == old.id).values(**values))
     return Change(new, "changed")
 
 

@@ -278,6 +278,20 @@ class JobQueue:
         """Give a claimed job back, which nobody worked on."""
         await self._set(work.c.id == job.id, claimed_by=None, due_at=until)
 
+    async def leave(self, job: Job, until: datetime) -> None:
+        """Postpone a claimed job and those with the same `about`, which nobody worked on."""
+        same = and_(work.c.kind == job.kind, work.c.about == job.about, work.c.attempts == 0)
+        free = or_(work.c.claimed_by.is_(None), work.c.claimed_by == self._process)
+        await self._set(or_(work.c.id == job.id, and_(same, free)), claimed_by=None, due_at=until)
+
+    async def hasten(self, kind: str, now: datetime, *, user: str = "", about: Collection[str] = ()) -> int:
+        """Make waiting jobs of a kind due that have not failed: those of the user, and those with one of
+        these `about`. Returns how many."""
+        idle = and_(
+            work.c.kind == kind, work.c.attempts == 0, work.c.claimed_by.is_(None), work.c.due_at > now
+        )
+        return await self._set(and_(idle, or_(work.c.user_id == user, work.c.about.in_(about))), due_at=now)
+
     async def listed(self, now: datetime, *, given_up: bool = False) -> list[ListedJob]:
         """The jobs, oldest first; with `given_up` those alone."""
         query = select(work).order_by(work.c.seq)

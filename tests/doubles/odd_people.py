@@ -24,9 +24,9 @@ def fact(content: str, importance: float = 0.6, type: Any = "fact", id: str = ""
     )
 
 
-def fact_line(content: str, importance: float = 0.6, type: str = "FACT") -> str:
+def fact_line(content: str, type: str = "FACT") -> str:
     """The line of a fact in the prompt."""
-    return f"> - [{type}] {content} (importance: {importance}) [{_id_of(content)[:8]}]"
+    return f"> - [{type}] {content} (21 Nov 2026) [{_id_of(content)[:8]}]"
 
 
 def _id_of(content: str) -> str:

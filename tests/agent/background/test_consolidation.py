@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from agents.exceptions import ModelTimeoutError
-from scripted_model import AnsweringModel
+from scripted_model import AnsweringModel, id_beside
 from scripted_server import Fail, Say, answer
 
 from agent import Companion
 from agent.background.consolidation import LOOK_BACK, Consolidation
-from agent.background.slice import MAX_MESSAGES, NEW_FACTS
+from agent.background.slice import FINISHED_TASKS, MAX_MESSAGES, NEW_FACTS
 from agent.turn.jobs import APPLY_UPDATES
 from agent.turn.turn import receive
 from agent.types import TurnRequest
@@ -51,7 +51,7 @@ def rules(ruling: str, new: str | None, old: str, **found: Any) -> Callable[[str
     """What a consolidation finds, with a ruling on the facts with these contents; without one, on its own."""
 
     def id_of(content: str, asked: str) -> str:
-        shown = re.search(rf"\] {re.escape(content)} \(importance: [\d.]+\) \[(\w+)\]", asked)
+        shown = re.search(rf"\] {re.escape(content)} \([^()]+\) \[(\w+)\]", asked)
         assert shown, f"{content} was not offered"
         return shown[1]
 
@@ -317,9 +317,9 @@ async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet: OpenPe
     model = consolidator()
     pet = await open_pet(given=AnsweringModel(), looking_back=model, mode="work")
 
-    await talk(pet, "hello")
+    await talk(pet, "hello there")
     await pet.set_context("mode", "study", user="ana")
-    await talk(pet, "again")
+    await talk(pet, "once again")
     await pet.set_context("mode", "", user="ana")
     await talk(pet, "and again")
 
@@ -330,7 +330,7 @@ async def test_the_mode_of_a_conversation_steers_the_extraction(open_pet: OpenPe
 async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet: OpenPet, clock: Any) -> None:
     model = consolidator({}, {"memory_summary": "Ana is many things to many people."})
     pet = await open_pet(given=AnsweringModel(), looking_back=model, judge=False)
-    await talk(pet, "hello")
+    await talk(pet, "hello there")
     for n in range(12):  # more than 500 characters hold
         await pet.remember(f"Ana's trophy number {n} is a cup", user="ana", importance=0.9)
 
@@ -339,7 +339,7 @@ async def test_facts_that_outgrow_the_prompt_are_summarised(open_pet: OpenPet, c
     await talk(pet, "nothing new")
     for n in range(NEW_FACTS):
         await pet.remember(f"Ana's boat number {n} is blue", user="ana", importance=0.8)
-    await talk(pet, "still there?")
+    await talk(pet, "I am still there")
 
     assert ["memory_summary" in asked for asked in model.asked] == [False, True, False, True]
     assert (await pet.context(user="ana")).memory_summary == "Ana is many things to many people."
@@ -454,10 +454,56 @@ async def test_all_that_one_consolidation_decides_is_one_line(
     ]
 
 
+async def test_a_fact_is_corrected_by_its_id(open_pet: OpenPet) -> None:
+    def corrected(asked: str) -> dict[str, Any]:
+        fact = {"text": NEW, "importance": "high", "tags": [], "replaces": id_beside(OLD, asked)}
+        return {"summary": "Ana sold it.", "new_facts": [fact]}
+
+    model = consolidator({}, corrected)
+    pet = await open_pet(given=AnsweringModel(wrote(OLD)), looking_back=model, judge=False)
+
+    await talk(pet, "I drive a red car", "I sold my car")
+
+    assert {fact.content for fact in await pet.memories(user="ana")} == {NEW}
+    assert await summary(pet) == "Ana sold it.", "it does not rest on what was corrected"
+
+
+async def test_a_new_wish_ends_the_note_that_it_contradicts(open_pet: OpenPet) -> None:
+    first = [{"key": "answer_length", "value": "short"}, {"key": "other_notes", "value": "One sentence each"}]
+    second = [
+        {"key": "answer_length", "value": "long"},
+        {"key": "other_notes", "value": "Explain at length", "replaces": "One sentence each"},
+    ]
+    model = consolidator({"new_preferences": first}, {"new_preferences": second})
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+
+    await talk(pet, "Keep it short, one sentence", "Longer answers please, explain at length")
+
+    wishes = (await pet.context(user="ana")).preferences
+    assert (wishes.answer_length, wishes.other_notes) == ("long", ("Explain at length",))
+    there = (await pet.context(user="ana", place="acme/general")).preferences
+    assert (there.answer_length, there.other_notes) == ("long", ())
+
+
+async def test_tasks_just_finished_are_shown(open_pet: OpenPet) -> None:
+    model = consolidator()
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    place, now = PRIVATE, pet.clock()
+    for number in range(FINISHED_TASKS + 1):
+        await pet.services.tasks.update("ana", f"Feed cat {number}", place=place, now=now)
+        now += timedelta(minutes=1)
+        await pet.services.tasks.update("ana", f"Feed cat {number}", "done", place=place, now=now)
+
+    await talk(pet, "I fed the cat")
+
+    shown = [f"Feed cat {number} (done)" in model.asked[0] for number in range(FINISHED_TASKS + 1)]
+    assert shown == [False] + [True] * FINISHED_TASKS, "the last ones"
+
+
 async def test_settle_returns_at_its_limit_and_the_job_goes_on(open_pet: OpenPet) -> None:
     model = AnsweringModel(then={}, hold="")
     pet = await open_pet(given=AnsweringModel(), looking_back=model)
-    await pet.respond("hello", user="ana")
+    await pet.respond("hello there", user="ana")
 
     assert not await pet.settle(within=0.05)
     model.release.set()
@@ -483,13 +529,13 @@ async def test_one_model_call_after_a_turn_updates_everything(
     server.script_looking_back(Say("{}"), Say(json.dumps(found)))
 
     await pet.respond("I won!", user=None)
-    await talk(pet, "hello")
+    await talk(pet, "hello there")
     stored = [rows(f"SELECT * FROM {table}") for table in ("context_entries", "memories", "work")]
     assert stored == [[], [], []], "nothing was new"
     await talk(pet, "I got the job in Lyon! I'm a nurse. Talk French to me. I must find a flat.", "again?")
 
     assert [asked.json["model"] for asked in server.asked] == ["big"] * 4, "one is anonymous"
-    assert [asked.json["model"] for asked in server.looked_back] == ["small"] * 3
+    assert [asked.json["model"] for asked in server.looked_back] == ["small"] * 2, "a question states nothing"
     known = await pet.context(user="ana")
     facts = [(fact.content, fact.importance) for fact in known.long_term_facts]
     assert facts == [("Ana got a job in Lyon", 0.9)]

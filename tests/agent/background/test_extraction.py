@@ -109,9 +109,9 @@ def test_what_is_known_and_what_was_noted_already_is_shown_so_that_it_is_not_tol
 
     prompt = asked(known=known, stored=(memory("Ana passed her driving test"),))
 
-    assert "> - [FACT] Ana has two cats (importance: 0.6)" in prompt
+    assert "> - [FACT] Ana has two cats (22 Nov 2026) [" in prompt
     assert "[task 1a2b3c4d] Buy a car (open)" in prompt
-    assert "> - [FACT] Ana passed her driving test (importance: 0.6)" in prompt
+    assert "> - [FACT] Ana passed her driving test (22 Nov 2026) [" in prompt
     assert "Today: 2026-11-22 10:30 UTC+01:00" in prompt
 
 
@@ -133,8 +133,8 @@ def test_a_summary_of_the_person_and_rulings_are_asked_for_only_where_they_are_d
     )
 
     assert '"task_updates": [], "memory_summary": …, "rulings": …}' in due
-    assert "> - [FACT] Ana sings (importance: 0.6)" in due
-    tea = "> - [FACT] Ana likes tea (importance: 0.6) [1a2b3c4d] said 2026-11-22, holds until 2026-11-29"
+    assert "> - [FACT] Ana sings (22 Nov 2026) [" in due
+    tea = "> - [FACT] Ana likes tea (22 Nov 2026, expires in 7 days) [1a2b3c4d]"
     assert tea in due
 
 

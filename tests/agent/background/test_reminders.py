@@ -8,10 +8,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from scripted_model import AnsweringModel
 
 from agent import Companion
 from agent.background import scheduler
 from agent.background.reminders import LATE, LONGEST, text_of
+from agent.turn.prompt import NOT_SENT, SENT
 from memory.audience import PRIVATE, Audience, Place
 from memory.people.profile import Profile, UserContext
 from memory.records import Task
@@ -56,6 +58,28 @@ async def test_several_processes_announce_each_task_once(open_pet: OpenPet, cloc
 
     told = [user for user, _, _ in one.sent + two.sent]
     assert sorted(told) == [f"discord:{number}" for number in range(6)]
+
+
+async def test_the_model_knows_whether_reminders_reach_the_person_and_which_were_sent(
+    open_pet: OpenPet, clock: Any
+) -> None:
+    model = AnsweringModel()
+    pet = await open_pet(given=model)
+    await pet.respond("hello", user="discord:1")
+    assert f"Reminders: {NOT_SENT}" in model.systems[-1]
+
+    pet.reminders.register("discord:", Messenger())
+    await task_for(pet)
+    clock.advance(hours=1)
+    await pet.respond("hello", user="discord:1")
+    assert f"Reminders: {SENT}" in model.systems[-1]
+    assert "reminded)" not in model.systems[-1]
+    await pet.reminders.run()
+    await pet.respond("hello", user="discord:1")
+
+    assert ", reminded)" in model.systems[-1]
+    await pet.respond("hello", user="slack:1")
+    assert f"Reminders: {NOT_SENT}" in model.systems[-1]
 
 
 async def test_a_reminder_claimed_by_a_killed_process_is_sent_later(open_pet: OpenPet, clock: Any) -> None:

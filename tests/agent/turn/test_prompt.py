@@ -15,6 +15,8 @@ from agent.settings import Budget
 from agent.turn.prompt import (
     LONGEST_NAME,
     MORE_TASKS,
+    NOT_SENT,
+    SENT,
     Budgets,
     PromptContext,
     build_messages_for_model,
@@ -120,12 +122,13 @@ def test_each_line_of_the_system_message_is_our_own_or_quoted_or_labelled(some: 
 
     own = {*HEADINGS, LABEL, MORE_TASKS, *read("person").splitlines(), *read("knowledge").splitlines()}
     own |= set(answer_style(some.known.preferences))
-    *rest, now, speaker, where = [text for text in lines if text and not text.startswith(">")]
+    *rest, now, speaker, reminders, where = [text for text in lines if text and not text.startswith(">")]
     assert set(rest) <= own
     assert len(rest) == len(set(rest))
-    assert lines[-3:] == [now, speaker, where]
+    assert lines[-4:] == [now, speaker, reminders, where]
     assert now.startswith("Now: ")
     assert speaker.startswith("Speaking now: ")
+    assert reminders == f"Reminders: {SENT if some.reminders else NOT_SENT}"
     assert where.startswith("Where: ")
     assert (where == "Where: a private conversation") == some.place.private
     assert where.endswith(", where others read along") != some.place.private
@@ -248,6 +251,7 @@ def test_the_whole_of_it() -> None:
         "## This conversation\n"
         "Now: Saturday 21 November 2026, 10:30 (Europe/Paris, UTC+01:00)\n"
         "Speaking now: Ana\n"
+        "Reminders: not sent to them; a task is only shown when they write here\n"
         "Where: a private conversation"
     )
     assert rest == [
@@ -255,6 +259,11 @@ def test_the_whole_of_it() -> None:
         {"role": "assistant", "content": "line 2"},
         {"role": "user", "content": "hello"},
     ]
+
+
+def test_it_says_whether_reminders_are_sent() -> None:
+    assert f"\nReminders: {SENT}\n" in system(reminders=True)
+    assert f"\nReminders: {NOT_SENT}\n" in system()
 
 
 def test_sections_about_nothing_are_left_out() -> None:
@@ -314,7 +323,7 @@ def test_in_a_shared_place_each_message_says_who_spoke() -> None:
 def test_each_part_keeps_within_its_budget(some: PromptContext) -> None:
     budgets, shown = some.budgets, within_budgets(some)
     _, *history, _ = build_messages_for_model(some)
-    known = serialize_user_context_snippet(some.known, budgets.context)
+    known = serialize_user_context_snippet(some.known, budgets.context, now=some.now)
     manner = "\n".join(text for text in known.splitlines() if text.startswith("Answer"))
 
     assert budgets.history.cost("\n".join(one["content"] for one in history)) <= budgets.history.amount

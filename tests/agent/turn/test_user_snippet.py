@@ -18,6 +18,7 @@ from agent.turn.user_snippet import (
     MAX_FACTS,
     answer_style,
     build_memory_context,
+    fact_lines,
     fitting,
     line,
     moment,
@@ -57,7 +58,7 @@ def test_items_are_shown_whole_or_not_at_all(known: UserContext, budget: Budget)
     for some, whole in zip(items(kept), items(all_), strict=True):
         assert some == whole if budget == PLENTY else set(some) <= set(whole)
     for one in kept.long_term_facts:
-        assert f"> {build_memory_context([one])}" in text.splitlines()
+        assert f"> {fact_lines([one], known.zone)[0]}" in text.splitlines()
     for each in kept.open_tasks:
         assert f"> {task_line(each, known.zone)}" in text.splitlines()
     for words in (*kept.conversation_themes, *kept.preferences.other_notes, *kept.profile.goals):
@@ -105,9 +106,9 @@ def test_all_that_is_known_in_a_fixed_order() -> None:
         "time zone: Europe/Paris; goals: run a marathon, learn Go",
         "> notes: no emoji; metric units",
         "> themes: skiing; Lyon",
-        fact_line("Ana skis well", 0.9),
-        fact_line("Ana likes tea", 0.33, "PREFERENCE"),
-        fact_line("x", 1, "INSIGHT"),
+        fact_line("Ana skis well"),
+        fact_line("Ana likes tea", "PREFERENCE"),
+        fact_line("x", "INSIGHT"),
         "> - [task 01234567] Book the hut (open, due 2026-11-23 09:00 UTC+01:00)",
         "> summary: Ana skis. She lives in Lyon.",
     ]
@@ -170,10 +171,11 @@ BY_WEIGHT = [
 def test_facts_whose_ids_begin_alike_show_more_of_them() -> None:
     facts = [replace(fact(text), id=id) for text, id in (("a", "12345678-ab"), ("b", "12345678-ac"))]
 
-    assert [line[-13:] for line in build_memory_context(facts).splitlines()] == [
-        "[12345678-ab]",
-        "[12345678-ac]",
-    ]
+    for lines in (build_memory_context(facts).splitlines(), fact_lines(facts, UTC)):
+        assert [line[-13:] for line in lines] == [
+            "[12345678-ab]",
+            "[12345678-ac]",
+        ]
 
 
 @pytest.mark.parametrize("count", range(1, len(BY_WEIGHT) + 1))
@@ -226,11 +228,43 @@ def test_of_a_long_summary_whole_sentences_are_shown() -> None:
 
 
 def test_a_memory_is_a_line() -> None:
-    assert build_memory_context([fact("Mickael skis", 0.9)]) == fact_line("Mickael skis", 0.9).removeprefix(
-        "> "
-    )
+    said = build_memory_context([fact("Mickael skis", 0.9, id="1a2b3c4d-5e6f")])
+    assert said == "- [FACT] Mickael skis (importance: 0.9) [1a2b3c4d]"
     assert build_memory_context([fact("a"), fact("b")]).count("\n") == 1
     assert build_memory_context([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("left", "written"),
+    [
+        (None, "21 Nov 2026"),
+        (timedelta(days=3, hours=5), "21 Nov 2026, expires in 3 days"),
+        (timedelta(days=1), "21 Nov 2026, expires in 1 day"),
+        (timedelta(hours=23), "21 Nov 2026, expires in 23 hours"),
+        (timedelta(minutes=5), "21 Nov 2026, expires within the hour"),
+    ],
+)
+def test_a_fact_in_the_prompt_has_its_date_and_when_it_expires(left: Any, written: str) -> None:
+    flu = replace(fact("Ana has the flu", id="1a2b3c4d-5e6f"), expires_at=left and NOW + left)
+
+    known = serialize_user_context_snippet(UserContext(long_term_facts=(flu,)), PLENTY, now=NOW)
+
+    assert known == f"> - [FACT] Ana has the flu ({written}) [1a2b3c4d]"
+
+
+def test_a_date_is_that_of_the_persons_zone_and_without_now_the_end_is_a_date() -> None:
+    flu = replace(fact("Ana has the flu", id="1a2b3c4d-5e6f"), expires_at=NOW + timedelta(days=2))
+
+    [said] = fact_lines([flu], ZoneInfo("Pacific/Kiritimati"))
+
+    assert said == "- [FACT] Ana has the flu (21 Nov 2026, expires 23 Nov 2026) [1a2b3c4d]"
+
+
+def test_a_task_says_whether_its_reminder_was_sent() -> None:
+    due = NOW - timedelta(hours=1)
+
+    assert task_line(task("Call", due=due, reminded=due), UTC).endswith("due 2026-11-21 08:30 UTC, reminded)")
+    assert task_line(task("Call", due=NOW, reminded=due), UTC).endswith("due 2026-11-21 09:30 UTC)")
 
 
 @given(ODD, st.none() | st.integers(1, 400))

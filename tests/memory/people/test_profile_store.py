@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.audience import PRIVATE, Place
-from memory.people.profile import Profile, UserContext
+from memory.people.profile import Preferences, Profile, UserContext
 from memory.people.profile_entries import Entry, context_of, entry_for
 from memory.people.profile_store import ProfileStore
 from memory.sql.engine import Database
@@ -72,19 +72,37 @@ async def test_what_one_told_is_not_known_of_another(contexts: ProfileStore) -> 
 
 
 async def test_in_a_place_only_what_was_told_there_or_around_it_is_known(contexts: ProfileStore) -> None:
-    await contexts.merge("anna", PRIVATE, [said("location", "Lyon", 9), said("tone", "formal", 9)])
+    await contexts.merge("anna", PRIVATE, [said("location", "Lyon", 9)])
     await contexts.merge("anna", ACME, [said("name", "Anna"), said("role", "engineer")])
     await contexts.merge("anna", GENERAL, [said("role", "team lead", 1)])
     await contexts.merge("anna", RANDOM, [said("role", "joker", 2)])
     assert (await contexts.view("anna", GENERAL, NOW)).profile == Profile(name="Anna", role="team lead")
     assert (await contexts.view("anna", ACME, NOW)).profile == Profile(name="Anna", role="engineer")
-    assert (await contexts.view("anna", GENERAL, NOW)).preferences.tone is None
     assert (await contexts.view("anna", Place.parse("acme/gen"), NOW)).profile == Profile(
         name="Anna", role="engineer"
     )
     private = await contexts.view("anna", PRIVATE, NOW)
     assert private.profile == Profile(name="Anna", role="joker", location="Lyon")
-    assert private.preferences.tone == "formal"
+
+
+async def test_how_to_answer_and_the_time_zone_count_everywhere_and_the_latest_wins(
+    contexts: ProfileStore,
+) -> None:
+    await contexts.merge("anna", GENERAL, [said("answer_length", "short"), said("other_notes", "no emoji")])
+    wishes = [
+        said("answer_length", "long", 2),
+        said("prefers_bullets", "true", 2),
+        said("timezone", "Asia/Tokyo", 2),
+    ]
+    private = [*wishes, said("other_notes", "never mention the divorce", 2), said("location", "Kyoto", 2)]
+    await contexts.merge("anna", PRIVATE, private)
+
+    known = await contexts.view("anna", GENERAL, NOW)
+
+    assert known.preferences == Preferences(
+        answer_length="long", prefers_bullets=True, other_notes=("no emoji",)
+    )
+    assert known.profile == Profile(timezone="Asia/Tokyo")
 
 
 async def test_what_is_forgotten_in_private_is_still_known_where_it_was_told(contexts: ProfileStore) -> None:

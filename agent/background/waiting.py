@@ -1,0 +1,80 @@
+"""Decides when a conversation is consolidated: not after each exchange, but when there is enough to keep.
+
+What is still among the recent messages of the prompt needs no summary yet. So the model is called once for
+several exchanges, and not at all while nobody states anything. Nothing is skipped: what waits is part of the
+next slice.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from agent.settings import Budget
+from memory.audience import Place
+from memory.sql.message_rows import Line
+from memory.sql.messages import Transcript
+from memory.sql.summaries import MOST_BEHIND, ConversationSummaries, owner_of
+from memory.text import sentences
+
+ENOUGH = 3
+"""Messages that state something, which are consolidated together with all between them."""
+LONGEST = timedelta(hours=12)
+"""A statement waits for others at most this long."""
+_QUESTION_MARKS = (
+    "?",
+    "？",
+    "؟",
+    "⸮",
+    "՞",
+)  # the Greek one is a semicolon, so Greek questions count as statements
+_FEWEST_WORDS = 2
+
+
+@dataclass(frozen=True)
+class Waiting:
+    summaries: ConversationSummaries
+    transcript: Transcript
+    clock: Callable[[], datetime]
+    window: int
+    """How many recent messages a prompt holds …"""
+    window_budget: Budget
+    """… and how much of them."""
+
+    async def until(self, conversation: str, user: str, place: Place) -> datetime | Literal["nothing"] | None:
+        """Return until when the messages may wait at most, or "nothing" if none of them states something.
+
+        Returns None if they are to be consolidated now: at the beginning of a conversation, if there are
+        enough, if some leave the prompt's window with the next exchange, if they have waited for long, if the
+        summary is to be written again, or if the user has gone on elsewhere, where the prompt lacks them.
+        """
+        owner, now = owner_of(user, place), self.clock()
+        active = await self.summaries.of(conversation, owner, now)
+        after = active.covered if active else 0
+        lines = await self.transcript.following(conversation, owner, after, MOST_BEHIND, most=MOST_BEHIND)
+        if (active and active.withheld) or self._leave_the_window(lines):
+            return None
+        stated = [line for line in lines if line.message.role == "user" and states(line.message.text)]
+        if not stated:
+            return "nothing"
+        until = stated[0].message.sent_at + LONGEST
+        if after == 0 or len(stated) >= ENOUGH or until <= now:
+            return None
+        own = [line.seq for line in lines if line.user == user]
+        return None if own and await self.transcript.went_on(user, conversation, own[-1]) else until
+
+    def _leave_the_window(self, lines: Sequence[Line]) -> bool:
+        said = "\n".join(line.message.text for line in lines)
+        return len(lines) + 2 > self.window or 2 * self.window_budget.cost(said) > self.window_budget.amount
+
+
+def states(text: str) -> bool:
+    """Return whether the message may state something: whether a sentence is neither a question nor a single
+    word. This goes by the form alone. Sentences with other than ASCII letters count whatever their length,
+    since not all scripts separate words."""
+    return any(
+        len(re.findall(r"\w+", sentence)) >= _FEWEST_WORDS or not sentence.isascii()
+        for sentence in sentences(text)
+        if not sentence.rstrip("\"'”’»)]").endswith(_QUESTION_MARKS)
+    )

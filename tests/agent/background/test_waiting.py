@@ -1,0 +1,139 @@
+"""When a conversation is consolidated: once for several exchanges, and not while nobody states anything."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from scripted_model import AnsweringModel
+
+from agent import Companion
+from agent.background.waiting import ENOUGH, LONGEST, states
+
+OpenPet = Callable[..., Awaitable[Companion]]
+
+
+async def talk(pet: Companion, *texts: str, hurry: bool = False, **where: Any) -> None:
+    for text in texts:
+        await pet.respond(text, user="ana", **where)
+        await (await pet.runtime()).worker.settle(hurry=hurry)
+
+
+@pytest.fixture
+def model() -> AnsweringModel:
+    return AnsweringModel(then={"summary": "A digest."})
+
+
+@pytest.fixture
+async def pet(open_pet: OpenPet, model: AnsweringModel) -> Companion:
+    """After the beginning of a conversation, which the model has been asked about."""
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    await talk(pet, "I am Ana")
+    assert len(model.asked) == 1
+    return pet
+
+
+async def test_one_call_reads_several_exchanges(pet: Companion, model: AnsweringModel) -> None:
+    await talk(pet, *(f"I own boat number {n}" for n in range(ENOUGH)))
+
+    assert len(model.asked) == 2
+    assert all(f"I own boat number {n}" in model.asked[1] for n in range(ENOUGH))
+    assert await pet.components.queue.counts() == (0, 0)
+
+
+async def test_questions_and_single_words_wait_and_are_read_with_the_next_statements(
+    pet: Companion, model: AnsweringModel, clock: Any
+) -> None:
+    await talk(pet, "Who am I?", "Thanks!")
+    clock.advance(seconds=2 * LONGEST.total_seconds())
+    await talk(pet, "Where is Lyon?", hurry=True)
+    assert len(model.asked) == 1
+
+    await talk(pet, *(f"I own boat number {n}" for n in range(ENOUGH)))
+
+    assert "Who am I?" in model.asked[1], "nothing is skipped"
+
+
+async def test_what_leaves_the_window_of_recent_messages_is_read_before(
+    open_pet: OpenPet, model: AnsweringModel
+) -> None:
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, history_messages=4)
+    await talk(pet, "I am Ana", "Who am I?")
+    assert len(model.asked) == 1
+
+    await talk(pet, "And who are you?")
+
+    assert "Who am I?" in model.asked[1]
+    assert "And who are you?" in model.asked[1]
+
+
+async def test_long_messages_do_not_wait(open_pet: OpenPet, model: AnsweringModel) -> None:
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, history_budget="200 characters")
+    await talk(pet, "I am Ana", "I have much to tell. " * 5)
+
+    assert len(model.asked) == 2
+
+
+async def test_a_statement_waits_for_others_at_most_some_hours(
+    pet: Companion, model: AnsweringModel, clock: Any
+) -> None:
+    await talk(pet, "I own a boat")
+    assert len(model.asked) == 1
+    [job] = await pet.components.queue.listed(clock())
+    assert job.due_at == clock() + LONGEST
+
+    clock.advance(seconds=LONGEST.total_seconds())
+    await (await pet.runtime()).worker.settle(hurry=False)
+
+    assert len(model.asked) == 2
+    assert await pet.components.queue.counts() == (0, 0)
+
+
+async def test_who_goes_on_elsewhere_is_known_there(pet: Companion, model: AnsweringModel) -> None:
+    await talk(pet, "I own a boat")
+    await talk(pet, "good morning everybody", place="acme/general")
+    assert "I own a boat" in model.asked[-1] or "I own a boat" in model.asked[-2]
+
+    await talk(pet, "I own a kite", place="acme/general")
+
+    assert len(model.asked) == 3, "the conversation that goes on waits"
+
+
+async def test_in_a_hurry_nothing_waits(pet: Companion, model: AnsweringModel) -> None:
+    await talk(pet, "I own a boat")
+    await pet.settle()
+
+    assert len(model.asked) == 2
+    assert await pet.components.queue.counts() == (0, 0)
+
+
+async def test_what_waits_is_read_by_the_next_process(
+    open_pet: OpenPet, pet: Companion, model: AnsweringModel, clock: Any
+) -> None:
+    await talk(pet, "I own a boat")
+    clock.advance(seconds=(LONGEST + timedelta(minutes=1)).total_seconds())
+    next_one = await open_pet(given=AnsweringModel(), looking_back=model)
+
+    await (await next_one.runtime()).worker.settle(hurry=False)
+
+    assert "I own a boat" in model.asked[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm vegan",
+        "Who am I? I forgot.",
+        "אני גרה בחיפה",
+        "我怀孕了",
+        "Lyon!\nWe moved there",
+        "“Are you?” he said",
+    ],
+)
+def test_a_statement_is_told_by_its_form(text: str) -> None:
+    assert states(text)
+
+
+@pytest.mark.parametrize("text", ["Who am I?", "ok", "Thanks! Really?", "你好吗？", "“Where is Lyon?”", ""])
+def test_questions_and_single_words_state_nothing(text: str) -> None:
+    assert not states(text)
