@@ -86,6 +86,8 @@ class Consolidation:
         they state nothing: the job of the next turn covers them. Returns whether it did."""
         if self.model is None or not job.payload.get("may_wait"):
             return False
+        # What this person said elsewhere is not among the recent messages here.
+        await self.queue.hasten(LOOK_BACK, self.clock(), user=job.user_id)
         newest = await self.queue.newest(LOOK_BACK, str(job.about))
         place = Place(tuple(job.payload["place"]))
         until = await self.waiting.until(job.payload["conversation"], job.user_id, place)
@@ -94,8 +96,7 @@ class Consolidation:
         if until == "nothing":
             async with self.database.write() as connection:
                 await self.queue.finish(connection, job, newest)
-        else:  # what this person said elsewhere is not among the recent messages here
-            await self.queue.hasten(LOOK_BACK, self.clock(), user=job.user_id)
+        else:
             await self.queue.leave(job, until)
         return True
 

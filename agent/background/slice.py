@@ -45,7 +45,7 @@ MAX_TEXTS = 16
 """Statements around which known facts are looked for."""
 MAX_WORDS = 40
 """Words of a statement that are tried as tags."""
-FINISHED_TASKS = 5
+FINISHED_TASKS, FINISHED_SINCE = 5, timedelta(days=7)
 """The tasks last finished, which the model sees so that it does not report or open them again."""
 NEW_FACTS = 10
 """The summary of the facts is rebuilt after this many new facts."""
@@ -202,7 +202,7 @@ class SliceReader:
             ],
             open_tasks=tasks,
         )
-        finished = await self.tasks.finished(user, place, limit=FINISHED_TASKS)
+        finished = await self.tasks.finished(user, place, part.now - FINISHED_SINCE, FINISHED_TASKS)
         return replace(
             part,
             known=replace(known, open_tasks=(*tasks, *finished)),

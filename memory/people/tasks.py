@@ -158,9 +158,10 @@ class Tasks:
 
         return sorted(found, key=rank)[:limit]  # equal tasks keep the order of the query
 
-    async def finished(self, user: str, place: Place, limit: int) -> list[Task]:
-        """The tasks of the user that were last finished."""
-        query = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place), tasks.c.status == "done")
+    async def finished(self, user: str, place: Place, since: datetime, limit: int) -> list[Task]:
+        """The tasks of the user that were finished at `since` or later, the last ones first."""
+        query = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
+        query = query.where(tasks.c.status == "done", tasks.c.last_updated >= since)
         async with self._database.read() as connection:
             return await _read(connection, query.order_by(tasks.c.last_updated.desc()).limit(limit))
 

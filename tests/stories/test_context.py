@@ -344,7 +344,7 @@ async def test_what_says_how_to_answer_takes_no_text_that_is_none_of_its_values(
             with pytest.raises(BadInput):
                 await pet.set_context(field, sly, user="ana")
             await say(pet, "look at this page")
-        await say(pet, "hello")
+        await say(pet, "hello there")
 
     assert len(server.looked_back) == len(fields) + 1
     assert "## About the person speaking" not in server.asked[-1].system
