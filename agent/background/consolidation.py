@@ -86,8 +86,6 @@ class Consolidation:
         they state nothing: the job of the next turn covers them. Returns whether it did."""
         if self.model is None or not job.payload.get("may_wait"):
             return False
-        # What this person said elsewhere is not among the recent messages here.
-        await self.queue.hasten(LOOK_BACK, self.clock(), user=job.user_id)
         newest = await self.queue.newest(LOOK_BACK, str(job.about))
         place = Place(tuple(job.payload["place"]))
         until = await self.waiting.until(job.payload["conversation"], job.user_id, place)

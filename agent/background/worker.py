@@ -225,6 +225,8 @@ class Worker:
         try:
             if job.kind == LOOK_BACK:
                 self._consolidation.check(job)
+                if await self._queue.hasten(LOOK_BACK, self._clock(), user=job.user_id):
+                    self._woken.set()  # what this person said elsewhere no longer waits
                 if await self._consolidation.leave(job, hurry=self._hurry):
                     self._left.add(str(job.about))
                     return []
