@@ -30,9 +30,10 @@ def flat(prompt: ModuleType, turns: int = TURNS, **changed: Callable[[int], Any]
         fixed="aa",
         filled=0.9,
         calls=2,
-        upkeep_calls=1,
+        upkeep_calls=0,
         upkeep=1500,
     )
+    changed = {"upkeep_calls": lambda n: int(n % 3 == 0)} | changed
     return [
         replace(same, turn=n, **{name: made(n) for name, made in changed.items()})
         for n in range(1, turns + 1)
@@ -48,7 +49,7 @@ def test_a_short_conversation_is_held_and_every_section_is_counted(run: Run) -> 
     assert code == 0
     assert [cost["turn"] for cost in result["costs"]] == list(range(1, 15))
     assert all(sum(cost["tokens"].values()) == cost["whole"] for cost in result["costs"])
-    assert {cost["upkeep_calls"] for cost in result["costs"]} == {1}
+    assert {cost["upkeep_calls"] for cost in result["costs"]} == {0, 1}
     assert [bool(cost["tokens"]["history"]) for cost in result["costs"]] == [False] + [True] * 13
     assert set(result["costs"][13]["tokens"]) == {
         "tools", "rules", "person", "summary", "setting", "history", "question",
@@ -84,7 +85,12 @@ def test_a_token_counts_in_one_section_alone(prompt: ModuleType) -> None:
 
 def test_what_does_not_grow_reaches_every_bar(prompt: ModuleType) -> None:
     assert missed(prompt, flat(prompt)) == []
-    assert len(prompt.bars(flat(prompt))) == 5
+    assert len(prompt.bars(flat(prompt))) == 7
+
+
+def test_upkeep_after_each_turn_is_caught(prompt: ModuleType) -> None:
+    assert missed(prompt, flat(prompt, upkeep_calls=lambda _: 1)) == ["upkeep calls a turn"]
+    assert missed(prompt, flat(prompt, upkeep=lambda _: 3000)) == ["tokens sent for upkeep a turn"]
 
 
 def test_a_history_that_grows_is_caught(prompt: ModuleType) -> None:

@@ -212,8 +212,9 @@ async def test_a_due_task_is_announced_once_where_it_was_asked_for(
     clock.advance(hours=1)
 
     assert [await pet.reminders.run(), await pet.reminders.run()] == [2, 0]
-    text = "⏰ Reminder: “call the dentist”"  # a zone told in private does not show in a place
-    assert sorted(messenger.sent, key=str) == [("discord:1", CHANNEL, text), ("discord:2", None, text)]
+    text = "⏰ Reminder: “call the dentist”"  # their own time zone, told in private, counts in a place too
+    timed = f"{text}, due 2026-11-21 19:30 (JST)"
+    assert sorted(messenger.sent, key=str) == [("discord:1", CHANNEL, timed), ("discord:2", None, text)]
     assert await pet.components.queue.counts() == (0, 0)
     said = rows("SELECT conversation_id, place, role, text FROM messages ORDER BY user_id")
     assert [tuple(row.values()) for row in said] == [
