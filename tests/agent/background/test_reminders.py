@@ -218,7 +218,7 @@ async def test_a_due_task_is_announced_once_where_it_was_asked_for(
     assert await pet.components.queue.counts() == (0, 0)
     said = rows("SELECT conversation_id, place, role, text FROM messages ORDER BY user_id")
     assert [tuple(row.values()) for row in said] == [
-        (CHANNEL.key, CHANNEL.key, "assistant", text),
+        (CHANNEL.key, CHANNEL.key, "assistant", timed),
         ("dm:discord:2", "", "assistant", text),
     ]
     history = await pet.components.transcript.last("dm:discord:2", Audience.of("discord:2"), 5)
