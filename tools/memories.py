@@ -2,8 +2,8 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import tzinfo
-from typing import Annotated, Any
+from datetime import date, datetime, time, timedelta, tzinfo
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -11,12 +11,13 @@ from memory.errors import StoreUnavailable
 from memory.facts.candidate import Provenance
 from memory.facts.compare import normalise
 from memory.facts.ttl import read_ttl
+from memory.index import KINDS
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, MemoryType, Task
 from memory.search.excerpts import relevant
 from memory.text.short_ids import SHORT_ID, read_id, short_ids
 from memory.text.tags import tags
 from tools.context import TurnContext
-from tools.failures import ToolFailed
+from tools.failures import ToolFailed, TryAgain
 from tools.found import result
 
 
@@ -44,6 +45,7 @@ PATIENCE = 5.0
 """Seconds after which `remember` no longer waits until a fact is stored, and leaves it to the worker."""
 
 Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(tags)]
+Blank = Annotated[str | None, BeforeValidator(none_if_blank)]
 Limit = Annotated[int, Field(ge=1, le=50, description="how many at most")]
 
 
@@ -52,6 +54,14 @@ async def search_memories(
     query: Annotated[str, Field(min_length=1, max_length=2000, description="what to look for, in words")],
     subjects: Annotated[Subjects, Field(description="only facts with one of these tags; empty for all")] = (),
     limit: Limit = 20,
+    since: Annotated[Blank, Field(description="only what was said on this day or later: 2026-03-09")] = None,
+    until: Annotated[Blank, Field(description="only what was said on this day or before it")] = None,
+    author: Annotated[Blank, Field(description="only what this person said")] = None,
+    kind: Annotated[
+        Literal["memory", "message", "summary"] | None,
+        BeforeValidator(none_if_blank),
+        Field(description="only facts (memory), messages or summaries"),
+    ] = None,
 ) -> dict[str, Any]:
     """Search what was said and learned before: facts and past messages, by meaning and words, best first.
     Messages come as excerpts of conversations; lines that begin with ~ were not found but stand around one
@@ -65,6 +75,10 @@ async def search_memories(
         limit=limit + len(turn.recalled),
         subjects=subjects,
         exclude=turn.shown,
+        kinds=frozenset({kind}) if kind else KINDS,
+        since=_day("since", since, turn.zone),
+        until=_day("until", until, turn.zone, after=1),
+        author=author or "",
         aliases=aliases,
     )
     found = await result(turn, relevant(hits), limit)
@@ -73,6 +87,17 @@ async def search_memories(
     if names := aliases.others(query):
         found["also_known_as"] = list(names)
     return found
+
+
+def _day(name: str, written: str | None, zone: tzinfo, *, after: int = 0) -> datetime | None:
+    """The beginning of the day in the person's zone, or of one so many days after it. A time is dropped."""
+    if written is None:
+        return None
+    try:
+        day = date.fromisoformat(written.strip()[: len("2026-03-09")]) + timedelta(days=after)
+        return datetime.combine(day, time(), zone)
+    except (ValueError, OverflowError) as error:
+        raise TryAgain(f"{name}: give a day such as 2026-03-09") from error
 
 
 async def get_recent_memories(turn: TurnContext, limit: Limit = 10) -> dict[str, Any]:

@@ -11,6 +11,7 @@ most. Scores compare within one search only.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -35,8 +36,10 @@ WHEN = 0.9
 """Added if the question names a time and the statement is from that time."""
 TOLD_AFTER = timedelta(days=14)
 """People tell of events later, so `WHEN` falls to zero over this time after the named one."""
-ASKS = 0.2
-"""Subtracted from a message that ends in a question: a search usually wants the answer."""
+ASKED = 0.6
+"""The share of its score that a message loses if it is all question: what was asked before is no answer."""
+LONGEST_FRAGMENT = 20
+"""Characters of the longest message that may be a fragment, whatever its words."""
 
 HANDED_ON = 0.5
 """Factor for replies and summaries by the companion, so that they rank below their sources."""
@@ -52,6 +55,8 @@ REPEATS_WITHIN = 30
 
 _ENTRY_OF = {"window_dense": "dense", "window_words": "words"}
 _QUESTION_MARKS = ("?", "؟", "？", "՞")
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+_SENTENCE_END = re.compile(r"(?<=[.!?؟？՞。！…\n])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +102,12 @@ def rank(
         if id_ not in relevant and not then:
             scores[id_] = 0.0
             continue
-        score = scores[id_] + (SPEAKER if id_ in about else 0.0)
+        score = scores[id_] + (SPEAKER if id_ in about and not is_fragment(candidate) else 0.0)
         score += WHEN * then
         if candidate.ours:
             score *= HANDED_ON
         if candidate.kind == "message":
-            score -= ASKS if asks(candidate.text) else 0.0
+            score *= 1.0 - ASKED * _asked_share(candidate.text)
         elif candidate.kind == "memory":
             score *= 0.9 + 0.2 * candidate.importance
         decayed = decay(candidate, now, half_life) if half_life else 1.0
@@ -113,6 +118,22 @@ def rank(
 def asks(text: str) -> bool:
     """Whether the text ends in a question."""
     return text.rstrip().endswith(_QUESTION_MARKS)
+
+
+def _asked_share(text: str) -> float:
+    """The share of the text that is in questions."""
+    if not any(mark in text for mark in _QUESTION_MARKS):  # most texts
+        return 0.0
+    return sum(len(part) for part in _SENTENCE_END.split(text) if asks(part)) / len(text)
+
+
+def is_fragment(candidate: Candidate) -> bool:
+    """Whether a message has fewer than two words ("Me", "?", "That*"): it counts by its own words alone. In
+    scripts without spaces each character is a word."""
+    text = candidate.text
+    if candidate.kind != "message" or len(text) > LONGEST_FRAGMENT:
+        return False
+    return sum(len(word) if word[0] >= "\u2e80" else 1 for word in _WORD.findall(text)) < 2
 
 
 def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
@@ -131,6 +152,8 @@ def _matched(lanes: Lanes, candidates: Mapping[str, Candidate]) -> dict[str, flo
         total = 0.0
         for name, weight in WEIGHTS.items():
             alone = candidate.kind != "message" and name in _ENTRY_OF and id_ not in scaled[name]
+            if name in _ENTRY_OF and is_fragment(candidate):
+                continue
             total += weight * scaled[_ENTRY_OF[name] if alone else name].get(id_, 0.0)
         totals[id_] = total
     return totals

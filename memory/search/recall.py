@@ -33,12 +33,15 @@ from memory.spans import note, span
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
 from memory.sql.summaries import ActiveConversation, ConversationSummaries
-from memory.text.names import Aliases, without_names
+from memory.text.names import Aliases, named, without_names
 from memory.text.tags import tags
 
 log = logging.getLogger("hachi.memory")
 
 MESSAGES: frozenset[Kind] = frozenset({"message"})
+STATEMENTS: frozenset[Kind] = frozenset({"message", "memory"})
+BY_AUTHOR = 4 * DEPTH
+"""Hits to ask of each lane if only those of one author are wanted."""
 NEWEST_SUMMARIES = 2
 """The most summaries for a question that names nothing. Older summaries are found by their words."""
 FLOOR = 0.8
@@ -82,21 +85,27 @@ class Recall:
         subjects: Collection[str] = (),
         exclude: Collection[str] = (),
         kinds: frozenset[Kind] = KINDS,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        author: str = "",
         aliases: Aliases | None = None,
     ) -> list[Hit]:
         """Facts, messages and summaries that match the question, best first.
 
-        `subjects` selects facts with one of these tags; `exclude` lists ids to leave out; `aliases` are read
-        from the database unless given. Without an embedder it searches by words alone, and without the
-        index the newest rows: `without_index` then says why.
+        `subjects` selects facts with one of these tags, `author` what a person of this name said, `since` and
+        `until` what was said from one moment to before the other; `exclude` lists ids to leave out; `aliases`
+        are read from the database unless given. Without an embedder it searches by words alone, and without
+        the index the newest rows: `without_index` then says why.
         """
         if not audience.keys or not question.strip() or limit < 1:
             return []
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
             self.without_index = None
             aliases = aliases or await self.aliases(audience)
-            wanted = _Wanted(question, audience, self._clock(), limit, frozenset(exclude), kinds)
-            if is_general(question) and not subjects and "message" in kinds:
+            wanted = _Wanted(
+                question, audience, self._clock(), limit, frozenset(exclude), kinds, since, until, author
+            )
+            if is_general(question) and not subjects and kinds >= STATEMENTS:
                 hits = await self._latest(wanted)
             else:
                 hits = await self._matching(wanted, aliases, subjects)
@@ -161,7 +170,9 @@ class Recall:
             text=text,
             kinds=wanted.kinds,
             subjects=aliases.of(tags(subjects)),
-            limit=DEPTH,
+            since=wanted.since,
+            until=wanted.until,
+            limit=BY_AUTHOR if wanted.author else DEPTH,
         )
         rankings = await self._rankings(wanted.question, asked)
         self.without_index = rankings[0].without_index
@@ -187,18 +198,20 @@ class Recall:
         """The first search and, if its lists are full, further searches for what they cut off."""
         first = await self._search(asked)
         rankings = [first]
-        if len(first.words) < DEPTH and len(first.dense) < DEPTH:
+        if len(first.words) < asked.limit and len(first.dense) < asked.limit:
             return rankings
         if {hit.kind for name in LANES for hit in getattr(first, name)} > MESSAGES:
             rankings.append(await self._search(replace(asked, kinds=asked.kinds - MESSAGES)))
-        if times := time_span(question, asked.now):
+        if not (asked.since or asked.until) and (times := time_span(question, asked.now)):
             rankings.append(await self._search(replace(asked, since=times[0], until=times[1])))
         return rankings
 
     async def _latest(self, wanted: "_Wanted") -> list[Hit]:
         """The newest messages and summaries, or those from the time that the question names. Summaries come
         first, then the newest messages. Leaves out messages of listed facts, and similar questions."""
-        since, until = time_span(wanted.question, wanted.now) or (None, None)
+        since, until = wanted.since, wanted.until
+        if not (since or until):
+            since, until = time_span(wanted.question, wanted.now) or (None, None)
         audience, limit, exclude = wanted.audience, wanted.limit, wanted.exclude
         memories = await self._store.newest(
             audience, wanted.now, limit + len(exclude), since=since, until=until
@@ -214,7 +227,9 @@ class Recall:
             summaries = await self._conversations.newest(
                 audience, wanted.now, NEWEST_SUMMARIES, since=since, until=until, exclude=exclude
             )
-        found = _Found({m.id: m for m in memories}, {m.id: m for m in messages}, {s.id: s for s in summaries})
+        found = _Found(
+            {m.id: m for m in memories}, {m.id: m for m in messages}, {s.id: s for s in summaries}
+        ).by(wanted.author)
         order = sorted(
             found.candidates.items(), key=lambda i: (i[1].kind == "summary", i[1].created_at), reverse=True
         )
@@ -225,11 +240,12 @@ class Recall:
         for hit in (hit for found in rankings for name in LANES for hit in getattr(found, name)):
             if hit.id not in wanted.exclude:
                 ids[hit.kind].add(hit.id)
-        return _Found(
+        found = _Found(
             await self._store.by_ids(ids["memory"], wanted.audience, wanted.now),
             await self._transcript.by_ids(ids["message"], wanted.audience),
             await self._conversations.by_ids(ids["summary"], wanted.audience, wanted.now),
         )
+        return found.by(wanted.author)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +256,10 @@ class _Wanted:
     limit: int
     exclude: frozenset[str]
     kinds: frozenset[Kind]
+    since: datetime | None
+    until: datetime | None
+    author: str
+    """Whose statements alone are wanted; empty for everybody's."""
 
 
 @dataclass(frozen=True)
@@ -257,6 +277,16 @@ class _Found:
             **{id: _message(message) for id, message in self.messages.items()},
             **{id: _summary(conversation) for id, conversation in self.summaries.items()},
         }
+
+    def by(self, author: str) -> "_Found":
+        """What a person of this name said. Summaries have no author."""
+        if not author:
+            return self
+        return _Found(
+            {id: memory for id, memory in self.memories.items() if named(author, [memory.user_id])},
+            {id: message for id, message in self.messages.items() if named(author, [message.author])},
+            {},
+        )
 
     def hit(self, id: str, score: float) -> Hit:
         if memory := self.memories.get(id):

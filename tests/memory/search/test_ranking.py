@@ -129,6 +129,20 @@ def test_what_does_not_match_at_all_scores_nothing() -> None:
     assert rank("ski", {"dense": [("a", -0.2)], "words": [("a", 0.0)]}, {"a": message()}, NOW) == [("a", 0.0)]
 
 
+@pytest.mark.parametrize("fragment", ["Me", "?", "That*", "דני"])
+def test_a_fragment_counts_by_its_own_words_alone(fragment: str) -> None:
+    found = {"fragment": message(fragment, author="Ann"), "said": message("I ski in May", author="Ann")}
+    lanes = {"words": [("said", 1.0)], "window_words": [("fragment", 9.0), ("said", 5.0)]}
+    assert rank("what does Ann do", lanes, found, NOW)[-1] == ("fragment", 0.0)
+
+
+@pytest.mark.parametrize("asked", ["Do you ski, Ann?", "האם את עושה סקי?", "你滑雪吗？"])
+def test_a_question_that_was_asked_before_comes_after_a_weaker_statement(asked: str) -> None:
+    found = {"asked": message(asked), "said": message("Only in the Alps.")}
+    lanes = {"words": [("asked", 9.0), ("said", 5.0)], "window_words": [("asked", 9.0), ("said", 8.0)]}
+    assert order("skiing", lanes, found) == ["said", "asked"]
+
+
 def test_whom_the_question_names_comes_first() -> None:
     found = {"ann": message(author="Ann Lee"), "ben": message(author="Ben")}
     lanes = {"words": [("ben", 2.0), ("ann", 1.9)]}

@@ -1,0 +1,53 @@
+"""Which lines of a conversation are shown with a found message."""
+
+from datetime import UTC, datetime, timedelta
+
+from memory.records import Hit, Message
+from memory.search.excerpts import Excerpt, excerpts
+from memory.sql.message_rows import Line
+
+NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
+LONG = "A statement that is long enough to be understood without what was said before it."
+
+
+def conversation(*said: tuple[str, str]) -> list[Line]:
+    return [
+        Line(
+            Message(str(n), "dm:ana", "user", author, text, NOON + timedelta(minutes=n)),
+            frozenset({"user:ana"}),
+            n,
+            "ana",
+        )
+        for n, (author, text) in enumerate(said)
+    ]
+
+
+def shown(lines: list[Line], *found: int, seen: frozenset[str] = frozenset()) -> list[str]:
+    """The positions of the lines in each excerpt."""
+    hits = [Hit(str(at), "message", lines[at].message.text, 1.0, NOON) for at in found]
+    around = {str(at): lines[max(0, at - 2) : at + 3] for at in found}
+    parts = excerpts(hits, around, seen)
+    return ["".join(line.message.id for line in one.lines) for one in parts if isinstance(one, Excerpt)]
+
+
+def test_a_found_question_comes_with_the_lines_up_to_its_answer() -> None:
+    lines = conversation(
+        ("ben", "How long did you date him?"), ("ben", "I mean Viktor."), ("ana", LONG), ("ben", LONG)
+    )
+    assert shown(lines, 0) == ["012"]
+    assert shown(lines[:2], 0) == ["0"], "nobody answered"
+    assert shown(lines, 0, seen=frozenset({"2"})) == ["01"], "the prompt shows the answer"
+
+
+def test_a_long_statement_that_answers_nothing_stands_alone() -> None:
+    assert shown(conversation(("ben", LONG), ("ana", LONG), ("ben", LONG)), 1) == ["1"]
+
+
+def test_finds_near_each_other_are_one_excerpt_in_the_order_in_which_they_were_said() -> None:
+    lines = conversation(*[("ana", LONG)] * 9)
+    assert shown(lines, 2, 0, 8) == ["02", "8"]
+    assert shown(lines, 4, 0, 2) == ["024"], "one find joins two excerpts"
+
+
+def test_a_message_that_was_deleted_meanwhile_is_left_out() -> None:
+    assert excerpts([Hit("x", "message", "gone", 1.0, NOON)], {}) == []
