@@ -32,6 +32,8 @@ from memory.sql.tables import (
 Row = dict[str, Any]
 Rows = dict[str, dict[str, Row]]
 """By table and primary key."""
+Held = dict[str, dict[str, Any]]
+"""The same with the texts of messages, by their ids."""
 
 SHORTEST_ID = 8
 """Characters of an id that are enough to name it."""
@@ -114,15 +116,54 @@ async def take_back(connection: AsyncConnection, id: str, user: str, now: dateti
 
 async def drop_data(
     connection: AsyncConnection, data: ForgottenData, named: Collection[str], clean: CleanJob
-) -> None:
+) -> Held:
     """Take what is forgotten now from all that this person may still bring back, so that no earlier undo
-    returns it: the messages `named` and those that show it, the facts, the waiting jobs and the profile."""
+    returns it: the messages `named` and those that show it, the facts, the waiting jobs and the profile.
+    Returns the messages and rows, which come back when both are undone."""
+    taken: Held = {}
     own = select(forgotten).where(forgotten.c.user_id == data.user).with_for_update()
     for row in (await connection.execute(own)).all():
         left = _without(row.payload, data, named, clean)
-        if left != row.payload:
-            same = forgotten.c.id == row.id
-            await connection.execute(update(forgotten).where(same).values(payload=left))
+        if left == row.payload:
+            continue
+        staying, again = _held(left), row.payload.get("taken_again", {})
+        moved = {
+            table: {key: held for key, held in rows.items() if key not in staying[table]}
+            for table, rows in _held(row.payload).items()
+        }
+        left["taken_again"] = {table: [*again.get(table, ()), *rows] for table, rows in moved.items()}
+        await _store(connection, row.id, left)
+        taken = {table: taken.get(table, {}) | rows for table, rows in moved.items()}
+    return taken
+
+
+async def hand_on(connection: AsyncConnection, user: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """The payload without what an earlier forgetting of the person took too: that one holds it now."""
+    own = select(forgotten).where(forgotten.c.user_id == user).order_by(forgotten.c.forgotten_at.desc())
+    held = {table: dict(rows) for table, rows in _held(payload).items()}
+    for row in (await connection.execute(own.with_for_update())).all():
+        again = row.payload.get("taken_again", {})
+        moved = {
+            table: {k: held[table].pop(k) for k in again.get(table, ()) if k in held[table]} for table in held
+        }
+        if any(moved.values()):
+            left = {table: [k for k in keys if k not in moved[table]] for table, keys in again.items()}
+            await _store(connection, row.id, with_held(row.payload | {"taken_again": left}, moved))
+    return payload | {"messages": held.pop(messages.name), "rows": held}
+
+
+def with_held(payload: dict[str, Any], more: Held) -> dict[str, Any]:
+    """The payload with these messages and rows too."""
+    held = {table: rows | more.get(table, {}) for table, rows in _held(payload).items()}
+    return payload | {"messages": held.pop(messages.name), "rows": held}
+
+
+def _held(payload: Mapping[str, Any]) -> Held:
+    return {messages.name: payload["messages"], **payload["rows"]}
+
+
+async def _store(connection: AsyncConnection, id: str, payload: Mapping[str, Any]) -> None:
+    await connection.execute(update(forgotten).where(forgotten.c.id == id).values(payload=dict(payload)))
 
 
 def _without(

@@ -156,6 +156,7 @@ class StatementForgetting:
         async with self._database.write(lock={user_key(user)}) as connection:
             now = self._clock()
             payload = await restore.take_back(connection, id, user, now)
+            payload = await restore.hand_on(connection, user, payload)
             held = await HeldFacts.of(connection, restore.memory_ids(payload))
             await restore.put_back(connection, payload)
             texts = payload["messages"]
@@ -237,7 +238,7 @@ class StatementForgetting:
             tuple(found.all.values()),
             teller,
         )
-        await restore.drop_data(connection, data, taken.messages, self._clean_job)
+        earlier = await restore.drop_data(connection, data, taken.messages, self._clean_job)
         theirs = data
         if taken.shared:  # others still know the facts
             theirs = ForgottenData(user, frozenset({*taken.gone, *found.all}), (), (), teller)
@@ -258,7 +259,8 @@ class StatementForgetting:
         undo_id = new_id() if self._undo_for else None
         until = now + self._undo_for if undo_id else None
         if undo_id and until:
-            await restore.keep(connection, undo_id, user, payload | {"jobs": jobs}, now=now, until=until)
+            payload = restore.with_held(payload | {"jobs": jobs}, earlier)
+            await restore.keep(connection, undo_id, user, payload, now=now, until=until)
         derived = of_facts.summaries + of_texts.summaries + len(entries)
         receipt = Forgotten(
             taken.named,

@@ -42,7 +42,7 @@ FREE_OF_PERSONAL_DATA = {
         "started_at status surface took tools turn_id written_at"
     ),
     "trace_bodies": "body trace_id",
-    "work": "attempts created_at due_at id kind seq",
+    "work": "attempts claimed_by crashes created_at due_at id kind seq",
 }
 PERSONAL = {"user_id", "owner", "owners", "author", "changed_by", "text", "content", "summary", "payload"}
 """Names of columns that must not be declared free."""
