@@ -10,7 +10,7 @@ MESSAGES = tuple("message reply response answer msg réponse finalanswer finalre
 MESSAGES += tuple(
     "nachricht antwort mensaje respuesta mensagem resposta risposta 消息 回复 メッセージ".split()
 )
-_OTHER_MESSAGES = (*MESSAGES, *"text content output say utterance assistant final".split())
+OTHER_MESSAGES = (*MESSAGES, *"text content output say utterance assistant final".split())
 _MEMORIES = tuple("memories memory newmemories memoriestostore memorylist facts newfacts".split())
 _MEMORIES += tuple("souvenirs erinnerungen recuerdos memórias ricordi 记忆 記憶".split())
 _ASIDES = frozenset("thought thoughts thinking reasoning analysis plan followup".split())
@@ -65,11 +65,6 @@ def sentences_in(value: object) -> Iterator[str]:
         yield from sentences_in(item)
 
 
-def says(value: Mapping[str, object]) -> bool:
-    """Return whether a field of the object has a name for what is said."""
-    return isinstance(first(named(value), _OTHER_MESSAGES), str)
-
-
 def _in_object(value: Mapping[str, object]) -> Envelope | None:
     fields = named(value)
     # Another word for "memories" counts only beside a message.
@@ -98,11 +93,11 @@ def _in_value(item: object) -> Envelope | None:
 
 def _with_memories(fields: Mapping[str, object], memories: object) -> Envelope:
     """Build the envelope. The message may be an envelope too, or an object, a list of lines or a number."""
-    said = first(fields, _OTHER_MESSAGES)
+    said = first(fields, OTHER_MESSAGES)
     if (inner := _in_value(said)) and inner.sure:
         return Envelope(inner.message, [inner.memories, memories])
     if isinstance(said, Mapping):
-        said = first(named(said), _OTHER_MESSAGES)
+        said = first(named(said), OTHER_MESSAGES)
     if isinstance(said, list):
         said = "\n".join(line for line in said if isinstance(line, str))
     if isinstance(said, int | float) and not isinstance(said, bool):

@@ -16,12 +16,8 @@ _ENDS_PASSAGE = re.compile(
     rf"|(?:{THOUGHT_CLOSES.pattern})[ \t]*(?:[\n{{`]|\Z)",
     re.IGNORECASE,
 )
-_FINAL_CHANNEL = re.compile(
-    rf"{_FINAL}|\A(?:assistant)?analysis(?=[A-Z]).{{0,20000}}?assistantfinal", re.DOTALL
-)
-_LAST_ANSWER = re.compile(
-    r"(?:^|<\|message\|>)[ \t]*(?:```\w*\s{0,9})?\{\s{0,99}[\"']message[\"']\s{0,9}:", re.MULTILINE
-)
+_FINAL_CHANNEL = re.compile(rf"(?s:{_FINAL}|\A(?:assistant)?analysis(?=[A-Z]).{{0,20000}}?assistantfinal)")
+_LAST_ANSWER = re.compile(r"(?m:^|\|message\|>)[ \t]*(?:```\w*\s{0,9})?\{\s{0,99}[\"']message[\"']\s{0,9}:")
 
 _OPENER = (
     r"<s>|<bos>|<start_of_turn>"

@@ -12,10 +12,10 @@ from pydantic_core import from_json
 
 from agent.models.json_repair import CutText, Found, in_ascii, objects_in, read_object, unescape
 from agent.turn.output import cleaning
-from agent.turn.output.answer_object import Envelope, envelope_in, is_call, says, sentences_in
+from agent.turn.output.answer_object import OTHER_MESSAGES, Envelope, envelope_in, is_call, sentences_in
 from agent.turn.output.cleaning import trimmed, unfenced
 from agent.turn.output.labels import labelled_fields, memories_below
-from agent.turn.output.memories import drafts_in, forget_in
+from agent.turn.output.memories import drafts_in, first, forget_in, named
 from memory.records import Draft
 from memory.text import readable
 
@@ -146,9 +146,8 @@ def _plain(text: str, found: list[Found]) -> str:
     """Return the text of an answer without an envelope; `FALLBACK` if all of it is syntax."""
     if _SYNTAX.fullmatch(text):
         return FALLBACK
-    if _OBJECT_STARTS.match(in_ascii(text)) is None or (
-        found and _FENCED.fullmatch(text) and not says(found[0].value)
-    ):
+    sample = found and _FENCED.fullmatch(text) and not first(named(found[0].value), OTHER_MESSAGES)
+    if sample or _OBJECT_STARTS.match(in_ascii(text)) is None:
         return text
     items = [read_object('{"items": ' + text + "}", 0)] if text.startswith("[") else found
     values = [item.value for item in items]
