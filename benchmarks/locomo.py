@@ -22,6 +22,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,12 @@ async def look(pet: Companion, user: str, question: str) -> str:
 
 def token_ends(text: str) -> list[int]:
     """Where each token ends, in characters, by the tokenizer that comes with the bundled embedder."""
-    return [end for _, end in bundled._load().tokenizer.encode(text, add_special_tokens=False).offsets]
+    return [end for _, end in tokenizer().encode(text, add_special_tokens=False).offsets]
+
+
+@cache
+def tokenizer() -> Any:
+    return bundled._load().tokenizer
 
 
 def share_seen(result: str, evidence: Sequence[str]) -> float:
