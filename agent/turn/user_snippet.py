@@ -4,7 +4,7 @@ Values that people gave are quoted line by line (``> ``), so that none of them c
 own lines are not quoted: their values have a fixed form, such as "short".
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 
@@ -93,11 +93,11 @@ def fitting(
     facts = list(context.long_term_facts[:most_facts])
     tasks = list(context.open_tasks)
     # The ids are no shorter than those of the facts that fit.
-    lines = dict(zip([fact.id for fact in facts], fact_lines(facts, context.zone, now), strict=True))
-    kept_facts = _fitting_facts(facts[:FIRST_FACTS], lines, purse)
+    told = list(zip(facts, fact_lines(facts, context.zone, now), strict=True))
+    kept_facts = _fitting_facts(told[:FIRST_FACTS], purse)
     kept_tasks = _fitting_tasks(tasks[:FIRST_TASKS], context.zone, purse)
     summary = _fitting_summary(context.memory_summary or "", purse)
-    kept_facts += _fitting_facts(facts[FIRST_FACTS:], lines, purse)
+    kept_facts += _fitting_facts(told[FIRST_FACTS:], purse)
     notes = _fitting_notes("notes", context.preferences.other_notes, purse)
     kept_tasks += _fitting_tasks(tasks[FIRST_TASKS:], context.zone, purse)
     return replace(
@@ -190,8 +190,8 @@ def _fitting_summary(summary: str, purse: Purse) -> str | None:
     return " ".join(kept) or None
 
 
-def _fitting_facts(facts: Sequence[Memory], lines: Mapping[str, str], purse: Purse) -> list[Memory]:
-    return [fact for fact in facts if purse.take(f"> {lines[fact.id]}")]
+def _fitting_facts(told: Iterable[tuple[Memory, str]], purse: Purse) -> list[Memory]:
+    return [fact for fact, text in told if purse.take(f"> {text}")]
 
 
 def _fitting_tasks(tasks: Sequence[Task], zone: tzinfo, purse: Purse) -> list[Task]:
