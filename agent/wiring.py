@@ -35,7 +35,6 @@ from agent.tracing.recorder import Recorder
 from agent.tracing.setup import open_recorder
 from agent.tracing.store.traces import Traces
 from agent.turn.persona import read_persona
-from memory.breaker import Breaker
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits
 from memory.erasure.forgetting import Forgetting
@@ -54,6 +53,7 @@ from memory.index.sync import IndexSync
 from memory.people.places import Places
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
+from memory.process.breaker import Breaker
 from memory.search.recall import Recall
 from memory.sql.deliveries import Deliveries
 from memory.sql.engine import Database

@@ -32,7 +32,7 @@ from agent import Companion, Settings
 
 BARS = {"reply": 15, "after": 25}
 ROOT = Path(__file__).parent.parent
-PASSED_OVER = ("benchmarks", "memory/sql/engine/", "memory/spans.py", "tools/registry.py")
+PASSED_OVER = ("benchmarks", "memory/sql/engine/", "memory/process/spans.py", "tools/registry.py")
 """Frames that say nothing about where a statement comes from."""
 CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA", "SAVEPOINT")
 WARM_UP = 3

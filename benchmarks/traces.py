@@ -30,7 +30,7 @@ from agent.tracing.render.overview import overview_lines
 from agent.tracing.serialization import Serializer
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary
-from memory.spans import Recording, Span
+from memory.process.spans import Recording, Span
 from memory.sql.engine import Database
 
 BAR = 0.3

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import from_json
 
 from memory.errors import MemoryFault
-from memory.spans import note, traceback_of
+from memory.process.spans import note, traceback_of
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.knowledge import search_knowledge

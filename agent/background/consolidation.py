@@ -40,8 +40,8 @@ from memory.facts.writer import FactWriter
 from memory.people.memory_updates import MemoryUpdates, NewPreference
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
+from memory.process.spans import note, span
 from memory.records import Decision
-from memory.spans import note, span
 from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
 from memory.sql.memories import MemoryStore

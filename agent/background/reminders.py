@@ -13,8 +13,8 @@ from agent.types import TurnRequest
 from memory.people.due_tasks import DueTasks, Reminder
 from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore
+from memory.process.spans import new_id
 from memory.records import Message, Task
-from memory.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.jobs import Job, JobQueue
 from memory.sql.messages import Transcript

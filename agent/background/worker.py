@@ -15,15 +15,15 @@ from agent.background.consolidation import Consolidation
 from agent.background.forgetting import ForgettingOutside
 from agent.tracing.recorder import Recorder
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
-from memory.breaker import retry_at
 from memory.errors import MemoryFault
 from memory.facts.decision_log import decision_run
 from memory.facts.writer import FactWriter
 from memory.index import Index
 from memory.index.sync import IndexSync
+from memory.process.breaker import retry_at
+from memory.process.spans import unrecorded
 from memory.records import Decision
 from memory.search.recall import Recall
-from memory.spans import unrecorded
 from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, Job, JobQueue
 from memory.sql.summaries import LOOK_BACK
 

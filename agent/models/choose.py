@@ -17,7 +17,7 @@ from agent.models.guarded import GuardedModel
 from agent.models.offline import OfflineModel
 from agent.models.providers import api_of, base_url_of, provider_of, structured_of
 from agent.settings import Settings
-from memory.breaker import Breaker
+from memory.process.breaker import Breaker
 
 LONGEST_WAIT = 20.0
 """Seconds. If a server asks for more in Retry-After, the call fails: a person waits for the reply."""

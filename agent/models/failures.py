@@ -8,7 +8,7 @@ from agents.exceptions import AgentsException, ModelTimeoutError
 from agent.errors import ModelError, ModelRejected, ModelUnavailable
 from agent.models.providers import api_of, base_url_of
 from agent.settings import Settings
-from memory.breaker import ABOUT_THE_REQUEST
+from memory.process.breaker import ABOUT_THE_REQUEST
 
 NO_ANSWER = "the server sent an incomplete or malformed answer; check OPENAI_BASE_URL and HACHI_API"
 WORTH_RETRYING = frozenset({408, 429, 500, 502, 503, 504})

@@ -10,7 +10,7 @@ from agents.models.interface import Model
 
 from agent.errors import ModelUnavailable
 from agent.models.failures import KnownFailure
-from memory.breaker import Breaker, CircuitOpen
+from memory.process.breaker import Breaker, CircuitOpen
 
 
 class GuardedModel(Model):

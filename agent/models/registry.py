@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from agent.errors import SettingsError
 from agent.settings import Settings
-from memory.breaker import Breaker
 from memory.documents import Candidate, FusedReranker, Reranker
 from memory.facts.similar import Doubt
+from memory.process.breaker import Breaker
 
 if TYPE_CHECKING:
     from agents.models.interface import Model

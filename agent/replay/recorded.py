@@ -18,7 +18,7 @@ from agent.tracing.trace import Trace, usage_of
 from memory.audience import Place
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.people.profile_store import ProfileStore
-from memory.spans import Span
+from memory.process.spans import Span
 from memory.sql.engine import Database
 from tools.context import TurnContext
 from tools.registry import Tool, ToolResult

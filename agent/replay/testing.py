@@ -17,7 +17,7 @@ from agent.replay.replay import ReplayOptions, run_turn
 from agent.tracing.compare import sections
 from agent.tracing.trace import Trace, read_data, scored_ids
 from memory.audience import Place
-from memory.spans import Span
+from memory.process.spans import Span
 
 
 @dataclass(frozen=True, slots=True)

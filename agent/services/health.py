@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent.tracing.store.traces import Traces
-from memory.breaker import Breaker
 from memory.index import Index
-from memory.index.comparing import Comparison
 from memory.index.embedders import Embedder, know_dimension
 from memory.index.sync import IndexSync
+from memory.index.sync.comparing import Comparison
+from memory.process.breaker import Breaker
 from memory.sql.engine import Database
 
 

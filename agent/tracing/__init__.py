@@ -13,5 +13,6 @@
     render/            a trace as a tree of text lines, in short and in full, and as files
     opentelemetry.py   traces as OpenTelemetry spans: OTLP/JSON, or sent to a collector
 
-Spans are defined in `memory/spans.py`, because memory records spans too. Replays are in `agent/replay`.
+Spans are defined in `memory/process/spans.py`, because memory records spans too. Replays are in
+`agent/replay`.
 """

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from agent.tracing.trace import Trace, read_data
-from memory.spans import Span
+from memory.process.spans import Span
 
 
 @dataclass(frozen=True, slots=True)

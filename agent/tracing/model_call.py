@@ -8,7 +8,7 @@ from typing import Any
 
 from agents import ModelSettings
 
-from memory.spans import Span, span
+from memory.process.spans import Span, span
 
 
 class Call:

@@ -31,8 +31,8 @@ from opentelemetry.trace.status import Status, StatusCode
 from agent.tracing.redact import map_texts
 from agent.tracing.serialization import read_trace
 from agent.tracing.trace import TURN, Summary, Trace, mappings, scored_ids, tool_failed
-from memory.breaker import Breaker, CircuitOpen
-from memory.spans import Span
+from memory.process.breaker import Breaker, CircuitOpen
+from memory.process.spans import Span
 from memory.text import storable
 
 log = logging.getLogger("hachi.traces")

@@ -21,9 +21,9 @@ from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary, place_key
 from agent.types import Reply, TurnRequest
 from memory.audience import Place
-from memory.breaker import Breaker, CircuitOpen
 from memory.errors import StoreUnavailable
-from memory.spans import Recording, Span, recording, unrecorded
+from memory.process.breaker import Breaker, CircuitOpen
+from memory.process.spans import Recording, Span, recording, unrecorded
 from memory.sql.jobs import Job
 
 log = logging.getLogger("hachi.traces")

@@ -18,8 +18,8 @@ from pydantic_core import to_json
 from agent.errors import BadInput
 from agent.tracing.redact import Redaction, map_texts, redacted
 from agent.tracing.trace import Status, Summary, Trace, descend, span_from, span_json, tool_failed, usage_of
+from memory.process.spans import Recording, Span, in_one_line
 from memory.search.explanation import rows_of
-from memory.spans import Recording, Span, in_one_line
 from memory.text import storable
 
 Content = Literal["full", "redacted", "none"]

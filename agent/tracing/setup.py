@@ -14,8 +14,8 @@ from agent.tracing.recorder import Listener, Recorder
 from agent.tracing.redact import Redaction, own_secrets
 from agent.tracing.serialization import Serializer
 from agent.tracing.store.traces import Traces
-from memory.breaker import Breaker
-from memory.processes import this_process
+from memory.process.breaker import Breaker
+from memory.process.identity import this_process
 from memory.text import storable
 from prompts import read
 from tools.registry import TOOLS

@@ -12,7 +12,7 @@ from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Trace, tool_failed, usage_of
 from agent.types import Usage
 from memory.errors import NotFound
-from memory.spans import Span
+from memory.process.spans import Span
 
 MILLION = 1_000_000
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from agent.types import Usage
 from memory.audience import Place
-from memory.spans import Span
+from memory.process.spans import Span
 
 Status = Literal["ok", "tool_error", "malformed", "error", "running", "killed", "forgotten"]
 """`error`: the turn failed. `tool_error`: a tool failed, but the turn was answered. `malformed`: the answer

@@ -16,9 +16,9 @@ from memory.errors import MemoryFault
 from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
+from memory.process.spans import span
 from memory.records import Memory, Message
 from memory.search.core_facts import core_facts, get_relevant_memories
-from memory.spans import span
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
 from memory.sql.summaries import ConversationSummaries, owner_of

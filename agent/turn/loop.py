@@ -25,7 +25,7 @@ from agent.turn.model_run import ModelRun, tool_calls
 from agent.turn.output.parse import Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
 from agent.types import ToolCall, Usage
-from memory.spans import note, span, traceback_of
+from memory.process.spans import note, span, traceback_of
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
 

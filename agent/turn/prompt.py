@@ -23,8 +23,8 @@ from agent.turn.user_snippet import LONGEST_NAME, fitting, line, offset, seriali
 from memory.audience import Place
 from memory.documents.quote import LABEL
 from memory.people.profile import UserContext
+from memory.process.spans import note
 from memory.records import Message
-from memory.spans import note
 from memory.text import sentences, storable
 from prompts import read, render
 

@@ -35,9 +35,9 @@ from memory.audience import GLOBAL
 from memory.facts.aliases import linked
 from memory.facts.derived.replies import ReplySources
 from memory.facts.writer import FactWriter
+from memory.process.spans import new_id
 from memory.records import Decision, Draft, Hit, Message
 from memory.search.recall import Recall
-from memory.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.messages import Transcript

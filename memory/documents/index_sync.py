@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from memory.audience import Audience
 from memory.documents.store import DocumentStore, StoredChunk
 from memory.index import Index, Point
-from memory.index.catching_up import CatchingUp
-from memory.index.comparing import Comparison, compare
 from memory.index.embedders import Embedder, know_dimension
-from memory.index.points import Draft, with_vectors
 from memory.index.searching import NEWEST, RowSearch, Searching
+from memory.index.sync.catching_up import CatchingUp
+from memory.index.sync.comparing import Comparison, compare
+from memory.index.sync.points import Draft, with_vectors
 
 log = logging.getLogger("hachi.knowledge")
 

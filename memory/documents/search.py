@@ -14,8 +14,8 @@ from memory.errors import EmbedderUnavailable
 from memory.index import Kind, Question, Rankings
 from memory.index.embedders import Embedder
 from memory.index.searching import Searching
+from memory.process.spans import note, span
 from memory.records import Chunk
-from memory.spans import note, span
 
 if TYPE_CHECKING:
     import numpy as np

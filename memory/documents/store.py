@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.documents.chunking import ChunkText
-from memory.index.comparing import Bounds
 from memory.index.schema import slices
+from memory.index.sync.comparing import Bounds
 from memory.records import Document
 from memory.sql import indexing
 from memory.sql.engine import Database

@@ -10,8 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, user_key
 from memory.errors import NotFound
+from memory.process.spans import new_id
 from memory.records import Memory
-from memory.spans import new_id
 from memory.sql.memories import CORRECTED, MADE_PRIVATE, link, tellers
 from memory.sql.memory_rows import fetch, index_again, is_active, unexpired
 from memory.sql.message_rows import kept

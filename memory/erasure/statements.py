@@ -19,8 +19,8 @@ from memory.erasure.message_removal import ForgottenTexts, Readers
 from memory.erasure.repetition import FactWords, ForgottenData, Words, telling_sentences
 from memory.errors import NotFound
 from memory.facts.derived import HeldFacts, withhold, withhold_lost
+from memory.process.spans import new_id
 from memory.records import Forgotten, Memory
-from memory.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, JobQueue

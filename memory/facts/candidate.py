@@ -8,8 +8,8 @@ from typing import Any
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of, user_key
 from memory.facts.compare import Verdict, content_key, normalise
 from memory.facts.ttl import read_ttl
+from memory.process.spans import new_id
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
-from memory.spans import new_id
 from memory.sql.memories import tellers
 
 _WORD = re.compile(r"\w{3,}")

@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Audience, user_key
 from memory.errors import NotFound
 from memory.facts.derived import withhold
+from memory.process.spans import new_id
 from memory.records import MemoryUpdate
-from memory.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.memories import MADE_PRIVATE, tellers
 from memory.sql.memory_rows import index_again, is_active

@@ -27,8 +27,8 @@ from memory.facts.derived import withhold
 from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
 from memory.facts.similar import SimilarFacts
 from memory.index.sync import IndexSync
+from memory.process.spans import note, span
 from memory.records import Decision, Draft, Memory
-from memory.spans import note, span
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.memories import WHOLE_ID, MemoryStore, link

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Point, Question, Ranked, Rankings, bm25, schema
-from memory.index.catching_up import CatchingUp
 from memory.index.embedders import Embedder
-from memory.index.points import Draft, with_vectors
+from memory.index.sync.catching_up import CatchingUp
+from memory.index.sync.points import Draft, with_vectors
 
 if TYPE_CHECKING:
     from qdrant_edge import SparseVector

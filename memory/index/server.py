@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from memory.breaker import Breaker, CircuitOpen
 from memory.errors import IndexUnavailable
 from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, nobody_else, schema
+from memory.process.breaker import Breaker, CircuitOpen
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient, models

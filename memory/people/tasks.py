@@ -20,8 +20,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place
 from memory.errors import NotFound
 from memory.people.task_wording import adds, forms_in, may_mean, same_words, told, wording
+from memory.process.spans import new_id
 from memory.records import Task, TaskStatus
-from memory.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.message_rows import missing
 from memory.sql.tables import tasks

@@ -23,13 +23,13 @@ from memory.index import KINDS, Kind, Question, Rankings
 from memory.index.embedders import Embedder
 from memory.index.schema import LANES
 from memory.index.sync import IndexSync
+from memory.process.spans import note, span
 from memory.records import Hit, Memory, Message
 from memory.search.excerpts import Excerpt, excerpts
 from memory.search.explanation import Explanation
 from memory.search.general_questions import is_general
 from memory.search.ranking import DEPTH, Candidate, rank
 from memory.search.time_ranges import time_span
-from memory.spans import note, span
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
 from memory.sql.summaries import ActiveConversation, ConversationSummaries

@@ -20,8 +20,8 @@ from sqlalchemy import ColumnElement, and_, delete, func, insert, not_, or_, sel
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import MemoryFault, NotFound
-from memory.processes import is_gone, this_process
-from memory.spans import new_id
+from memory.process.identity import is_gone, this_process
+from memory.process.spans import new_id
 from memory.sql.engine import Database
 from memory.sql.tables import work
 from memory.text.short_ids import SHORT_ID

@@ -14,9 +14,9 @@ from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory import spans
 from memory.audience import Audience, user_key
 from memory.errors import NotFound
+from memory.process import spans
 from memory.records import Memory
 from memory.sql import indexing
 from memory.sql.engine import Database

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.sqlite.dml import Insert as SqliteInsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, user_key
-from memory.spans import new_id
+from memory.process.spans import new_id
 from memory.sql import indexing
 from memory.sql.engine import Database
 from memory.sql.indexing import is_due

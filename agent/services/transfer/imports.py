@@ -13,10 +13,10 @@ from agent.errors import BadInput
 from agent.services.arguments import place_of, user_named
 from agent.services.transcripts import TranscriptService
 from agent.services.transfer.export import FORMAT, VERSION
+from agent.services.transfer.memories import restore
 from memory.audience import PRIVATE, Place
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.decision_log import decision_run
-from memory.facts.restoring import restore
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync, Progress
 from memory.records import DEFAULT_IMPORTANCE, Draft, Memory

@@ -10,7 +10,7 @@ from agent.tracing.render.spans import call_node, span_node
 from agent.tracing.render.text import as_lines, count, json_text, one_line, text_lines
 from agent.tracing.render.tree import Line, Node, aligned
 from agent.tracing.trace import Trace, mappings, read_data, scored_ids
-from memory.spans import Span
+from memory.process.spans import Span
 
 COLUMN = 60
 """Columns of a candidate's content in the table of candidates."""

@@ -7,7 +7,7 @@ from agent.tracing.render.spans import TEXT, call_node, joined, span_node, took
 from agent.tracing.render.text import count, duration, one_line, quoted, tokens, when, where
 from agent.tracing.render.tree import Line, Node, drawn
 from agent.tracing.trace import TURN, Summary, Trace, descend, read_data, tool_failed
-from memory.spans import Span
+from memory.process.spans import Span
 
 SCREEN = 40
 """The number of lines that `overview_lines` aims at by showing fewer search results."""

@@ -8,7 +8,7 @@ from typing import Any
 from agent.tracing.render.text import count, duration, json_text, one_line, parsed_json, quoted, tokens
 from agent.tracing.render.tree import Node
 from agent.tracing.trace import mappings, read_data, scored_ids, tool_failed, usage_of
-from memory.spans import Span
+from memory.process.spans import Span
 
 TEXT = 90
 """Columns for a text within a line."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent.tracing.render.text import width
-from memory.spans import Span
+from memory.process.spans import Span
 
 Tone = Literal["plain", "strong", "good", "bad", "warning", "faint"]
 """How a line may be coloured."""

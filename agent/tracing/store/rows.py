@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, Select, and_, or_
 from agent.tracing.filters import TraceFilter
 from agent.tracing.trace import Status, Summary
 from agent.types import Usage
-from memory.processes import is_gone, this_process
+from memory.process.identity import is_gone, this_process
 from memory.sql.engine import Database
 from memory.sql.tables import traces
 

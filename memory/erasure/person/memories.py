@@ -16,7 +16,7 @@ from sqlalchemy import Select, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place, user_key
-from memory.spans import new_id
+from memory.process.spans import new_id
 from memory.sql.memories import CORRECTED
 from memory.sql.memory_rows import index_again, unexpired
 from memory.sql.tables import memories, memory_owners, memory_updates, messages

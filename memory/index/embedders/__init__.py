@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from memory.breaker import Breaker
 from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.process.breaker import Breaker
 
 if TYPE_CHECKING:
     import numpy as np

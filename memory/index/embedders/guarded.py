@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from memory.breaker import ABOUT_THE_REQUEST, Breaker, CircuitOpen
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index.embedders import Embedder, Thresholds
+from memory.process.breaker import ABOUT_THE_REQUEST, Breaker, CircuitOpen
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ import pytest
 from scripted_server import Drop, Fail, Hang, Say, answer
 
 from agent.errors import ModelError, ModelUnavailable
-from memory.breaker import FIRST_PAUSE
+from memory.process.breaker import FIRST_PAUSE
 
 FAULTS = {
     "500": (Fail(500), "answered 500"),

@@ -16,8 +16,8 @@ from agent.tracing.compare import Difference
 from agent.tracing.trace import Trace
 from agent.turn import prompt
 from memory.audience import PRIVATE
+from memory.process.spans import Span
 from memory.search import recall
-from memory.spans import Span
 from tools import registry
 from tools.memories import search_memories
 from tools.registry import Tool

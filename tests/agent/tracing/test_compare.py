@@ -8,7 +8,7 @@ import pytest
 
 from agent.tracing.compare import differences, sections, steps
 from agent.tracing.trace import Summary, Trace
-from memory.spans import Span
+from memory.process.spans import Span
 
 SYSTEM = "You are Hachi.\n\nBe brief.\n\nNow: Friday"
 SECTIONS = [["persona", 14], ["rules", 9], ["setting", 11]]

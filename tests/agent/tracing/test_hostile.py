@@ -17,7 +17,7 @@ from agent.tracing.render.overview import SCREEN, overview_lines
 from agent.tracing.render.text import clipped, harmless, json_text, one_line, width
 from agent.tracing.serialization import Serializer, read_trace
 from agent.tracing.trace import Summary, Trace, TraceWithJobs
-from memory.spans import Recording, Span
+from memory.process.spans import Recording, Span
 
 EVIL = "<script>alert(1)</script>\x1b[2J\x1b]0;owned\x07\u202etxt.exe\u2066\ud83d\x9b31m``` ```` \r\n\tEND"
 HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -7,7 +7,7 @@ import pytest
 from scripted_server import Asked, Call, answer
 
 from agent.tracing.trace import Trace
-from memory.spans import Span
+from memory.process.spans import Span
 
 STEPS = (
     [Call("search_memories", {"query": "tea"}, id="same"), Call("get_recent_memories", {}, id="same")],

@@ -22,7 +22,7 @@ from scripted_server import Call, Fail, answer
 from agent.errors import ModelError
 from agent.tracing.filters import TraceFilter
 from agent.tracing.opentelemetry import attributes_of, otlp_json, pseudonym, span_name
-from memory.spans import Span
+from memory.process.spans import Span
 
 LONG = "Ab3dEf6hIj9kLm2nOp5qRs8tUv"
 

@@ -19,9 +19,9 @@ from agent.errors import BadInput, ModelError
 from agent.tracing import recorder
 from agent.tracing.filters import TraceFilter
 from agent.types import TurnRequest
-from memory.breaker import FIRST_PAUSE
 from memory.errors import StoreUnavailable
-from memory.spans import note, span
+from memory.process.breaker import FIRST_PAUSE
+from memory.process.spans import note, span
 from tools.registry import TOOLS
 
 EVERY = TraceFilter(kinds=frozenset())

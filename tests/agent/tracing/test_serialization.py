@@ -13,7 +13,7 @@ from agent.errors import BadInput
 from agent.tracing.redact import REDACTED, Redaction
 from agent.tracing.serialization import Serializer, read_trace
 from agent.tracing.trace import Summary, Trace
-from memory.spans import Recording, Span
+from memory.process.spans import Recording, Span
 
 ABOUT = Summary(id="trace_" + "0" * 32, kind="turn", started_at=datetime(2026, 11, 21, tzinfo=UTC), user="u1")
 

@@ -16,8 +16,8 @@ from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
 from memory.errors import NotFound
-from memory.processes import this_process
-from memory.spans import Recording, Span
+from memory.process.identity import this_process
+from memory.process.spans import Recording, Span
 from memory.sql.engine import Database
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

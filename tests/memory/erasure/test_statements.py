@@ -20,8 +20,8 @@ from memory.erasure.statements import StatementForgetting
 from memory.errors import NotFound
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
+from memory.process.spans import new_id
 from memory.records import Forgotten, Memory, Message
-from memory.spans import new_id
 from memory.sql import engine
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken

@@ -13,10 +13,10 @@ import pytest
 import respx
 from qdrant_client import AsyncQdrantClient
 
-from memory.breaker import FIRST_PAUSE, Breaker
 from memory.errors import IndexUnavailable
 from memory.index import Point, Question, fingerprint_of
 from memory.index.server import ServerIndex
+from memory.process.breaker import FIRST_PAUSE, Breaker
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant"),

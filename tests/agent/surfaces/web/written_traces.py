@@ -9,7 +9,7 @@ from pathlib import Path
 from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer
 from agent.tracing.trace import Summary, span_from, span_json
-from memory.spans import Recording
+from memory.process.spans import Recording
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31mred\u202eesrever\ud800"

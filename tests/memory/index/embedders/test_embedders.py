@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from memory.breaker import FIRST_PAUSE, Breaker
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index.embedders import CAUTIOUS, open_embedder, openai
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.embedders.cache import CachedEmbedder
 from memory.index.embedders.guarded import GuardedEmbedder
+from memory.process.breaker import FIRST_PAUSE, Breaker
 
 Clock = Any
 

@@ -19,8 +19,8 @@ from agent.tracing.redact import Redaction
 from agent.tracing.serialization import Serializer
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import Summary
-from memory.processes import this_process
-from memory.spans import Recording, Span
+from memory.process.identity import this_process
+from memory.process.spans import Recording, Span
 from memory.sql.engine import Database
 
 

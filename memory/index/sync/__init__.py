@@ -9,12 +9,12 @@ from typing import Any
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Point
-from memory.index.catching_up import CatchingUp
-from memory.index.comparing import Comparison, compare
 from memory.index.embedders import Embedder, know_dimension
-from memory.index.points import of_memory, of_message, of_summary, with_vectors
-from memory.index.rows import Rows
 from memory.index.searching import NEWEST, QUICK, RowSearch, Searching
+from memory.index.sync.catching_up import CatchingUp
+from memory.index.sync.comparing import Comparison, compare
+from memory.index.sync.points import of_memory, of_message, of_summary, with_vectors
+from memory.index.sync.rows import Rows
 from memory.index.windows import touched_windows, window_text
 from memory.records import Memory
 from memory.sql import indexing

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memory.spans import (
+from memory.process.spans import (
     Recording,
     Span,
     in_one_line,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memory.breaker import FAILURES, FIRST_PAUSE, LONGEST_PAUSE, Breaker, CircuitOpen, retry_at
+from memory.process.breaker import FAILURES, FIRST_PAUSE, LONGEST_PAUSE, Breaker, CircuitOpen, retry_at
 
 Clock = Any
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from sqlalchemy import and_, exists, false
 
 from memory.audience import Audience
-from memory.index.comparing import Bounds
-from memory.index.points import Draft, of_memory, of_message, of_summary
+from memory.index.sync.comparing import Bounds
+from memory.index.sync.points import Draft, of_memory, of_message, of_summary
 from memory.index.windows import window_text
 from memory.sql import indexing
 from memory.sql.memories import MemoryStore
