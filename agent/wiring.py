@@ -348,8 +348,8 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     """What a turn needs; the worker then takes up the jobs that an earlier process did not finish."""
     await load("agent.turn.turn")
     from agent.background.consolidation import Consolidation
+    from agent.background.consolidation_due import Waiting
     from agent.background.slice import SliceReader
-    from agent.background.waiting import Waiting
     from agent.background.worker import Worker
     from agent.models.failures import model_error
     from agent.turn.forget_requests import ForgetRequests

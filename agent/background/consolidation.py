@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from agent.background.consolidation_due import Waiting
 from agent.background.extraction import InvalidExtraction, as_summary, extract_memory_updates
 from agent.background.plain import plain_summary, plain_updates
 from agent.background.slice import ConversationSlice, SliceReader
@@ -26,7 +27,6 @@ from agent.background.updates import (
     replaced_facts,
     updates_payload,
 )
-from agent.background.waiting import Waiting
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Budget

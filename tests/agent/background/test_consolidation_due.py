@@ -8,7 +8,7 @@ import pytest
 from scripted_model import AnsweringModel
 
 from agent import Companion
-from agent.background.waiting import ENOUGH, LONGEST, states
+from agent.background.consolidation_due import ENOUGH, LONGEST, states
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
