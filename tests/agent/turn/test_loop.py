@@ -29,7 +29,10 @@ PetAt = Callable[..., Awaitable[Companion]]
 
 TOOLS = {
     # name: (asked for, all)
-    "search_memories": ({"query"}, {"query", "subjects", "limit"}),
+    "search_memories": (
+        {"query"},
+        {"query", "subjects", "limit", "since", "until", "author", "kind"},
+    ),
     "get_recent_memories": (set(), {"limit"}),
     "search_knowledge": ({"query"}, {"query", "limit"}),
     "remember": (
