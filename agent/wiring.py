@@ -429,6 +429,7 @@ def _context_sources(c: Components, reminds: Callable[[str], bool]) -> "ContextS
             settings.summary_budget,
             settings.history_budget,
             settings.knowledge_budget,
+            model_calls=settings.max_turns,
         ),
         history_messages=settings.history_messages,
         documents_first=settings.knowledge_first,

@@ -23,7 +23,7 @@ class TurnContext:
     text: str
     message_id: str | None
     shown: frozenset[str]
-    """Ids of the messages that the model has before its eyes: no search brings them again."""
+    """Ids of the messages, facts and passages in the prompt. No tool returns them again."""
     clock: Callable[[], datetime]
     recall: Recall
     writer: FactWriter

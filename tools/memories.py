@@ -101,11 +101,12 @@ def _day(name: str, written: str | None, zone: tzinfo, *, after: int = 0) -> dat
 
 
 async def get_recent_memories(turn: TurnContext, limit: Limit = 10) -> dict[str, Any]:
-    """The newest facts that were learned, newest first, and all open tasks: for "what do you know about me?",
-    "what do I have to do?" and to catch up."""
+    """The newest facts that you do not see yet, newest first, and all open tasks: for "what do you know about
+    me?", "what do I have to do?" and to catch up."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
-    hits = await turn.recall.recent(turn.audience, limit + len(turn.recalled))
+    seen = turn.shown | {hit.id for hit in turn.recalled}
+    hits = await turn.recall.recent(turn.audience, limit, seen)
     found = await result(turn, hits, limit)
     if tasks := await turn.tasks.list(turn.user, turn.place):
         found["open_tasks"] = [_task(task, turn.zone) for task in tasks[:MOST_TASKS]]

@@ -240,8 +240,8 @@ def _answers(turn: Turn, question: str) -> list[Quote]:
 
 
 def _known(turn: Turn) -> list[Quote]:
-    """All there is to quote, newest first, nothing twice; facts of the prompt have no date and come last."""
-    found: list[Quote] = []
+    """All there is to quote, newest first, nothing twice; facts of the prompt come last in their day."""
+    found = list(turn.quotes)
     for hit in turn.returned("memories"):
         said_at = datetime.strptime(hit["at"], "%a %d %b %Y %H:%M").replace(tzinfo=turn.now.tzinfo)
         if hit["kind"] == "memory":
@@ -253,7 +253,7 @@ def _known(turn: Turn) -> list[Quote]:
                 found += [Quote(stated, said_at, author) for stated in reading.statements(said)]
     found.sort(key=lambda quote: quote.said_at or turn.now, reverse=True)
     known = {Quote(_told(turn)).key: Quote("")}  # what is said in this very message answers nothing
-    for quote in (*found, *turn.quotes):
+    for quote in found:
         known.setdefault(quote.key, quote)
     return [quote for quote in known.values() if quote.text]
 

@@ -30,7 +30,7 @@ _WORD = re.compile("[\u30a0-\u30ff]+|[\u3400-\u9fff]|[\u0e00-\u0eff]{2}|[^\\W_\u
 _ENDING = re.compile(r"(?:ing|ed|es|en|s|e|d|n)$")
 
 _SETTING = re.compile(r"^(Now|Speaking now|Where): (.+)$", re.M)
-_FACT = re.compile(r"^> - \[(?:FACT|PREFERENCE|INSIGHT)\] (.+?)(?: \([^()]*\))?(?: \[[\w-]+\])?$", re.M)
+_FACT = re.compile(r"^> - \[(?:FACT|PREFERENCE|INSIGHT)\] (.+) \((\d+ \w+ \d+)[^()]*\) \[[\w-]+\]$", re.M)
 _TASK = re.compile(r"^> - \[task (\S+)\] (.+) \((?:open|in_progress)(?:, due [^()]*)?\)$", re.M)
 _NAME = re.compile(r"^> (?:.*; )?name: ([^;\n]+)", re.M)
 _ATTRIBUTED = re.compile(r"(.{1,80}?) said: “(.*)”", re.S)
@@ -82,7 +82,7 @@ class Turn:
     tasks: dict[str, str]
     """Open tasks of the prompt: description by id."""
     quotes: list[Quote]
-    """The facts of the prompt, which no search returns again."""
+    """The facts of the prompt, which no tool returns again. Of their times the day is known."""
     sentences: list[Sentence]
     reminded_of: str
     """The task of the reminder that the person answers; empty if they answer none."""
@@ -117,7 +117,7 @@ def read_turn(instructions: str, items: list[dict[str, Any]]) -> Turn:
         now=now,
         name=stated_name(heard) or next(iter(_NAME.findall(person)), ""),
         tasks=dict(_TASK.findall(person)),
-        quotes=[read_quote(fact, None, speaker) for fact in _FACT.findall(person)],
+        quotes=[read_quote(fact, _day(on, now), speaker) for fact, on in _FACT.findall(person)],
         sentences=read_message(heard, now),
         reminded_of=reminder[1] if reminder else "",
         results=_results(items[last + 1 :]),
@@ -162,6 +162,11 @@ def _now(text: str) -> datetime:
         zone = ZoneInfo(found[2]) if found[2] else UTC
         return datetime.strptime(found[1], "%d %B %Y, %H:%M").replace(tzinfo=zone)
     return datetime.now(UTC)
+
+
+def _day(text: str, now: datetime) -> datetime:
+    """The beginning of the day of a fact in the prompt, in the person's zone."""
+    return datetime.strptime(text, "%d %b %Y").replace(tzinfo=now.tzinfo)
 
 
 @cache

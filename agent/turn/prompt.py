@@ -38,7 +38,7 @@ NOT_SENT = "not sent to them; a task is only shown when they write here"
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """How much of each section is shown. The question is never cut."""
+    """How much of each section is shown, and how often the model is called. The question is never cut."""
 
     context: Budget = Budget(500)
     summary: Budget = Budget(800)
@@ -46,6 +46,8 @@ class Budgets:
     knowledge: Budget = Budget(4_000)
     instructions: int = 8_000
     """Characters of the calling program's instructions."""
+    model_calls: int = 5
+    """Model calls in a turn; the prompt says the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def build_messages_for_model(context: PromptContext) -> list[dict[str, str]]:
     context = within_budgets(context)
     sections = {
         "persona": context.persona.strip() or read("persona"),
-        "rules": read("assistant"),
+        "rules": render("assistant", calls=str(context.budgets.model_calls)),
         "wishes of the program": _client_wishes(context),
         "person": _person(context),
         "summary": _summary(context),

@@ -118,16 +118,18 @@ class Recall:
         """The groups of names that belong to one person, as far as this audience may know."""
         return await self._store.known_aliases(audience, self._clock())
 
-    async def recent(self, audience: Audience, limit: int) -> list[Hit]:
-        """The newest facts from SQL alone; if fewer than `COLD_START` are the audience's own, also global
-        ones."""
+    async def recent(self, audience: Audience, limit: int, exclude: Collection[str] = ()) -> list[Hit]:
+        """The newest facts from SQL alone, without those of the ids in `exclude`; if fewer than `COLD_START`
+        are the audience's own, also global ones."""
         with span("search", "newest", audience=audience.keys, limit=limit):
             now = self._clock()
-            memories = await self._store.newest(Audience(audience.keys - {GLOBAL}), now, limit)
+            most = limit + len(exclude)
+            memories = await self._store.newest(Audience(audience.keys - {GLOBAL}), now, most)
             if len(memories) < COLD_START and GLOBAL in audience.keys:
                 own = {memory.id for memory in memories}
-                common = await self._store.newest(Audience(frozenset({GLOBAL})), now, limit)
-                memories = [*memories, *(memory for memory in common if memory.id not in own)][:limit]
+                common = await self._store.newest(Audience(frozenset({GLOBAL})), now, most)
+                memories = [*memories, *(memory for memory in common if memory.id not in own)]
+            memories = [memory for memory in memories if memory.id not in exclude][:limit]
             self._recalled.update(memory.id for memory in memories)
             self._count("", {"searches": 1, "hits": min(len(memories), 1), "retrieved": len(memories)})
             note(found=[(memory.id, 1.0) for memory in memories])

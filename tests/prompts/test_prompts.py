@@ -19,7 +19,7 @@ from prompts import read, render
 NAMES = sorted(path.stem for path in Path(prompts.__file__).parent.glob("*.md"))
 
 PLACES: dict[str, set[str]] = {
-    "assistant": set(),
+    "assistant": {"calls"},
     "client": {"instructions"},
     "focus_companion": set(),
     "focus_study": set(),

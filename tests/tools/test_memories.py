@@ -182,6 +182,20 @@ async def test_recent_memories_come_newest_first_with_all_open_tasks(turn: Any, 
     assert rest["note"] == SEEN
 
 
+async def test_recent_memories_leave_out_the_facts_of_the_prompt(
+    turn: Any, turn_of: Callable[..., Any], clock: Any
+) -> None:
+    for city in ("Rome", "Oslo", "Lima"):
+        await remember(turn, f"Ana saw {city}")
+        clock.advance(minutes=1)
+    newest = str(turn.context.decisions[-1].id)
+
+    recent = await turn_of("ana", shown=frozenset({newest})).call("get_recent_memories", limit=2)
+
+    assert [memory["content"] for memory in recent["memories"]] == ["Ana saw Oslo", "Ana saw Rome"]
+    assert recent["note"] == SEEN
+
+
 async def test_tags_are_read_in_any_form_and_restrict_a_search(turn: Any) -> None:
     for number, (given, tags) in enumerate(
         [

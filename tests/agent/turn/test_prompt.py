@@ -27,7 +27,7 @@ from memory.audience import PRIVATE, Place
 from memory.documents.quote import LABEL, quote_chunk
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.records import Chunk, Message
-from prompts import read
+from prompts import read, render
 
 CHANNEL = Place(("acme", "general"))
 NOTHING = Budgets(Budget(0), Budget(0), Budget(0), Budget(0))
@@ -87,7 +87,7 @@ def parts_of(some: PromptContext) -> list[str]:
 
 
 def prefix(persona: str) -> str:
-    return f"{persona.strip() or read('persona')}\n\n{read('assistant')}\n\n"
+    return f"{persona.strip() or read('persona')}\n\n{render('assistant', calls='5')}\n\n"
 
 
 HEADINGS = [

@@ -85,15 +85,18 @@ async def test_five_calls_that_all_want_tools_still_end_in_a_reply(
     pet_at: PetAt, way: Any, server: ScriptedServer
 ) -> None:
     pet = await pet_at(way)
-    server.script(*[SEARCH] * 4, answer("I found nothing."))
+    await pet.remember("Ana hurt a shoulder while rowing", user="ana", importance=0.4)
+    server.script(*[SEARCH] * 4, answer("You hurt it while rowing."))
 
     reply, shown = await way.ask(pet, "what about my shoulder?", user="ana")
 
-    assert reply.message == shown == "I found nothing."
+    assert reply.message == shown == "You hurt it while rowing."
     assert reply.calls == len(server.asked) == 5
     assert [bool(asked.tools) for asked in server.asked] == [True] * 4 + [False]
     assert [read("last_call") in asked.system for asked in server.asked] == [False] * 4 + [True]
     assert len(server.asked[4].results) == 4, "it answers from what it has found so far"
+    assert "Ana hurt a shoulder while rowing" in server.asked[4].results[0]
+    assert {"You have 5 model calls for a message" in asked.system for asked in server.asked} == {True}
 
 
 @pytest.mark.parametrize("turns", [1, 5])
