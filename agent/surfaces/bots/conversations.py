@@ -126,6 +126,7 @@ class Conversations:
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
     _deleted: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_DELETED))
     """The newest origins of messages that were deleted; some may wait for their turn."""
+    _forgetting: set["asyncio.Task[None]"] = field(default_factory=set)
     _stopped: bool = False
 
     def add(self, message: IncomingMessage) -> bool:
@@ -141,30 +142,35 @@ class Conversations:
         return True
 
     async def deleted(self, origin: str) -> None:
-        """Forget a message that its author has deleted, whether it waits here or is stored."""
+        """Forget a message that its author has deleted, whether it waits here or is stored. A stop waits for
+        it: the platform does not tell of the deletion again."""
         self._deleted.append(origin)
-        await self._forget_sent(origin)
+        forgetting = asyncio.create_task(self._forget_sent(origin), name=f"hachi forgets {origin}")
+        self._forgetting.add(forgetting)
+        forgetting.add_done_callback(self._forgetting.discard)
+        await asyncio.shield(forgetting)
 
     async def _forget_sent(self, origin: str) -> None:
         if receipt := await self.pet.services.memories.delete_sent(origin):
             log.info("%s was deleted by its author: %d memories forgotten", origin, len(receipt.memories))
 
     async def settle(self) -> None:
-        """Wait until all queued messages are answered."""
-        while workers := self._workers():
-            await asyncio.wait(workers)
+        """Wait until all queued messages are answered, and deleted ones forgotten."""
+        while running := self._running():
+            await asyncio.wait(running)
 
     async def stop(self, grace: float = STOP_SECONDS) -> None:
-        """Accept no more messages, and cancel turns that take longer than `grace` seconds."""
+        """Accept no more messages, and cancel what takes longer than `grace` seconds."""
         self._stopped = True
-        if workers := self._workers():
-            _, late = await asyncio.wait(workers, timeout=grace)
-            for worker in late:
-                worker.cancel()
+        if running := self._running():
+            _, late = await asyncio.wait(running, timeout=grace)
+            for task in late:
+                task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    def _workers(self) -> "list[asyncio.Task[None]]":
-        return [c.worker for c in self._conversations.values() if c.worker and not c.worker.done()]
+    def _running(self) -> "list[asyncio.Task[None]]":
+        workers = [c.worker for c in self._conversations.values() if c.worker and not c.worker.done()]
+        return [*workers, *self._forgetting]
 
     async def _work(self, conversation: _Conversation) -> None:
         while conversation.waiting:
@@ -271,7 +277,7 @@ class Conversations:
     def _drop_idle(self) -> None:
         """Forget conversations without a turn in the last minute."""
         now = self.monotonic()
-        busy = {worker for worker in self._workers() if worker is not asyncio.current_task()}
+        busy = {worker for worker in self._running() if worker is not asyncio.current_task()}
         for name, known in list(self._conversations.items()):
             idle = not known.turns or known.turns[-1] <= now - 60
             if idle and not known.waiting and known.worker not in busy:

@@ -200,6 +200,19 @@ async def test_queued_messages_are_answered_before_the_bot_stops(conversations, 
     assert not conversations.add(ana("still there?"))
 
 
+async def test_what_is_being_forgotten_is_forgotten_before_the_bot_stops(
+    conversations: Conversations, server: ScriptedServer, rows: Any
+) -> None:
+    server.script(answer("Noted."))
+    conversations.add(ana("my PIN is 4711", origin="chat:1"))
+    await conversations.settle()
+    deleting = asyncio.create_task(conversations.deleted("chat:1"))
+    await asyncio.sleep(0)
+    await conversations.stop()
+    assert {row["text"] for row in rows("SELECT text FROM messages")} == {""}
+    await deleting
+
+
 async def test_messages_deleted_while_they_wait_are_not_answered(
     conversations: Conversations, platform: Any, server: ScriptedServer
 ) -> None:
