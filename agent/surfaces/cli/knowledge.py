@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.surfaces.cli.options import Limit, OneUser, Query
-from agent.surfaces.cli.output import Output, console, plain, progress_bar, say, short, table_of, when
+from agent.surfaces.cli.output import (
+    Output,
+    console,
+    plain,
+    progress_bar,
+    say,
+    say_without_index,
+    short,
+    table_of,
+    when,
+)
 from agent.surfaces.cli.session import require, with_companion
 from memory.audience import GLOBAL, Audience, Place
 from memory.errors import EmbedderUnavailable, IndexUnavailable
@@ -88,6 +98,7 @@ async def search(
     """Find passages that everybody may read, and those of a named person or place."""
     audience, library = _audience(user, place), pet.services.documents.library
     found = await library.search(query, audience, limit)
+    say_without_index(library.without_index)
     none = "" if found else "nothing was found" if await library.documents(audience) else NONE
     return Output([asdict(chunk) for chunk in found], lambda: say(none) if none else _print_passages(found))
 

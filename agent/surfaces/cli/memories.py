@@ -32,6 +32,7 @@ from agent.surfaces.cli.output import (
     print_table,
     progress_bar,
     say,
+    say_without_index,
     short,
     table_of,
     when,
@@ -88,6 +89,7 @@ async def search(
 ) -> Output:
     """Find facts and past messages, best first."""
     hits = await pet.search_memories(query, user=user, place=place, limit=limit, subjects=subject or [])
+    say_without_index(pet.services.memories.recall.without_index)
     columns = ("score", *MEMORY_COLUMNS)
     return table_of(hits, columns, _hit_row, empty="nothing was found", to_json=hit_json)
 

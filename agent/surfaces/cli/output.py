@@ -37,6 +37,12 @@ def say(message: str) -> None:
     print(f"hachi: {message}", file=sys.stderr)
 
 
+def say_without_index(why: str | None) -> None:
+    """Say that a search could not rely on the index; nothing if `why` is None."""
+    if why:
+        say(f"the newest entries of the database were searched: {why}")
+
+
 def plain(text: str) -> str:
     """Return the text without control characters, so that it cannot drive the terminal."""
     return _CONTROL.sub("", text)

@@ -128,6 +128,8 @@ def test_everything_works_while_another_process_holds_the_index(hachi, home):
     id = hachi("memories", "add", "Mickael skis", "--json").json["id"]
     search = hachi("memories", "search", "skis")
     assert (search.code, "Mickael skis" in search.out) == (0, True)
+    assert "newest entries of the database were searched: " in search.complaint
+    assert "in use by another hachi process" in search.complaint
     assert "in use by another hachi process" in (home / "hachi.log").read_text()
     assert hachi("memories", "delete", id).code == 0
     asyncio.run(index.close())
