@@ -12,7 +12,8 @@ def stuck(hachi):
     with closing(sqlite3.connect(hachi.home / "hachi.db")) as database, database:
         database.executemany(
             "INSERT INTO work (id, kind, user_id, payload, attempts, crashes, due_at, created_at, last_error)"
-            "VALUES (?, ?, 'lea', '{}', ?, ?, '2026-01-01 00:00:00.000000', '2026-01-01 00:00:00.000000', ?)",
+            "VALUES (?, ?, 'lea', '{\"ids\": []}', ?, ?,"
+            " '2026-01-01 00:00:00.000000', '2026-01-01 00:00:00.000000', ?)",
             [
                 (GIVEN_UP, "store_memories", 8, 0, "the disk is full"),
                 (CRASHED, "unindex", 0, 2, "its process ended while it ran (2 times)"),

@@ -32,13 +32,15 @@ def test_purge_shows_what_goes_and_why(hachi, home):
     assert hachi("purge", "--json").json == {"count": 0, "dry_run": False, "memories": []}
 
 
-def test_reindex_restores_what_a_damaged_index_lost(hachi, home):
+def test_a_search_and_a_reindex_each_restore_what_a_damaged_index_lost(hachi, home):
     hachi("chat", "-m", "I broke my shoulder")
     (home / "index" / "edge_config.json").write_text("damaged")
     search = hachi("memories", "search", "shoulder")
-    assert (search.code, "hachi reindex" in search.complaint) == (1, True)
+    assert (search.code, "shoulder" in search.out) == (0, True)
+    (home / "index" / "edge_config.json").write_text("damaged")
     assert hachi("reindex").complaint == "hachi: the index is new: 4 entries are in it"
-    assert "shoulder" in hachi("memories", "search", "shoulder").out
+    index = next(check for check in hachi("doctor", "--json").json["checks"] if check["name"] == "index")
+    assert (index["ok"], "4 points" in index["detail"]) == (True, True)
 
 
 def test_migrate_names_each_database_and_what_was_done(hachi, tmp_path):
