@@ -130,12 +130,17 @@ class Settings(BaseSettings):
     embedder: str | None = None
     """`bundled`, `openai:NAME` or `fastembed:NAME`; unset is `openai:text-embedding-3-small` with an OpenAI
     key and no other base URL, else `bundled`."""
+    memory: bool = True
+    """Whether anything is remembered. Off: each turn is anonymous, so nothing is read for it and nothing of
+    it is kept but its trace; what was remembered before stays."""
     history_messages: Annotated[int, Field(ge=0, le=100)] = 12
     """How many of the last messages the model sees."""
     history_budget: BudgetSetting = Budget(24_000)
     """How much of the last messages the model sees; older ones are left out whole."""
     context_budget: BudgetSetting = Budget(500)
     """How much it sees of what is known of the person: how to answer, profile, facts, tasks."""
+    prompt_facts: Annotated[int, Field(ge=0, le=60)] = 7
+    """How many facts about the person it sees at most, as far as they fit into `context_budget`."""
     summary_budget: BudgetSetting = Budget(800)
     """How long the summary of a conversation may become."""
     knowledge_budget: BudgetSetting = Budget(4_000)

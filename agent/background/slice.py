@@ -20,7 +20,7 @@ from memory.people.profile_entries import context_of, messages_of
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.records import Memory, Message
-from memory.search.core_facts import core_facts, get_relevant_memories
+from memory.search.core_facts import core_facts, most_relevant
 from memory.sql.jobs import JobQueue
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import unexpired
@@ -197,7 +197,7 @@ class SliceReader:
             profile,
             long_term_facts=[
                 fact
-                for fact in get_relevant_memories(facts, text, limit=KNOWN_FACTS)
+                for fact in most_relevant(facts, text, limit=KNOWN_FACTS)
                 if fact not in near and fact not in stored
             ],
             open_tasks=tasks,

@@ -106,7 +106,7 @@ def read_turn(instructions: str, items: list[dict[str, Any]]) -> Turn:
     said = [(item["role"], _text(item.get("content"))) for item in items[: last + 1] if "role" in item]
     made = ["", *(item.get("type") for item in items[last + 1 :])]
     setting = dict(_SETTING.findall(instructions))
-    person = instructions.rpartition("\n## About the person speaking\n")[2].partition("\n## ")[0]
+    person = instructions.rpartition("\n## User context\n")[2].partition("\n## ")[0]
     speaker, now = setting.get("Speaking now", ""), _now(setting.get("Now", ""))
     shared = setting.get("Where", "").endswith("where others read along")
     heard = said[-1][1].removeprefix(f"{speaker}: " if shared else "") if said else ""

@@ -33,6 +33,7 @@ MAX_ROWS = 500
 SETTINGS = (
     *("structured", "max_turns", "history_messages", "history_budget", "context_budget", "summary_budget"),
     *("knowledge_budget", "knowledge_first", "importance_floor", "half_life_days", "mode"),
+    *("memory", "prompt_facts"),
 )
 """The settings that change a turn, besides the persona."""
 NAMED_BY = {

@@ -29,6 +29,8 @@ class ProfileService:
     conversations: ConversationSummaries
     erasure: ErasureService
     clock: Callable[[], datetime]
+    prompt_facts: int
+    """The most facts that a prompt shows."""
 
     async def get(self, *, user: str, place: Place | str | None = None) -> UserContext:
         named, where = user_named(user), place_of(place)
@@ -41,7 +43,9 @@ class ProfileService:
         """Return the facts that the prompt would show for this question."""
         named = user_named(user)
         audience = Audience.of(named, place_of(place))
-        return get_relevant_memories(await core_facts(self.store, named, audience, self.clock()), question)
+        return await get_relevant_memories(
+            self.store, named, audience, question, self.clock(), self.prompt_facts
+        )
 
     async def set(
         self, field: str, value: str | bool | None, *, user: str, place: Place | str | None = None

@@ -10,14 +10,13 @@ from datetime import datetime
 
 from agent.turn.prompt import Budgets, PromptContext, within_budgets
 from agent.types import ReceivedMessage, TurnRequest
-from memory.documents import DocumentLibrary
-from memory.documents.quote import quote_chunks
+from memory.documents import DocumentLibrary, get_rag_context_for_query
 from memory.errors import MemoryFault
 from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
 from memory.process.spans import span
-from memory.records import Memory, Message
+from memory.records import Message
 from memory.search.core_facts import core_facts, get_relevant_memories
 from memory.sql.memories import MemoryStore
 from memory.sql.messages import Transcript
@@ -25,9 +24,6 @@ from memory.sql.summaries import ConversationSummaries, owner_of
 from memory.text import storable
 
 log = logging.getLogger("hachi.turn")
-
-MAX_PASSAGES = 8
-"""How many document passages the prompt holds if a setting searches documents before the first model call."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +92,11 @@ async def _build(sources: ContextSources, received: ReceivedMessage) -> BuiltCon
     owner = owner_of(request.user, request.place)
     active = await sources.summaries.of(request.conversation_id, owner, now)
     documents, passages = await _documents(sources, request)
-    facts = await core_facts(sources.facts, request.user, request.audience, now)
     prompt = within_budgets(
         replace(
             prompt,
             history=history[max(0, len(history) - limit) :] or prompt.history,
-            known=await _known(sources, request, request.user, facts, now),
+            known=await _known(sources, request, request.user, now),
             summary=active.summary if active else "",
             knowledge=documents,
             reminders=sources.reminds(request.user),
@@ -111,8 +106,9 @@ async def _build(sources: ContextSources, received: ReceivedMessage) -> BuiltCon
     messages = {message.id for message in prompt.history if message.id} | {str(received.id)}
     summary = {active.id} if active and prompt.summary else set()
     shown = messages | {fact.id for fact in known.long_term_facts} | summary
-    told = {fact.id for fact in facts} if known.memory_summary else set()
-    rest = {task.id for task in known.open_tasks} | told
+    rest = {task.id for task in known.open_tasks}
+    if known.memory_summary:
+        rest |= {fact.id for fact in await core_facts(sources.facts, request.user, request.audience, now)}
     return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest))
 
 
@@ -126,16 +122,15 @@ def _earlier(request: TurnRequest, limit: int) -> list[Message]:
     ]
 
 
-async def _known(
-    sources: ContextSources, request: TurnRequest, user: str, facts: list[Memory], now: datetime
-) -> UserContext:
-    """Return what may be read here about the speaker: their profile, and the `facts` and tasks relevant to
+async def _known(sources: ContextSources, request: TurnRequest, user: str, now: datetime) -> UserContext:
+    """Return what may be read here about the speaker: their profile, and the facts and tasks relevant to
     the text."""
-    place = request.place
+    place, most = request.place, sources.budgets.facts
+    facts = await get_relevant_memories(sources.facts, user, request.audience, request.text, now, most)
     tasks = await sources.tasks.relevant(user, request.text, place, now=now)
     return replace(
         await sources.profiles.view(user, place, now),
-        long_term_facts=tuple(get_relevant_memories(facts, request.text)),
+        long_term_facts=tuple(facts),
         open_tasks=tuple(tasks),
     )
 
@@ -145,8 +140,13 @@ async def _documents(sources: ContextSources, request: TurnRequest) -> tuple[str
     if not sources.documents_first:
         return "", frozenset()
     try:
-        found = await sources.documents.search(request.text, request.audience, MAX_PASSAGES)
+        return await get_rag_context_for_query(
+            sources.documents,
+            request.text,
+            request.user,
+            request.place,
+            characters=sources.budgets.knowledge.characters,
+        )
     except MemoryFault as error:
         log.warning("answering without documents: %s", error)
         return "", frozenset()
-    return quote_chunks(found, sources.budgets.knowledge.characters)

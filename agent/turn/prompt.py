@@ -19,7 +19,14 @@ from datetime import datetime
 
 from agent.settings import Budget
 from agent.turn.budget import Purse, newest_that_fit, sentences_that_fit
-from agent.turn.user_snippet import LONGEST_NAME, fitting, line, offset, serialize_user_context_snippet
+from agent.turn.user_snippet import (
+    LONGEST_NAME,
+    MAX_FACTS,
+    fitting,
+    line,
+    offset,
+    serialize_user_context_snippet,
+)
 from memory.audience import Place
 from memory.documents.quote import LABEL
 from memory.people.profile import UserContext
@@ -46,6 +53,8 @@ class Budgets:
     knowledge: Budget = Budget(4_000)
     instructions: int = 8_000
     """Characters of the calling program's instructions."""
+    facts: int = MAX_FACTS
+    """The most facts about the person."""
     model_calls: int = 5
     """Model calls in a turn; the prompt says the number."""
 
@@ -120,12 +129,12 @@ def _known_that_fits(context: PromptContext) -> tuple[UserContext, bool]:
     """Return the part that fits, and whether open tasks were left out. The line that says so counts in the
     budget."""
     budget = context.budgets.context
-    known = fitting(context.known, budget, now=context.now)
+    known = fitting(context.known, budget, context.budgets.facts, now=context.now)
     if not context.more_tasks and len(known.open_tasks) == len(context.known.open_tasks):
         return known, False
     said = budget.cost(MORE_TASKS) + 1
     less = replace(budget, amount=max(0, budget.amount - said))
-    return fitting(context.known, less, now=context.now), True
+    return fitting(context.known, less, context.budgets.facts, now=context.now), True
 
 
 def _client_wishes(context: PromptContext) -> str:
@@ -137,7 +146,8 @@ def _client_wishes(context: PromptContext) -> str:
 
 
 def _person(context: PromptContext) -> str:
-    known = serialize_user_context_snippet(context.known, context.budgets.context, now=context.now)
+    budgets = context.budgets
+    known = serialize_user_context_snippet(context.known, budgets.context, budgets.facts, now=context.now)
     known = "\n".join([*known.splitlines(), *([MORE_TASKS] if context.more_tasks else [])])
     return known and render("person", known=known)
 

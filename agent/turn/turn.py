@@ -121,8 +121,10 @@ async def take_turn(
 
 
 async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessage:
-    """Store the message. Nothing is stored for an anonymous turn."""
+    """Store the message. Nothing is stored for an anonymous turn, and without memory each turn is one."""
     request = _checked(request)
+    if not deps.settings.memory:
+        request = replace(request, user=None, author=request.speaker)
     if request.user is None:
         return ReceivedMessage(request, None)
     message = Message(

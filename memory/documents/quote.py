@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from memory.audience import Audience
+from memory.audience import PRIVATE, Audience, Place
 from memory.records import Chunk
 
 if TYPE_CHECKING:
@@ -15,16 +15,22 @@ _LINE_BREAKS = dict.fromkeys(map(ord, "\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"), "
 
 
 async def get_rag_context_for_query(
-    knowledge: "DocumentLibrary", query: str, audience: Audience, *, characters: int = 4000, limit: int = 8
-) -> str:
-    """One labelled block of at most `characters`: the best whole chunks that fit, with their sources. Empty
-    if nothing answers the query or nothing fits. Every line from a document, its name and headings included,
-    begins with ``> ``, so none can pass for anything else. Raises IndexUnavailable."""
-    block, _ = quote_chunks(await knowledge.search(query, audience, limit), characters)
-    return block
+    knowledge: "DocumentLibrary",
+    query: str,
+    user: str | None,
+    place: Place = PRIVATE,
+    *,
+    characters: int = 4000,
+    limit: int = 8,
+) -> tuple[str, frozenset[str]]:
+    """One labelled block of at most `characters` for this person in this place, and the ids of the chunks in
+    it: the best whole chunks that fit, with their sources. Empty if nothing answers the query or nothing
+    fits. Every line from a document, its name and headings included, begins with ``> ``, so none can pass
+    for anything else. Raises IndexUnavailable."""
+    return _quote_chunks(await knowledge.search(query, Audience.of(user, place), limit), characters)
 
 
-def quote_chunks(chunks: Sequence[Chunk], characters: int) -> tuple[str, frozenset[str]]:
+def _quote_chunks(chunks: Sequence[Chunk], characters: int) -> tuple[str, frozenset[str]]:
     """The block, and the ids of the chunks in it."""
     parts, room, ids = [LABEL], characters - len(LABEL), set()
     names = display_names(chunk.source for chunk in chunks)

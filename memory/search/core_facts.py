@@ -46,7 +46,14 @@ async def core_facts(store: MemoryStore, user: str, audience: Audience, now: dat
     return sorted(found, key=lambda memory: (-memory.importance, -memory.created_at.timestamp(), memory.id))
 
 
-def get_relevant_memories(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
+async def get_relevant_memories(
+    store: MemoryStore, user: str, audience: Audience, question: str, now: datetime, limit: int = 7
+) -> list[Memory]:
+    """The facts that the prompt shows for this question: of the person's core facts the `most_relevant`."""
+    return most_relevant(await core_facts(store, user, audience, now), question, limit)
+
+
+def most_relevant(facts: list[Memory], question: str, limit: int = 7) -> list[Memory]:
     """At most `limit` facts: those that share most words with the question, then the most important."""
     asked = _words(question[-LONGEST_QUESTION:])
     shared = {memory.id: _share(asked, _said(memory.content, memory.subjects)) for memory in facts}

@@ -49,7 +49,7 @@ def sent_size(model: AnsweringModel, turn: int) -> int:
 
 def so_far(system: str) -> str:
     """The section that sums up the conversation."""
-    _, _, rest = system.partition("## This conversation so far\n")
+    _, _, rest = system.partition("## Conversation summary\n")
     return rest.partition("\n\n")[0]
 
 
@@ -194,7 +194,7 @@ async def test_without_looking_back_the_facts_of_the_answers_are_kept_and_found_
 
     assert "> - [FACT] Ana's boat is green (" in server.asked[1].system
     assert server.looked_back == []
-    assert all("This conversation so far" not in asked.system for asked in server.asked)
+    assert all("Conversation summary" not in asked.system for asked in server.asked)
     assert [rows(f"SELECT * FROM {table}") for table in ("active_conversations", "context_entries")] == [
         [],
         [],
@@ -347,4 +347,4 @@ async def test_what_says_how_to_answer_takes_no_text_that_is_none_of_its_values(
         await say(pet, "hello there")
 
     assert len(server.looked_back) == len(fields) + 1
-    assert "## About the person speaking" not in server.asked[-1].system
+    assert "## User context" not in server.asked[-1].system

@@ -318,7 +318,7 @@ UNTRUE = (
 
 def summary_in(prompt: str) -> str:
     """The section that sums up the conversation."""
-    return prompt.partition("## This conversation so far\n")[2].partition("\n\n")[0]
+    return prompt.partition("## Conversation summary\n")[2].partition("\n\n")[0]
 
 
 def untrue_in(*shown: Any) -> list[str]:

@@ -200,7 +200,9 @@ async def test_a_model_sees_both_and_before_the_document_which_of_them_is_right(
     person = next(n for n, line in enumerate(lines) if line.startswith("> ") and names(line, LYON))
     rule = next(n for n, line in enumerate(lines) if "the person is right" in line)
     paper = next(n for n, line in enumerate(lines) if line.startswith("> ") and names(line, PARIS))
-    assert lines.index("## About the person speaking") < person < lines.index("## Knowledge") < rule < paper
+    assert (
+        lines.index("## User context") < person < lines.index("## Relevant external knowledge") < rule < paper
+    )
     assert not any(names(line, PARIS) for line in our_words(server.asked[0].system))
 
 
@@ -218,6 +220,6 @@ async def test_what_a_look_up_brings_is_outweighed_by_a_rule_too(
 
     asked = server.asked[-1]
     assert names(asked.results[0], PARIS)
-    assert "## Knowledge" not in asked.system
+    assert "## Relevant external knowledge" not in asked.system
     assert "What a person told you themselves outweighs any document." in asked.system
     assert "> lives in: Lyon" in asked.system

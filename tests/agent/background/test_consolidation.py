@@ -540,7 +540,7 @@ async def test_one_model_call_after_a_turn_updates_everything(
     assert facts == [("Ana got a job in Lyon", 0.9)]
     assert (known.preferences.language, known.profile.role) == ("French", "nurse")
     assert [task.description for task in known.open_tasks] == ["Find a flat in Lyon"]
-    assert "## This conversation so far\n> Ana got the job" in server.asked[-1].system
+    assert "## Conversation summary\n> Ana got the job" in server.asked[-1].system
     assert "Answer them in: French" in server.asked[-1].system
 
 

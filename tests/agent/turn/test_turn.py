@@ -138,6 +138,38 @@ async def test_one_permitted_call_is_made_without_tools(
     assert read("last_call") in server.asked[0].system
 
 
+async def test_without_memory_nothing_is_read_and_nothing_is_kept(
+    pet_at: PetAt, way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(way, memory=False)
+    await pet.remember("Ana hurt a shoulder while rowing", user="ana", importance=0.9)
+    server.script(SEARCH, answer("No idea.", {"content": "Ana asked about a shoulder"}))
+
+    reply, _ = await way.ask(pet, "what about my shoulder?", user="ana")
+    await pet.settle()
+
+    assert reply.message == "No idea."
+    assert "rowing" not in server.asked[1].text
+    assert (await pet.services.profiles.facts_for("what about my shoulder?", user="ana")) == []
+    assert [memory.content for memory in await pet.memories(user="ana")] == [
+        "Ana hurt a shoulder while rowing"
+    ]
+    assert (await pet.services.statistics.totals())["messages"] == 0
+
+
+async def test_a_setting_limits_the_facts_of_the_prompt(
+    pet_at: PetAt, way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(way, prompt_facts=1, judge=False)
+    for hobby in ("rows", "paints"):
+        await pet.remember(f"Ana {hobby}", user="ana", importance=0.9)
+    server.script(answer("Hi."))
+
+    await way.ask(pet, "hi", user="ana")
+
+    assert server.asked[0].system.count("[FACT]") == 1
+
+
 async def test_the_next_turn_shows_what_was_said_and_no_json(
     pet_at: PetAt, way: Any, server: ScriptedServer
 ) -> None:

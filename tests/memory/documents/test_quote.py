@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from memory.audience import Audience
 from memory.documents import get_rag_context_for_query
 from memory.documents.quote import LABEL, quote_chunk
 from memory.records import Chunk
 
-ANNA = Audience.of("anna")
+ANNA = "anna"
 
 
 def chunk(text: str, heading: str = "Tea > Water") -> Chunk:
@@ -17,7 +16,7 @@ def chunk(text: str, heading: str = "Tea > Water") -> Chunk:
 async def test_a_block_has_a_label_and_the_source_and_heading_of_each_chunk(library: Any) -> None:
     path = library.write("tea.md", "# Tea\n\nSencha is steeped\nfor two minutes.\n\n```\nbrew()\n```")
     await library.add()
-    block = await get_rag_context_for_query(library.knowledge, "how long is sencha steeped", ANNA)
+    block, _ = await get_rag_context_for_query(library.knowledge, "how long is sencha steeped", ANNA)
     assert block == (
         f"{LABEL}\n\n> [{path.parent.name}/tea.md > Tea]\n"
         "> Sencha is steeped\n> for two minutes.\n>\n> ```\n> brew()\n> ```"
@@ -25,10 +24,13 @@ async def test_a_block_has_a_label_and_the_source_and_heading_of_each_chunk(libr
 
 
 async def test_nothing_is_said_where_nothing_bears_on_the_question(library: Any) -> None:
-    assert await get_rag_context_for_query(library.knowledge, "tea", ANNA) == ""
+    assert await get_rag_context_for_query(library.knowledge, "tea", ANNA) == ("", frozenset())
     library.write("tea.md", "# Tea\n\nSencha is steeped for two minutes.")
     await library.add(owner="user:ben")
-    assert await get_rag_context_for_query(library.knowledge, "how long is sencha steeped", ANNA) == ""
+    assert await get_rag_context_for_query(library.knowledge, "how long is sencha steeped", ANNA) == (
+        "",
+        frozenset(),
+    )
 
 
 async def test_only_whole_chunks_that_fit_are_quoted(library: Any) -> None:
@@ -37,16 +39,16 @@ async def test_only_whole_chunks_that_fit_are_quoted(library: Any) -> None:
             f"{number}.md", f"# Tea {number}\n\nSencha is steeped. " + f"Leaf {number} floats. " * 20
         )
     await library.add()
-    whole = await get_rag_context_for_query(library.knowledge, "sencha steeped", ANNA, characters=10**6)
+    whole, _ = await get_rag_context_for_query(library.knowledge, "sencha steeped", ANNA, characters=10**6)
     parts = whole.split("\n\n")[1:]
     for characters in (0, 100, 700, 1500, 2500):
-        block = await get_rag_context_for_query(
+        block, _ = await get_rag_context_for_query(
             library.knowledge, "sencha steeped", ANNA, characters=characters
         )
         assert len(block) <= characters
         assert set(block.split("\n\n")[1:]) <= set(parts)
     assert len(parts) == 6
-    block = await get_rag_context_for_query(
+    block, _ = await get_rag_context_for_query(
         library.knowledge, "sencha steeped", ANNA, limit=2, characters=10**6
     )
     assert block.count("> [") == 2
