@@ -11,6 +11,7 @@ from agent.tracing.render.full import full_lines
 from agent.tracing.render.overview import SCREEN, overview_lines
 from agent.tracing.render.text import when
 from agent.tracing.trace import Trace
+from memory.errors import StoreUnavailable
 
 Looked = Callable[..., Awaitable[Trace]]
 
@@ -54,12 +55,34 @@ async def test_an_index_that_is_down_in_short_and_in_full(pet_at, first_way, ser
     await pet.respond("what do I love?", user="ana")
 
     text = await on_screen(pet, last)
+    assert text.splitlines()[0].split("  ")[1] == "ok"
+    assert 'search_memories(query="cats")' in text
+    assert '→ note: "the index is away or being built' in text
+    assert "✗" not in text
+
+    text = "\n".join(map(str, full_lines(await last(pet))))
+    assert "without_index  the memory index at http://127.0.0.1:9 does not answer" in text
+
+
+async def test_a_tool_that_the_database_fails_in_short_and_in_full(
+    pet_at, first_way, server, last, monkeypatch
+):
+    pet = await pet_at(first_way)
+    server.script(Call("get_recent_memories", {"limit": 3}, id="call_7"), answer("You love cats."))
+
+    async def away(*_, **__):
+        raise StoreUnavailable("the database does not answer")
+
+    monkeypatch.setattr(pet.components.store, "newest", away)
+    await pet.respond("what do I love?", user="ana")
+
+    text = await on_screen(pet, last)
     assert "tool_error" in text.splitlines()[0]
-    assert '✗ search_memories(query="cats")' in text
+    assert "✗ get_recent_memories(limit=3)" in text
     assert "error: " in text
-    assert "127.0.0.1:9" in text
-    assert "IndexUnavailable, raised in memory/index/" in text
-    assert "⚠ answered after a tool error: search_memories" in text
+    assert "the database does not answer" in text
+    assert "StoreUnavailable, raised in agent/tracing/test_render.py:" in text
+    assert "⚠ answered after a tool error: get_recent_memories" in text
     assert text.count("✗") == 2  # the tool, and the search inside it
 
     text = "\n".join(map(str, full_lines(await last(pet))))

@@ -7,7 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import true
 
@@ -15,7 +15,7 @@ from memory.audience import Place, user_key
 from memory.facts.candidate import Provenance
 from memory.facts.rulings import RULINGS
 from memory.records import Draft
-from memory.sql.memories import tellers
+from memory.sql.memories import CORRECTED, tellers
 from memory.sql.tables import memory_updates
 
 if TYPE_CHECKING:
@@ -147,12 +147,23 @@ FOLDED = tuple(RULINGS[ruling].reason for ruling in ("same", "ignore"))
 _worlds = count()
 
 
+BOTH_SAY = [
+    ("ana", "dm", "Ana is ill", None, 0, None),
+    ("ben", "acme", "Ana is ill again", None, 0, None),
+    ("ana", "acme", "Ana is ill", None, 1, None),
+]
+"""Ana and Ben state the same in a place, in other words."""
+IN_HIS_WORDS = ("ana", "acme", "Ana is ill again", None, 0, 2)
+
+
+@example(steps=[*BOTH_SAY, IN_HIS_WORDS])
+@example(steps=[*BOTH_SAY, ("ana", "dm", "Ana is ill again", None, 0, None), IN_HIS_WORDS])
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(TELL | RULE, min_size=3, max_size=12))
 async def test_whatever_is_told_and_ruled_replaces_only_what_the_same_person_said_before(
     stack: Stack, steps: list[Any]
 ) -> None:
-    world, told, last = next(_worlds), list[str](), dict[str, datetime]()
+    world, told, last, here = next(_worlds), list[str](), dict[str, datetime](), set[tuple[str, str]]()
     stack.rule(True)
     for who, where, *step in steps:
         user, place = f"{who}{world}", where if where == "dm" else f"{where}{world}"
@@ -164,15 +175,19 @@ async def test_whatever_is_told_and_ruled_replaces_only_what_the_same_person_sai
             if decision.id:
                 told.append(decision.id)
                 last[decision.id] = max(said_at, last.get(decision.id, said_at))
+                if where == "acme":
+                    here.add((decision.id, user))
         elif told:
             new, old, ruling = step
             origin = Provenance(user, stack.clock.now, Place.parse(place))
             await stack.writer.rule(told[new % len(told)], told[old % len(told)], ruling, origin)
-    await nothing_was_harmed(stack, world, last)
+    await nothing_was_harmed(stack, world, last, here)
 
 
-async def nothing_was_harmed(stack: Stack, world: int, last: dict[str, datetime]) -> None:
-    """`last` is when each memory was stated last."""
+async def nothing_was_harmed(
+    stack: Stack, world: int, last: dict[str, datetime], here: set[tuple[str, str]]
+) -> None:
+    """`last` is when each memory was stated last, `here` who stated each in the place, first or again."""
     users = [f"{name}{world}" for name in USERS]
     memories = {memory.id: memory for memory in await stack.store.where(true())}
     async with stack.database.read() as connection:
@@ -180,10 +195,14 @@ async def nothing_was_harmed(stack: Stack, world: int, last: dict[str, datetime]
         steps = (await connection.execute(query)).all()
     for step in steps:
         old, new, own = memories[step.old_id], memories[step.new_id], user_key(step.user_id)
-        assert set(step.owners) <= {own, f"place:acme{world}"}
-        for memory in (old, new):
-            assert own in {*step.owners, *tellers(memory.owners, memory.user_id)}
+        place = f"place:acme{world}"
+        assert set(step.owners) <= {own, place}
+        # Who corrects a fact of theirs to what somebody else has said before them states that too.
+        agreed = step.reason == CORRECTED and (new.id, step.user_id) in here
+        assert own in {*step.owners, *tellers(old.owners, old.user_id)}
+        assert own in {*step.owners, *tellers(new.owners, new.user_id)} or agreed
         if step.reason not in FOLDED:
             assert old.created_at < last[new.id]
-        if f"place:acme{world}" in step.owners:
-            assert old.user_id == new.user_id == step.user_id
+        if place in step.owners:
+            assert old.user_id == step.user_id
+            assert new.user_id == step.user_id or agreed

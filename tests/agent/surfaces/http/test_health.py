@@ -83,11 +83,14 @@ async def test_metrics_count_turns_and_extractions(serve: Serve, server: Scripte
         openai_base_url=server.url, openai_api_key="sk-1", model="tiny", api="chat", look_back="model"
     )
     await site.pet.remember("Ana keeps ferrets", user="ana", importance=0.4)
-    headers = await site.headers("ana")
     server.script(Call("search_memories", {"query": "ferrets"}), answer("Two."), answer("Hm."), answer("Oh."))
     server.script_looking_back(Say("{}"), Say("no JSON at all"))
-    for text, stream in (("how many ferrets?", False), ("hm", True), ("oh", False)):
-        await site.say(text, headers, stream=stream)
+    for user, text, stream in (
+        ("ana", "how many ferrets?", False),
+        ("ana", "I have sold one of them", True),
+        ("ben", "I keep two boats", False),
+    ):
+        await site.say(text, await site.headers(user), stream=stream)
         await site.pet.settle()
 
     found = await metrics(site)

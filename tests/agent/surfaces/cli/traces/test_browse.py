@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 from command import stopping, until
-from scripted_server import Hang
+from scripted_server import Call, Hang
 
 from agent.companion import Companion
 from agent.settings import Settings
@@ -160,13 +160,21 @@ def test_a_wrong_id_is_one_line(told, args, message, code):
     assert message in ran.complaint
 
 
-def test_a_tool_that_failed_is_marked(hachi):
-    hachi("chat", "-m", "what is Lucie allergic to?", "--user", "ana", QDRANT_URL="http://127.0.0.1:9")
+def test_a_tool_that_failed_is_marked(hachi, model):
+    model.script(Call("search_memories", {"query": "Lucie", "since": "once"}))
+    hachi("chat", "-m", "what is Lucie allergic to?", "--user", "ana")
     [line] = hachi("traces", "ls", "--error").out.splitlines()[1:]
     assert line.rstrip().endswith("  tool_error: search_memories")
     shown = hachi("traces", "show").out
     assert "✗ search_memories(" in shown
-    assert "127.0.0.1:9" in shown
+    assert "since: give a day such as 2026-03-09" in shown
+
+
+def test_a_search_while_the_index_is_away_is_no_error_and_shows_why_it_found_less(hachi):
+    hachi("chat", "-m", "what is Lucie allergic to?", "--user", "ana", QDRANT_URL="http://127.0.0.1:9")
+    assert hachi("traces", "ls", "--error", "--json").json == []
+    assert "the index is away or being built" in hachi("traces", "show").out
+    assert "127.0.0.1:9" in hachi("traces", "show", "--full").out
 
 
 def test_a_model_that_does_not_answer_or_not_as_asked_is_marked(hachi, model):
