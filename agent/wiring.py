@@ -439,6 +439,7 @@ def _context_sources(c: Components, reminds: Callable[[str], bool]) -> "ContextS
         documents_first=settings.knowledge_first,
         persona=read_persona(settings.persona),
         reminds=reminds,
+        count=c.figures.count,
     )
 
 

@@ -4,7 +4,7 @@ This step does not search memory; the model does that with its tools.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -45,6 +45,8 @@ class ContextSources:
     """The operator's persona; empty selects the default persona."""
     reminds: Callable[[str], bool]
     """Whether reminders can be sent to this user."""
+    count: Callable[[str, Mapping[str, int]], None]
+    """Counts what happens, for the statistics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ async def _build(sources: ContextSources, received: ReceivedMessage) -> BuiltCon
         )
     )
     known = prompt.known
+    sources.count("", {"retrieved": len(known.long_term_facts)})
     messages = {message.id for message in prompt.history if message.id} | {str(received.id)}
     summary = {active.id} if active and prompt.summary else set()
     shown = messages | {fact.id for fact in known.long_term_facts} | summary

@@ -68,4 +68,5 @@ async def metrics(pet: Pet, measured: Measured) -> Response:
     statistics = pet.services.statistics
     counts = await statistics.figures.totals(None) + Counter(await statistics.totals())
     counts["left alone"] = len(pet.services.health.left_alone)
-    return Response(measured.exposition(counts), media_type="text/plain; version=0.0.4")
+    exposition = measured.exposition(counts, await statistics.people())
+    return Response(exposition, media_type="text/plain; version=0.0.4")

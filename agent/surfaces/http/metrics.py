@@ -2,7 +2,7 @@
 database, for all processes, at each scrape."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
 from typing import Annotated
 
@@ -10,8 +10,9 @@ from fastapi import Depends, Request
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 
+from agent.services.statistics import KnownPerson
+
 GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
-    "memory_total_count": ("Active memories, everybody's.", itemgetter("memories")),
     "memory_replacement_rate": (
         "Of the decisions on new statements, the share that replaced an older one.",
         lambda counts: _share(counts["replace"], counts["decided"]),
@@ -34,7 +35,10 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
         "Statements that were stored as memories.",
         lambda counts: counts["add"] + counts["replace"],
     ),
-    "memory_retrieved_count": ("Memories and messages that searches found.", itemgetter("retrieved")),
+    "memory_retrieved_count": (
+        "Memories and messages that searches found, and facts that prompts held.",
+        itemgetter("retrieved"),
+    ),
     "messages_total_count": ("Messages in the transcript, everybody's.", itemgetter("messages")),
     "work_waiting_count": ("Jobs in the queue.", itemgetter("work waiting")),
     "servers_left_alone_count": (
@@ -56,10 +60,15 @@ class Metrics:
             "hachi_turn_seconds", "How long turns took.", buckets=SECONDS, registry=self._registry
         )
 
-    def exposition(self, counts: Counter[str]) -> bytes:
+    def exposition(self, counts: Counter[str], people: Iterable[KnownPerson]) -> bytes:
         """Return Prometheus' text format. All metrics but the histogram are gauges, because the library would
         append `_total` to the fixed names of counters."""
         registry = CollectorRegistry()
+        held = Gauge(
+            "memory_total_count", "Active memories that a person may read.", ["user"], registry=registry
+        )
+        for person in people:
+            held.labels(person.user).set(person.memories)
         for name, (description, value) in GAUGES.items():
             Gauge(name, description, registry=registry).set(value(counts))
         return bytes(generate_latest(registry) + generate_latest(self._registry))

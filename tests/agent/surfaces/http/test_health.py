@@ -17,7 +17,7 @@ Serve = Callable[..., Awaitable[Any]]
 WANTED = {
     f"memory_{name}"
     for name in (
-        "total_count replacement_rate dedup_rate extraction_count extraction_success extraction_errors "
+        "replacement_rate dedup_rate extraction_count extraction_success extraction_errors "
         "saved_count retrieved_count"
     ).split()
 } | {"retrieval_hit_rate"}
@@ -27,7 +27,8 @@ async def metrics(site: Any) -> dict[str, float]:
     answer = await site.client.get("/metrics", headers=await site.headers(admin=True))
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     families = text_string_to_metric_families(answer.text)
-    return {sample.name: sample.value for family in families for sample in family.samples}
+    samples = (sample for family in families for sample in family.samples)
+    return {sample.labels.get("user", sample.name): sample.value for sample in samples}
 
 
 async def test_readiness_names_the_part_that_is_away(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +71,7 @@ async def test_metrics_have_their_names_and_count_decisions_and_searches(serve: 
     await site.client.get("/api/users/ben/memories/search?query=boats", headers=await site.headers("ben"))
 
     found = await metrics(site)
-    assert found["memory_total_count"] == 2
+    assert found["ana"] == 2, "memory_total_count of each person"
     assert found["memory_replacement_rate"] == 0.25
     assert found["memory_dedup_rate"] == 0.25
     assert found["memory_saved_count"] == 3
@@ -96,6 +97,11 @@ async def test_metrics_count_turns_and_extractions(serve: Serve, server: Scripte
     found = await metrics(site)
     assert found["retrieval_hit_rate"] == 1
     assert found["memory_retrieved_count"] == 1
+    before = found["memory_retrieved_count"]
+    await site.pet.remember("Ana paints", user="ana", importance=0.9)
+    server.script(answer("Hi."))
+    await site.say("hi", await site.headers("ana"))
+    assert (await metrics(site))["memory_retrieved_count"] == before + 1, "the fact in the prompt"
     assert found["hachi_turn_seconds_count"] == 3
     applied, failed = found["memory_extraction_success"], found["memory_extraction_errors"]
     assert found["memory_extraction_count"] == applied + failed
