@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.errors import HachiError
+from memory.errors import MemoryFault
 from tests.campaign.trials import Found, Outcome, Place, checked, prepared
 from tests.campaign.world import fill, look_for, opened
 
@@ -78,7 +79,7 @@ async def _honest(place: Place, told: Sequence[Any]) -> Found:
     """Everything is there, or one line says what is wrong."""
     try:
         return await _healed(place, told)
-    except HachiError as fault:
+    except (HachiError, MemoryFault) as fault:
         return Found(error=str(fault))
 
 

@@ -109,7 +109,7 @@ async def _companion(
 ) -> AsyncIterator[Companion]:
     given = {
         "home": place.home,
-        "embedder": "openai" if away.part == "embedder" else "bundled",
+        "embedder": "text-embedding-3-small" if away.part == "embedder" else "bundled",
         "openai_api_key": "sk-local",
         "openai_base_url": server.url,
         "model": "tiny",
