@@ -22,7 +22,7 @@ from agent.services.erasure.outside_sql import ErasureOutsideSql, out_of_reach
 from agent.services.erasure.search import FileSearch
 from agent.services.erasure.waiting_jobs import WaitingJobs
 from agent.services.health import HealthService
-from agent.services.home import make_private, remove_obsolete
+from agent.services.home import lost_database, make_private, remove_obsolete
 from agent.services.maintenance import MaintenanceService
 from agent.services.memories import MemoryService
 from agent.services.profiles import ProfileService
@@ -160,6 +160,8 @@ async def open_components(
         remove_obsolete(settings.home)
         make_private(settings.home)
         closing.callback(make_private, settings.home)  # last, for the files that were made meanwhile
+        if url is None and (lost := lost_database(settings.home)):
+            raise StoreUnavailable(lost)
         database = await Database.open(url, settings.home)
         closing.push_async_callback(database.close)
         traces_database = traces_database_of(settings)

@@ -39,6 +39,18 @@ def hachis_files(home: Path) -> Iterator[Path]:
             yield from folder.rglob("*")
 
 
+def lost_database(home: Path) -> str | None:
+    """Say that the database is missing where it was, in one line: opening it would begin an empty one."""
+    file = home / "hachi.db"
+    here = [name for name in FOLDERS if (home / name).is_dir()]
+    if not here or (file.exists() and file.stat().st_size):
+        return None
+    return (
+        f"{file} is missing or empty, and {' and '.join(here)} of an earlier one is there; put a copy back "
+        "before anything else runs, or delete what is left to begin anew"
+    )
+
+
 def _tighten(path: Path) -> None:
     found = path.lstat()
     if stat.S_ISLNK(found.st_mode) or found.st_mode & stat.S_ISVTX:

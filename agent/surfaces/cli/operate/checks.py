@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from agent.errors import FAULTS
+from agent.services.home import lost_database
 from agent.surfaces.cli.session import Session, error_line
 from memory.errors import EmbedderUnavailable, IndexUnavailable, MemoryFault, StoreUnavailable
 
@@ -49,7 +50,7 @@ async def check_everything(session: Session, settings: "Settings") -> tuple[list
 
 async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Check], dict[str, int]]:
     left = [Check(name, None, "not looked at") for name in ("embedder", "index", "work")]
-    if lost := _lost_database(settings):
+    if not settings.database_url and (lost := lost_database(settings.home)):
         return [Check("database", False, lost), *left], {}
     async with AsyncExitStack() as closing:
         try:
@@ -77,20 +78,6 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
             await _check("work", lambda: _work(pet)),
         ]
         return checks, counts
-
-
-def _lost_database(settings: "Settings") -> str | None:
-    """Say that the database is missing where it was; opening it would begin an empty one."""
-    file = settings.home / "hachi.db"
-    if settings.database_url or (file.exists() and file.stat().st_size):
-        return None
-    here = [name for name in ("index", "knowledge") if (settings.home / name).is_dir()]
-    if not here:
-        return None
-    return (
-        f"{file} is missing or empty, and {' and '.join(here)} of an earlier one is there; put a copy back "
-        "before anything else runs, or delete what is left to begin anew"
-    )
 
 
 async def _traces(pet: "Companion") -> list[Check]:

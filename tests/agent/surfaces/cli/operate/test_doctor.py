@@ -160,7 +160,10 @@ def test_a_database_that_is_gone_or_empty_where_one_was_is_told(hachi, home):
     assert (ran.code, marks(ran.out)) == (1, {"database": "✗"} | UNSEEN)
     assert "put a copy back" in ran.out
     assert not (home / "hachi.db").exists(), "none is begun"
-    hachi("tasks", "list")  # which begins one
+    assert "put a copy back" in hachi("tasks", "list").complaint
+    assert not (home / "hachi.db").exists(), "nor by a command that opens it"
+    hachi("tasks", "list", HACHI_HOME=str(home / "other"))
+    (home / "other" / "hachi.db").rename(home / "hachi.db")  # one in which nothing was said
     ran = hachi("doctor")
     assert (ran.code, marks(ran.out)["index"]) == (1, "✗")
     assert "1 points, and the database is empty" in ran.out
