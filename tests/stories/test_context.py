@@ -74,7 +74,7 @@ async def test_what_was_decided_in_a_channel_is_carried_there_and_nowhere_else(
 
 
 async def test_killed_between_the_reply_and_the_look_back_the_summary_is_there_after_the_next_start(
-    scripted: Opened, server: ScriptedServer, home: Path, rows: Rows
+    scripted: Opened, server: ScriptedServer, home: Path, rows: Rows, clock: Any
 ) -> None:
     server.script(answer("Lyon it is."), answer("In Lyon."))
     process = await asyncio.create_subprocess_exec(
@@ -91,6 +91,7 @@ async def test_killed_between_the_reply_and_the_look_back_the_summary_is_there_a
     assert rows("SELECT * FROM active_conversations") == []
 
     server.script_looking_back(Say(json.dumps({"summary": "Ana moves to Lyon."})))
+    clock.now = datetime.now(UTC)  # the process went by the real clock
     async with scripted(history_messages=0) as pet:
         await pet.settle()
         await say(pet, "so where?")
