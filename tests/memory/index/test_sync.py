@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from memory.audience import Audience
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.compare import content_key
-from memory.index import Point, Question, catching_up
+from memory.index import Point, Question
+from memory.index.sync import catching_up
 from memory.sql.memories import link
 from memory.sql.tables import active_conversations
 
