@@ -20,10 +20,6 @@ from agent.models import offline_reading as reading
 from agent.models.offline_reading import Call, Quote, Sentence, Turn, content_words, pattern, share_found
 
 NAME = "offline"
-ANNOUNCEMENT = (
-    "No language model is configured: this is Hachi's small rule-based stand-in. "
-    "Set OPENAI_API_KEY or OPENAI_BASE_URL for a real one."
-)
 ROUNDS = 4
 """Rounds of tool calls in one turn, after which it answers with what it has."""
 RECENT, MOST_LISTED, MOST_QUOTED = 50, 20, 3

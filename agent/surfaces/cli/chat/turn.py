@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.types import Reply
 
+ANNOUNCEMENT = (
+    "No language model is configured: this is Hachi's small rule-based stand-in. "
+    "Set OPENAI_API_KEY or OPENAI_BASE_URL for a real one."
+)
+
 
 def announce_offline(pet: "Companion") -> None:
     """Say on stderr that the offline stand-in answers, if it does."""
     if pet.settings.offline:
-        from agent.models.offline import ANNOUNCEMENT
-
         print(ANNOUNCEMENT, file=sys.stderr)
 
 
