@@ -109,7 +109,7 @@ async def _companion(
 ) -> AsyncIterator[Companion]:
     given = {
         "home": place.home,
-        "embedder": "text-embedding-3-small" if away.part == "embedder" else "bundled",
+        "embedder": "openai:text-embedding-3-small" if away.part == "embedder" else "bundled",
         "openai_api_key": "sk-local",
         "openai_base_url": server.url,
         "model": "tiny",
@@ -200,7 +200,7 @@ async def _struck(folder: Path, place: Place, tell: Tell, _: int, *, hung: bool)
             try:
                 async with asyncio.timeout(20):
                     await pet.respond(f"keep: {boat('ana', number)}", user="ana")
-            except (HachiError, MemoryFault):
+            except (HachiError, MemoryFault, TimeoutError):  # a frozen server is waited for longer
                 await asyncio.sleep(0.1)
                 continue
             tell(("ana", None, boat("ana", number)))
