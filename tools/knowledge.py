@@ -29,12 +29,11 @@ async def search_knowledge(
         return {"chunks": [], "note": await _why_nothing(turn)}
     names = display_names(chunk.source for chunk in found)
     shown = _that_fit([_shown(chunk, names[chunk.source]) for chunk in found], turn.knowledge_characters)
-    answer: dict[str, Any] = {"chunks": shown}
-    if turn.knowledge.without_index:
-        answer["note"] = "the index is away or being built: older documents may be missing"
+    notes = ["the index is away or being built: older documents may be missing"]
+    notes = notes if turn.knowledge.without_index else []
     if left := len(found) - len(shown):
-        answer["note"] = f"{left} more did not fit; a narrower question may bring them"
-    return answer
+        notes.append(f"{left} more did not fit; a narrower question may bring them")
+    return {"chunks": shown} | ({"note": "; ".join(notes)} if notes else {})
 
 
 async def _why_nothing(turn: TurnContext) -> str:

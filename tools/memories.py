@@ -83,7 +83,7 @@ async def search_memories(
     )
     found = await result(turn, relevant(hits), limit)
     if turn.recall.without_index:
-        found["note"] = NEWEST_ONLY
+        found["note"] = "; ".join(filter(None, [found.get("note"), NEWEST_ONLY]))
     if names := aliases.others(query):
         found["also_known_as"] = list(names)
     return found

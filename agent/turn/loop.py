@@ -1,6 +1,7 @@
 """Runs the Agents SDK's loop for one turn: at most `max_turns` model calls, the last one without tools."""
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,23 +15,28 @@ from agents import (
     RunErrorHandlers,
     Runner,
     ToolErrorFormatterArgs,
+    ToolExecutionConfig,
 )
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEvent
 
 from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
+from agent.models.offline_reading import share_found
 from agent.settings import Settings
 from agent.turn.model_run import ModelRun, tool_calls
-from agent.turn.output.parse import Answer, parse_answer, well_formed
+from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
 from agent.types import ToolCall, Usage
 from memory.process.spans import note, span, traceback_of
 from tools.context import TurnContext
+from tools.found import cut, moment
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
 
 TOOL_SECONDS = 30.0
 """A tool that runs longer is cancelled, and the model gets an error."""
+MOST_QUOTED, LONGEST_QUOTE = 3, 300
+"""What a reply quotes of what was found, if the model gave no answer; the second in characters."""
 
 OnText = Callable[[str], None]
 
@@ -74,16 +80,18 @@ async def run_agent(
         tools=[*map(_function_tool, tools)],
         model_settings=chosen.settings,
     )
+    # One tool after the other: what a call finds or stores depends on the calls before it.
     config = RunConfig(
         model=run,
         tracing_disabled=True,
         tool_not_found_behavior="return_error_to_model",
         tool_error_formatter=_no_such_tool,
+        tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1),
     )
     called: list[ToolCall] = []
     arguments: dict[str, Any] = {
         "input": rest,
-        "context": _Turn(turn, called),
+        "context": (state := _Turn(turn, called)),
         "max_turns": settings.max_turns,
         "run_config": config,
         "error_handlers": RunErrorHandlers(model_refusal=_refused),
@@ -91,7 +99,7 @@ async def run_agent(
     try:
         if on_text is None:
             result = await Runner.run(agent, **arguments)
-            answer = _read(str(result.final_output or ""))
+            answer = _read(str(result.final_output or ""), state)
         else:
             answer = await _streamed(agent, arguments, on_text)
     except Exception as error:
@@ -135,7 +143,7 @@ async def _streamed(agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: O
         elif isinstance(event.data, ResponseCompletedEvent) and tool_calls(event.data.response.output):
             above = above or bool(stream.shown)
             stream = MessageStream()
-    answer = _read(str(result.final_output or ""))
+    answer = _read(str(result.final_output or ""), arguments["context"])
     if answer.message.startswith(stream.shown):
         _show(answer.message[len(stream.shown) :], above, on_text)
     else:
@@ -143,12 +151,30 @@ async def _streamed(agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: O
     return answer
 
 
-def _read(raw: str) -> Answer:
+def _read(raw: str, turn: _Turn) -> Answer:
     with span("answer") as here:
         answer = parse_answer(raw)
+        if answer.message == FALLBACK and (quoted := _quoted(turn)):
+            answer = replace(answer, message=quoted)
         if here:
             here.data |= {"answer": answer, "well_formed": well_formed(raw) is not None}
     return answer
+
+
+def _quoted(turn: _Turn) -> str:
+    """Return a reply that quotes what the tools found; empty if that is nothing. The quotes that share most
+    words with the message come first. For a model that still calls tools on its last call."""
+    found = [
+        (f"{moment(hit.created_at, turn.context.zone)}{f', {hit.author}' if hit.author else ''}", hit.content)
+        for hit in turn.context.recalled
+        if hit.author != "hachi"
+    ]
+    for call in turn.called:
+        if call.name == "search_knowledge" and call.ok:
+            found += [(chunk["source"], chunk["text"]) for chunk in json.loads(call.result)["chunks"]]
+    found.sort(key=lambda one: share_found(turn.context.text, one[1]), reverse=True)
+    lines = [f"- {where}: “{cut(text, LONGEST_QUOTE)}”" for where, text in found[:MOST_QUOTED]]
+    return "\n".join(["This is what I found:", *lines]) if lines else ""
 
 
 def _show(text: str, above: bool, on_text: OnText) -> bool:
@@ -165,10 +191,6 @@ def _function_tool(tool: Tool) -> FunctionTool:
     its arguments."""
 
     async def invoke(context: ToolContext[_Turn], written: str) -> str:
-        called, at = context.context.called, len(context.context.called)
-        called.append(
-            ToolCall(tool.name, _arguments(written), ok=False, result="")
-        )  # in the order of the calls
         with span("tool", tool.name, call_id=context.tool_call_id, arguments=written):
             try:
                 async with asyncio.timeout(TOOL_SECONDS):
@@ -178,7 +200,7 @@ def _function_tool(tool: Tool) -> FunctionTool:
                 result = ToolResult({"error": late}, ok=False)
                 note(traceback=traceback_of(error))
             note(ok=result.ok, result=result.text)
-        called[at] = replace(called[at], ok=result.ok, result=result.text)
+        context.context.called.append(ToolCall(tool.name, _arguments(written), result.ok, result.text))
         return result.text
 
     return FunctionTool(

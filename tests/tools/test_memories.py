@@ -1,6 +1,7 @@
 """The tools that search memory and add to it: how arguments are read and what the model is shown."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -9,6 +10,7 @@ import pytest
 
 from memory.audience import PRIVATE, Place
 from tools.found import NOTHING_YET, SEEN
+from tools.memories import NEWEST_ONLY
 
 CHANNEL = Place(("acme", "general"))
 
@@ -151,6 +153,19 @@ async def test_an_empty_memory_says_so(turn: Any, turn_of: Callable[..., Any]) -
     assert (await turn.call("search_memories", query="zzzz"))["note"] == "nothing was found"
     shown = frozenset({str(turn.context.decisions[0].id)})
     assert (await turn_of("ana", shown=shown).call("search_memories", query="skis"))["note"] == SEEN
+
+
+async def test_that_the_index_is_away_and_that_something_was_seen_are_both_said(
+    turn: Any, turn_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = turn.context.recall._search
+
+    async def without_index(asked: Any) -> Any:
+        return replace(await search(asked), without_index="it is being built")
+
+    monkeypatch.setattr(turn.context.recall, "_search", without_index)
+    seen = await turn_of("ana", shown=frozenset({"m1"})).call("search_memories", query="boat")
+    assert seen["note"] == f"{SEEN}; {NEWEST_ONLY}"
 
 
 async def test_what_a_search_has_just_found_is_not_stored_as_new(turn: Any) -> None:

@@ -267,35 +267,38 @@ async def test_a_tool_that_takes_too_long_is_given_up(
     assert [call.ok for call in reply.tools] == [False]
 
 
-async def test_tools_called_together_are_reported_in_the_order_they_were_asked_for(
+async def test_tools_called_together_run_in_the_order_of_the_calls(
     pet_at: PetAt, first_way: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pet = await pet_at(first_way)
-    recent = asyncio.Event()
+    await pet.remember("Ana likes jasmine tea", user="ana")
     search = pet.components.recall.search
 
-    async def after_the_other(*arguments: Any, **named: Any) -> Any:
-        await recent.wait()
+    async def slowly(*arguments: Any, **named: Any) -> Any:
+        for _ in range(50):
+            await asyncio.sleep(0)
         return await search(*arguments, **named)
 
-    async def first(*_: Any) -> list[Any]:
-        recent.set()
-        raise IndexUnavailable("the index is away")
-
-    monkeypatch.setattr(pet.components.recall, "search", after_the_other)
-    monkeypatch.setattr(pet.components.recall, "recent", first)
+    monkeypatch.setattr(pet.components.recall, "search", slowly)
     server.script(
-        [Call("search_memories", {"query": "tea"}), Call("get_recent_memories", {"limit": 1})],
+        [
+            Call("search_memories", {"query": "tea"}),
+            Call("get_recent_memories", {"limit": "many"}),
+            Call("get_recent_memories", {"limit": 1}),
+        ],
         answer("Done."),
     )
 
-    reply, _ = await first_way.ask(pet, "tea?", user="ana")
+    reply, _ = await first_way.ask(pet, "what do I drink?", user="ana")
 
     assert [(call.name, call.ok) for call in reply.tools] == [
         ("search_memories", True),
         ("get_recent_memories", False),
+        ("get_recent_memories", True),
     ]
     assert [call.result for call in reply.tools] == server.asked[1].results
+    found = [["jasmine" in call.result for call in reply.tools]]
+    assert found == [[True, False, False]], "the first call brings it, however long it takes"
 
 
 async def test_a_refusal_is_said(pet_at: PetAt, way: Any, server: ScriptedServer) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,6 +112,34 @@ async def test_a_model_that_calls_a_tool_even_then_yields_a_readable_reply(
     assert reply.message == shown == FALLBACK
     assert len(reply.tools) == turns - 1, "the tool was not run"
     assert len(server.asked) == turns
+
+
+async def test_a_model_that_never_answers_has_what_it_found_quoted(
+    pet_at: PetAt, way: Any, server: ScriptedServer, tmp_path: Path
+) -> None:
+    pet = await pet_at(way, max_turns=2)
+    await pet.remember("Ana hurt a shoulder while rowing", user="ana", importance=0.4)
+    await pet.import_messages(
+        [{"author": "Bob", "text": "The green boat has new oars", "sent_at": "2025-05-01T10:00:00Z"}],
+        user="ana",
+        conversation="earlier",
+    )
+    (tmp_path / "health.md").write_text("# Arms\n\nA shoulder rests for a week.")
+    await pet.add_knowledge([tmp_path / "health.md"])
+    tools = [Call("search_memories", {"query": "shoulder, boat"}), Call("search_knowledge", {"query": "arms"})]
+    server.script(tools, SEARCH)
+
+    reply, shown = await way.ask(pet, "what about my shoulder?", user="ana")
+
+    assert (reply.message, reply.calls) == (shown, 2)
+    heading, *quotes = reply.message.splitlines()
+    assert heading == "This is what I found:"
+    assert [quote.split(": ", 1)[1] for quote in quotes] == [
+        "“Ana hurt a shoulder while rowing”",
+        "“A shoulder rests for a week.”",
+        "“The green boat has new oars”",
+    ]
+    assert quotes[2].startswith("- Thu 01 May 2025 10:00, Bob: ")
 
 
 async def test_what_a_model_says_beside_its_forbidden_call_is_the_reply(
