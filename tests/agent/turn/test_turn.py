@@ -126,7 +126,10 @@ async def test_a_model_that_never_answers_has_what_it_found_quoted(
     )
     (tmp_path / "health.md").write_text("# Arms\n\nA shoulder rests for a week.")
     await pet.add_knowledge([tmp_path / "health.md"])
-    tools = [Call("search_memories", {"query": "shoulder, boat"}), Call("search_knowledge", {"query": "arms"})]
+    tools = [
+        Call("search_memories", {"query": "shoulder, boat"}),
+        Call("search_knowledge", {"query": "arms"}),
+    ]
     server.script(tools, SEARCH)
 
     reply, shown = await way.ask(pet, "what about my shoulder?", user="ana")
