@@ -23,7 +23,10 @@ INTERRUPTED = 130
 def build() -> typer.Typer:
     """All commands."""
     app = typer.Typer(
-        name="hachi", rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False
+        name="hachi",
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(_options)
     for name, group in {
@@ -55,8 +58,8 @@ def _options(
 ) -> None:
     """Hachi, a companion that remembers.
 
-    Settings are environment variables (HACHI_HOME, HACHI_MODEL, OPENAI_API_KEY ...). `hachi doctor` shows
-    them all, and what can be reached.
+    Settings are environment variables (HACHI_HOME, HACHI_MODEL, OPENAI_API_KEY ...). `hachi doctor
+    --all` shows them, and what can be reached.
     """
     if version:
         from importlib.metadata import version as version_of

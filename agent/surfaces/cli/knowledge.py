@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.surfaces.cli.options import Limit, OneUser, Query
+from agent.surfaces.cli.options import Limit, Query, login, person
 from agent.surfaces.cli.output import (
     Output,
     console,
@@ -44,6 +44,11 @@ NONE = "there are no documents here; `hachi knowledge add PATH` reads some"
 OnePlace = Annotated[
     str | None, typer.Option("--place", metavar="PLACE", help="A place's, such as acme/general.")
 ]
+OneUser = Annotated[
+    str | None,
+    typer.Option("--user", "-u", parser=person, metavar="NAME", help="This person's. Yours by default."),
+]
+Everybody = Annotated[bool, typer.Option("--everybody", help="Everybody's.")]
 
 
 # File names are bytes: they need not be text.
@@ -58,11 +63,16 @@ async def add(
     ],
     user: OneUser = None,
     place: OnePlace = None,
+    everybody: Everybody = False,
 ) -> Output:
-    """Read Markdown, text, HTML and PDF, for everybody by default. Unchanged files are skipped."""
+    """Read Markdown, text, HTML and PDF. Unchanged files are skipped.
+
+    They are yours alone, unless --place or --everybody says who else may read them.
+    """
+    whose = _whose(user, place, everybody)
     names = [os.fsdecode(path) for path in paths]
     with progress_bar() as bar:
-        done = await pet.add_knowledge(names, user=user, place=place, progress=_shown_on(bar))
+        done = await pet.add_knowledge(names, **whose, progress=_shown_on(bar))
     try:
         await pet.services.documents.library.catch_up()
     except (IndexUnavailable, EmbedderUnavailable) as error:
@@ -84,19 +94,26 @@ def _print_result(done: "IngestResult") -> None:
 
 @group.command("list")
 @with_companion
-async def list_documents(pet: "Companion", user: OneUser = None, place: OnePlace = None) -> Output:
-    """List the documents that everybody may read, and those of a named person or place."""
-    found = await pet.services.documents.library.documents(_audience(user, place))
+async def list_documents(
+    pet: "Companion", user: OneUser = None, place: OnePlace = None, everybody: Everybody = False
+) -> Output:
+    """List the documents that you may read."""
+    found = await pet.services.documents.library.documents(_audience(**_whose(user, place, everybody)))
     return table_of(found, ("id", "title", "file", "chunks", "whose", "added"), _row, empty=NONE)
 
 
 @group.command()
 @with_companion
 async def search(
-    pet: "Companion", query: Query, user: OneUser = None, place: OnePlace = None, limit: Limit = 5
+    pet: "Companion",
+    query: Query,
+    user: OneUser = None,
+    place: OnePlace = None,
+    everybody: Everybody = False,
+    limit: Limit = 5,
 ) -> Output:
-    """Find passages that everybody may read, and those of a named person or place."""
-    audience, library = _audience(user, place), pet.services.documents.library
+    """Find passages in the documents that you may read, best first."""
+    audience, library = _audience(**_whose(user, place, everybody)), pet.services.documents.library
     found = await library.search(query, audience, limit)
     say_without_index(library.without_index)
     none = "" if found else "nothing was found" if await library.documents(audience) else NONE
@@ -113,20 +130,28 @@ async def remove(
     ],
     user: OneUser = None,
     place: OnePlace = None,
+    everybody: Everybody = False,
 ) -> Output:
     """Remove documents from Hachi. The files stay where they are."""
-    gone = await pet.remove_knowledge(os.fsdecode(what), user=user, place=place)
+    gone = await pet.remove_knowledge(os.fsdecode(what), **_whose(user, place, everybody))
     removed = [f"removed {short(document.id)}: {document.path}" for document in gone]
     return Output([asdict(document) for document in gone], "\n".join(removed))
 
 
+def _whose(user: str | None, place: str | None, everybody: bool) -> dict[str, str | None]:
+    """The owner as arguments of `Companion`: a person, yourself if nobody is named, a place, or everybody."""
+    shared = place is not None and not Place.parse(place).private
+    require(not (user and shared), "give --user or --place; in a place, everybody reads the same")
+    require(not (everybody and (user or place)), "--everybody goes without --user and --place")
+    if everybody or shared:
+        return {"user": None, "place": place}
+    return {"user": user or login(), "place": None}
+
+
 def _audience(user: str | None, place: str | None) -> Audience:
-    where = Place.parse(place)
-    require(user is None or where.private, "give --user or --place; in a place, everybody reads the same")
-    require(place is None or user is not None or not where.private, "dm is private; whose? give --user")
-    if user is None and where.private:
+    if user is None and place is None:
         return Audience(frozenset({GLOBAL}))
-    return Audience.of(user or "", where)
+    return Audience.of(user or "", Place.parse(place))
 
 
 def _shown_on(bar: "Progress") -> "Callable[[IngestProgress], None]":

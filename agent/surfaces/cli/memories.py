@@ -56,9 +56,24 @@ Content = Annotated[str, typer.Argument(metavar="CONTENT", help="The fact, as a 
 Subjects = Annotated[
     list[str] | None, typer.Option("--subject", metavar="TAG", help="May be given several times.")
 ]
+
+
+def _ttl(text: str) -> str:
+    from memory.facts.ttl import read_ttl
+
+    if not read_ttl(text).understood:
+        raise ValueError(f"{text!r} is no length of time such as 1h, 7d, 2w or never")
+    return text
+
+
 Ttl = Annotated[
     str | None,
-    typer.Option("--ttl", metavar="TIME", help="How long it holds: 1h, 7d, 2w … Default: for good."),
+    typer.Option(
+        "--ttl",
+        parser=read_by(_ttl),
+        metavar="TIME",
+        help="How long it holds: 1h, 7d, 2w … Default: for good.",
+    ),
 ]
 File = Annotated[Path | None, typer.Argument(metavar="FILE", help="Stdin or stdout by default, or for -.")]
 
@@ -119,7 +134,6 @@ async def add(
     everybody: Annotated[bool, typer.Option("--everybody", help="Everybody may know it.")] = False,
 ) -> Output:
     """Remember one fact, and say what was decided."""
-    _check_ttl(ttl)
     decision = await pet.remember(
         content,
         user=user,
@@ -138,16 +152,8 @@ async def add(
 @with_companion
 async def update(pet: "Companion", id: ShortId, content: Content, user: User, ttl: Ttl = None) -> Output:
     """Correct a memory. What it said before stays in its history."""
-    _check_ttl(ttl)
     changes = {} if ttl is None else {"ttl": ttl}
     return await _indexed(pet, await pet.update_memory(id, content, user=user, **changes))
-
-
-def _check_ttl(ttl: str | None) -> None:
-    from memory.facts.ttl import read_ttl
-
-    if not read_ttl(ttl).understood:
-        say(f"{ttl!r} is no length of time such as 1h, 7d or 2w; it is kept for good")
 
 
 _DONE = {"add": "added", "merge": "already known, merged", "replace": "replaced", "ignore": "not stored"}
@@ -166,8 +172,10 @@ async def _indexed(pet: "Companion", decision: Decision) -> Output:
 @group.command()
 @with_companion
 async def delete(pet: "Companion", id: ShortId, user: User, yes: Yes = False) -> Output:
-    """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat
-    it."""
+    """Forget a memory.
+
+    What it had replaced, the messages that state it and the replies that repeat it go too.
+    """
     memory = await pet.memory(id, user=user)
     if not yes and interactive():
         print(plain(memory.content))
@@ -188,7 +196,7 @@ async def restore(
     ],
     user: User,
 ) -> Output:
-    """Bring back what was forgotten, within the time that `delete` printed."""
+    """Bring back what was forgotten, in the time that `delete` told."""
     back = await pet.undo_forget(id, user=user)
     return Output(forgotten_json(back), f"brought back: {taken_with(back)}")
 
@@ -254,7 +262,7 @@ async def undo(pet: "Companion", id: ShortId, user: User) -> Output:
 @group.command("export")
 @with_companion
 async def export_memories(pet: "Companion", user: User, file: File = None, place: PlaceName = "dm") -> None:
-    """Write all that is kept of a person, or the memories and messages of a place, as JSON."""
+    """Write all that is kept of a person or a place, as JSON."""
     where = Place.parse(place)
     if where.private:
         whole = await pet.export(user=user)
@@ -267,8 +275,11 @@ async def export_memories(pet: "Companion", user: User, file: File = None, place
 @group.command("import")
 @with_companion
 async def import_memories(pet: "Companion", user: User, file: File = None, place: PlaceName = "dm") -> None:
-    """Import an export, or a transcript: a list of messages with author, text and sent_at, in a place also
-    user. A place's export goes back to that place, and each message and memory to whose it was."""
+    """Import an export, or a transcript.
+
+    A transcript is a list of messages with author, text and sent_at, in a place also user. A place's export
+    goes back to that place, and each message and memory to whose it was.
+    """
     from agent.services.transfer.imports import parse_import
 
     name, data = _read(file)

@@ -27,6 +27,14 @@ T = TypeVar("T")
 
 FILE_WIDTH = 160
 """Columns of a table that is written to a file or a pipe."""
+SPARE_COLUMNS = ("importance", "type", "subjects")
+"""What a narrow terminal leaves out first; `--json` has it all."""
+LEAST_TEXT = 36
+"""Columns of a terminal that the longest text gets before others are left out."""
+GAP = 3
+"""Columns between two columns of a table."""
+SHORT = 20
+"""Columns of a text that is never wrapped, such as an id or a time, with its gap."""
 MEMORY_COLUMNS = ("id", "content", "subjects", "type", "importance", "created", "expires")
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -90,16 +98,26 @@ def table_of(
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """The longest text wraps in the room that the other columns leave; on a narrow terminal columns go for it."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
+    out = console()
+    cells = [[Text(plain(cell)) for cell in row] for row in rows]
+    widths = {
+        name: max([len(name), *(row[at].cell_len for row in cells)]) + GAP for at, name in enumerate(columns)
+    }
+    longest = max(columns, key=lambda name: widths[name])
+    for spare in SPARE_COLUMNS:
+        if out.width - (sum(widths.values()) - widths[longest]) < LEAST_TEXT and spare != longest:
+            widths.pop(spare, None)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, no_wrap=column in ("id", "when"), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(plain(cell)) for cell in row))
-    console().print(table)
+    for name in widths:
+        table.add_column(name, no_wrap=widths[name] <= SHORT, overflow="fold")
+    for row in cells:
+        table.add_row(*(cell for cell, name in zip(row, columns, strict=True) if name in widths))
+    out.print(table)
 
 
 def memory_row(memory: Memory) -> list[str]:

@@ -144,6 +144,16 @@ def _due(text: str) -> str:
     return text
 
 
+Due = Annotated[
+    str | None,
+    typer.Option(
+        parser=read_by(_due),
+        metavar="TIME|never",
+        help="By the person's clock: tomorrow 9am, friday 17:30, in 2 hours, 2026-01-10 (at nine).",
+    ),
+]
+
+
 @tasks.command("list")
 @with_companion
 async def list_tasks(
@@ -160,38 +170,50 @@ async def list_tasks(
 
 @tasks.command()
 @with_companion
+async def add(
+    pet: "Companion",
+    description: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be done.")],
+    user: User,
+    due: Due = None,
+) -> Output:
+    """Make a task, with a reminder if it is due at a time."""
+    require(bool(description.strip()), "say what is to be done")
+    return await _change(pet, user, None, description, None, due)
+
+
+@tasks.command()
+@with_companion
 async def update(
     pet: "Companion",
     id: Annotated[str, typer.Argument(metavar="ID|new", help="The id or its beginning, or `new`.")],
     user: User,
     description: Annotated[str, typer.Option(metavar="TEXT")] = "",
     status: Annotated[TaskStatus | None, typer.Option()] = None,
-    due: Annotated[
-        str | None,
-        typer.Option(
-            parser=read_by(_due),
-            metavar="TIME|never",
-            help="By the person's clock: 2026-01-10 (at nine), 2026-01-10T09:30, friday 17:30, in 2 hours.",
-        ),
-    ] = None,
+    due: Due = None,
 ) -> Output:
-    """Change a task, or make a new one."""
-    from memory.people.tasks import Unclear
-
+    """Change a task."""
     new, described = id == "new", bool(description.strip())
     require(described or not new, "a new task needs a --description")
     require(new or described or bool(status or due), "say what is to change")
+    return await _change(pet, user, None if new else id, description, status, due)
+
+
+async def _change(
+    pet: "Companion", user: str, id: str | None, description: str, status: TaskStatus | None, due: str | None
+) -> Output:
+    from memory.people.tasks import Unclear
+
     zone, now = await _zone_of(pet, user), pet.clock()
     due_at = None if due is None else read_due(due, zone, now)
     try:
         change = await pet.services.tasks.update(
-            user, description, status, id=None if new else id, due=due_at, now=now, alike=False, place=PRIVATE
+            user, description, status, id=id, due=due_at, now=now, alike=False, place=PRIVATE
         )
     except NotFound as error:
-        if new or isinstance(error, Unclear):
+        if id is None or isinstance(error, Unclear):
             raise
         raise NotFound(f"no task {id!r}; `hachi tasks list --all` shows the ids") from error
-    if new and change.action != "made":
+    if id is None and change.action != "made":
         say(f"task {short(change.task.id)} has the same words, so there is no second one")
     return Output(task_json(change.task), lambda: print_table(COLUMNS, [_row(change.task, zone)]))
 
@@ -233,7 +255,10 @@ def _message_row(message: Message) -> list[str]:
 @messages.command("delete")
 @with_companion
 async def delete_message(pet: "Companion", id: ShortId, user: User, yes: Yes = False) -> Output:
-    """Forget one of your messages, the reply to it, and the facts that rest on it alone."""
+    """Forget one of your messages.
+
+    The reply to it and the facts that rest on it alone go too.
+    """
     message = await pet.services.transcripts.own(id, user=user)
     if not yes and interactive():
         print(plain(message.text))

@@ -73,7 +73,7 @@ async def mcp(
         ),
     ] = None,
 ) -> None:
-    """Give the memory tools to other agents, over the Model Context Protocol.
+    """Serve the memory tools to other agents over MCP.
 
     On stdin and stdout for one person, or over HTTP, where the key says whose memory it is.
     """

@@ -23,7 +23,10 @@ async def doctor(
     *,
     all: Annotated[bool, typer.Option("--all", help="Show every setting.")] = False,
 ) -> Output:
-    """Show what is wrong, and which settings differ from the defaults. Exit 1 if something is wrong."""
+    """Show what is wrong, and what differs from the defaults.
+
+    Exit 1 if something is wrong.
+    """
     settings = session.settings()
     checks, counts = await check_everything(session, settings)
     ok = not any(check.ok is False for check in checks)

@@ -59,7 +59,7 @@ def _count_rows(counts: dict[str, Any]) -> list[list[str]]:
 
 @with_companion
 async def purge(pet: "Companion", dry_run: DryRun = False) -> Output:
-    """Delete everybody's expired memories, and what the settings on clean-up do not keep."""
+    """Delete what has expired, and what clean-up does not keep."""
     from memory.erasure.cleanup import CleanupItem
 
     if dry_run:

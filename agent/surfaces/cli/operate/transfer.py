@@ -41,7 +41,10 @@ async def backup(session: Session, path: Folder) -> None:
 
 @with_session
 async def restore(session: Session, path: Folder, yes: Yes = False) -> None:
-    """Bring a backup back into an empty data folder, or with --yes over what is there. Nothing may run."""
+    """Bring a backup back into an empty data folder.
+
+    With --yes also over what is there. Nothing may run.
+    """
     settings = session.settings()
     from agent.services.transfer.backup import restore
 
@@ -64,8 +67,10 @@ async def move(
         str | None, typer.Option("--qdrant", metavar="URL", help="Build the index there, too.")
     ] = None,
 ) -> Output:
-    """Move everything to another database, for all people and places, and compare both. Nothing may run. An
-    interrupted move goes on where it was."""
+    """Move everything to another database, and compare both.
+
+    Nothing may run. An interrupted move goes on where it was.
+    """
     settings = session.settings()
     from agent.services.transfer.move import Move
     from memory.sql.engine import Database

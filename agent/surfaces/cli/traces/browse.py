@@ -126,9 +126,9 @@ async def diff(
     after: TraceId,
     full: Annotated[bool, typer.Option("--full", help="Show each text whole.")] = False,
 ) -> Output:
-    """Show what differs between two turns, in the order in which it happened. Times and ids are ignored.
+    """Show what differs between two turns.
 
-    Exit 0 if they are the same, 1 if they differ, 2 if they cannot be compared.
+    In the order in which it happened; times and ids are ignored. Exit 0 if they are the same, 1 if they differ, 2 if they cannot be compared.
     """
     from agent.surfaces.cli.traces.lines import difference_lines, print_lines
     from agent.tracing.compare import differences

@@ -34,7 +34,10 @@ async def export(
         typer.Option("--output", "-o", metavar="FILE", help="Stdout by default, or for -."),
     ] = None,
 ) -> None:
-    """Write traces and their background jobs as one file: JSON, Markdown, HTML or OTLP/JSON."""
+    """Write traces as one file: JSON, Markdown, HTML or OTLP/JSON.
+
+    Their background jobs are in it.
+    """
     from agent.tracing.render.export import exported
 
     found = [await traces.get_with_jobs(id, datetime.now(UTC)) for id in ids]
@@ -90,7 +93,10 @@ async def stats(
         ),
     ] = None,
 ) -> Output:
-    """Count turns, background jobs, tool calls and model calls, of the last 7 days by default."""
+    """Count turns, background jobs, tool calls and model calls.
+
+    Those of the last 7 days by default.
+    """
     from agent.tracing.stats import Price, stats_of
 
     prices = {model: Price(*amounts) for model, amounts in map(read_by(_price), price or ())}

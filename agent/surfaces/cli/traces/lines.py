@@ -91,7 +91,7 @@ def cells(summary: Summary, now: datetime) -> list[str]:
     """In `COLUMNS`."""
     failed = [one_line(name.removesuffix("!"), 40) for name in summary.tools if name.endswith("!")]
     if summary.kind == TURN:
-        said = quoted(summary.said, 60) if summary.said else ""
+        said = quoted(summary.said, 120) if summary.said else ""
     else:
         of = (summary.turn_id or "").removeprefix("trace_")[:8]
         said = f"{one_line(summary.kind, 30)}{f' of {of}' if of else ''}"

@@ -47,9 +47,9 @@ async def replay(
     ] = "recorded",
     full: Annotated[bool, typer.Option("--full", help="Every difference, and each text whole.")] = False,
 ) -> Output:
-    """Replay turns: the recorded model outputs against today's tools and memory. Nothing real is written.
+    """Replay turns with the recorded model outputs and today's tools.
 
-    Shows the first difference. Exit 0 if nothing differs, 3 if something does.
+    Nothing real is written. Shows the first difference. Exit 0 if nothing differs, 3 if something does.
     """
     require(bool(ids) != bool(newest), "name the turns by their ids, or --newest N")
     require((model == "live") == (from_call is not None), "--from N and --model live go together")

@@ -27,6 +27,24 @@ def test_version_and_help(shared):
     assert (ran.code, "chat" in ran.out, "doctor" in ran.out) == (0, True, True)
 
 
+def test_no_line_of_help_is_cut_at_80_columns(shared):
+    groups = "memories people tasks context messages knowledge traces keys jobs".split()
+    for group in ["", *groups]:
+        ran = shared(*group.split(), "-h", COLUMNS="80")
+        commands = ran.out.partition("Commands:\n")[2].splitlines()
+        assert commands
+        assert [line for line in commands if line.endswith("...")] == []
+
+
+def test_a_shell_completes_commands(monkeypatch, capsys):
+    monkeypatch.setenv("_HACHI_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "hachi mem")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    with pytest.raises(SystemExit, match="0"):
+        main([])
+    assert capsys.readouterr().out.split() == ["memories"]
+
+
 @pytest.mark.parametrize(
     ("commands", "heavy"),
     [

@@ -50,7 +50,7 @@ def test_documents_are_added_listed_found_and_removed(hachi, folder):
     assert hachi("knowledge", "search", "").complaint == "hachi: nothing was found"
 
     table = hachi("knowledge", "list").out
-    for shown in ("Boats", str(folder / "boats.md"), "ash.txt", "everybody"):
+    for shown in ("Boats", str(folder / "boats.md"), "ash.txt", "user:mickael"):
         assert shown in table
 
     found = hachi("knowledge", "search", "what are oars made of?").out.splitlines()
@@ -107,7 +107,7 @@ def test_the_json(hachi, folder):
         "unread": [{"path": str(folder / "empty.md"), "reason": "it is empty"}],
     }
     [first, _] = hachi("knowledge", "list", "--json").json
-    assert first == first | {"owner": "global", "path": boats, "title": "Boats", "chunks": 2}
+    assert first == first | {"owner": "user:mickael", "path": boats, "title": "Boats", "chunks": 2}
     assert set(first) == {"id", "owner", "path", "title", "added_at", "chunks"}
     passage, *_ = hachi("knowledge", "search", "oars of ash", "--limit", "1", "--json").json
     assert set(passage) == {"id", "text", "source", "chunk_index", "title", "heading", "score"}
@@ -118,20 +118,24 @@ def test_the_json(hachi, folder):
 
 
 def test_a_user_or_a_place_has_its_own_documents_too(hachi, tmp_path):
-    for name, *whose in (("all",), ("own", "--user", "mickael"), ("there", "--place", "acme")):
+    for name, *whose in (("all", "--everybody"), ("own",), ("there", "--place", "acme")):
         (tmp_path / f"{name}.md").write_text(f"Oars for {name}.")
         assert hachi("knowledge", "add", str(tmp_path / f"{name}.md"), *whose).code == 0
     for args, seen in (
-        ([], {"all"}),
+        (["--everybody"], {"all"}),
+        (["--user", "lea"], {"all"}),
+        ([], {"all", "own"}),
         (["--user", "mickael", "--place", "dm"], {"all", "own"}),
         (["--place", "acme/general"], {"all", "there"}),
     ):
         for command in (["list"], ["search", "oars"]):
             found = hachi("knowledge", *command, "--json", *args).json
             assert {document["title"] for document in found} == seen
-    assert "user:mickael" in hachi("knowledge", "list", "--user", "mickael").out
+    table = hachi("knowledge", "list").out
+    assert "user:mickael" in table
+    assert "everybody" in table
     ran = hachi("knowledge", "remove", str(tmp_path / "own.md"), "--user", "lea")
-    assert (ran.code, "no such document" in ran.complaint) == (1, True)
+    assert (ran.code, "no such document here" in ran.complaint) == (1, True)
 
 
 def test_passages_are_shown_in_part_by_their_title(hachi, tmp_path):

@@ -3,7 +3,7 @@ import io
 import pytest
 from command import Screen
 
-from agent.surfaces.cli.output import Output, console, plain, progress_bar
+from agent.surfaces.cli.output import Output, console, plain, print_table, progress_bar
 
 
 def test_control_characters_are_removed_and_line_breaks_kept():
@@ -15,6 +15,19 @@ def test_json_keeps_every_script_and_refuses_unknown_types(capsys):
     assert capsys.readouterr().out.split() == '{ "text": "שלום", "owners": [ "a", "b" ] }'.split()
     with pytest.raises(TypeError):
         Output(object(), "").print(json=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [("160", ["id", "content", "subjects", "type"]), ("80", ["id", "content", "subjects"]), ("50", ["id", "content"])],
+)
+def test_a_narrow_table_leaves_columns_out_and_keeps_the_text_readable(monkeypatch, capsys, columns, shown):
+    monkeypatch.setenv("COLUMNS", columns)
+    row = ("ac56a0f1", "Paul works as a carpenter in the old harbour", "paul, harbour, wood", "preference")
+    print_table(("id", "content", "subjects", "type"), [row])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == shown
+    assert any("Paul works as a carpenter" in line for line in lines)
 
 
 def test_width_and_progress_depend_on_the_terminal(monkeypatch):

@@ -69,6 +69,12 @@ def test_a_task_is_made_changed_and_finished(hachi):
     assert [task["status"] for task in hachi("tasks", "list", "--all", "--json").json] == ["done"]
 
 
+def test_a_task_is_added_with_a_time_as_people_say_it(hachi):
+    made = hachi("tasks", "add", "call mum", "--due", "tomorrow 9am", "--json").json
+    assert (made["description"], made["due"][11:16]) == ("call mum", "09:00")
+    assert "same words" in hachi("tasks", "add", "Call mum").complaint
+
+
 def test_a_task_that_is_not_theirs_or_not_clear_is_not_changed(hachi):
     new = ("tasks", "update", "new", "--json", "--description")
     made = [hachi(*new, f"read page {number}").json["id"] for number in range(2)]
