@@ -98,7 +98,7 @@ def table_of(
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """The longest text wraps in the room that the other columns leave; on a narrow terminal columns go for it."""
+    """The longest text wraps in what the other columns leave; on a narrow terminal some make room for it."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -128,7 +128,8 @@ async def diff(
 ) -> Output:
     """Show what differs between two turns.
 
-    In the order in which it happened; times and ids are ignored. Exit 0 if they are the same, 1 if they differ, 2 if they cannot be compared.
+    In the order in which it happened; times and ids are ignored. Exit 0 if they are the same, 1 if they
+    differ, 2 if they cannot be compared.
     """
     from agent.surfaces.cli.traces.lines import difference_lines, print_lines
     from agent.tracing.compare import differences

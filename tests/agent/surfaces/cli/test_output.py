@@ -19,7 +19,11 @@ def test_json_keeps_every_script_and_refuses_unknown_types(capsys):
 
 @pytest.mark.parametrize(
     ("columns", "shown"),
-    [("160", ["id", "content", "subjects", "type"]), ("80", ["id", "content", "subjects"]), ("50", ["id", "content"])],
+    [
+        ("160", ["id", "content", "subjects", "type"]),
+        ("80", ["id", "content", "subjects"]),
+        ("50", ["id", "content"]),
+    ],
 )
 def test_a_narrow_table_leaves_columns_out_and_keeps_the_text_readable(monkeypatch, capsys, columns, shown):
     monkeypatch.setenv("COLUMNS", columns)
