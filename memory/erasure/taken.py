@@ -1,0 +1,119 @@
+"""Takes memories from the person who has them forgotten, and notes what was taken.
+
+Each function runs in the caller's transaction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import user_key
+from memory.erasure import memory_removal, restore
+from memory.erasure.repetition import FactWords, Words
+from memory.facts.derived import HeldFacts
+from memory.records import Memory
+from memory.sql.memory_rows import fetch
+from memory.sql.message_rows import kept
+from memory.sql.tables import memories, memory_owners, memory_sources, messages
+
+
+@dataclass(frozen=True, slots=True)
+class TakenMemories:
+    """What a forgetting has removed from the memories."""
+
+    named: Memory | None
+    memories: tuple[Memory, ...]
+    """Those that lost an owner."""
+    gone: tuple[str, ...]
+    """Those that no owner has any more."""
+    rows: restore.Rows
+    owners: frozenset[str]
+    """The owner keys that lost one of them."""
+    shared: bool
+    """Whether somebody else stated the same too."""
+    held: HeldFacts
+    """What may have lost an owner, as it was."""
+
+    @property
+    def ids(self) -> set[str]:
+        return {memory.id for memory in self.memories}
+
+    @property
+    def messages(self) -> set[str]:
+        """The ids of the messages that stated them."""
+        return {id for fact in self.held.facts if fact.id in self.ids for id in fact.messages}
+
+    @property
+    def contents(self) -> list[str]:
+        return [memory.content for memory in self.memories]
+
+
+async def take(
+    connection: AsyncConnection, named: Memory | None, ids: Sequence[str], user: str, now: datetime
+) -> TakenMemories:
+    """Unlink these memories from the person. If none was named, what they had replaced holds again."""
+    chain = await restore.with_replaced(connection, ids)
+    before = await restore.rows_of(connection, chain)
+    known = await fetch(connection, memories.c.id.in_(chain))
+    held = await HeldFacts.of(connection, chain)
+    if named is None:
+        await memory_removal.revive(connection, ids, now, corrected=True)
+    gone = await memory_removal.unlink(connection, named, user) if named else []
+    for id in ids:
+        if named is None or id != named.id:
+            gone += await memory_removal.unlink_same(connection, id, user)
+    if named:  # a place still has what its teller corrected in private
+        for id in await _left_behind(connection, before, user):
+            gone += await memory_removal.unlink_same(connection, id, user)
+    after = await restore.rows_of(connection, chain)
+    lost = restore.changed(before, after)
+    links = [row for key, row in lost[memory_owners.name].items() if key not in after[memory_owners.name]]
+    still = select(func.count()).where(memory_owners.c.memory_id.in_(ids), memory_owners.c.superseded == 0)
+    lost_ids = {link["memory_id"] for link in links}
+    return TakenMemories(
+        named,
+        tuple(memory for memory in known if memory.id in lost_ids),
+        tuple(gone),
+        lost,
+        frozenset(link["owner"] for link in links),
+        shared=bool((await connection.execute(still)).scalar()),
+        held=held,
+    )
+
+
+async def stating_the_same(
+    connection: AsyncConnection, memory: Memory, user: str, teller: Words
+) -> list[str]:
+    """The person's other memories that state the same."""
+    fact = FactWords.of(memory.content, teller)
+    told = select(memory_owners.c.memory_id).where(memory_owners.c.owner == user_key(user))
+    theirs = or_(memories.c.user_id == user, memories.c.id.in_(told))
+    rows = await connection.execute(
+        select(memories.c.id, memories.c.content).where(theirs, memories.c.id != memory.id)
+    )
+    return [row.id for row in rows if fact.same_as(FactWords.of(row.content, teller))]
+
+
+async def resting_on(connection: AsyncConnection, message_id: str, user: str) -> list[str]:
+    """The memories that this message of the person states, and no other that is left of theirs."""
+    stated = select(memory_sources.c.memory_id).where(memory_sources.c.message_id == message_id)
+    also = (
+        select(memory_sources.c.memory_id)
+        .join(messages, messages.c.id == memory_sources.c.message_id)
+        .where(messages.c.id != message_id, messages.c.user_id == user, kept())
+    )
+    query = select(memories.c.id).where(
+        memories.c.id.in_(stated), memories.c.id.not_in(also), memories.c.message_id.is_not(None)
+    )
+    return sorted((await connection.execute(query)).scalars())
+
+
+async def _left_behind(connection: AsyncConnection, before: restore.Rows, user: str) -> list[str]:
+    """Which of the memories that the person had `before` they do not have any more."""
+    own = user_key(user)
+    had = {row["memory_id"] for row in before[memory_owners.name].values() if row["owner"] == own}
+    has = select(memory_owners.c.memory_id).where(memory_owners.c.owner == own)
+    return sorted(had.difference(await connection.scalars(has.where(memory_owners.c.memory_id.in_(had)))))
