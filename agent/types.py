@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from memory.audience import PRIVATE, Audience, Place
-from memory.records import Decision, ForgetCandidate, Role
+from memory.records import Decision, ForgetCandidate, Hit, Memory, Role
 
 MAX_MESSAGE = 100_000
 """Characters of one message; far more than any chat platform allows."""
@@ -94,3 +94,7 @@ class Reply:
     Empty if nothing that they told matches; None if they did not ask."""
     usage: Usage = field(default_factory=Usage)
     """Tokens of all calls; zeros where the server did not count each of them."""
+    given: tuple[Memory, ...] = ()
+    """The facts that the prompt held."""
+    found: tuple[Hit, ...] = ()
+    """What the tools found in memory, each once; without the lines around a found message."""

@@ -317,7 +317,6 @@ def build_services(c: Components) -> Services:
         documents=DocumentService(c.documents, erasure),
         profiles=ProfileService(
             *(c.profiles, c.store, c.tasks, c.summaries, erasure, c.clock),
-            prompt_facts=c.settings.prompt_facts if c.settings.memory else 0,
         ),
         tasks=c.tasks,
         transcripts=transcripts,

@@ -11,6 +11,7 @@ from memory.facts.writer import FactWriter
 from memory.people.tasks import Tasks
 from memory.records import Decision, Draft, Hit
 from memory.search.recall import Recall
+from tools.found import Reader
 
 
 @dataclass(slots=True)
@@ -35,7 +36,8 @@ class TurnContext:
     """How much of the documents one look-up brings."""
     zone: tzinfo = UTC
     """The person's time zone, where they told it."""
-    recalled: list[Hit] = field(default_factory=list)
+    searches: list[Sequence[Hit]] = field(default_factory=list)
+    """What each search in memory brought, in order."""
     decisions: list[Decision] = field(default_factory=list)
 
     @property
@@ -43,6 +45,15 @@ class TurnContext:
         """What the tools may read. In private: what is the person's own or everybody's. In a place: what
         belongs to the place, to one around it, or to everybody. For an anonymous person: nothing."""
         return Audience.of(self.user, self.place)
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(self.recall, self.audience, self.zone, self.shown, self.message_id, self.searches)
+
+    @property
+    def recalled(self) -> list[Hit]:
+        """What all searches brought."""
+        return self.reader.recalled
 
     def origin(self) -> Provenance:
         """Where a memory that a tool stores now comes from. The person must be known."""

@@ -1,14 +1,18 @@
-"""What the model is shown of the things that a search found."""
+"""Searches memory for a model, and what it is shown of the things that were found."""
 
-from collections.abc import Sequence
-from datetime import datetime, tzinfo
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
+from memory.audience import Audience
+from memory.index import KINDS, Kind
 from memory.records import Hit
-from memory.search.excerpts import Excerpt
+from memory.search.excerpts import Excerpt, relevant
+from memory.search.recall import Recall
 from memory.sql.message_rows import Line
 from memory.text.short_ids import short_ids
-from tools.context import TurnContext
+from tools.failures import TryAgain
 
 LONGEST_HIT = 1_500
 """Characters of one found thing that the model is shown."""
@@ -17,33 +21,108 @@ LONGEST_CONTEXT = 120
 LONGEST_RESULT = 4_000
 """Characters of one result."""
 
-
 NOTHING_YET = "nothing is remembered yet"
 SEEN = "what you see already, in the prompt or in an earlier result, is left out"
+NEWEST_ONLY = "the index is away or being built: older messages and facts may be missing"
 
 
-async def result(turn: TurnContext, hits: Sequence[Hit], limit: int) -> dict[str, Any]:
-    """The first hits that the turn has not recalled yet, as far as they fit. They count as recalled from now
-    on."""
-    recalled = {hit.id for hit in turn.recalled}
-    known = turn.shown | recalled
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads what is found."""
+
+    recall: Recall
+    audience: Audience
+    zone: tzinfo = UTC
+    """Of the times that are shown, and of the days that are asked for."""
+    shown: frozenset[str] = frozenset()
+    """Ids of what the reader sees already."""
+    message_id: str | None = None
+    """Of the message that the search is for."""
+    searches: list[Sequence[Hit]] = field(default_factory=list)
+    """What each earlier search brought. Nothing of it is brought again."""
+    message_ids: bool = False
+    """Whether found messages come with their ids."""
+
+    @property
+    def recalled(self) -> list[Hit]:
+        return [hit for hits in self.searches for hit in hits]
+
+
+async def find(
+    reader: Reader,
+    query: str,
+    limit: int,
+    *,
+    subjects: Collection[str] = (),
+    since: str | None = None,
+    until: str | None = None,
+    author: str | None = None,
+    kind: Kind | None = None,
+) -> dict[str, Any]:
+    """Search memory. `since` and `until` are days. Raises TryAgain if one of them is none."""
+    recall = reader.recall
+    aliases = await recall.aliases(reader.audience)
+    hits = await recall.search(
+        query,
+        reader.audience,
+        limit=limit + len(reader.recalled),
+        subjects=subjects,
+        exclude=reader.shown,
+        kinds=frozenset({kind}) if kind else KINDS,
+        since=_day("since", since, reader.zone),
+        until=_day("until", until, reader.zone, after=1),
+        author=author or "",
+        aliases=aliases,
+    )
+    found = await _shown(reader, relevant(hits), limit)
+    if recall.without_index:
+        found["note"] = "; ".join(filter(None, [found.get("note"), NEWEST_ONLY]))
+    if names := aliases.others(query):
+        found["also_known_as"] = list(names)
+    return found
+
+
+async def newest(reader: Reader, limit: int) -> dict[str, Any]:
+    """The newest facts that the reader does not see yet."""
+    seen = reader.shown | {hit.id for hit in reader.recalled}
+    return await _shown(reader, await reader.recall.recent(reader.audience, limit, seen), limit)
+
+
+def _day(name: str, written: str | None, zone: tzinfo, *, after: int = 0) -> datetime | None:
+    """The beginning of the day in the person's zone, or of one so many days after it. A time is dropped."""
+    if written is None:
+        return None
+    try:
+        day = date.fromisoformat(written.strip()[: len("2026-03-09")]) + timedelta(days=after)
+        return datetime.combine(day, time(), zone)
+    except (ValueError, OverflowError) as error:
+        raise TryAgain(f"{name}: give a day such as 2026-03-09") from error
+
+
+async def _shown(reader: Reader, hits: Sequence[Hit], limit: int) -> dict[str, Any]:
+    """The first hits that the reader has not been shown yet, as far as they fit. They count as recalled from
+    now on."""
+    recalled = {hit.id for hit in reader.recalled}
+    known = reader.shown | recalled
     new = [hit for hit in hits if hit.id not in recalled][:limit]
-    parts = await turn.recall.excerpts(new, turn.audience, known)
+    parts = await reader.recall.excerpts(new, reader.audience, known)
     ids = short_ids([hit.id for hit in new if hit.memory])
     entries: list[dict[str, Any]] = []
+    read: list[Hit] = []
     room = LONGEST_RESULT
     for one in parts:
-        entry = _excerpt(one, turn.zone) if isinstance(one, Excerpt) else _hit(one, ids, turn.zone)
+        entry = _excerpt(one, reader) if isinstance(one, Excerpt) else _hit(one, ids, reader.zone)
         room -= _size(entry)
         if entries and room < 0:
             break
         entries.append(entry)
-        turn.recalled.extend(_texts(one))
-    if known - {turn.message_id}:
+        read.extend(_texts(one, {hit.id: hit for hit in new}))
+    reader.searches.append(read)
+    if known - {reader.message_id}:
         return {"memories": entries, "note": SEEN}
     if entries:
         return {"memories": entries}
-    there = await turn.recall.anything(turn.audience, turn.shown)
+    there = await reader.recall.anything(reader.audience, reader.shown)
     return {"memories": [], "note": "nothing was found" if there else NOTHING_YET}
 
 
@@ -57,10 +136,12 @@ def _hit(hit: Hit, ids: dict[str, str], zone: tzinfo) -> dict[str, Any]:
     return shown
 
 
-def _excerpt(excerpt: Excerpt, zone: tzinfo) -> dict[str, Any]:
+def _excerpt(excerpt: Excerpt, reader: Reader) -> dict[str, Any]:
     first = next(line for line in excerpt.lines if line.message.id in excerpt.found)
     lines = [text for line in excerpt.lines for text in _lines(line, excerpt)]
-    return {"kind": "messages", "at": moment(first.message.sent_at, zone), "lines": lines}
+    ids = [line.message.id for line in excerpt.lines if line.message.id in excerpt.found]
+    shown = {"kind": "messages", "at": moment(first.message.sent_at, reader.zone), "lines": lines}
+    return shown | ({"ids": ids} if reader.message_ids else {})
 
 
 def _lines(line: Line, excerpt: Excerpt) -> list[str]:
@@ -73,12 +154,13 @@ def _lines(line: Line, excerpt: Excerpt) -> list[str]:
     return [*gap, f"~ {message.author}: {short}"]
 
 
-def _texts(one: Hit | Excerpt) -> list[Hit]:
-    """What the model has read: an answer may rest on the lines around a found message too."""
+def _texts(one: Hit | Excerpt, found: Mapping[str, Hit]) -> list[Hit]:
+    """What the reader has read: an answer may rest on the lines around a found message too. Those have the
+    score 0."""
     if isinstance(one, Hit):
         return [one]
-    messages = (line.message for line in one.lines)
-    return [Hit(m.id, "message", m.text, 0.0, m.sent_at, m.id, m.author) for m in messages]
+    messages = [line.message for line in one.lines]
+    return [found.get(m.id) or Hit(m.id, "message", m.text, 0.0, m.sent_at, m.id, m.author) for m in messages]
 
 
 def _size(entry: dict[str, Any]) -> int:

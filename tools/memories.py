@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import tzinfo
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -11,14 +11,12 @@ from memory.errors import StoreUnavailable
 from memory.facts.candidate import Provenance
 from memory.facts.compare import normalise
 from memory.facts.ttl import read_ttl
-from memory.index import KINDS
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, MemoryType, Task
-from memory.search.excerpts import relevant
 from memory.text.short_ids import SHORT_ID, read_id, short_ids
 from memory.text.tags import tags
 from tools.context import TurnContext
-from tools.failures import ToolFailed, TryAgain
-from tools.found import result
+from tools.failures import ToolFailed
+from tools.found import find, newest
 
 
 def _as_list(value: Any) -> Any:
@@ -39,13 +37,19 @@ def _as_text(value: Any) -> Any:
 MOST_TASKS = 50
 SAID_AGAIN = 0.5
 """The share of words from which a second call says the fact of the first one again."""
-NEWEST_ONLY = "the index is away or being built: older messages and facts may be missing"
-
 PATIENCE = 5.0
 """Seconds after which `remember` no longer waits until a fact is stored, and leaves it to the worker."""
 
 Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(tags)]
 Blank = Annotated[str | None, BeforeValidator(none_if_blank)]
+Since = Annotated[Blank, Field(description="only what was said on this day or later: 2026-03-09")]
+Until = Annotated[Blank, Field(description="only what was said on this day or before it")]
+Author = Annotated[Blank, Field(description="only what this person said")]
+OfKind = Annotated[
+    Literal["memory", "message", "summary"] | None,
+    BeforeValidator(none_if_blank),
+    Field(description="only facts (memory), messages or summaries"),
+]
 Limit = Annotated[int, Field(ge=1, le=50, description="how many at most")]
 
 
@@ -54,50 +58,19 @@ async def search_memories(
     query: Annotated[str, Field(min_length=1, max_length=2000, description="what to look for, in words")],
     subjects: Annotated[Subjects, Field(description="only facts with one of these tags; empty for all")] = (),
     limit: Limit = 20,
-    since: Annotated[Blank, Field(description="only what was said on this day or later: 2026-03-09")] = None,
-    until: Annotated[Blank, Field(description="only what was said on this day or before it")] = None,
-    author: Annotated[Blank, Field(description="only what this person said")] = None,
-    kind: Annotated[
-        Literal["memory", "message", "summary"] | None,
-        BeforeValidator(none_if_blank),
-        Field(description="only facts (memory), messages or summaries"),
-    ] = None,
+    since: Since = None,
+    until: Until = None,
+    author: Author = None,
+    kind: OfKind = None,
 ) -> dict[str, Any]:
     """Search what was said and learned before: facts and past messages, by meaning and words, best first.
     Messages come as excerpts of conversations; lines that begin with ~ were not found but stand around one
     that was, and may be cut. Times are by the person's clock."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
-    aliases = await turn.recall.aliases(turn.audience)
-    hits = await turn.recall.search(
-        query,
-        turn.audience,
-        limit=limit + len(turn.recalled),
-        subjects=subjects,
-        exclude=turn.shown,
-        kinds=frozenset({kind}) if kind else KINDS,
-        since=_day("since", since, turn.zone),
-        until=_day("until", until, turn.zone, after=1),
-        author=author or "",
-        aliases=aliases,
+    return await find(
+        turn.reader, query, limit, subjects=subjects, since=since, until=until, author=author, kind=kind
     )
-    found = await result(turn, relevant(hits), limit)
-    if turn.recall.without_index:
-        found["note"] = "; ".join(filter(None, [found.get("note"), NEWEST_ONLY]))
-    if names := aliases.others(query):
-        found["also_known_as"] = list(names)
-    return found
-
-
-def _day(name: str, written: str | None, zone: tzinfo, *, after: int = 0) -> datetime | None:
-    """The beginning of the day in the person's zone, or of one so many days after it. A time is dropped."""
-    if written is None:
-        return None
-    try:
-        day = date.fromisoformat(written.strip()[: len("2026-03-09")]) + timedelta(days=after)
-        return datetime.combine(day, time(), zone)
-    except (ValueError, OverflowError) as error:
-        raise TryAgain(f"{name}: give a day such as 2026-03-09") from error
 
 
 async def get_recent_memories(turn: TurnContext, limit: Limit = 10) -> dict[str, Any]:
@@ -105,9 +78,7 @@ async def get_recent_memories(turn: TurnContext, limit: Limit = 10) -> dict[str,
     me?", "what do I have to do?" and to catch up."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
-    seen = turn.shown | {hit.id for hit in turn.recalled}
-    hits = await turn.recall.recent(turn.audience, limit, seen)
-    found = await result(turn, hits, limit)
+    found = await newest(turn.reader, limit)
     if tasks := await turn.tasks.list(turn.user, turn.place):
         found["open_tasks"] = [_task(task, turn.zone) for task in tasks[:MOST_TASKS]]
     return found

@@ -13,8 +13,7 @@ from memory.people.profile import UserContext
 from memory.people.profile_entries import entry_for
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Tasks
-from memory.records import Memory
-from memory.search.core_facts import core_facts, get_relevant_memories
+from memory.search.core_facts import core_facts
 from memory.sql.memories import MemoryStore
 from memory.sql.summaries import ConversationSummaries, owner_of
 
@@ -29,8 +28,6 @@ class ProfileService:
     conversations: ConversationSummaries
     erasure: ErasureService
     clock: Callable[[], datetime]
-    prompt_facts: int
-    """The most facts that a prompt shows."""
 
     async def get(self, *, user: str, place: Place | str | None = None) -> UserContext:
         named, where = user_named(user), place_of(place)
@@ -38,14 +35,6 @@ class ProfileService:
         tasks = await self.tasks.list(named, where)
         known = await self.contexts.view(named, where, self.clock())
         return replace(known, long_term_facts=tuple(facts), open_tasks=tuple(tasks))
-
-    async def facts_for(self, question: str, *, user: str, place: Place | str | None = None) -> list[Memory]:
-        """Return the facts that the prompt would show for this question."""
-        named = user_named(user)
-        audience = Audience.of(named, place_of(place))
-        return await get_relevant_memories(
-            self.store, named, audience, question, self.clock(), self.prompt_facts
-        )
 
     async def set(
         self, field: str, value: str | bool | None, *, user: str, place: Place | str | None = None

@@ -22,7 +22,7 @@ from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEven
 
 from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
-from agent.models.offline_reading import share_found
+from agent.models.offline_reading import content_words, share_found
 from agent.settings import Settings
 from agent.turn.model_run import ModelRun, tool_calls
 from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
@@ -49,6 +49,8 @@ class AgentResult:
     tools: tuple[ToolCall, ...]
     calls: int
     usage: Usage
+    searches_used: int = 0
+    """Of how many searches in memory the answer repeats something."""
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ async def run_agent(
         if fault is None:
             raise
         raise fault from error
-    return AgentResult(answer, tuple(called), run.calls, run.usage)
+    return AgentResult(answer, tuple(called), run.calls, run.usage, _searches_used(turn, answer))
 
 
 async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:
@@ -175,6 +177,18 @@ def _quoted(turn: _Turn) -> str:
     found.sort(key=lambda one: share_found(turn.context.text, one[1]), reverse=True)
     lines = [f"- {where}: “{cut(text, LONGEST_QUOTE)}”" for where, text in found[:MOST_QUOTED]]
     return "\n".join(["This is what I found:", *lines]) if lines else ""
+
+
+def _searches_used(turn: TurnContext, answer: Answer) -> int:
+    """Count the searches of which the answer or what was remembered repeats something: two telling words of
+    a fact or message (or all, if there are fewer) that the person's message does not have."""
+    if not any(turn.searches):
+        return 0
+    written = [answer.message, *(new.content for new in answer.memories)]
+    written += [decision.content for decision in turn.decisions]
+    asked, said = content_words(turn.text).keys(), content_words(" ".join(written)).keys()
+    telling = [[content_words(hit.content).keys() - asked for hit in hits] for hits in turn.searches]
+    return sum(any(new and len(new & said) >= min(2, len(new)) for new in words) for words in telling)
 
 
 def _show(text: str, above: bool, on_text: OnText) -> bool:

@@ -114,7 +114,11 @@ async def take_turn(
             message_id=reply_id,
             forget=forget,
             usage=result.usage,
+            given=built.prompt.known.long_term_facts,
+            found=tuple({hit.id: hit for hit in tool_context.recalled if hit.score}.values()),
         )
+        searches = {"turn searches": len(tool_context.searches), "turn searches used": result.searches_used}
+        deps.sources.count("", searches)
         trace.answered(reply)
     deps.worker.wake()
     return reply

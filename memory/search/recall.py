@@ -111,7 +111,7 @@ class Recall:
                 hits = await self._matching(wanted, aliases, subjects)
             note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
             self._recalled.update(hit.id for hit in hits if hit.kind == "memory")
-            self._count("", {"searches": 1, "hits": min(len(hits), 1), "retrieved": len(hits)})
+            self._count("", {"retrieved": len(hits)})
             return hits
 
     async def aliases(self, audience: Audience) -> Aliases:
@@ -131,7 +131,7 @@ class Recall:
                 memories = [*memories, *(memory for memory in common if memory.id not in own)]
             memories = [memory for memory in memories if memory.id not in exclude][:limit]
             self._recalled.update(memory.id for memory in memories)
-            self._count("", {"searches": 1, "hits": min(len(memories), 1), "retrieved": len(memories)})
+            self._count("", {"retrieved": len(memories)})
             note(found=[(memory.id, 1.0) for memory in memories])
             return [_memory_hit(memory, 1.0) for memory in memories]
 

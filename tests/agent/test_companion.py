@@ -22,7 +22,7 @@ from agent.errors import FAULTS, BadInput, ModelUnavailable, SettingsError
 from agent.wiring import utc_now
 from memory.errors import EmbedderUnavailable, NotFound, StoreUnavailable
 from memory.index.embedders.openai import OpenAIEmbedder
-from tools.memories import NEWEST_ONLY
+from tools.found import NEWEST_ONLY
 
 OpenPet = Callable[..., Awaitable[Companion]]
 PetAt = Callable[..., Awaitable[Companion]]

@@ -9,8 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory.audience import PRIVATE, Place
-from tools.found import NOTHING_YET, SEEN
-from tools.memories import NEWEST_ONLY
+from tools.found import NEWEST_ONLY, NOTHING_YET, SEEN
 
 CHANNEL = Place(("acme", "general"))
 
@@ -129,7 +128,7 @@ async def test_a_search_is_narrowed_by_day_author_and_kind(turn: Any) -> None:
         return {text[-2:] for found in await lines(turn, "green boat", **given) for text in found} - {"…"}
 
     async def fresh(**given: Any) -> set[str]:
-        turn.context.recalled.clear()
+        turn.context.searches.clear()
         return await days(kind="message", **given)
 
     assert await fresh() == {"10", "11", "12"}
@@ -137,7 +136,7 @@ async def test_a_search_is_narrowed_by_day_author_and_kind(turn: Any) -> None:
     assert await fresh(until="2025-05-12", since=None) == {"10", "11"}
     assert await fresh(since="2025-05-12T08:00", until="2025-05-12") == {"11"}
     assert await fresh(author="bob") == {"10", "12"}
-    turn.context.recalled.clear()
+    turn.context.searches.clear()
     assert await contents(turn, "search_memories", query="green boat", kind="memory") == [
         "Ana owns a green boat"
     ]

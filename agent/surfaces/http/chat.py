@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
@@ -19,7 +19,6 @@ from agent.surfaces.http.errors import fault_response
 from agent.surfaces.http.metrics import Measured, Metrics
 from agent.surfaces.http.openai_types import EXAMPLE, MODEL, ChatRequest, Completion, parse_messages
 from agent.turn.streaming import ReplyStream
-from memory.records import Memory
 
 FIRST_PIECE_TIMEOUT = 20.0
 """Seconds that a stream waits for its first words before it sends its status."""
@@ -83,7 +82,6 @@ async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics:
             return JSONResponse(completion.whole(text))
         chunks = (completion.begin(), completion.piece(text), *completion.end(text))
         return EventSourceResponse(iter(chunks), sep="\n", ping=PING)
-    shown = await pet.services.profiles.facts_for(given.text, user=caller.user) if caller.user else []
     turn: dict[str, Any] = {
         "user": caller.user,
         "conversation": conversation_id(caller.user, caller.chat),
@@ -93,10 +91,10 @@ async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics:
     }
     if asked.stream:
         stream = pet.stream(given.text, **turn)
-        return await _stream(completion, stream, shown, metrics, operator=caller.admin)
+        return await _stream(completion, stream, metrics, operator=caller.admin)
     with metrics.turn_seconds.time():
         reply = await pet.respond(given.text, **turn)
-    return JSONResponse(completion.whole(reply.message, reply, shown))
+    return JSONResponse(completion.whole(reply.message, reply))
 
 
 async def _answer_client_task(pet: Companion, task: str) -> str:
@@ -117,7 +115,6 @@ async def _answer_client_task(pet: Companion, task: str) -> str:
 async def _stream(
     completion: Completion,
     stream: ReplyStream,
-    shown: Sequence[Memory],
     metrics: Metrics,
     *,
     operator: bool,
@@ -140,7 +137,7 @@ async def _stream(
                 yield completion.piece(piece)
                 piece = await anext(pieces, None)
             metrics.turn_seconds.observe(time.monotonic() - started)
-            for chunk in completion.end(text, stream.reply, shown):
+            for chunk in completion.end(text, stream.reply):
                 yield chunk
         except Exception as error:
             yield json.dumps(fault_response(error, operator=operator)[1])

@@ -11,8 +11,8 @@ from pydantic_core import to_jsonable_python
 
 from agent.errors import BadInput
 from agent.surfaces.records_json import decision_json
-from agent.types import Reply, ToolCall, Usage
-from memory.records import Memory
+from agent.types import Reply, Usage
+from memory.records import Hit, Memory
 
 Json = dict[str, Any]
 
@@ -21,7 +21,6 @@ MODEL = "hachi"
 MAX_EARLIER = 100
 """How many messages before the last one are read."""
 CHARACTERS_PER_TOKEN = 4
-SEARCH_TOOLS = frozenset({"search_memories", "get_recent_memories"})
 
 _CLIENT_TASK = re.compile(r"\s*### Task:\s")
 
@@ -130,12 +129,12 @@ class Completion:
     prompt: str
     include_usage: bool
 
-    def whole(self, text: str, reply: Reply | None = None, shown: Sequence[Memory] = ()) -> Json:
+    def whole(self, text: str, reply: Reply | None = None) -> Json:
         """Return the response that is not streamed."""
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         usage = {"usage": usage_of(self.prompt, text, reply)}
-        return self._frame("chat.completion", [choice]) | usage | extra_fields(reply, shown)
+        return self._frame("chat.completion", [choice]) | usage | extra_fields(reply)
 
     def begin(self) -> str:
         """Return the first chunk, which has no text."""
@@ -145,9 +144,9 @@ class Completion:
         """Return a chunk with a piece of the reply."""
         return self._chunk({"content": text})
 
-    def end(self, text: str, reply: Reply | None = None, shown: Sequence[Memory] = ()) -> Iterator[str]:
+    def end(self, text: str, reply: Reply | None = None) -> Iterator[str]:
         """Yield the memories, the usage if the client requested it, and the end mark."""
-        yield self._chunk({}, "stop", extra_fields(reply, shown))
+        yield self._chunk({}, "stop", extra_fields(reply))
         if self.include_usage:
             usage = {"usage": usage_of(self.prompt, text, reply)}
             yield json.dumps(self._frame("chat.completion.chunk", []) | usage)
@@ -164,39 +163,26 @@ class Completion:
         return about | {"choices": choices}
 
 
-def extra_fields(reply: Reply | None, shown: Sequence[Memory] = ()) -> Json:
+def extra_fields(reply: Reply | None) -> Json:
     """Return the fields that OpenAI's API does not have."""
     if reply is None:
         return {"memories": []}
     learned = [decision_json(decision) | {"use": "learned"} for decision in reply.memories]
-    memories = to_jsonable_python([*used_memories(reply, shown), *learned])
+    memories = to_jsonable_python([*used_memories(reply), *learned])
     extra: Json = {"memories": memories, "trace_id": reply.trace_id}
     if reply.forget is not None:
         extra["forget"] = to_jsonable_python(reply.forget)
     return extra
 
 
-def used_memories(reply: Reply, shown: Sequence[Memory]) -> list[Json]:
-    """Return the memories from the prompt and from the tools' results, each once."""
-    in_prompt: dict[str, Json] = {m.id: {"content": m.content, "kind": "memory"} for m in shown}
-    found = {hit["id"]: hit for call in reply.tools for hit in search_hits(call)}
+def used_memories(reply: Reply) -> list[Json]:
+    """Return the facts that the prompt held, and what the tools found."""
+    given: list[tuple[Memory | Hit, str, float | None]] = [(fact, "memory", None) for fact in reply.given]
+    found = [(hit, hit.kind, round(hit.score, 2)) for hit in reply.found]
     return [
-        {"id": id, "content": hit.get("content"), "use": "used"}
-        | {"kind": hit.get("kind"), "score": hit.get("score")}
-        for id, hit in (in_prompt | found).items()
+        {"id": one.id, "content": one.content, "use": "used", "kind": kind, "score": score}
+        for one, kind, score in (*given, *found)
     ]
-
-
-def search_hits(call: ToolCall) -> list[Json]:
-    """Return the memories that a search tool found; empty for any other tool."""
-    if call.name not in SEARCH_TOOLS or not call.ok:
-        return []
-    try:
-        result = json.loads(call.result)
-    except ValueError:
-        return []
-    hits = result.get("memories", ()) if isinstance(result, dict) else ()
-    return [hit for hit in hits if isinstance(hit, dict) and "id" in hit]
 
 
 def usage_of(prompt: str, answer: str, reply: Reply | None = None) -> Json:

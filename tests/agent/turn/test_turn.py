@@ -114,6 +114,29 @@ async def test_a_model_that_calls_a_tool_even_then_yields_a_readable_reply(
     assert len(server.asked) == turns
 
 
+async def test_the_reply_names_the_facts_of_the_prompt_and_what_was_found(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way, judge=False)
+    await pet.remember("Ana is allergic to nuts", user="ana", importance=0.9)
+    await pet.remember("Ana hurt a shoulder while rowing", user="ana", importance=0.4)
+    said = {"author": "Bob", "sent_at": "2025-05-01T10:00:00Z"}
+    asked = said | {"text": "What about Ana's shoulder, is it any better since?"}
+    await pet.import_messages(
+        [asked, said | {"text": "No", "author": "Ana"}], user="ana", conversation="earlier"
+    )
+    server.script([SEARCH, SEARCH], answer("It was the rowing."))
+
+    reply, _ = await first_way.ask(pet, "what is it with me?", user="ana")
+
+    assert [fact.content for fact in reply.given] == ["Ana is allergic to nuts"]
+    assert [(hit.kind, hit.content) for hit in reply.found] == [
+        ("memory", "Ana hurt a shoulder while rowing"),
+        ("message", "What about Ana's shoulder, is it any better since?"),
+    ]
+    assert all(hit.score > 0 for hit in reply.found)
+
+
 async def test_a_model_that_never_answers_has_what_it_found_quoted(
     pet_at: PetAt, way: Any, server: ScriptedServer, tmp_path: Path
 ) -> None:
@@ -182,7 +205,7 @@ async def test_without_memory_nothing_is_read_and_nothing_is_kept(
 
     assert reply.message == "No idea."
     assert "rowing" not in server.asked[1].text
-    assert (await pet.services.profiles.facts_for("what about my shoulder?", user="ana")) == []
+    assert (reply.given, reply.found) == ((), ())
     assert [memory.content for memory in await pet.memories(user="ana")] == [
         "Ana hurt a shoulder while rowing"
     ]

@@ -11,26 +11,9 @@ from agent.surfaces.http.openai_types import (
     ChatMessage,
     Completion,
     parse_messages,
-    search_hits,
     usage_of,
-    used_memories,
 )
-from agent.types import Reply, ToolCall, Usage
-
-
-def call(result: str, name: str = "search_memories", *, ok: bool = True) -> ToolCall:
-    return ToolCall(name, {}, ok, result)
-
-
-def test_the_hits_of_searches_count_each_once() -> None:
-    for nothing in ("no JSON", "[]", "null", '{"memories": ["x", {"content": "no id"}]}', "{}"):
-        assert search_hits(call(nothing)) == []
-    found = '{"memories": [{"id": "1", "content": "Ana rows", "kind": "memory", "score": 0.5}]}'
-    calls = (call(found), call(found), call(found, ok=False), call(found, "remember"))
-    reply = Reply("Hm.", (), calls, "trace_1", "tiny", 1)
-    assert used_memories(reply, ()) == [
-        {"id": "1", "content": "Ana rows", "use": "used", "kind": "memory", "score": 0.5}
-    ]
+from agent.types import Reply, Usage
 
 
 def test_usage_is_what_the_models_server_counted_otherwise_an_estimate() -> None:
