@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, tzinfo
 
 from agent.types import TurnRequest
-from memory.people.due_tasks import DueTasks, Reminder
+from memory.people.due_tasks import DueTasks, Reminder, is_family
 from memory.people.profile import UserContext
 from memory.people.profile_store import ProfileStore
 from memory.process.spans import new_id
@@ -58,8 +58,8 @@ class Reminders:
         self._at_work = asyncio.Lock()
 
     def register(self, prefix: str, send: Send) -> Callable[[], None]:
-        """Use `send` for users whose ids begin with `prefix`; the longest matching prefix wins. Returns a
-        function that removes the sender."""
+        """Use `send` for users whose ids begin with `prefix`, which ends with a colon or is empty, or for the
+        one user whose id it is; the longest one wins. Returns a function that removes the sender."""
         self._senders[prefix] = send
 
         def unregister() -> None:
@@ -70,7 +70,7 @@ class Reminders:
 
     def reaches(self, user: str) -> bool:
         """Whether somebody in this process sends reminders to the user."""
-        return any(user.startswith(prefix) for prefix in self._senders)
+        return bool(self._fitting(user))
 
     async def run(self) -> int:
         """Announce all tasks that are due. Returns how many reminders were delivered. Raises
@@ -109,8 +109,14 @@ class Reminders:
         return True
 
     def _sender(self, user: str) -> Send:
-        fitting = [prefix for prefix in self._senders if user.startswith(prefix)]
-        return self._senders[max(fitting, key=len)]
+        return self._senders[max(self._fitting(user), key=len)]
+
+    def _fitting(self, user: str) -> list[str]:
+        return [
+            prefix
+            for prefix in self._senders
+            if user == prefix or (is_family(prefix) and user.startswith(prefix))
+        ]
 
     async def _note(self, piece: Job, reminder: Reminder, text: str) -> None:
         """Store the reminder in the transcript, so that the model understands "done!", and delete the job."""

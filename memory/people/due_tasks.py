@@ -34,7 +34,8 @@ class Reminder:
 
 
 class DueTasks:
-    """Finds due tasks of people whose ids begin with one of `prefixes`; other people's tasks wait."""
+    """Finds due tasks of people whose ids begin with one of `prefixes`; other people's tasks wait. A prefix ends
+    with a colon, or is empty; another one is a whole id."""
 
     def __init__(self, database: Database, queue: JobQueue) -> None:
         self._database = database
@@ -92,5 +93,14 @@ def _due(now: datetime) -> ColumnElement[bool]:
 
 
 def _of(user: ColumnElement[str], prefixes: Collection[str]) -> ColumnElement[bool]:
-    """True for users whose id begins with a prefix. Case-sensitive, which LIKE on SQLite is not."""
-    return or_(*(func.substr(user, 1, len(prefix)) == prefix for prefix in prefixes))
+    """True for users whom a prefix names. Case-sensitive, which LIKE on SQLite is not."""
+    families = (prefix for prefix in prefixes if is_family(prefix))
+    return or_(
+        user.in_([prefix for prefix in prefixes if not is_family(prefix)]),
+        *(func.substr(user, 1, len(prefix)) == prefix for prefix in families),
+    )
+
+
+def is_family(prefix: str) -> bool:
+    """Whether the prefix names all ids that begin with it, and not one whole id."""
+    return not prefix or prefix.endswith(":")

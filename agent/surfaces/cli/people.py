@@ -40,7 +40,7 @@ messages = typer.Typer(help="See and forget messages.", rich_markup_mode=None)
 
 MAX_FACTS = 7
 """Facts shown; `hachi memories list` shows all."""
-COLUMNS = ("id", "description", "status", "due", "changed")
+TASK_COLUMNS = ("id", "description", "status", "due", "changed")
 
 
 @people.command("list")
@@ -62,7 +62,7 @@ def _person_row(person: "KnownPerson") -> list[str]:
 async def show(pet: "Companion", user: User, place: PlaceName = "dm") -> Output:
     """Show what is known of a person, and may be known there."""
     known = await pet.context(user=user, place=place)
-    return Output(known.to_json(), lambda: _print_context(user, known))
+    return Output(known.to_json(), lambda: print_context(user, known))
 
 
 @context.command("set")
@@ -95,7 +95,7 @@ def _current(known: "UserContext", field: str, value: str) -> tuple[str, str]:
     return path, _text(found)
 
 
-def _print_context(user: str, known: "UserContext") -> None:
+def print_context(user: str, known: "UserContext") -> None:
     from rich.text import Text
     from rich.tree import Tree
 
@@ -163,9 +163,9 @@ async def list_tasks(
 ) -> Output:
     """List the open tasks, newest first. Times are by the person's clock."""
     found = await pet.services.tasks.list(user, PRIVATE, done=all)
-    zone = await _zone_of(pet, user)
+    zone = await zone_of(pet, user)
     empty = f"no {'' if all else 'open '}tasks for {user!r}"
-    return table_of(found, COLUMNS, lambda task: _row(task, zone), empty=empty, to_json=task_json)
+    return table_of(found, TASK_COLUMNS, lambda task: task_row(task, zone), empty=empty, to_json=task_json)
 
 
 @tasks.command()
@@ -203,7 +203,7 @@ async def _change(
 ) -> Output:
     from memory.people.tasks import Unclear
 
-    zone, now = await _zone_of(pet, user), pet.clock()
+    zone, now = await zone_of(pet, user), pet.clock()
     due_at = None if due is None else read_due(due, zone, now)
     try:
         change = await pet.services.tasks.update(
@@ -215,16 +215,16 @@ async def _change(
         raise NotFound(f"no task {id!r}; `hachi tasks list --all` shows the ids") from error
     if id is None and change.action != "made":
         say(f"task {short(change.task.id)} has the same words, so there is no second one")
-    return Output(task_json(change.task), lambda: print_table(COLUMNS, [_row(change.task, zone)]))
+    return Output(task_json(change.task), lambda: print_table(TASK_COLUMNS, [task_row(change.task, zone)]))
 
 
-async def _zone_of(pet: "Companion", user: str) -> tzinfo | None:
+async def zone_of(pet: "Companion", user: str) -> tzinfo | None:
     """Return the person's time zone, or None (this machine's) if they told none."""
     known = await pet.context(user=user)
     return known.zone if known.profile.timezone else None
 
 
-def _row(task: Task, zone: tzinfo | None) -> list[str]:
+def task_row(task: Task, zone: tzinfo | None) -> list[str]:
     times = (task.due, task.last_updated)
     due, changed = (f"{time.astimezone(zone):%Y-%m-%d %H:%M}" if time else "" for time in times)
     return [short(task.id), task.description, task.status, due, changed]

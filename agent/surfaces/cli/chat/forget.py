@@ -9,7 +9,7 @@ from agent.surfaces.cli.output import forgotten_text, plain, short, when
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.types import Reply
-    from memory.records import ForgetCandidate
+    from memory.records import ForgetCandidate, Forgotten
 
 NOTHING = "(Nothing that you told matches this, so nothing is forgotten.)"
 QUESTION = "Forget it? y, N, or its numbers: "
@@ -39,17 +39,25 @@ async def confirm_forget(pet: "Companion", reply: "Reply", user: str, place: str
     """Show what the person may mean, ask, and forget what they confirm."""
     if reply.forget is None:
         return
-    print(*forget_lines(reply.forget), sep="\n")
-    if not reply.forget:
-        return
+    confirmed = await ask(reply.forget)
+    print_receipts(await pet.forget(confirmed, user=user, place=place) if confirmed else [])
+
+
+async def ask(candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]":
+    """Show the candidates, and return those that the person confirms."""
+    print(*forget_lines(candidates), sep="\n")
+    if not candidates:
+        return []
     from prompt_toolkit import PromptSession
 
     try:
         answer = await PromptSession[str]().prompt_async(QUESTION)
     except (EOFError, KeyboardInterrupt):
         answer = ""
-    confirmed = chosen(answer, reply.forget)
-    receipts = await pet.forget(confirmed, user=user, place=place) if confirmed else []
+    return chosen(answer, candidates)
+
+
+def print_receipts(receipts: "Sequence[Forgotten]") -> None:
     for receipt in receipts:
         print(plain(forgotten_text(receipt, receipt.content or "the message")))
     if not receipts:

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.patch_stdout import patch_stdout
 
+from agent.surfaces.cli.chat.commands import ChatCommands
 from agent.surfaces.cli.chat.forget import confirm_forget
 from agent.surfaces.cli.chat.turn import print_turn
+from agent.surfaces.cli.output import plain
 from agent.surfaces.cli.session import Session
+from memory.audience import Place
 from memory.text import storable
 
 if TYPE_CHECKING:
@@ -31,8 +35,11 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
     settings = pet.settings
     model = "the offline stand-in" if settings.offline else settings.chosen_model
     print(f"Hachi, with {model}. What is remembered is in {settings.home}.")
-    print("Ctrl-C stops an answer; Ctrl-D or exit ends.")
-    prompt: PromptSession[str] = PromptSession(history=ChatHistory(settings.home / "chat_history"))
+    print("/help lists commands. Ctrl-C stops an answer; Ctrl-D or exit ends.")
+    prompt: PromptSession[str] = PromptSession(
+        history=ChatHistory(settings.home / "chat_history"), multiline=True, key_bindings=_keys()
+    )
+    commands = ChatCommands(pet, user, place)
     loading: list[asyncio.Task[Runtime]] = []
 
     def load(_: object) -> None:
@@ -41,6 +48,8 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
             loading.append(asyncio.create_task(pet.runtime()))
 
     prompt.app.after_render += load
+    unregister = pet.reminders.register(user, _ring)
+    ringing = asyncio.create_task(pet.reminders.run())
     try:
         while True:
             try:
@@ -53,14 +62,38 @@ async def converse(pet: "Companion", session: Session, user: str, place: str) ->
             if text.strip().lower() in EXIT_WORDS:
                 return
             if text.strip():
-                await _turn(pet, session, text, user, place)
+                await _line(commands, session, text)
     finally:
-        for task in loading:
+        unregister()
+        for task in (ringing, *loading):
             task.cancel()
-        await asyncio.gather(*loading, return_exceptions=True)
+        await asyncio.gather(ringing, *loading, return_exceptions=True)
 
 
-async def _turn(pet: "Companion", session: Session, text: str, user: str, place: str) -> None:
+def _keys() -> KeyBindings:
+    """Enter sends, also where several lines were typed or pasted; Alt-Enter begins a new line."""
+    keys = KeyBindings()
+    keys.add("enter")(lambda event: event.current_buffer.validate_and_handle())
+    keys.add("escape", "enter")(lambda event: event.current_buffer.insert_text("\n"))
+    return keys
+
+
+async def _ring(_user: str, _place: Place | None, text: str) -> bool:
+    print(f"\a{plain(text)}", flush=True)
+    return True
+
+
+async def _line(commands: ChatCommands, session: Session, text: str) -> None:
+    """Run a command, or take a turn. An error is reported and does not end the chat."""
+    try:
+        if not await commands.run(text):
+            await _turn(commands, text)
+    except Exception as error:
+        session.report(error)
+
+
+async def _turn(commands: ChatCommands, text: str) -> None:
+    pet, user, place = commands.pet, commands.user, commands.place
     turn = asyncio.ensure_future(print_turn(pet, text, user, place, prefix="hachi: "))
     with _cancelled_by_ctrl_c(turn):
         try:
@@ -70,10 +103,8 @@ async def _turn(pet: "Companion", session: Session, text: str, user: str, place:
     if turn.cancelled():
         print("(stopped)")
         return
-    try:
-        await confirm_forget(pet, turn.result(), user, place)
-    except Exception as error:
-        session.report(error)
+    commands.last_trace = turn.result().trace_id
+    await confirm_forget(pet, turn.result(), user, place)
 
 
 @contextmanager

@@ -22,20 +22,11 @@ def announce_offline(pet: "Companion") -> None:
 
 
 async def print_turn(pet: "Companion", text: str, user: str, place: str, *, prefix: str = "") -> "Reply":
-    """Show a spinner until the first piece of text, then `prefix` and the text. Returns the reply."""
-    from rich.console import Console
+    """Show `prefix` and the text, which may be Markdown, while it is written. Returns the reply."""
+    from agent.surfaces.cli.chat.markdown import MarkdownWriter
 
-    begun = False
-    with Console().status("thinking", spinner="dots") as spinner:
-        try:
-            async with pet.stream(text, user=user, place=place) as stream:
-                async for piece in stream:
-                    if not begun:
-                        begun = True
-                        spinner.stop()
-                        print(prefix, end="")
-                    print(plain(piece), end="", flush=True)
-                return stream.reply
-        finally:
-            if begun:
-                print(flush=True)
+    with MarkdownWriter(prefix) as shown:
+        async with pet.stream(text, user=user, place=place) as stream:
+            async for piece in stream:
+                shown.write(plain(piece))
+            return stream.reply

@@ -1,0 +1,109 @@
+"""What a person may type in the chat beside a message: `/memories`, `/tasks`, `/help` …"""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from agent.surfaces.cli.chat.forget import ask, print_receipts
+from agent.surfaces.cli.output import MEMORY_COLUMNS, memory_row, print_table
+from agent.surfaces.cli.people import TASK_COLUMNS, print_context, task_row, zone_of
+from memory.audience import PRIVATE
+from memory.records import ForgetCandidate
+
+if TYPE_CHECKING:
+    from agent.companion import Companion
+
+SHOWN = 20
+"""Facts that `/memories` shows; `hachi memories list` shows all."""
+MOST_CANDIDATES = 5
+_COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+
+
+@dataclass
+class ChatCommands:
+    """The commands of one conversation."""
+
+    pet: "Companion"
+    user: str
+    place: str
+    last_trace: str | None = None
+    """The id of the newest turn's trace."""
+
+    async def run(self, line: str) -> bool:
+        """Run the command that the line is. Returns False for a message, "/etc/hosts is empty" among them."""
+        typed = _COMMAND.fullmatch(line.strip())
+        if typed is None:
+            return False
+        name, words = typed[1], (typed[2] or "").strip()
+        if name in COMMANDS:
+            await COMMANDS[name].run(self, words)
+        else:
+            print(f"(There is no /{name}; /help lists what there is.)")
+        return True
+
+    async def help(self, _: str = "") -> None:
+        for name, command in COMMANDS.items():
+            print(f"/{f'{name} {command.argument}'.strip():<18} {command.help}")
+        print("Alt-Enter begins a new line. Ctrl-C stops an answer; Ctrl-D or exit ends.")
+
+    async def memories(self, words: str) -> None:
+        if words:
+            hits = await self.pet.search_memories(words, user=self.user, place=self.place)
+            found = [hit.memory for hit in hits if hit.memory]
+        else:
+            found = await self.pet.memories(user=self.user, place=self.place, limit=SHOWN)
+        if found:
+            print_table(MEMORY_COLUMNS, map(memory_row, found))
+        else:
+            print("(Nothing is remembered.)")
+
+    async def forget(self, words: str) -> None:
+        if not words:
+            print("(Say what: /forget the name of my boss)")
+            return
+        hits = await self.pet.search_memories(words, user=self.user, place=self.place, limit=MOST_CANDIDATES)
+        facts = [hit for hit in hits if hit.memory]
+        chosen = await ask(
+            [ForgetCandidate(hit.id, "memory", hit.content, hit.created_at, "") for hit in facts]
+        )
+        print_receipts([await self.pet.delete_memory(one.id, user=self.user) for one in chosen])
+
+    async def tasks(self, _: str) -> None:
+        found = await self.pet.services.tasks.list(self.user, PRIVATE)
+        zone = await zone_of(self.pet, self.user)
+        if found:
+            print_table(TASK_COLUMNS, [task_row(task, zone) for task in found])
+        else:
+            print("(There are no open tasks.)")
+
+    async def context(self, _: str) -> None:
+        print_context(self.user, await self.pet.context(user=self.user, place=self.place))
+
+    async def trace(self, _: str) -> None:
+        from agent.surfaces.cli.traces.lines import print_lines
+        from agent.tracing.render.overview import overview_lines
+
+        if self.last_trace is None:
+            print("(There was no turn yet.)")
+            return
+        found = await self.pet.traces.get_with_jobs(self.last_trace, datetime.now(UTC))
+        print_lines(overview_lines(found.trace, found.jobs))
+
+
+@dataclass(frozen=True)
+class ChatCommand:
+    run: Callable[[ChatCommands, str], Awaitable[None]]
+    help: str
+    argument: str = ""
+
+
+COMMANDS = {
+    "memories": ChatCommand(ChatCommands.memories, "what is remembered of you here", "[WORDS]"),
+    "forget": ChatCommand(ChatCommands.forget, "forget a fact, with what was said of it", "WORDS"),
+    "tasks": ChatCommand(ChatCommands.tasks, "your open tasks"),
+    "context": ChatCommand(ChatCommands.context, "what is known of you"),
+    "trace": ChatCommand(ChatCommands.trace, "what happened in the last turn, and why"),
+    "help": ChatCommand(ChatCommands.help, "this"),
+}

@@ -1,0 +1,81 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+PAUL = "Paul is a carpenter in the harbour"
+
+
+@pytest.fixture
+def talk(hachi):
+    """`talk("/help")` types each line at the prompt, and leaves."""
+
+    def run(*lines: str, **options):
+        with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+            keys.send_text("".join(f"{line}\r" for line in (*lines, "exit")))
+            return hachi("chat", typed=True, screen=True, **options)
+
+    return run
+
+
+def test_help_names_every_command(talk):
+    ran = talk("/help", "/nonsense")
+    assert all(f"/{name}" in ran.out for name in ("memories", "forget", "tasks", "context", "trace"))
+    assert "There is no /nonsense" in ran.out
+
+
+def test_what_is_remembered_is_listed_and_searched(talk, hachi):
+    assert "(Nothing is remembered.)" in talk("/memories").out
+    hachi("memories", "add", PAUL)
+    hachi("memories", "add", "Lea sails at night")
+    assert all(fact in talk("/memories").out for fact in ("carpenter", "sails"))
+    found = talk("/memories what is Paul's work?").out
+    assert "carpenter" in found
+    assert "sails" not in found
+
+
+def test_a_fact_is_forgotten_once_it_is_confirmed(talk, hachi):
+    hachi("memories", "add", PAUL)
+    assert "Say what" in talk("/forget").out
+    assert "(Nothing is forgotten.)" in talk("/forget Paul carpenter", "n").out
+    ran = talk("/forget Paul carpenter", "y")
+    assert f"1. {PAUL}" in ran.out
+    assert "hachi memories restore" in ran.out
+    assert "(Nothing is remembered.)" in talk("/memories").out
+
+
+def test_tasks_and_what_is_known_are_shown(talk, hachi):
+    assert "(There are no open tasks.)" in talk("/tasks").out
+    hachi("tasks", "add", "call mum")
+    hachi("context", "set", "name", "Mickael")
+    ran = talk("/tasks", "/context")
+    assert "call mum" in ran.out
+    assert "name: Mickael" in ran.out
+
+
+def test_the_last_turn_is_shown_as_a_tree(talk):
+    ran = talk("/trace", "hello", "/trace")
+    assert "There was no turn yet" in ran.out
+    assert "mickael: hello" in ran.out or '"hello"' in ran.out
+
+
+def test_a_path_is_a_message(talk):
+    assert "hachi: " in talk("/etc/hosts is empty").out
+
+
+def test_a_line_break_is_typed_with_alt_enter(talk, hachi):
+    talk("I keep bees\x1b\rin the garden")
+    [question] = [one for one in hachi("messages", "list", "--json").json if one["author"] == "mickael"]
+    assert question["text"] == "I keep bees\nin the garden"
+
+
+def test_a_due_task_rings_and_nobody_elses(talk, hachi):
+    just_now = (datetime.now(UTC) - timedelta(minutes=2)).isoformat()
+    hachi("tasks", "add", "stretch", "--due", just_now)
+    hachi("tasks", "add", "sleep", "--due", just_now, "--user", "mickaela")
+    ran = talk("hello")
+    assert "⏰" in ran.out
+    assert "stretch" in ran.out
+    assert "sleep" not in ran.out
