@@ -34,8 +34,8 @@ class Reminder:
 
 
 class DueTasks:
-    """Finds due tasks of people whose ids begin with one of `prefixes`; other people's tasks wait. A prefix ends
-    with a colon, or is empty; another one is a whole id."""
+    """Finds due tasks of people whose ids begin with one of `prefixes`; other people's tasks wait. A prefix
+    ends with a colon, or is empty; another one is a whole id."""
 
     def __init__(self, database: Database, queue: JobQueue) -> None:
         self._database = database
