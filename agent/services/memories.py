@@ -105,6 +105,8 @@ class MemoryService:
             "importance": old.importance,
             "place": _told_in(old, user_named(user), place_of(place)),
         }
+        if changes.get("ttl", "") is None:
+            changes["ttl"] = "never"
         return await self.remember(content, user=user, replaces=old.id, **kept | changes)
 
     async def delete(self, id: str, *, user: str, place: Where = None) -> Forgotten:

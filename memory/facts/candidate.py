@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memory.audience import GLOBAL, PRIVATE, Audience, Place, owners_of, user_key
-from memory.facts.compare import Verdict, content_key, normalise
+from memory.facts.compare import Statement, Verdict, compare_going_on, content_key, normalise
 from memory.facts.ttl import read_ttl
 from memory.process.spans import new_id
 from memory.records import Action, Decision, Draft, Hit, Memory, Source
@@ -95,8 +95,31 @@ class CandidateFact:
 
     @property
     def for_ever(self) -> bool:
-        """Whether the person said so. A model that gives no time for what a message says does not."""
-        return self.expires_at is None and not self.origin.live
+        """Whether a caller said that it has no end. Naming none does not say so, and a model may not."""
+        ttl = read_ttl(self.draft.ttl)
+        stated = self.draft.ttl is not None and ttl.understood and ttl.duration is None
+        return stated and not self.origin.live
+
+    @property
+    def endless(self) -> bool:
+        """Whether nothing is said of its end."""
+        return self.expires_at is None and not self.for_ever
+
+    @property
+    def statement(self) -> Statement:
+        return Statement(self.draft.content, self.draft.subjects, self.origin.said_at)
+
+    def goes_on_from(self, memory: Memory) -> bool:
+        """Whether the words prove that the fact says again what a temporary memory says."""
+        if memory.expires_at is None or self._for_good_now(memory):
+            return False
+        told = Statement(memory.content, memory.subjects, memory.created_at)
+        return compare_going_on(told, self.statement) is not None
+
+    def _for_good_now(self, memory: Memory) -> bool:
+        """Whether a caller gives the memory's own words again, and no end."""
+        same_words = self.key == content_key(memory.content)
+        return same_words and self.expires_at is None and not self.origin.live
 
     def prolongs(self, memory: Memory) -> bool:
         """Whether the same fact, stated again, gives the memory a later end."""
@@ -105,7 +128,7 @@ class CandidateFact:
             return False
         if self.origin.said_at < memory.created_at and not self.newer_than(memory):
             return False
-        return self.for_ever if until is None else until > known
+        return self.for_ever or self._for_good_now(memory) if until is None else until > known
 
     def decides_for(self, memory: Memory) -> frozenset[str]:
         """The owners of the memory for whom the person may replace it or repeat it: nobody speaks for

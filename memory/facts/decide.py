@@ -50,7 +50,7 @@ def resolve(candidate: CandidateFact, held: Mapping[str, Memory], near: Near) ->
     if here is not None:
         return Resolution(here, False, fresh, covered, (), replaced)
     if lacking:
-        memory = _new_memory(candidate, lacking, replaced)
+        memory = _new_memory(candidate, lacking, replaced, near)
         return Resolution(memory, True, fresh, covered, outdated, replaced)
     return Resolution(_seen(candidate, covered)[0].memory, False, fresh, covered, (), replaced)
 
@@ -102,12 +102,18 @@ def _replaced(candidate: CandidateFact, near: Near, fresh: frozenset[str]) -> tu
     return tuple(steps)
 
 
-def _new_memory(candidate: CandidateFact, owners: frozenset[str], replaced: Sequence[Step]) -> Memory:
+def _new_memory(
+    candidate: CandidateFact, owners: frozenset[str], replaced: Sequence[Step], near: Near
+) -> Memory:
     """The memory to insert, later than those it replaces. A refinement inherits subjects, importance and
-    expiry of the refined memories that the people present may see."""
+    expiry of the refined memories that the people present may see. A fact without an end of its own that says
+    again what holds for a time, as somebody else may have told, ends with that."""
     memory = candidate.memory(owners)
     later = [step.memory.created_at + timedelta(microseconds=1) for step in replaced]
     memory = replace(memory, created_at=max([memory.created_at, *later]))
+    if candidate.endless:
+        again = [old for old, _ in near if candidate.sees(old) and candidate.goes_on_from(old)]
+        memory = replace(memory, expires_at=max((m.expires_at for m in again if m.expires_at), default=None))
     own_end = [memory.expires_at] if memory.expires_at or candidate.for_ever else []
     refined = [step.memory for step in _seen(candidate, replaced) if step.verdict.relation == "subsumes"]
     if not refined:

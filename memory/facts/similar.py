@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any
@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import user_key
 from memory.errors import EmbedderUnavailable
 from memory.facts.candidate import CandidateFact, Provenance
-from memory.facts.compare import Statement, Verdict, compare
+from memory.facts.compare import Statement, Verdict, compare, compare_going_on
 from memory.facts.rulings import RULINGS, allowed
 from memory.index import Question, Rankings
 from memory.index.embedders import Embedder
@@ -33,6 +33,9 @@ _ORDER = ("same", "subsumed", "contradiction", "subsumes", "outdated", "unclear"
 OFFERED = 6
 """A judge rules on one candidate and at most this many memories."""
 SAID_BEFORE = Verdict("outdated", "said before what is known: a model judged that this takes its place")
+
+
+CORRECTED_BEFORE = Verdict("outdated", "said before what it is to correct")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +115,11 @@ class SimilarFacts:
         if self._repeats(candidate, memory.content, memory.subjects):
             return True
         known = Statement(memory.content, memory.subjects, candidate.origin.said_at)
-        return before and self._relation(known, _statement(candidate)) == "subsumes"
+        return before and self._relation(known, candidate.statement) == "subsumes"
 
     def _repeats(self, candidate: CandidateFact, text: str, subjects: tuple[str, ...]) -> bool:
         """Whether the text contains all that the candidate says, whichever is older."""
-        new = _statement(candidate)
+        new = candidate.statement
         known = Statement(text, subjects, new.said_at)
         return self._relation(known, new) in ("same", "subsumed") or self._relation(new, known) == "subsumes"
 
@@ -208,27 +211,26 @@ class SimilarFacts:
     def _weigh(self, candidate: CandidateFact, old: Memory, cosine: float, aliases: Aliases) -> Verdict:
         if candidate.corrects(old):
             return Verdict("contradiction", CORRECTED)
-        if old.id == candidate.draft.replaces and not candidate.newer_than(old):
-            return Verdict("different", "named as corrected, but not said before")
-        draft, said_at = candidate.draft, candidate.origin.said_at
-        verdict = compare(
-            Statement(aliases.canonical(old.content), old.subjects, old.created_at),
-            Statement(aliases.canonical(draft.content), draft.subjects, said_at),
-            cosine,
-            self._embedder.thresholds,
-        )
+        known = Statement(aliases.canonical(old.content), old.subjects, old.created_at)
+        new = candidate.statement
+        new = replace(new, text=aliases.canonical(new.text))
+        verdict = compare(known, new, cosine, self._embedder.thresholds)
+        if old.expires_at is not None:
+            if going_on := compare_going_on(known, new):
+                verdict = going_on
+            elif verdict.relation == "subsumes" and candidate.endless:
+                verdict = Verdict("different", "adds what may hold for longer", verdict.alike)
         if verdict.relation in ("unclear", "different") and candidate.sees(old):
             verdict = candidate.rulings.get(old.id, verdict)
+            completes = self._relation(replace(known, said_at=new.said_at), new) == "subsumes"
+            if old.id == candidate.draft.replaces and _said_before(candidate, old) and not completes:
+                verdict = CORRECTED_BEFORE
         # A temporary fact replaces a fact that it refines only if the people present may see when that one
         # expires, and it inherits the expiry.
         refines, until = verdict.relation == "subsumes" and not candidate.sees(old), candidate.expires_at
         if refines and until is not None and (old.expires_at is None or old.expires_at > until):
             return Verdict("different", "holds for a time only")
         return allowed(candidate, old, verdict)
-
-
-def _statement(candidate: CandidateFact) -> Statement:
-    return Statement(candidate.draft.content, candidate.draft.subjects, candidate.origin.said_at)
 
 
 def _said_before(candidate: CandidateFact, memory: Memory) -> bool:

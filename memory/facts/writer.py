@@ -31,7 +31,7 @@ from memory.process.spans import note, span
 from memory.records import Decision, Draft, Memory
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.memories import WHOLE_ID, MemoryStore, link
+from memory.sql.memories import MemoryStore, link
 from memory.text import storable
 from memory.text.names import fold
 from memory.text.short_ids import read_id
@@ -155,16 +155,22 @@ class FactWriter:
         return await self.remember(drafts, origin)
 
     async def _read(self, draft: Draft, origin: Provenance) -> Draft:
-        """The draft in the form that is stored, with the whole id of what it replaces. A fact that replaces
-        nothing that the people present may read stands beside what is there."""
+        """The draft in the form that is stored."""
         draft = replace(draft, content=_one_line(draft.content), subjects=tags(draft.subjects))
-        if draft.replaces is None or len(draft.replaces) == WHOLE_ID:
+        if draft.replaces is None:
             return draft
-        try:
-            named = await self._store.get(read_id(draft.replaces), origin.audience, self._clock())
-        except NotFound:
+        async with self._database.read() as connection:
+            return await self._replacing(connection, draft, origin)
+
+    async def _replacing(self, connection: AsyncConnection, draft: Draft, origin: Provenance) -> Draft:
+        """The draft with the whole id of what it replaces or, if that was replaced already, of what holds in
+        its place, and with its subjects unless it has its own. A fact that replaces nothing that the people
+        present may read stands beside what is there."""
+        named = read_id(draft.replaces or "")
+        found = await self._store.current(connection, named, origin.audience, self._clock())
+        if found is None:
             return replace(draft, replaces=None)
-        return replace(draft, replaces=named.id)
+        return replace(draft, replaces=found.id, subjects=draft.subjects or found.subjects)
 
     async def _refuse(self, candidate: CandidateFact) -> Decision | None:
         content, importance = candidate.draft.content, candidate.draft.importance
@@ -207,6 +213,9 @@ class FactWriter:
 
     async def _settle(self, connection: AsyncConnection, candidate: CandidateFact) -> Decision:
         owners, origin = candidate.origin.owners, candidate.origin
+        if candidate.draft.replaces:  # another writer may have replaced it since
+            draft = await self._replacing(connection, candidate.draft, origin)
+            candidate = replace(candidate, draft=draft)
         stated_in = origin.message_id if origin.live else None
         try:
             held = await self._store.holders(connection, owners, candidate.key, stated_in)

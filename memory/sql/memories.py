@@ -78,13 +78,30 @@ class MemoryStore:
 
     async def get(self, id: str, audience: Audience, now: datetime) -> Memory:
         """The memory with this id, or with this prefix of eight or more characters. Raises NotFound."""
-        is_prefix = 8 <= len(id) < WHOLE_ID  # matching a prefix reads every row
-        matches = memories.c.id.startswith(id, autoescape=True) if is_prefix else memories.c.id == id
+        named = and_(_begins(memories.c.id, id), readable(audience), unexpired(now))
         async with self.database.read() as connection:
-            found = await fetch(connection, and_(matches, readable(audience), unexpired(now)))
+            found = await fetch(connection, named)
         if len(found) != 1:
             raise NotFound(f"no memory {id!r} here; `hachi memories list` shows the ids")
         return found[0]
+
+    async def current(
+        self, connection: AsyncConnection, id: str, audience: Audience, now: datetime
+    ) -> Memory | None:
+        """The memory with this id, or prefix as in `get`; if it was replaced, the one that holds now. None if
+        there is none."""
+        followed: set[str] = set()
+        while id not in followed:
+            followed.add(id)
+            named = and_(_begins(memories.c.id, id), readable(audience), unexpired(now))
+            if found := await fetch(connection, named):
+                return found[0] if len(found) == 1 else None
+            steps = select(memory_updates).where(_begins(memory_updates.c.old_id, id))
+            rows = await connection.execute(steps.order_by(memory_updates.c.created_at.desc()))
+            shown = [row for row in rows if audience.may_read(row.owners)]
+            if len({row.old_id for row in shown}) == 1 and shown[0].new_id:
+                id = shown[0].new_id
+        return None
 
     async def by_ids(self, ids: Collection[str], audience: Audience, now: datetime) -> dict[str, Memory]:
         """The memories with these ids that are active, unexpired and readable, by id."""
@@ -312,6 +329,12 @@ class MemoryStore:
         ).select_from(memories)
         async with self.database.read() as connection:
             return dict((await connection.execute(query)).one()._mapping)
+
+
+def _begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
+    """Whether a column holds this id, or begins with it if it is a prefix of eight or more characters:
+    comparing a prefix reads every row."""
+    return column.startswith(id, autoescape=True) if 8 <= len(id) < WHOLE_ID else column == id
 
 
 async def link(connection: AsyncConnection, id: str, owners: Iterable[str], content_key: str) -> None:

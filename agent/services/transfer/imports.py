@@ -183,7 +183,7 @@ def _memory(entry: Any, user: str) -> tuple[Draft, Provenance]:
         content=content,
         subjects=tuple(subjects),
         # In a form that `memory.facts.ttl` reads back to the microsecond.
-        ttl=f"PT{(expires_at - created_at).total_seconds():.6f}S" if expires_at else None,
+        ttl=f"PT{(expires_at - created_at).total_seconds():.6f}S" if expires_at else "never",
         type=_one_of(entry.get("type", "fact"), ("fact", "preference", "insight")),
         importance=_importance(entry.get("importance", DEFAULT_IMPORTANCE)),
     )

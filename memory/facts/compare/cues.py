@@ -4,6 +4,7 @@ They can only call for caution or meet a condition; they never prove what a text
 spell a word alike, one entry covers them all.
 """
 
+import re
 from functools import cache
 
 from memory.text.names import fold
@@ -55,6 +56,21 @@ degil hic asla yok olmadan haric ama fakat eger belki veya sadece
 bukan tanpa jangan belum tapi atau jika mungkin hanya hapana bila lakini
 """
 """Words that negate, limit, weaken, report or end something, in many languages; without accents."""
+
+_GOES_ON = "still currently presently עדיין 아직 여전히"
+_GOES_ON_OR_MORE = """
+immer_noch noch_immer noch weiterhin encore todavía aún ancora ainda nog_steeds nog fortfarande stadig
+fortsatt vielä nadal wciąż jeszcze ještě всё_ещё все_еще ещё еще досі ще ακόμα ακόμη halen hâlâ अभी_भी
+"""
+"""Before "one" or a number these say "one more"."""
+_ONE = r"(?!\s+(?:\d|(?:ein|une?|uno|una|uma?|een|ett|yksi|jed[ne]|один|одн|ένα|μία|bir)\w*))"
+CONTINUING = re.compile(
+    rf"\b(?:{_GOES_ON.replace(' ', '|')})(?!\w)\s*"
+    rf"|\b(?:{'|'.join(_GOES_ON_OR_MORE.split()).replace('_', ' ')})(?!\w){_ONE}\s*"
+    "|まだ|仍然|仍旧|依然|还",
+    re.IGNORECASE,
+)
+"""Words that say of a state only that it goes on."""
 
 _CONNECTORS = """
 in at on with since called named near

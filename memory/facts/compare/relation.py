@@ -9,13 +9,13 @@ kept, unless a model rules otherwise.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
 from rapidfuzz.distance import Levenshtein
 
-from memory.facts.compare.cues import AND, CONNECTORS, DATED, EXPLAINING, turning_words
+from memory.facts.compare.cues import AND, CONNECTORS, CONTINUING, DATED, EXPLAINING, turning_words
 from memory.facts.compare.normalise import normalise
 from memory.facts.compare.tokens import Word, emoji_of, words_of
 from memory.text.names import fold
@@ -72,16 +72,40 @@ class Verdict:
 
 def compare(old: Statement, new: Statement, similarity: float, thresholds: Thresholds) -> Verdict:
     """The verdict on a pair. `similarity` is the cosine of their embeddings, calibrated by `thresholds`."""
-    key, other_key = normalise(old.text), normalise(new.text)
-    if key == other_key:
+    if verdict := _proven(old, new):
+        return verdict
+    near = similarity >= thresholds.recall + NEAR * (thresholds.dedupe - thresholds.recall)
+    spelling = Levenshtein.normalized_similarity(normalise(old.text), normalise(new.text))
+    near = near or spelling > NEARLY_THE_SAME_SPELLING
+    if _other_subjects(old, new):
+        return Verdict("different", "about other subjects", near)
+    return _apart(words_of(old.text), words_of(new.text), near)
+
+
+def compare_going_on(old: Statement, new: Statement) -> Verdict | None:
+    """The verdict on a pair whose words agree once "still" and its like are left out: the new statement says
+    that what the old one says goes on. None if other words differ, or if the new one adds what may hold for
+    longer ("and …", "because …")."""
+    one, other = (replace(said, text=_without_still(said.text)) for said in (old, new))
+    verdict = _proven(one, other)
+    if verdict is None or verdict.relation == "different":
+        return None
+    added = added_words(words_of(one.text), words_of(other.text))
+    return None if any(word.key in AND or word.key in EXPLAINING for word in added) else verdict
+
+
+def _without_still(text: str) -> str:
+    joint = "" if _NOT_TOLD.search(text) else " "
+    return " ".join(CONTINUING.sub(joint, text).split())
+
+
+def _proven(old: Statement, new: Statement) -> Verdict | None:
+    """The verdict that the words alone prove; None if they prove none."""
+    if normalise(old.text) == normalise(new.text):
         return Verdict("same", "the same words")
     if verdict := _same_words(old.text, new.text):
         return verdict
-    near = similarity >= thresholds.recall + NEAR * (thresholds.dedupe - thresholds.recall)
-    near = near or Levenshtein.normalized_similarity(key, other_key) > NEARLY_THE_SAME_SPELLING
-    if _other_subjects(old, new):
-        return Verdict("different", "about other subjects", near)
-    return _with_an_addition(old, new) or _apart(words_of(old.text), words_of(new.text), near)
+    return None if _other_subjects(old, new) else _with_an_addition(old, new)
 
 
 def _same_words(old: str, new: str) -> Verdict | None:

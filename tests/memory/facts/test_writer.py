@@ -423,15 +423,64 @@ async def test_what_is_said_after_the_clock_went_back_a_day_still_corrects(stack
     assert (await stack.the_memory()).content == "Anna lives in Oslo"
 
     imported = await stack.remember("Anna lives in Bonn", replaces=str(old.id))
-    assert imported.action == "add", "it was said before"
+    assert (imported.action, imported.id) == ("ignore", old.id), "it was said before"
 
 
-@pytest.mark.parametrize(("earlier", "kept"), [(0, 2), (1, 2), (-1, 1)])
-async def test_only_what_was_said_strictly_later_corrects(stack: Stack, earlier: int, kept: int) -> None:
-    old = await stack.remember("Anna lives in Paris")
+@pytest.mark.parametrize(
+    ("earlier", "kept"), [(0, {PARIS, LYON}), (1, {PARIS}), (-1, {LYON})], ids=["then", "before", "later"]
+)
+async def test_only_what_was_said_strictly_later_corrects(
+    stack: Stack, earlier: int, kept: set[str]
+) -> None:
+    old = await stack.remember(PARIS)
     said_at = stack.clock.now - timedelta(seconds=earlier)
-    await stack.remember("Anna moved to Lyon", replaces=old.id, said_at=said_at)
-    assert len(await stack.memories()) == kept
+    await stack.remember(LYON, replaces=old.id, said_at=said_at)
+    assert await stack.known() == kept
+
+
+async def test_what_was_said_before_what_it_corrects_is_kept_in_the_history_of_that(stack: Stack) -> None:
+    current = await stack.remember(PARIS)
+    given = {"replaces": current.id, "said_at": stack.clock.now - timedelta(days=1)}
+    late = await stack.remember(LYON, **given)
+    assert (late.action, late.id, late.reason) == ("ignore", current.id, "said before what it is to correct")
+    [step] = await stack.history.of(str(current.id), Audience.of("anna"))
+    assert (step.old_content, step.new_content) == (LYON, PARIS)
+    await stack.remember(f"{PARIS} with Ben", **given)
+    assert await stack.known() == {PARIS, f"{PARIS} with Ben"}, "an older statement may say more"
+
+
+@pytest.mark.parametrize("characters", [8, 36])
+async def test_a_correction_of_what_was_replaced_already_replaces_what_holds_now(
+    stack: Stack, characters: int
+) -> None:
+    old = await stack.remember(PARIS, subjects=("home",))
+    await stack.remember(LYON, replaces=old.id)
+    stack.clock.move(days=1)
+    decision = await stack.remember("Mickael lives in Oslo", replaces=str(old.id)[:characters])
+    assert decision.action == "replace"
+    assert (await stack.the_memory()).content == "Mickael lives in Oslo"
+    assert (await stack.the_memory()).subjects == ("home",), "those of what it replaces"
+    await stack.history.undo(str(decision.id), Audience.of("anna"), "anna", stack.clock.now)
+    decision = await stack.remember("Mickael lives in Bonn", replaces=str(decision.id), subjects=("mickael",))
+    assert [(m.content, m.subjects) for m in await stack.memories()] == [("Mickael lives in Bonn", ("mickael",))]
+
+
+async def test_parallel_corrections_of_one_fact_leave_one(stack: Stack) -> None:
+    old = await stack.remember("Anna is 1")
+    stack.clock.move(days=1)
+    age = [Draft(f"Anna is {years}", replaces=old.id) for years in range(2, 7)]
+    origin = Provenance("anna", stack.clock.now, now=True)
+    await asyncio.gather(*(stack.writer.remember([draft], origin) for draft in age))
+    assert len(await stack.memories()) == 1
+
+
+async def test_what_was_replaced_in_private_is_corrected_in_a_place_by_what_is_known_there(
+    stack: Stack,
+) -> None:
+    old = await stack.remember(PARIS, "anna", "acme")
+    await stack.remember(LYON, "anna", replaces=old.id)
+    await stack.remember("Mickael lives in Oslo", "anna", "acme", replaces=old.id)
+    assert await stack.known("cleo", "acme") == {"Mickael lives in Oslo"}
 
 
 async def test_where_somebody_lives_is_not_replaced_by_where_they_work(stack: Stack) -> None:
@@ -455,6 +504,67 @@ async def test_a_model_that_repeats_a_temporary_fact_without_its_end_keeps_the_e
     later = await stack.receive("still ill")
     await stack.remember(again, ttl="2w", message_id=later, live=True)
     assert (await stack.the_memory()).expires_at == stack.clock.now + timedelta(days=14)
+
+
+@pytest.mark.parametrize(
+    ("told", "again"),
+    [
+        ("Anna has the flu", "Anna still has the flu"),
+        ("Anna still has the flu", "Anna has the flu."),
+        ("Anna has the flu", "Anna still has the flu with a high fever"),
+        ("Ana tiene gripe", "Ana todavía tiene gripe"),
+        ("Jan hat Grippe", "Jan hat immer noch Grippe"),
+        ("У Анны грипп", "У Анны всё ещё грипп"),
+        ("ליאת חולה בשפעת", "ליאת עדיין חולה בשפעת"),
+        ("アンは熱があります", "アンはまだ熱があります"),
+    ],
+)
+@pytest.mark.parametrize("given", [{}, {"live": True}])
+async def test_a_temporary_fact_in_other_words_without_an_end_keeps_the_end(
+    stack: Stack, told: str, again: str, given: dict[str, Any]
+) -> None:
+    until = stack.clock.now + timedelta(days=7)
+    await stack.remember(told, ttl="7d", subjects=("health",))
+    stack.clock.move(days=1)
+    if given:
+        given = given | {"message_id": await stack.receive(again)}
+    await stack.remember(again, subjects=("health",), **given)
+    assert [m.expires_at for m in await stack.memories()] == [until]
+
+
+async def test_a_temporary_fact_in_other_words_keeps_the_end_as_a_correction_and_from_somebody_else(
+    stack: Stack,
+) -> None:
+    until = stack.clock.now + timedelta(days=7)
+    told = await stack.remember("Anna has the flu", "anna", "acme", ttl="7d")
+    stack.clock.move(days=1)
+    await stack.remember("Anna still has the flu", "ben", "acme")
+    await stack.remember("Anna still has the flu", "anna", "acme", replaces=told.id)
+    assert {m.expires_at for m in await stack.memories("cleo", "acme")} == {until}
+
+
+async def test_what_may_hold_for_longer_does_not_end_with_a_temporary_fact(stack: Stack) -> None:
+    await stack.remember("Anna has the flu", ttl="7d")
+    await stack.remember("Anna is in Rome", ttl="7d")
+    await stack.remember("Jan hat eine Prüfung", ttl="7d")
+    stack.clock.move(days=1)
+    lasting = {
+        "Anna has the flu and is allergic to penicillin",
+        "Anna is from Rome",
+        "Anna had the flu",
+        "Jan hat noch eine Prüfung",
+    }
+    for content in lasting:
+        await stack.remember(content)
+    stack.clock.move(days=7)
+    assert await stack.known() == lasting
+
+
+async def test_a_caller_may_say_that_a_fact_never_ends(stack: Stack) -> None:
+    await stack.remember("Anna is in Rome", ttl="7d")
+    stack.clock.move(days=1)
+    await stack.remember("Anna is still in Rome", ttl="never")
+    assert (await stack.the_memory()).expires_at is None
 
 
 async def test_tags_are_stored_without_case_and_in_one_form(stack: Stack) -> None:
