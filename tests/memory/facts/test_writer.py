@@ -429,9 +429,7 @@ async def test_what_is_said_after_the_clock_went_back_a_day_still_corrects(stack
 @pytest.mark.parametrize(
     ("earlier", "kept"), [(0, {PARIS, LYON}), (1, {PARIS}), (-1, {LYON})], ids=["then", "before", "later"]
 )
-async def test_only_what_was_said_strictly_later_corrects(
-    stack: Stack, earlier: int, kept: set[str]
-) -> None:
+async def test_only_what_was_said_strictly_later_corrects(stack: Stack, earlier: int, kept: set[str]) -> None:
     old = await stack.remember(PARIS)
     said_at = stack.clock.now - timedelta(seconds=earlier)
     await stack.remember(LYON, replaces=old.id, said_at=said_at)
@@ -462,7 +460,9 @@ async def test_a_correction_of_what_was_replaced_already_replaces_what_holds_now
     assert (await stack.the_memory()).subjects == ("home",), "those of what it replaces"
     await stack.history.undo(str(decision.id), Audience.of("anna"), "anna", stack.clock.now)
     decision = await stack.remember("Mickael lives in Bonn", replaces=str(decision.id), subjects=("mickael",))
-    assert [(m.content, m.subjects) for m in await stack.memories()] == [("Mickael lives in Bonn", ("mickael",))]
+    assert [(m.content, m.subjects) for m in await stack.memories()] == [
+        ("Mickael lives in Bonn", ("mickael",))
+    ]
 
 
 async def test_parallel_corrections_of_one_fact_leave_one(stack: Stack) -> None:
