@@ -56,10 +56,6 @@ class MemoryService:
     ) -> list[Hit]:
         return await self.recall.search(query, audience_of(user, place), limit=limit, subjects=subjects)
 
-    async def recent(self, *, user: str, place: Where = None, limit: int = 10) -> list[Hit]:
-        """Return the newest facts and messages."""
-        return await self.recall.recent(audience_of(user, place), limit)
-
     async def remember(
         self,
         content: str,

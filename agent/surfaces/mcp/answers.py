@@ -7,10 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-from agent.surfaces.records_json import hit_json
 from memory.documents.quote import display_names
-from memory.records import Action, Chunk, Hit, MemoryType, Task, TaskStatus
-from tools.found import LONGEST_HIT, cut
+from memory.records import Action, Chunk, Task, TaskStatus
 
 
 class Answer(BaseModel):
@@ -24,27 +22,24 @@ class Answer(BaseModel):
 
 
 class FoundMemory(Answer):
-    """A fact, a past message, or the summary of a conversation."""
+    """A fact, the summary of a conversation, or an excerpt of one."""
 
-    id: str
-    kind: Literal["memory", "message", "summary"]
-    content: str
-    created_at: datetime
-    score: Annotated[float, Field(description="0 to 1, comparable within one search")]
-    author: str | None = None
+    kind: Literal["memory", "summary", "messages"]
+    at: Annotated[str, Field(description="by the person's clock")]
+    id: Annotated[str | None, Field(description="of a fact, or how it begins")] = None
+    content: str | None = None
     subjects: list[str] | None = None
-    type: MemoryType | None = None
-    importance: float | None = None
-    expires_at: datetime | None = None
-
-    @classmethod
-    def of(cls, hit: Hit) -> Self:
-        shown = {"content": cut(hit.content, LONGEST_HIT), "score": round(hit.score, 2)}
-        return cls.model_validate(hit_json(hit) | shown | ({} if hit.memory else {"subjects": None}))
+    expires: str | None = None
+    lines: Annotated[
+        list[str] | None, Field(description="of the excerpt; those that begin with ~ were not found")
+    ] = None
+    ids: Annotated[list[str] | None, Field(description="of the found messages, in order")] = None
 
 
 class FoundMemories(Answer):
     memories: list[FoundMemory]
+    note: str | None = None
+    also_known_as: list[str] | None = None
 
 
 class MemoryContent(Answer):

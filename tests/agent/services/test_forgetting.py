@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
+from agent.services.arguments import audience_of
 from memory.sql.tables import metadata
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class World:
                 at: dict[str, Any] = {"user": user, "place": place}
                 found += await self.pet.memories(**at)
                 found += await self.pet.messages(**at, limit=100)
-                found += await self.pet.services.memories.recent(**at, limit=100)
+                found += await self.pet.components.recall.recent(audience_of(**at), 100)
                 found.append(await self.pet.context(**at))
                 for _, question in FACTS:
                     found += await self.pet.search_memories(question, **at, limit=100)

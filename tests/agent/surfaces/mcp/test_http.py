@@ -110,7 +110,7 @@ async def test_before_the_first_key_this_machine_may_ask_for_anybody_and_reads_f
     async with site.agent({USER: "ana"}) as ana:
         await ana.call("remember", content="Ana has a red boat")
         assert await ana.knows() == ["Ana has a red boat"]
-        monkeypatch.setattr("agent.services.memories.MemoryService.recent", away)
+        monkeypatch.setattr("memory.search.recall.Recall.recent", away)
         assert "/srv/secret" in await ana.refused("get_recent_memories")
     _, headers = await site.key("ana", admin=True)
     async with site.agent(headers) as ana:

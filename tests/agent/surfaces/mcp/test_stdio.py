@@ -94,7 +94,7 @@ async def test_a_signal_ends_it_though_nobody_closes_stdin(program: Program, num
 
 async def test_an_answer_that_takes_too_long_is_not_waited_for(program, monkeypatch) -> None:
     monkeypatch.setattr(stdio, "GRACE", 0.2)
-    monkeypatch.setattr("agent.companion.Companion.context", lambda *_, **__: asyncio.sleep(60))
+    monkeypatch.setattr("memory.people.tasks.Tasks.list", lambda *_, **__: asyncio.sleep(60))
     program.hello()
     program.send("tools/call", 2, name="list_tasks", arguments={})
     program.stop_writing()

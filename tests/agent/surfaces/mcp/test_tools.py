@@ -17,9 +17,14 @@ async def test_a_fact_is_remembered_found_corrected_and_forgotten(pet: Companion
         )
         assert (kept["action"], kept["expires_at"]) == ("add", "2026-11-28T09:30:00Z")
         [found] = (await ana.call("search_memories", query="where is the boat moored?"))["memories"]
-        assert (found["id"], found["kind"], found["subjects"]) == (kept["id"], "memory", ["boat", "brest"])
-        assert (found["type"], found["importance"]) == ("insight", 0.8)
-        assert 0 < found["score"] <= 1
+        assert found == {
+            "id": kept["id"][:8],
+            "kind": "memory",
+            "content": "Ana's boat is moored in Brest until spring",
+            "at": "Sat 21 Nov 2026 09:30",
+            "subjects": ["boat", "brest"],
+            "expires": "Sat 28 Nov 2026 09:30",
+        }
 
         old = await ana.call("remember", content="Ana's boat is called Mouette", ttl="a while")
         assert "use a form such as 7d" in old["note"]
@@ -37,12 +42,13 @@ async def test_what_was_forgotten_by_mistake_is_brought_back(shared: Companion, 
     await shared.import_messages([said], user="ida")
     async with agent(shared, "ida") as ida:
         [found] = (await ida.call("search_memories", query="locker code"))["memories"]
-        gone = await ida.call("forget_message", id=found["id"])
+        [id] = found["ids"]
+        gone = await ida.call("forget_message", id=id)
         assert (gone["id"], gone["content"], gone["messages"]) == ("", "", 1)
         assert (await ida.call("search_memories", query="locker code"))["memories"] == []
         assert (await ida.call("undo_forget", id=gone["undo_id"]))["messages"] == 1
         [again] = (await ida.call("search_memories", query="locker code"))["memories"]
-        assert again["id"] == found["id"]
+        assert again["ids"] == [id]
         assert "gone for good" in await ida.refused("undo_forget", id=gone["undo_id"])
 
 
@@ -51,9 +57,11 @@ async def test_a_search_is_narrowed_by_subjects_and_limit_and_cuts_long_messages
     await shared.import_messages([said], user="bea")
     async with agent(shared, "bea") as bea:
         [found] = (await bea.call("search_memories", query="harbour"))["memories"]
-        assert (found["kind"], found["author"], "subjects" in found) == ("message", "bea", False)
-        assert len(found["content"]) < 1_600
-        assert found["content"].endswith("more characters)")
+        assert (found["kind"], "subjects" in found) == ("messages", False)
+        [line] = found["lines"]
+        assert len(line) < 1_600
+        assert line.startswith("bea: the harbour")
+        assert line.endswith("more characters)")
 
         await bea.call("remember", content="Bea has a red boat\x00 in Brest", subjects=["boat"])
         await bea.call("remember", content="Bea has a red bicycle", subjects=["bicycle"])
@@ -61,6 +69,29 @@ async def test_a_search_is_narrowed_by_subjects_and_limit_and_cuts_long_messages
         assert [found["content"] for found in tagged["memories"]] == ["Bea has a red bicycle"]
         assert len((await bea.call("search_memories", query="red", limit=1))["memories"]) == 1
         assert "Bea has a red boat in Brest" in await bea.knows()
+
+
+async def test_a_search_is_narrowed_by_day_author_and_kind_and_shows_what_was_answered(shared, agent) -> None:
+    asked = {"author": "Kim", "text": "How long did you date Viktor?", "sent_at": "2025-05-01T10:00:00Z"}
+    told = {"author": "cleo", "text": "Three years, until he left", "sent_at": "2025-05-01T10:01:00Z"}
+    await shared.import_messages([asked, told], user="cleo")
+    await shared.set_context("timezone", "Europe/Paris", user="cleo")
+    async with agent(shared, "cleo") as cleo:
+        await cleo.call("remember", content="Viktor was Cleo's friend")
+
+        [found] = (await cleo.call("search_memories", query="he left", author="cleo", kind="message"))[
+            "memories"
+        ]
+        assert (found["at"], len(found["ids"])) == ("Thu 01 May 2025 12:01", 1)
+        assert found["lines"] == ["~ Kim: How long did you date Viktor?", "cleo: Three years, until he left"]
+
+        since = await cleo.call("search_memories", query="Viktor", since="2025-05-02")
+        assert [one["content"] for one in since["memories"]] == ["Viktor was Cleo's friend"]
+        until = await cleo.call("search_memories", query="Viktor", until="2025-04-30")
+        assert until == {"memories": [], "note": "nothing was found"}
+        assert (await cleo.refused("search_memories", query="x", since="May")).startswith("since: give a day")
+    async with agent(shared, "newcomer") as newcomer:
+        assert (await newcomer.call("search_memories", query="boat"))["note"] == "nothing is remembered yet"
 
 
 async def test_nothing_private_is_told_in_a_place(shared: Companion, agent: Any) -> None:
