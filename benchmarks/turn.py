@@ -5,7 +5,7 @@
 The same scripted model and the same tools are run one after the other: by the Agents SDK's loop alone, and by
 Hachi, with transcript, context, reply and queue around it. The script searches, remembers and answers in
 three calls; its answers are scripted, so the figure says nothing of a real model. The ratio that counts is to
-the bare loop with the same tools at work on the same kind of memory; beside it stands the ratio to a loop
+the bare loop with the same tools at work on a memory of the same size; beside it stands the ratio to a loop
 whose tools answer at once from nothing, which also holds what remembering and searching cost. Then what it
 costs to record traces: the same turns with recording on and off, one of each after the other, in processor
 time, which includes the threads that write and leaves out what else the machine does. Then how long a person
@@ -43,6 +43,8 @@ from agent.tracing import recorder
 from agent.turn.prompt import PromptContext, build_messages_for_model
 from agent.wiring import utc_now
 from memory.audience import PRIVATE
+from memory.process.spans import new_id
+from memory.records import Message
 from tools.context import TurnContext
 from tools.registry import TOOLS, Tool
 
@@ -131,6 +133,18 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
     return call
 
 
+async def keep_exchange(pet: Companion, user: str, said: str, answered: str) -> None:
+    """Store a message and its reply for a person whose turns Hachi does not run, so that the tools search as
+    much for both: the messages are most of what a search finds."""
+    for role, text in (("user", said), ("assistant", answered)):
+        message = Message(new_id(), f"user:{user}", role, user, text, pet.clock())  # type: ignore[arg-type]
+        async with pet.components.database.write() as connection:
+            await pet.components.transcript.append(
+                connection, message, user=user, place=PRIVATE, now=message.sent_at
+            )
+    await pet.catch_up()
+
+
 @dataclass
 class Costs:
     """Seconds of processor time, one a turn."""
@@ -200,6 +214,7 @@ async def compare(turns: int) -> dict[str, float]:
                     marks.append(time.perf_counter())
                 await pet.settle()
                 marks.append(time.perf_counter())
+                await keep_exchange(pet, "bare", f"turn {n}", f"Number {n}, then.")
                 if n >= WARM_UP:
                     times[EMPTY_TOOLS].append(marks[1] - marks[0])
                     times[SAME_TOOLS].append(marks[2] - marks[1])

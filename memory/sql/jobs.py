@@ -122,18 +122,17 @@ class JobQueue:
         """Write a job in the caller's transaction and return its id. Jobs of one kind with the same `about`
         can be handled as one. With `ours` the caller claims it at once: see `take`."""
         id = new_id()
-        await connection.execute(
-            insert(work).values(
-                id=id,
-                kind=kind,
-                user_id=user,
-                about=about,
-                payload=dict(payload),
-                claimed_by=this_process() if ours else None,
-                due_at=now + CLAIM if ours else now,
-                created_at=now,
-            )
-        )
+        row = {
+            "id": id,
+            "kind": kind,
+            "user_id": user,
+            "about": about,
+            "payload": dict(payload),
+            "claimed_by": this_process() if ours else None,
+            "due_at": now + CLAIM if ours else now,
+            "created_at": now,
+        }
+        await connection.execute(insert(work), row)
         return id
 
     async def take(self, id: str) -> Job | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, exists, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -55,6 +55,21 @@ ALIASES_FRESH = timedelta(seconds=2)
 """How long a search may miss an alias that another process has stored."""
 CACHED_READERS = 10_000
 """The most audiences whose aliases are cached."""
+
+
+# Built once: building them takes longer than running them.
+_SAME_WORDS = and_(
+    memory_owners.c.owner.in_(bindparam("owners", expanding=True)),
+    memory_owners.c.content_key == bindparam("content_key"),
+    is_active(),
+)
+_HELD = select(memory_owners.c.owner, memory_owners.c.memory_id)
+_HOLDERS = _HELD.where(_SAME_WORDS)
+_STATED_HOLDERS = (
+    _HELD.select_from(messages.outerjoin(memory_owners, _SAME_WORDS))
+    .where(messages.c.id == bindparam("message"), kept())
+    .with_for_update(read=True, key_share=True, of=messages)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,17 +195,11 @@ class MemoryStore:
         """The active memory with these words, expired or not, for each of the owners who has one. Raises
         NotFound if the message `stated_in` has been deleted or forgotten; else it cannot be until the
         transaction ends."""
-        same = and_(
-            memory_owners.c.owner.in_(owners), memory_owners.c.content_key == content_key, is_active()
-        )
-        query = select(memory_owners.c.owner, memory_owners.c.memory_id)
+        given = {"owners": list(owners), "content_key": content_key}
         if stated_in is None:
-            query = query.where(same)
+            rows = (await connection.execute(_HOLDERS, given)).all()
         else:
-            query = query.select_from(messages.outerjoin(memory_owners, same))
-            query = query.where(messages.c.id == stated_in, kept())
-            query = query.with_for_update(read=True, key_share=True, of=messages)
-        rows = (await connection.execute(query)).all()
+            rows = (await connection.execute(_STATED_HOLDERS, given | {"message": stated_in})).all()
         if stated_in is not None and not rows:
             raise NotFound(f"the message {stated_in} has been erased")
         held: dict[str, str] = {row.owner: row.memory_id for row in rows if row.owner is not None}
@@ -217,7 +226,7 @@ class MemoryStore:
     ) -> None:
         """Insert a new memory. `aliases` are the pairs of names that it links."""
         values = {field: getattr(memory, field) for field in Memory.__dataclass_fields__ if field != "owners"}
-        await connection.execute(insert(memories).values(**values | {"subjects": list(memory.subjects)}))
+        await connection.execute(insert(memories), values | {"subjects": list(memory.subjects)})
         links = [
             {"memory_id": memory.id, "owner": owner, "content_key": content_key} for owner in memory.owners
         ]

@@ -51,24 +51,26 @@ async def index_again(connection: AsyncConnection, ids: Collection[str]) -> None
 
 
 _links = memory_owners.alias("links")
-_WITH_OWNERS = (
+WITH_OWNERS = (
     select(memories, _links.c.owner)
     .outerjoin(_links, and_(_links.c.memory_id == memories.c.id, _links.c.superseded == 0))
     .order_by(memories.c.created_at.desc(), memories.c.id)
 )
 
 # The statements of every search and every new fact are built once: building them takes longer than running.
-_OWNERS = _owned_by(bindparam("owners", expanding=True))
-_NOW = _unexpired(bindparam("now", type_=Utc()))
-BY_IDS = _WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), _OWNERS, _NOW)
+READABLE = _owned_by(bindparam("owners", expanding=True))
+UNEXPIRED = _unexpired(bindparam("now", type_=Utc()))
+BY_IDS = WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), READABLE, UNEXPIRED)
 _UNINDEXED = (
     select(memories.c.id)
-    .where(_OWNERS, memories.c.indexed_under.is_(None))
+    .where(READABLE, memories.c.indexed_under.is_(None))
     .order_by(memories.c.created_at.desc())
     .limit(UNINDEXED_CANDIDATES)
 )
-CANDIDATES = _WITH_OWNERS.where(
-    or_(memories.c.id.in_(bindparam("ids", expanding=True)), memories.c.id.in_(_UNINDEXED)), _OWNERS, _NOW
+CANDIDATES = WITH_OWNERS.where(
+    or_(memories.c.id.in_(bindparam("ids", expanding=True)), memories.c.id.in_(_UNINDEXED)),
+    READABLE,
+    UNEXPIRED,
 )
 ALIASES = (
     select(memory_aliases.c.name, memory_aliases.c.other, memories.c.created_at)
@@ -81,7 +83,7 @@ ALIASES = (
         ),
     )
     .join(memories, memories.c.id == memory_aliases.c.memory_id)
-    .where(memory_aliases.c.owner.in_(bindparam("owners", expanding=True)), _NOW)
+    .where(memory_aliases.c.owner.in_(bindparam("owners", expanding=True)), UNEXPIRED)
     .order_by(memories.c.created_at, memory_aliases.c.name, memory_aliases.c.other)
     .distinct()
 )
@@ -101,7 +103,7 @@ async def fetch_revisions(
     if limit is not None:
         newest = select(memories.c.id).where(where).order_by(memories.c.created_at.desc(), memories.c.id)
         where = memories.c.id.in_(newest.limit(limit))
-    return with_owners(await connection.execute(_WITH_OWNERS.where(where)))
+    return with_owners((await connection.execute(WITH_OWNERS.where(where))).all())
 
 
 def with_owners(rows: Iterable[Any]) -> list[tuple[Memory, int]]:

@@ -1,6 +1,6 @@
 """Converts rows of `messages` to `Message` and `Line` records; conditions that several modules share."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,14 @@ class Line:
     def heard_by(self) -> str:
         """The owner key of the message's place, or in private of its user."""
         return min(self.owners)  # "place:" sorts before "user:"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition that is built once, and the values of its parameters."""
+
+    holds: ColumnElement[bool]
+    values: Mapping[str, Any]
 
 
 MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__)
@@ -65,6 +73,12 @@ _BY_AUDIENCE = or_(
     and_(messages.c.place != "", messages.c.place.in_(bindparam("places", expanding=True))),
 )
 BY_IDS = select(*MESSAGE).where(messages.c.id.in_(bindparam("ids", expanding=True)), kept(), _BY_AUDIENCE)
+LAST = (
+    select(*MESSAGE)
+    .where(messages.c.conversation_id == bindparam("conversation"), kept(), _BY_AUDIENCE)
+    .order_by(messages.c.seq.desc())
+    .limit(bindparam("most"))
+)
 
 _hit, _edge = messages.alias("hit"), messages.alias("edge")
 _beside = select(_edge.c.seq).where(

@@ -7,15 +7,16 @@ must remove it, read such rows.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    Insert,
+    Executable,
     Select,
     Table,
     and_,
+    bindparam,
     case,
     false,
     literal,
@@ -25,6 +26,7 @@ from sqlalchemy import (
     union_all,
     update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place, owners_of
@@ -34,8 +36,10 @@ from memory.sql.engine import Database
 from memory.sql.message_rows import (
     AROUND,
     BY_IDS,
+    LAST,
     MESSAGE,
     REACH,
+    Condition,
     Line,
     heard_by,
     kept,
@@ -45,10 +49,11 @@ from memory.sql.message_rows import (
     to_line,
     to_message,
 )
-from memory.sql.tables import conversations, message_origins, messages, speakers, users
+from memory.sql.tables import Utc, conversations, message_origins, messages, speakers, users
 
 WHOLE_ID = 36
 """Characters of a UUID."""
+_WRITTEN = (messages.c.text, messages.c.forgotten_at)
 
 
 class Transcript:
@@ -67,7 +72,7 @@ class Transcript:
         place: Place,
         now: datetime,
         answering: str | None = None,
-        lost: ColumnElement[bool] | None = None,
+        lost: Condition | None = None,
     ) -> Message | None:
         """Write a message in the caller's transaction, and its conversation, user and speaker if they are
         new. Returns None and writes nothing more if a message with this id exists, or if the message that it
@@ -83,8 +88,14 @@ class Transcript:
         }
         values = {name: getattr(message, name) for name in Message.__dataclass_fields__}
         values |= {"user_id": user, "place": key}
-        insert = self._answer(values, answering, lost, now) if answering else self._insert(messages, values)
-        row = (await connection.execute(insert.returning(messages.c.text, messages.c.forgotten_at))).first()
+        insert: Executable
+        if answering is None:
+            insert = self._insert(messages).returning(*_WRITTEN)
+        else:
+            insert = _answer(self._database.sqlite, lost and lost.holds)
+            values = {f"new_{name}": value for name, value in values.items()}
+            values |= {"answering": answering, "forgotten_now": now, **(lost.values if lost else {})}
+        row = (await connection.execute(insert, values)).first()
         if row is None:
             return None
         owners = sorted(owners_of(user, place))  # in a fixed order, so that no two transactions deadlock
@@ -97,7 +108,7 @@ class Transcript:
         for table, values in rows:
             known = (table.name, *(str(values[column.name]) for column in table.primary_key))
             if known not in self._known:
-                await connection.execute(self._insert(table, values))
+                await connection.execute(self._insert(table), values)
                 new.append(known)
         if new:
             self._database.after_commit(connection, partial(self._remember, new))
@@ -107,24 +118,9 @@ class Transcript:
         self._known.update(written)
         self._authors.clear()
 
-    def _insert(self, table: Table, values: dict[str, Any]) -> Insert:
+    def _insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """An INSERT that does nothing if the row exists."""
-        return self._database.insert(table).values(**values).on_conflict_do_nothing()
-
-    def _answer(
-        self, values: dict[str, Any], answering: str, lost: ColumnElement[bool] | None, now: datetime
-    ) -> Insert:
-        """An INSERT that does nothing if the row exists, or if the message `answering` does not."""
-        row: dict[str, ColumnElement[Any]] = {
-            name: literal(value, messages.c[name].type) for name, value in values.items()
-        }
-        given = select((false() if lost is None else lost).label("lost")).subquery()
-        row["text"] = case((given.c.lost, literal("")), else_=row["text"])
-        row["forgotten_at"] = case((given.c.lost, literal(now, messages.c.forgotten_at.type)))
-        there = select(*row.values()).select_from(messages.join(given, true()))
-        there = there.where(messages.c.id == answering, kept())
-        there = there.with_for_update(read=True, key_share=True, of=messages)
-        return self._database.insert(messages).from_select(list(row), there).on_conflict_do_nothing()
+        return self._database.insert(table).on_conflict_do_nothing()
 
     async def authors(self, audience: Audience) -> frozenset[str]:
         """The names of the authors whose messages this audience may read. Cached: a new name from another
@@ -139,14 +135,10 @@ class Transcript:
 
     async def last(self, conversation: str, audience: Audience, limit: int) -> list[Message]:
         """The newest messages of a conversation, oldest first."""
-        query = (
-            select(*MESSAGE)
-            .where(messages.c.conversation_id == conversation, readable(audience), kept())
-            .order_by(messages.c.seq.desc())
-            .limit(limit)
-        )
+        people, places = people_and_places(audience)
+        given = {"conversation": conversation, "people": people, "places": places, "most": limit}
         async with self._database.read() as connection:
-            rows = (await connection.execute(query)).all()
+            rows = (await connection.execute(LAST, given)).all()
         return [to_message(row) for row in reversed(rows)]
 
     async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
@@ -346,6 +338,24 @@ class Transcript:
                 return gone
             await connection.execute(marked)
         return set()
+
+
+@cache
+def _answer(on_sqlite: bool, lost: ColumnElement[bool] | None) -> Executable:
+    """An INSERT that does nothing if the row exists, or if the message `answering` does not. Built once:
+    building it takes longer than running it."""
+    names = (*Message.__dataclass_fields__, "user_id", "place")
+    row: dict[str, ColumnElement[Any]] = {
+        name: bindparam(f"new_{name}", type_=messages.c[name].type) for name in names
+    }
+    given = select((false() if lost is None else lost).label("lost")).subquery()
+    row["text"] = case((given.c.lost, literal("")), else_=row["text"])
+    row["forgotten_at"] = case((given.c.lost, bindparam("forgotten_now", type_=Utc())))
+    there = select(*row.values()).select_from(messages.join(given, true()))
+    there = there.where(messages.c.id == bindparam("answering"), kept())
+    there = there.with_for_update(read=True, key_share=True, of=messages)
+    insert: sqlite.Insert | postgresql.Insert = (sqlite if on_sqlite else postgresql).insert(messages)
+    return insert.from_select(list(row), there).on_conflict_do_nothing().returning(*_WRITTEN)
 
 
 def _part(query: Select[Any], limit: int) -> Select[Any]:
