@@ -334,7 +334,7 @@ class Companion:
         progress: Progress | None = None,
     ) -> int:
         """Import a transcript: mappings with `author`, `text`, `sent_at` (aware) and optionally `id`, in
-        order. Importing the same ids again changes nothing. Returns how many there were."""
+        order. Importing the same messages again changes nothing. Returns how many there were."""
         return await self.services.transcripts.import_messages(
             messages, user=user, place=place, conversation=conversation, progress=progress
         )

@@ -1,13 +1,17 @@
 """Conversations: imports them from elsewhere and tells who owns them."""
 
-from collections.abc import Callable, Mapping, Sequence
+import hmac
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
+from secrets import token_hex
 from typing import Any
 from urllib.parse import quote
-from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
+from uuid import NAMESPACE_URL, UUID, uuid5
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from agent.errors import BadInput
 from agent.services.arguments import audience_of, readable_name, turn_request, user_named
@@ -92,11 +96,12 @@ class TranscriptService:
     ) -> int:
         """Store the messages in order, index them, and return how many there were. In a place a message may
         name its own `user` and `conversation`. All are parsed before the first is written, so a bad message
-        stores nothing."""
+        stores nothing. What was imported before, or forgotten since, is left as it is."""
         target = turn_request("", user, place, conversation, None, now=self.clock())
         read = [_message(given, at, target) for at, given in enumerate(messages)]
         for speaker in {target.user, *(speaker for _, speaker in read)}:
             await self.erasure.finished(speaker)
+        read = await self._with_ids(read, target.place, target.sent_at)
         for start in range(0, len(read), BATCH):
             async with self.database.write() as connection:
                 for message, speaker in read[start : start + BATCH]:
@@ -105,6 +110,41 @@ class TranscriptService:
                     )
         await self.sync.catch_up(progress)
         return len(read)
+
+
+    async def _with_ids(
+        self, read: Sequence[tuple[Message, str]], place: Place, now: datetime
+    ) -> list[tuple[Message, str]]:
+        """Give each message without an id the same one in every import, made from all that it says with a
+        random key of its speaker: the id of a forgotten message tells nobody what was forgotten."""
+        keys = await self._import_keys({speaker for message, speaker in read if not message.id}, now)
+        told: Counter[tuple[str, str]] = Counter()
+        found = []
+        for message, speaker in read:
+            if not message.id:
+                where = (place.key, message.conversation_id, message.role)
+                sent_at = message.sent_at.astimezone(UTC).isoformat()
+                said = json.dumps([*where, message.author, sent_at, message.text])
+                told[speaker, said] += 1
+                digest = hmac.digest(keys[speaker], f"{told[speaker, said]} {said}".encode(), "sha256")
+                message = replace(message, id=str(UUID(bytes=digest[:16], version=4)))
+            found.append((message, speaker))
+        return found
+
+    async def _import_keys(self, speakers: Collection[str], now: datetime) -> dict[str, bytes]:
+        keys: dict[str, bytes] = {}
+        if not speakers:
+            return keys
+        async with self.database.write() as connection:
+            for speaker in sorted(speakers):
+                there = self.database.insert(users).values(id=speaker, created_at=now)
+                await connection.execute(there.on_conflict_do_nothing())
+                mine = users.c.id == speaker
+                lacking = update(users).where(mine, users.c.import_key.is_(None))
+                await connection.execute(lacking.values(import_key=token_hex(32)))
+                stored = await connection.scalar(select(users.c.import_key).where(mine))
+                keys[speaker] = bytes.fromhex(str(stored))
+        return keys
 
 
 def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[Message, str]:
@@ -148,9 +188,10 @@ def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnReq
 
 
 def _uuid(id: Any, incoming: TurnRequest) -> str:
-    """Return the id if it is a UUID; otherwise derive a UUID that is the same for every import."""
+    """Return the id if it is a UUID; otherwise derive a UUID that is the same for every import. Without an
+    id it is empty."""
     if id is None:
-        return str(uuid4())
+        return ""
     try:
         return str(UUID(str(id)))
     except ValueError:

@@ -66,6 +66,7 @@ users = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("created_at", Utc, nullable=False),
+    Column("import_key", Text, comment="random; makes the ids of imported messages that have none"),
 )
 
 conversations = Table(
@@ -92,6 +93,7 @@ messages = Table(
     Column("indexed_under", Text),
     Column("forgotten_at", Utc, comment="its text was emptied then"),
     Column("outdated_at", Utc, comment="a fact in it ended then: summaries leave it out"),
+    Column("ended", JSON, comment="where it states such facts, as [from, to]; NULL: not known"),
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_unindexed", "indexed_under", "seq"),
@@ -197,7 +199,7 @@ memory_owners = Table(
     metadata,
     Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
     Column("owner", Text, primary_key=True, comment="user:U, place:P or global"),
-    Column("content_key", String(64), nullable=False, comment="of the normalised content"),
+    Column("content_key", String(64), nullable=False, index=True, comment="of the normalised content"),
     Column("superseded", Integer, nullable=False, server_default="0", comment="1: replaced for this owner"),
     # One active memory with the same words per owner, so that parallel turns store a fact once.
     Index(

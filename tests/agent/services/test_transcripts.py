@@ -1,7 +1,7 @@
 """Taking over a conversation that was held elsewhere."""
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -68,12 +68,37 @@ async def test_the_same_ids_elsewhere_are_other_messages(open_pet: OpenPet, rows
     assert len(rows("SELECT DISTINCT id FROM messages")) == 4
 
 
-async def test_messages_without_ids_get_new_ones(open_pet: OpenPet, rows: Rows) -> None:
+async def test_messages_without_ids_are_imported_once(open_pet: OpenPet, rows: Rows) -> None:
     pet = await open_pet()
+    told = [line(0, id=None), line(0, id=None), line(0, id=None, text="more"), line(1, id=None, text="more")]
 
-    await pet.import_messages([line(0, id=None), line(0, id=None)], user="ana")
+    for messages in (told, told, [*told, line(2, id=None)]):
+        await pet.import_messages(messages, user="ana")
+    elsewhere = line(1)["sent_at"].astimezone(timezone(timedelta(hours=2)))
+    await pet.import_messages([line(1, id=None, text="more", sent_at=elsewhere)], user="ana")
+    assert len(rows("SELECT DISTINCT id FROM messages")) == 5
 
-    assert len(rows("SELECT DISTINCT id FROM messages")) == 2
+    await pet.import_messages(told, user="bob")
+    await pet.import_messages(told, user="ana", place="acme")
+    assert len(rows("SELECT DISTINCT id FROM messages")) == 13
+
+
+async def test_what_was_forgotten_of_an_imported_transcript_stays_forgotten(
+    open_pet: OpenPet, rows: Rows
+) -> None:
+    pet = await open_pet()
+    told = [line(0, id=None, text="My PIN is 4711"), line(1, id=None)]
+    await pet.import_messages(told, user="ana")
+    [first, _] = rows("SELECT id FROM messages ORDER BY seq")
+    await pet.delete_message(first["id"], user="ana")
+
+    await pet.import_messages(told, user="ana")
+
+    assert [row["text"] for row in rows("SELECT text FROM messages ORDER BY seq")] == ["", "line 1"]
+    await pet.erase(user="ana")
+    assert not rows("SELECT import_key FROM users")
+    await pet.import_messages(told, user="ana")
+    assert first["id"] not in {row["id"] for row in rows("SELECT id FROM messages")}
 
 
 async def test_what_was_taken_over_is_the_history_of_the_next_turn(open_pet: OpenPet) -> None:
