@@ -111,7 +111,6 @@ class TranscriptService:
         await self.sync.catch_up(progress)
         return len(read)
 
-
     async def _with_ids(
         self, read: Sequence[tuple[Message, str]], place: Place, now: datetime
     ) -> list[tuple[Message, str]]:
