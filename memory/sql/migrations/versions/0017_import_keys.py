@@ -1,4 +1,4 @@
-"""Keys for the ids of imported messages, where a message states what ended, and an index of facts by words."""
+"""Keys for ids of imported messages, where a message states what ended, and an index of facts by words."""
 
 import sqlalchemy as sa
 from alembic import op
