@@ -33,7 +33,7 @@ ERASE_SECONDS = 300
 FIGURES_SECONDS = 60
 """How often the figures of this process are added to the database."""
 
-STOP_SECONDS = 5.0
+STOP_SECONDS = 1.0
 """How long running jobs may take when the companion closes."""
 
 PRUNE_SECONDS = 3600

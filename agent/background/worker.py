@@ -24,12 +24,12 @@ from memory.process.breaker import retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
 from memory.search.recall import Recall
-from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, Job, JobQueue
+from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, DueJob, Job, JobQueue
 from memory.sql.summaries import LOOK_BACK
 
 log = logging.getLogger("hachi.worker")
 
-GRACE = 5.0
+GRACE = 3.0
 """Seconds that running jobs get to finish when the companion closes."""
 AT_ONCE = 8
 """How many consolidations run at once, and how many other jobs beside them."""
@@ -42,7 +42,7 @@ update."""
 TRACED = frozenset({STORE_MEMORIES, LOOK_BACK, APPLY_UPDATES})
 """Jobs that belong to a turn and are shown in its trace."""
 
-Running = dict[asyncio.Task[Any], Job]
+Running = dict[asyncio.Task[Any], DueJob]
 
 
 class Worker:
@@ -182,15 +182,15 @@ class Worker:
         while True:
             now = self._clock()
             due = await self._queue.due(now, LOOK_AHEAD, besides=short, last=LOOK_BACK, besides_last=slow)
-            chosen = []
+            chosen = dict[str, DueJob]()
             for job in due:
                 users, busy = (slow, short | slow) if job.kind == LOOK_BACK else (short, short)
                 if job.user_id not in busy and len(users) < AT_ONCE and not (suspect and job.suspect):
                     suspect = suspect or job.suspect
                     users.add(job.user_id)
-                    chosen.append(job.id)
+                    chosen[job.id] = job
             for claimed in await self._queue.claim_all(now, chosen):
-                running[asyncio.create_task(self._handle(claimed))] = claimed
+                running[asyncio.create_task(self._handle(claimed))] = chosen[claimed.id]
             left = left or len(chosen) < len(due)
             if len(due) < LOOK_AHEAD or not chosen:
                 return left

@@ -59,8 +59,6 @@ class Job:
     attempts: int
     """Which attempt this is: one more than the failures so far."""
     about: str | None = None
-    suspect: bool = False
-    """Whether it may be what ended its processes: see `SUSPECT`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +69,7 @@ class DueJob:
     kind: str
     user_id: str
     suspect: bool
+    """Whether it may be what ended its processes: see `SUSPECT`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +95,6 @@ class ListedJob:
     due_at: datetime
     created_at: datetime
     last_error: str | None
-
-    @property
-    def suspect(self) -> bool:
-        return self.crashes >= SUSPECT and self.state != "running"
 
 
 class JobQueue:
@@ -195,6 +190,7 @@ class JobQueue:
             raise
         finally:
             renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)
 
     async def _renew(self, job: Job) -> None:
         ours = and_(work.c.id == job.id, work.c.claimed_by == self._process)
@@ -335,8 +331,7 @@ def _crash_wait(times: int) -> timedelta:
 
 
 def _job(row: Any) -> Job:
-    suspect = row.crashes >= SUSPECT
-    return Job(row.id, row.kind, row.user_id, row.payload, row.attempts + 1, row.about, suspect)
+    return Job(row.id, row.kind, row.user_id, row.payload, row.attempts + 1, row.about)
 
 
 def _listed(row: Any, now: datetime) -> ListedJob:

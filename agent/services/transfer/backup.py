@@ -170,7 +170,8 @@ def require_unused(path: Path) -> None:
     try:
         with closing(sqlite3.connect(path, timeout=0)) as database:
             [mode] = database.execute("PRAGMA journal_mode=DELETE").fetchone()
-            assert mode == "delete", mode
+        if mode != "delete":  # SQLite keeps the mode where it cannot change it, and says nothing
+            raise StoreUnavailable(f"{path} may be in use by another hachi process; stop it first")
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
             raise StoreUnavailable(f"{path} is in use by another hachi process; stop it first") from error

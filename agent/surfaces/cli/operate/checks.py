@@ -106,9 +106,11 @@ async def _index(pet: "Companion", counts: dict[str, int]) -> str:
 
 async def _work(pet: "Companion") -> str:
     """Raises MemoryFault with what to do where work was given up, or ends its process each time."""
+    from memory.sql.jobs import SUSPECT
+
     jobs = await pet.services.jobs.listed(pet.clock())
     given_up = sum(job.state == "given up" for job in jobs)
-    crashing = sum(job.suspect for job in jobs)
+    crashing = sum(job.crashes >= SUSPECT and job.state != "running" for job in jobs)
     if given_up:
         raise MemoryFault(
             f"{given_up} given up; `hachi jobs list` says why, and `hachi jobs retry` runs it again"

@@ -15,7 +15,7 @@ import pytest
 
 from agent import Companion
 from agent.errors import BadInput
-from agent.services.transfer.backup import MANIFEST, back_up, restore
+from agent.services.transfer.backup import MANIFEST, back_up, require_unused, restore
 from memory.errors import StoreUnavailable
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -172,3 +172,8 @@ def test_a_damaged_or_missing_database_is_not_backed_up(home: Path, tmp_path: Pa
     with pytest.raises(BadInput, match="is there already; name a new folder"):
         backed_up(home, tmp_path / "copy")
     assert (tmp_path / "copy" / "mine").exists()
+
+
+def test_a_database_that_keeps_its_journal_counts_as_in_use() -> None:
+    with pytest.raises(StoreUnavailable, match="may be in use by another hachi process"):
+        require_unused(Path(":memory:"))  # whose journal SQLite does not change, without an error
