@@ -1,8 +1,9 @@
 """What a tool knows of the turn it is called in."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from typing import Any
 
 from memory.audience import Audience, Place
 from memory.documents import DocumentLibrary
@@ -30,6 +31,8 @@ class TurnContext:
     writer: FactWriter
     accept: Callable[[Draft, Sequence[Hit]], Awaitable[None]]
     """Keep a fact durably, for the worker to store, with what was recalled before it."""
+    accept_task: Callable[[Mapping[str, Any]], Awaitable[None]]
+    """The same for a task, by its id, description, status and due."""
     tasks: Tasks
     knowledge: DocumentLibrary
     knowledge_characters: int = 4_000

@@ -1,14 +1,14 @@
 """Looking into memory and adding to it."""
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import tzinfo
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from memory.errors import StoreUnavailable
-from memory.facts.candidate import Provenance
 from memory.facts.compare import normalise
 from memory.facts.ttl import read_ttl
 from memory.records import DEFAULT_IMPORTANCE, Decision, Draft, MemoryType, Task
@@ -38,7 +38,9 @@ MOST_TASKS = 50
 SAID_AGAIN = 0.5
 """The share of words from which a second call says the fact of the first one again."""
 PATIENCE = 5.0
-"""Seconds after which `remember` no longer waits until a fact is stored, and leaves it to the worker."""
+"""Seconds after which a tool no longer waits for a write, and leaves it to the worker."""
+
+T = TypeVar("T")
 
 Subjects = Annotated[tuple[str, ...], BeforeValidator(_as_list), AfterValidator(tags)]
 Blank = Annotated[str | None, BeforeValidator(none_if_blank)]
@@ -113,8 +115,8 @@ async def remember(
     if replaces is not None:
         corrected = await turn.recall.memory(read_id(replaces), turn.audience)
         draft, before = replace(draft, replaces=corrected.id), _said_before(turn, content, corrected.id)
-    decision = await _stored(turn, draft, origin)
-    if decision is None:
+    decisions = await in_a_moment(turn.writer.remember([draft], origin))
+    if decisions is None:
         await turn.accept(draft, turn.recalled)
         return {
             "action": "accepted",
@@ -122,6 +124,7 @@ async def remember(
             "content": content,
             "note": "kept; it is stored in a moment",
         }
+    [decision] = decisions
     if before and decision.id:
         await turn.writer.rule(decision.id, before, "replaces", origin)
     turn.decisions.append(decision)
@@ -131,18 +134,17 @@ async def remember(
     return answer
 
 
-async def _stored(turn: TurnContext, draft: Draft, origin: Provenance) -> Decision | None:
-    """Store the fact. None if that takes longer than `PATIENCE`, or if the database refuses it now."""
-    storing = asyncio.create_task(turn.writer.remember([draft], origin))
+async def in_a_moment(writing: Coroutine[Any, Any, T]) -> T | None:
+    """What the write returns. None if it takes longer than `PATIENCE`, or if the database refuses it now."""
+    task = asyncio.create_task(writing)
     try:
-        await asyncio.wait([storing], timeout=PATIENCE)
+        await asyncio.wait([task], timeout=PATIENCE)
     finally:
-        storing.cancel()
+        task.cancel()
     try:
-        [decision] = await storing
+        return await task
     except (StoreUnavailable, asyncio.CancelledError):
         return None
-    return decision
 
 
 def _said_before(turn: TurnContext, content: str, corrected: str) -> str | None:

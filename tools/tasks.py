@@ -12,7 +12,7 @@ from memory.people.tasks import Change, Due
 from memory.records import TaskStatus
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
-from tools.memories import none_if_blank
+from tools.memories import in_a_moment, none_if_blank
 
 SHORT = 8
 """Characters of an id that are shown; everything takes the beginning of one."""
@@ -61,12 +61,17 @@ async def update_task(
         raise TryAgain("description: say what is to be done, or give the id of a task")
     now = turn.clock()
     when = _read_due(turn, due, now)
+    wanted: dict[str, Any] = {"description": description, "status": status, "id": id}
+    updating = turn.tasks.update(
+        turn.user, **wanted, due=when, place=turn.place, now=now, heard=turn.message_id
+    )
     try:
-        change = await turn.tasks.update(
-            turn.user, description, status, id=id, due=when, place=turn.place, now=now, heard=turn.message_id
-        )
+        change = await in_a_moment(updating)
     except NotFound as error:
         raise TryAgain(str(error)) from error
+    if change is None:
+        await turn.accept_task(wanted | {"due": when.isoformat() if isinstance(when, datetime) else when})
+        return {"action": "accepted", **wanted, "note": "kept; it is stored in a moment"}
     return _shown(turn, change, when, now)
 
 

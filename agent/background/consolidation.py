@@ -39,7 +39,7 @@ from memory.facts.rulings import Ruling
 from memory.facts.writer import FactWriter
 from memory.people.memory_updates import MemoryUpdates, NewPreference
 from memory.people.profile_store import ProfileStore
-from memory.people.tasks import Tasks
+from memory.people.tasks import Due, Tasks
 from memory.process.spans import note, span
 from memory.records import Decision
 from memory.sql.engine import Database
@@ -214,6 +214,7 @@ class Consolidation:
                     task["description"],
                     task["status"],
                     id=task["id"],
+                    due=_due(task.get("due")),
                     place=place,
                     now=self.clock(),
                     found_at=datetime.fromisoformat(payload["found_at"]),
@@ -283,3 +284,7 @@ class Consolidation:
 def _plain_preferences(part: ConversationSlice) -> MemoryUpdates:
     found = [pair for message in part.said for pair in plain_updates(message.text)]
     return MemoryUpdates(new_preferences=tuple(NewPreference(key=key, value=value) for key, value in found))
+
+
+def _due(written: str | None) -> Due:
+    return "never" if written == "never" else datetime.fromisoformat(written) if written else None

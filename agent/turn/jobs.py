@@ -1,6 +1,6 @@
 """Builds the jobs that follow a turn, in the form that the queue stores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -53,6 +53,14 @@ def read_store_memories(job: Job) -> tuple[list[Draft], Provenance]:
     )
     drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]
     return drafts, origin
+
+
+def task_payload(
+    task: Mapping[str, Any], incoming: TurnRequest, message_id: str | None, now: datetime
+) -> dict[str, Any]:
+    """Return the payload of an `APPLY_UPDATES` job with one task: its id, description, status and due."""
+    origin = {"place": list(incoming.place.path), "heard": message_id, "found_at": now.isoformat()}
+    return {**origin, "facts": [], "said": {}, "tasks": [dict(task)]}
 
 
 def look_back_payload(incoming: TurnRequest) -> dict[str, Any]:

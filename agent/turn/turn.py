@@ -11,7 +11,7 @@
 5. In the background, the worker runs those jobs (`agent/background/worker.py`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -23,10 +23,12 @@ from agent.tracing.recorder import Recorder
 from agent.turn.context import BuiltContext, ContextSources, build_context
 from agent.turn.forget_requests import ForgetRequests, without_forgotten
 from agent.turn.jobs import (
+    APPLY_UPDATES,
     STORE_MEMORIES,
     look_back_payload,
     look_back_subject,
     store_memories_payload,
+    task_payload,
 )
 from agent.turn.loop import AgentResult, OnText, run_agent
 from agent.turn.prompt import build_messages_for_model
@@ -162,17 +164,17 @@ def _checked(request: TurnRequest) -> TurnRequest:
 def _tool_context(
     deps: TurnDependencies, received: ReceivedMessage, built: BuiltContext, trace: str
 ) -> TurnContext:
-    async def accept(draft: Draft, recalled: Sequence[Hit]) -> None:
-        payload = store_memories_payload([draft], received.request, received.id, recalled)
+    async def add(kind: str, payload: Mapping[str, Any]) -> None:
+        job = {**payload, "trace": trace}
         async with deps.database.write() as connection:
-            await deps.queue.add(
-                connection,
-                STORE_MEMORIES,
-                str(received.request.user),
-                payload | {"trace": trace},
-                deps.clock(),
-            )
+            await deps.queue.add(connection, kind, str(received.request.user), job, deps.clock())
         deps.worker.wake()
+
+    async def accept(draft: Draft, recalled: Sequence[Hit]) -> None:
+        await add(STORE_MEMORIES, store_memories_payload([draft], received.request, received.id, recalled))
+
+    async def accept_task(task: Mapping[str, Any]) -> None:
+        await add(APPLY_UPDATES, task_payload(task, received.request, received.id, deps.clock()))
 
     return TurnContext(
         user=received.request.user,
@@ -185,6 +187,7 @@ def _tool_context(
         recall=deps.recall,
         writer=deps.writer,
         accept=accept,
+        accept_task=accept_task,
         tasks=deps.sources.tasks,
         knowledge=deps.sources.documents,
         knowledge_characters=deps.sources.budgets.knowledge.characters,

@@ -198,6 +198,7 @@ async def test_without_the_index_documents_are_found_and_the_model_is_told(
         recall=parts.recall,
         writer=parts.writer,
         accept=AsyncMock(),
+        accept_task=AsyncMock(),
         tasks=parts.tasks,
         knowledge=parts.documents,
     )

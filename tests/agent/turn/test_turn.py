@@ -261,37 +261,47 @@ async def test_the_reply_and_its_work_are_on_disk_before_it_goes_out(
     assert rows("SELECT * FROM work") == []
 
 
+FACT = Call("remember", {"content": "Ana lives in Lyon", "subjects": ["ana"], "replaces": None})
+TASK = Call("update_task", {"id": None, "description": "water the plants", "due": "2030-05-01T09:00:00Z"})
+
+
+@pytest.mark.parametrize(("told", "kind"), [(FACT, "store_memories"), (TASK, "apply_updates")])
 @pytest.mark.parametrize("fault", ["slow", "away"])
-async def test_a_fact_that_cannot_be_stored_in_a_moment_is_durable_before_the_tool_answers(
+async def test_what_cannot_be_stored_in_a_moment_is_durable_before_the_tool_answers(
     pet_at: PetAt,
     first_way: Any,
     server: ScriptedServer,
     rows: Rows,
     monkeypatch: pytest.MonkeyPatch,
     fault: str,
+    told: Call,
+    kind: str,
 ) -> None:
     pet = await pet_at(first_way, look_back="off")
     await pet.settle()
 
-    async def cannot(*_: Any) -> None:
+    async def cannot(*_: Any, **__: Any) -> None:
         if fault == "away":
             raise StoreUnavailable("the database is busy")
         await asyncio.Event().wait()
 
     monkeypatch.setattr("tools.memories.PATIENCE", 0.01)
-    told = {"content": "Ana lives in Lyon", "subjects": ["ana"], "replaces": None}
-    server.script(Call("remember", told), Fail(400))
+    server.script(told, Fail(400))
     (await pet.runtime()).worker._stopped = True
     with monkeypatch.context() as patch:
         patch.setattr(pet.components.writer, "remember", cannot)
+        patch.setattr(pet.components.tasks, "update", cannot)
         with pytest.raises(ModelError):  # even if the turn fails later
-            await first_way.ask(pet, "I live in Lyon", user="ana")
+            await first_way.ask(pet, "I live in Lyon and water the plants", user="ana")
     assert "it is stored in a moment" in str(server.asked[-1])
-    assert [row["kind"] for row in rows("SELECT kind FROM work")] == ["store_memories"]
+    assert [row["kind"] for row in rows("SELECT kind FROM work")] == [kind]
 
     (await pet.runtime()).worker._stopped = False
     await pet.settle()
-    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
+    stored = [memory.content for memory in await pet.memories(user="ana")]
+    tasks = await pet.services.tasks.list("ana", Place())
+    stored += [f"{task.description}, {task.due:%d %B}" for task in tasks if task.due]
+    assert stored == ["Ana lives in Lyon" if told is FACT else "water the plants, 01 May"]
 
 
 async def test_with_settle_the_reply_tells_what_became_of_its_memories(
