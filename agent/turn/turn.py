@@ -33,7 +33,6 @@ from agent.turn.jobs import (
 from agent.turn.loop import AgentResult, OnText, run_agent
 from agent.turn.prompt import build_messages_for_model
 from agent.types import MAX_MESSAGE, ReceivedMessage, Reply, TurnRequest
-from memory.audience import GLOBAL
 from memory.facts.aliases import linked
 from memory.facts.derived.replies import ReplySources
 from memory.facts.writer import FactWriter
@@ -223,7 +222,7 @@ async def commit_answer(
         sent_at=now,
     )
     # A forgetting holds these locks alone: it either finds the stored reply, or the reply finds what is lost.
-    async with deps.database.write(lock=request.audience.keys - {GLOBAL}, shared=True) as connection:
+    async with deps.database.write(lock=request.audience.keys, shared=True) as connection:
         stored = await deps.transcript.append(
             connection,
             reply,

@@ -8,7 +8,15 @@ import pytest
 from agents.testing import function_call
 from scripted_model import AnsweringModel
 
+from sqlalchemy import delete
+
 from agent import Companion
+from memory.audience import GLOBAL
+from memory.sql.tables import memories
+from tests.memory.conftest import Server
+from tests.memory.conftest import server as postgresql
+
+__all__ = ["postgresql"]
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -122,3 +130,21 @@ async def test_what_an_undo_brings_back_costs_no_reply(open_pet: OpenPet, clock:
     reply = await ask_meanwhile(pet, model, undo_later, user="ben", place="acme")
     assert "the weather" in model.systems[-1]
     assert rows("SELECT text FROM messages WHERE id = ?", reply.message_id) == [{"text": reply.message}]
+
+
+async def test_a_reply_that_found_what_everybody_knew_waits_for_its_forgetting(
+    open_pet: OpenPet, postgresql: Server
+) -> None:
+    search = [function_call("search_memories", {"query": "PIN"}, call_id="one")]
+    model = AnsweringModel(search, TOLD, hold="function_call_output")
+    pet = await open_pet(given=model, database_url=await postgresql.new())
+    await pet.remember("The PIN of the gate is 4711", user="ana", everybody=True)
+    turn = asyncio.create_task(pet.respond("Which PIN is it?", user="ben"))
+    await model.held.wait()
+    async with pet.components.database.write(lock=[GLOBAL]) as connection:
+        await connection.execute(delete(memories))
+        model.release.set()
+        _, waiting = await asyncio.wait([turn], timeout=0.3)
+    await turn
+    assert waiting, "the reply is stored after the forgetting"
+    assert "4711" not in str(await pet.messages(user="ben"))
