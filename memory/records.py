@@ -131,6 +131,8 @@ class Forgotten:
     undo_id: str | None = None
     """For `Companion.undo_forget`; None if forgetting cannot be undone."""
     undo_until: datetime | None = None
+    text: str = ""
+    """The text of the message that was named."""
 
     @property
     def id(self) -> str:
@@ -139,8 +141,8 @@ class Forgotten:
 
     @property
     def content(self) -> str:
-        """The text of the memory that was named; empty if a message was."""
-        return self.memory.content if self.memory else ""
+        """The text of the memory or the message that was named."""
+        return self.memory.content if self.memory else self.text
 
 
 @dataclass(frozen=True, slots=True)

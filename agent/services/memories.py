@@ -124,19 +124,20 @@ class MemoryService:
     async def forget(
         self, candidates: Sequence[ForgetCandidate], *, user: str, place: Where = None
     ) -> list[Forgotten]:
-        """Forget what the person confirmed, and the message that asked for it. Skips what was forgotten in
+        """Forget what the person confirmed, with the messages that asked for it. Skips what was forgotten in
         the meantime, or with another candidate."""
-        receipts = []
+        named, receipts = user_named(user), []
         for candidate in candidates:
+            asked_in = candidate.asked_in
+            with suppress(NotFound):  # forgotten with another candidate
+                asked_in = (await self.transcript.own(asked_in, named)).id
             with suppress(NotFound):
                 if candidate.kind == "memory":
-                    receipts.append(await self.delete(candidate.id, user=user, place=place))
+                    memory = await self.get(candidate.id, user=user, place=place)
+                    gone = await self.statements.forget(memory, named, asked_in=asked_in)
                 else:
-                    receipts.append(await self.delete_message(candidate.id, user=user))
-        for id in dict.fromkeys(candidate.asked_in for candidate in candidates):
-            with suppress(NotFound):  # what was told beside the request stays known
-                message = await self.transcript.own(id, user_named(user))
-                gone = await self.statements.forget_message(message.id, user_named(user), facts=False)
+                    message = await self.transcript.own(candidate.id, named)
+                    gone = await self.statements.forget_message(message.id, named, asked_in=asked_in)
                 receipts.append(await self._forgotten(*gone))
         return receipts
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 from agent.types import ReceivedMessage
 from memory.audience import user_key
-from memory.erasure.repetition import words
+from memory.erasure.repetition import asks, asks_to_forget, words
 from memory.errors import MemoryFault
 from memory.index import Kind
 from memory.records import Draft, ForgetCandidate, Hit
 from memory.search.recall import Recall
 from memory.sql.memories import tellers
 from memory.sql.messages import Transcript
+from memory.text import sentences
 
 log = logging.getLogger("hachi.turn")
 
@@ -37,8 +38,8 @@ class ForgetRequests:
         """Return the facts and messages of this person that match one of the texts, best first; None if there
         is no text.
 
-        A candidate contains at least half of the words of a text. A message is left out where a listed fact
-        came from it, since it is forgotten with the fact.
+        A candidate contains at least half of the words of a text; a message does so without its questions and
+        requests to forget. It is left out where a listed fact came from it, since it is forgotten with it.
         """
         user = received.request.user
         if not texts or user is None:
@@ -57,7 +58,7 @@ class ForgetRequests:
             hits = await self.recall.search(
                 text, received.request.audience, limit=SEARCHED, kinds=TOLD, exclude={str(received.id)}
             )
-            found |= {hit.id: hit for hit in hits if _about(text, hit.content)}
+            found |= {hit.id: hit for hit in hits if _about(text, _stated(text, hit))}
         own = await self.transcript.written_by(user, [hit.id for hit in found.values() if not hit.memory])
         told = [hit for hit in found.values() if hit.id in own or _told_by(user, hit)]
         return tuple(
@@ -81,6 +82,14 @@ def without_forgotten(drafts: Sequence[Draft], texts: Sequence[str]) -> tuple[Dr
 def _about(text: str, content: str) -> bool:
     asked, said = words(text), words(content)
     return bool(asked) and 2 * len(asked & said) >= len(asked)
+
+
+def _stated(text: str, hit: Hit) -> str:
+    """What the hit states: of a message, neither questions nor requests to forget."""
+    if hit.memory:
+        return hit.content
+    told = (sentence for sentence in sentences(hit.content) if not asks(sentence))
+    return " ".join(s for s in told if asks_to_forget(text) or not asks_to_forget(s))
 
 
 def _told_by(user: str, hit: Hit) -> bool:

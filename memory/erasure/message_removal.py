@@ -76,34 +76,47 @@ async def sources_of(connection: AsyncConnection, ids: Collection[str], user: st
     return set((await connection.execute(own.where(messages.c.role == "user"))).scalars())
 
 
-async def find(
-    connection: AsyncConnection,
+async def heard_by(connection: AsyncConnection, readers: Readers) -> list[Any]:
+    """The messages that may show what these readers lose, in order."""
+    columns = ("id", "conversation_id", "user_id", "place", "role", "text")
+    query = select(*(messages.c[name] for name in columns)).where(readers.rows, kept())
+    return list(await connection.execute(query.order_by(messages.c.seq)))
+
+
+def own(
+    heard: Iterable[Any], user: str, named: Collection[str], stated: Sequence[FactWords]
+) -> dict[str, str]:
+    """The person's messages to forget: those `named`, and those that show one of the facts `stated`."""
+    return {
+        row.id: row.text
+        for row in heard
+        if row.role == "user" and row.user_id == user
+        if row.id in named or any(fact.shown_by_own(row.text) for fact in stated)
+    }
+
+
+def replies(
+    heard: Iterable[Any],
     readers: Readers,
-    named: Collection[str],
-    stated: Sequence[FactWords],
+    forgotten: Collection[str],
     shown: Sequence[FactWords],
     *,
     shared: bool,
-) -> ForgottenTexts:
-    """The messages to forget: the person's `named` messages and those that state one of the facts `stated`,
-    the replies that answered them, and other replies that show one of the facts `shown`."""
-    columns = ("id", "conversation_id", "user_id", "place", "role", "text")
-    query = select(*(messages.c[name] for name in columns)).where(readers.rows, kept())
-    found = ForgottenTexts({}, {})
+) -> dict[str, str]:
+    """The replies to forget: those that answered a `forgotten` message, and others that show one of the facts
+    `shown`."""
+    found: dict[str, str] = {}
     talks: dict[tuple[str, str, str], _Exchange] = {}
-    for row in await connection.execute(query.order_by(messages.c.seq)):
+    for row in heard:
         talk = talks.setdefault((row.conversation_id, row.place, row.user_id), _Exchange())
         if row.role == "user":
             talk.ask(row)
-            own = row.user_id == readers.user
-            if own and (row.id in named or any(fact.stated_by(row.text) for fact in stated)):
-                found.messages[row.id] = row.text
             continue
         asked = talk.answer()
-        answers = any(question.id in found.messages for question in asked)
+        answers = any(question.id in forgotten for question in asked)
         told = " ".join(question.text for question in asked)
         if answers or (readers.lost(row, shared) and any(fact.repeated_by(row.text, told) for fact in shown)):
-            found.replies[row.id] = row.text
+            found[row.id] = row.text
     return found
 
 

@@ -18,6 +18,20 @@ IDENTIFYING = 3
 """Digits of a number that identifies a fact by itself, such as a PIN. Years do not, since many facts share
 them."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
+ALONE = 4
+"""Digits of a number that shows a fact wherever the person writes it."""
+_AMOUNT = re.compile(
+    r"[$€£¥₪%]|(?:k?m|cm|mm|miles?|k?g|ml|min|hours?|days?|steps|pages|people|euros?|eur|dollars?|usd|pounds?|gbp)\b",
+    re.IGNORECASE,
+)
+"""What makes the number that it follows or begins an amount."""
+_ASKS_TO_FORGET = re.compile(
+    r"\b(?:forget|unlearn|erase|delete|remove|wipe|vergiss|vergessen|lösch\w*|oubli\w+|supprim\w+|effac\w+|olvid\w+"
+    r"|borra\w*|elimina\w*|dimentica\w*|cancella\w*|esque[cç]\w+|apaga\w*|vergeet|verwijder|zapomnij|usuń"
+    r"|забудь\w*|удали\w*|ת?שכחי?|ת?מחקי?|انس|احذف)\b|忘了|忘记|忘掉|删除|删掉|忘れて|消して",
+    re.IGNORECASE,
+)
+_QUESTION = ("?", "？", "؟")
 LONG_ENOUGH = 12
 """Characters of a text that is recognised as a whole. Shorter ones, such as "Noted.", are everywhere."""
 TELLING = 3
@@ -35,6 +49,8 @@ class FactWords:
     names: Words
     identifying: bool
     """Whether one of the numbers, years aside, has `IDENTIFYING` or more digits."""
+    identifiers: frozenset[str] = frozenset()
+    """What identifies it wherever the person writes it; see `identifiers`."""
 
     @classmethod
     def of(cls, content: str, teller: Words = frozenset()) -> "FactWords":
@@ -48,6 +64,7 @@ class FactWords:
             words(" ".join(word.text for word in numbers)) - teller,
             words(" ".join(word.text for word in names)) - teller,
             any(count >= IDENTIFYING for count in digits),
+            frozenset(one for one in identifiers(content) if not words(one) <= teller),
         )
 
     def stated_by(self, text: str) -> bool:
@@ -61,6 +78,22 @@ class FactWords:
             return self.all in parts
         telling = bool(self.numbers or self.names) or len(self.all) >= TELLING
         return any(self.all <= part and (telling or 2 * len(self.all) >= len(part)) for part in _runs(parts))
+
+    def shown_by_own(self, text: str) -> bool:
+        """Whether a message of the person who told the fact shows it: it states the fact, contains one of its
+        `identifiers`, or asks to forget it. A number of `IDENTIFYING` digits that is no identifier counts in
+        a sentence with more than half of the words, and all names and numbers."""
+        if self.stated_by(text) or not self.identifiers.isdisjoint(identifiers(text)):
+            return True
+        for sentence in sentences(text):
+            said = words(sentence)
+            shared = self.all & said
+            values = self.numbers | self.names
+            if self.identifying and values <= said and 2 * len(shared) > len(self.all):
+                return True
+            if shared and asks_to_forget(sentence) and 2 * len(shared) >= len(said) - 1:  # "forget" aside
+                return True
+        return False
 
     def same_as(self, other: "FactWords") -> bool:
         """Whether the other fact says the same in other words, or shows the number that identifies this."""
@@ -89,6 +122,33 @@ class FactWords:
         """Whether the text contains the values of the fact, of which it has one or more."""
         values = self.numbers | self.names
         return bool(values) and values <= words(text)
+
+
+def identifiers(text: str) -> frozenset[str]:
+    """The numbers and addresses of a text that stand for one thing, such as a PIN, a phone number, or an
+    e-mail address. A number has `ALONE` digits or more without a point, comma or colon between them, and is
+    neither a year, nor a multiple of 50, nor an amount: those are said of many things."""
+    found = words_of(text)
+    after = [word.text for word in found[1:]] + [""]
+    addresses = {word.key for word in found if re.fullmatch(r"[^@]+@[^@]+", word.key)}
+    numbers = {
+        part
+        for word, following in zip(found, after, strict=False)
+        if not _AMOUNT.match(word.text) and not _AMOUNT.match(following)
+        for part in re.split(r"[-+/]", word.key)
+        if part.isdecimal() and len(part) >= ALONE and not _YEAR.fullmatch(part) and int(part) % 50
+    }
+    return frozenset(addresses | numbers)
+
+
+def asks_to_forget(sentence: str) -> bool:
+    """Whether the sentence has a word that asks to forget, in one of some fifteen languages."""
+    return bool(_ASKS_TO_FORGET.search(sentence))
+
+
+def asks(sentence: str) -> bool:
+    """Whether the sentence is a question."""
+    return sentence.rstrip("\"'”’») ").endswith(_QUESTION)
 
 
 def repeated_by_task(description: str, told: Iterable[str], teller: Words) -> bool:

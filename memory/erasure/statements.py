@@ -5,18 +5,20 @@ answered those or repeat it, and the person's tasks that do; it withholds derive
 and adds the job that removes the rest from traces and files. What other people stated is never taken.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
 from sqlalchemy import and_, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, owners_of, user_key
 from memory.erasure import message_removal, restore, task_removal
 from memory.erasure.follow_up import FollowUp, Statements
-from memory.erasure.message_removal import Readers
-from memory.erasure.repetition import FactWords, telling_sentences
-from memory.erasure.taken import resting_on, stating_the_same, take
+from memory.erasure.message_removal import ForgottenTexts, Readers
+from memory.erasure.repetition import FactWords, Words, asks, identifiers, telling_sentences
+from memory.erasure.taken import TakenMemories, resting_on, stating_the_same, take
 from memory.errors import NotFound
 from memory.facts.derived import HeldFacts, withhold, withhold_lost
 from memory.records import Forgotten, Memory
@@ -25,7 +27,8 @@ from memory.sql.engine.errors import Overtaken
 from memory.sql.jobs import JobQueue
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import kept
-from memory.sql.tables import memories, messages
+from memory.sql.tables import memories, memory_sources, messages
+from memory.text import sentences
 
 TRIES = 3
 """How often a forgetting is tried while other writers change the same rows."""
@@ -46,35 +49,37 @@ class StatementForgetting:
         self._clock = clock
         self._follow_up = FollowUp(queue, clock, clean_job, undo_for)
 
-    async def forget(self, memory: Memory, user: str) -> tuple[Forgotten, str]:
-        """Forget a memory that the person stated. Returns the receipt and the id of the job, claimed by the
-        caller, that removes the rest from traces and files. Raises NotFound if `user` did not state it."""
-        return await _retried(lambda: self._forget(memory, user))
+    async def forget(
+        self, memory: Memory, user: str, *, asked_in: str | None = None
+    ) -> tuple[Forgotten, str]:
+        """Forget a memory that the person stated. The person's message `asked_in` asked for it in words: it
+        goes too, but not what else it tells. Returns the receipt and the id of the job, claimed by
+        the caller, that removes the rest from traces and files. Raises NotFound if `user` did not state
+        it."""
+        return await _retried(lambda: self._forget(memory, user, asked_in))
 
-    async def _forget(self, memory: Memory, user: str) -> tuple[Forgotten, str]:
+    async def _forget(self, memory: Memory, user: str, asked_in: str | None) -> tuple[Forgotten, str]:
         lock = memory.owners | {user_key(user), f"tasks:{user}"}
         async with self._database.write(lock=lock) as connection:
             teller = await message_removal.teller_words(connection, user)
             same = await stating_the_same(connection, memory, user, teller)
             taken = await take(connection, memory, [memory.id, *same], user, self._clock())
             readers = Readers(user, taken.owners)
-            tasks = await task_removal.take(connection, readers, taken.contents, teller, shared=taken.shared)
-            contents = [*taken.contents, *(task["description"] for task in tasks)]
-            stated = [FactWords.of(content, teller) for content in taken.contents]
-            shown = [FactWords.of(content, teller) for content in contents]
-            found = await message_removal.find(
-                connection, readers, taken.messages, stated, shown, shared=taken.shared
+            lost = await _lost(
+                connection, readers, taken, taken.messages, taken.contents, teller, asked_in=asked_in
             )
-            lost = Statements(user, taken, found, tasks, contents, teller)
             return await self._follow_up.run(connection, lost)
 
-    async def forget_message(self, id: str, user: str, *, facts: bool = True) -> tuple[Forgotten, str]:
-        """Forget one message of the person and, with `facts`, the memories that rest on it alone; what these
-        had replaced holds again. Returns as `forget` does. Raises NotFound if it is no message of `user`, or
+    async def forget_message(
+        self, id: str, user: str, *, asked_in: str | None = None
+    ) -> tuple[Forgotten, str]:
+        """Forget one message of the person and the memories that rest on it alone; what these had replaced
+        holds again. If the message `asked_in` asked for it in words, both go, and the person's other messages
+        that state the same. Returns as `forget` does. Raises NotFound if it is no message of `user`, or
         forgotten."""
-        return await _retried(lambda: self._forget_message(id, user, facts))
+        return await _retried(lambda: self._forget_message(id, user, asked_in))
 
-    async def _forget_message(self, id: str, user: str, facts: bool) -> tuple[Forgotten, str]:
+    async def _forget_message(self, id: str, user: str, asked_in: str | None) -> tuple[Forgotten, str]:
         async with self._database.read() as connection:
             resting = await fetch(connection, memories.c.id.in_(await resting_on(connection, id, user)))
             heard_in = select(messages.c.place).where(messages.c.id == id, messages.c.place != "")
@@ -86,18 +91,12 @@ class StatementForgetting:
             if row is None:
                 raise NotFound(f"no message {id!r} of {user}'s is left to forget")
             teller = await message_removal.teller_words(connection, user)
-            ids = await resting_on(connection, id, user) if facts else []
-            taken = await take(connection, None, ids, user, self._clock())
-            contents = [*taken.contents, *telling_sentences(row.text, teller)]
-            heard_by = taken.owners or owners_of(user, Place.of_key(row.place))
-            readers = Readers(user, heard_by)
-            told = [*contents, row.text] if facts else []
-            tasks = await task_removal.take(connection, readers, told, teller, shared=taken.shared)
-            contents += [task["description"] for task in tasks]
-            shown = [FactWords.of(content, teller) for content in contents]
-            found = await message_removal.find(connection, readers, [id], (), shown, shared=taken.shared)
-            lost = Statements(user, taken, found, tasks, contents, teller)
-            return await self._follow_up.run(connection, lost)
+            taken = await take(connection, None, await resting_on(connection, id, user), user, self._clock())
+            readers = Readers(user, taken.owners or owners_of(user, Place.of_key(row.place)))
+            stated = telling_sentences(row.text, teller) if asked_in else []
+            lost = await _lost(connection, readers, taken, {id}, stated, teller, asked_in=asked_in)
+            receipt, job = await self._follow_up.run(connection, lost)
+            return replace(receipt, text=row.text), job
 
     async def undo(self, id: str, user: str) -> Forgotten:
         """Bring back what was forgotten as `undo_id`, or its first eight characters. Returns what came back.
@@ -132,6 +131,55 @@ class StatementForgetting:
             purged = await restore.purge(connection, now)
         await self._database.empty_log()
         return purged
+
+
+async def _lost(
+    connection: AsyncConnection,
+    readers: Readers,
+    taken: TakenMemories,
+    named: Collection[str],
+    stated: Collection[str],
+    teller: Words,
+    *,
+    asked_in: str | None,
+) -> Statements:
+    """Delete the tasks that repeat what was taken or what its messages told: those `named` and those that
+    show one of the texts `stated`. Returns the tasks, and the messages and replies to empty."""
+    heard = await message_removal.heard_by(connection, readers)
+    facts = [FactWords.of(content, teller) for content in stated]
+    own = message_removal.own(heard, readers.user, {*named, asked_in or ""}, facts)
+    told = await _told_in(connection, {id: text for id, text in own.items() if id != asked_in}, taken, teller)
+    tasks = await task_removal.take(
+        connection, readers, [*taken.contents, *told], teller, shared=taken.shared
+    )
+    telling = [sentence for text in told for sentence in telling_sentences(text, teller)]
+    contents = [*taken.contents, *telling, *(task["description"] for task in tasks)]
+    shown = [FactWords.of(content, teller) for content in dict.fromkeys(contents)]
+    replies = message_removal.replies(heard, readers, own, shown, shared=taken.shared)
+    return Statements(readers.user, taken, ForgottenTexts(own, replies), tasks, contents, teller)
+
+
+async def _told_in(
+    connection: AsyncConnection, forgotten: Mapping[str, str], taken: TakenMemories, teller: Words
+) -> list[str]:
+    """The texts of the forgotten messages without questions that name nothing, and without what stays known:
+    sentences that repeat a memory which is left of these messages, and none that was taken."""
+    left = (
+        select(memories.c.content)
+        .join(memory_sources)
+        .where(memory_sources.c.message_id.in_(forgotten), memories.c.id.not_in(taken.ids))
+    )
+    known = [FactWords.of(content, teller) for content in await connection.scalars(left.distinct())]
+    gone = [FactWords.of(content, teller) for content in taken.contents]
+
+    def stays(sentence: str) -> bool:
+        if any(fact.repeated_by(sentence) for fact in gone):
+            return False
+        if asks(sentence):
+            return not identifiers(sentence)
+        return any(fact.repeated_by(sentence) for fact in known)
+
+    return ["\n".join(s for s in sentences(text) if not stays(s)) for text in forgotten.values()]
 
 
 async def _retried(act: Callable[[], Awaitable[Result]]) -> Result:

@@ -43,7 +43,8 @@ async def test_a_person_is_shown_what_they_may_mean_and_it_stays_until_they_conf
 
     taken = await pet.forget(reply.forget or (), user="ben")
 
-    assert [receipt.content for receipt in taken] == [PLAN, ""], "the fact, and the message that asked"
+    [receipt] = taken
+    assert (receipt.content, receipt.messages) == (PLAN, 2), "with the message that asked"
     assert [memory.content for memory in await pet.memories(user="ben")] == ["Ben has a red boat"]
     assert not [hit for hit in await pet.search_memories("quit job", user="ben") if "quit" in hit.content]
 
@@ -60,6 +61,24 @@ async def test_a_message_is_offered_where_no_fact_was_made_of_it(
     assert contents(reply.forget) == [("message", "my PIN is 4711")]
     await pet.forget(reply.forget or (), user="ben")
     assert "4711" not in str(await pet.search_memories("my PIN", user="ben"))
+
+
+async def test_neither_questions_nor_earlier_requests_are_offered_and_the_requests_go_too(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    request, question = "please forget that I plan to quit", "do I plan to quit my job?"
+    server.script(asks(PLAN), answer("Yes."), answer("Oh!"), asks(PLAN))
+    for text in (request, question, "I do plan to quit my job."):
+        await pet.respond(text, user="ben")
+    await pet.settle()
+
+    reply = await pet.respond(request, user="ben")
+
+    assert contents(reply.forget) == [("message", "I do plan to quit my job.")]
+    [receipt] = await pet.forget(reply.forget or (), user="ben")
+    assert (receipt.content, receipt.messages) == ("I do plan to quit my job.", 4)
+    assert "quit" not in str(await pet.messages(user="ben"))
 
 
 async def test_only_what_this_person_told_and_may_read_here_is_offered(

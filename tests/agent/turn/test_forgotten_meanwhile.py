@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from agents.testing import function_call
 from scripted_model import AnsweringModel
-
 from sqlalchemy import delete
 
 from agent import Companion

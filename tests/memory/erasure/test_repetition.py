@@ -29,6 +29,32 @@ def test_a_message_states_a_fact_with_all_its_words(fact: str, message: str, sta
 
 
 @pytest.mark.parametrize(
+    ("fact", "message", "shows"),
+    [
+        ("Ann's bank PIN is 4711", "Is 4711 my PIN?", True),
+        ("Ann's bank PIN is 4711", "it was 4711", True),
+        ("Ann's bank PIN is 4711", "I pay 4711 euros, and €4711 more, or 4711€.", False),
+        ("Ann's bank PIN is 4711", "please forget my PIN", True),
+        ("Ann's bank PIN is 4711", "Delete my account at the other shop", False),
+        ("Ann's phone is 0176-1234567", "Call me at 0176 1234567!", True),
+        ("Ann's address is ann@acme.example", "Write to Ann@acme.example, please.", True),
+        ("Ann's locker has the code 312", "Is 312 the code?", True),
+        ("Ann's locker has the code 312", "I read 312 pages.", False),
+        ("Ann was born in 1990 in Lyon", "The house was built in 1990.", False),
+        ("Ann earns 4250 a month", "The car costs 4250, far too much.", False),
+        ("Ann's train leaves at 18:45", "Dinner is at 18:45.", False),
+        ("Ann has 2 red tulips", "I saw 2 tulips.", False),
+        ("Ann plans to quit her job", "Forget that I plan to quit, please.", True),
+        ("Ann plans to quit her job", "Do I plan anything?", False),
+    ],
+)
+def test_a_message_of_the_teller_shows_a_fact_with_what_identifies_it(
+    fact: str, message: str, shows: bool
+) -> None:
+    assert FactWords.of(fact, ANN).shown_by_own(message) is shows
+
+
+@pytest.mark.parametrize(
     ("fact", "question", "reply", "repeats"),
     [
         ("Ann's bank PIN is 4711", "", "You told me: “My bank PIN is 4711.”", True),

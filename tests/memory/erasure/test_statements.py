@@ -243,10 +243,45 @@ async def test_an_earlier_undo_brings_back_no_task_of_what_was_forgotten_later(s
     assert await tasks_of(stack) == set()
 
 
+async def test_tasks_made_from_a_message_that_a_forgotten_fact_empties_go_but_not_what_stays_known(
+    stack: Stack,
+) -> None:
+    message = await told(
+        stack, "I have a rash. Remind me to call the clinic. My boat leaks!", "Anna has a rash"
+    )
+    await stack.remember("Anna's boat leaks", message_id=message)
+    for what in ("call the clinic", "mend the boat that leaks", "call the garage"):
+        await task(stack, what)
+    for reply in ("On your list: call the clinic.", "Your boat leaks."):
+        await answered(stack, reply, conversation="later")
+    before = await everything(stack, "work", "forgotten")
+    receipt = await forget(stack, "Anna has a rash")
+    assert (receipt.tasks, receipt.messages, receipt.replies) == (1, 1, 1)
+    assert await tasks_of(stack) == {"mend the boat that leaks", "call the garage"}
+    assert await transcript(stack) == ["", "", "Your boat leaks."]
+    await stack.statements.undo(str(receipt.undo_id), "anna")
+    await stack.indexing.catch_up()
+    assert await everything(stack, "work", "forgotten") == before
+
+
+async def test_a_fact_takes_the_messages_that_show_its_number_or_ask_to_forget_it(stack: Stack) -> None:
+    await told(stack, PIN, "Anna's bank PIN is 4711")
+    for text in ("Is 4711 my PIN?", "4711!", "please forget my PIN", "I pay 4711 euros", "what is a PIN?"):
+        await stack.receive(text)
+    await stack.receive("my bike has 4711 on it", "ben")
+    receipt = await forget(stack, "Anna's bank PIN is 4711")
+    assert receipt.messages == 4
+    assert await transcript(stack) == ["", "", "", "", "I pay 4711 euros", "what is a PIN?"]
+    assert await transcript(stack, "ben") == ["my bike has 4711 on it"]
+
+
 async def test_a_request_to_forget_takes_no_task_that_was_told_beside_it(stack: Stack) -> None:
-    message = await stack.receive("forget my PIN, and remind me to call Ben")
+    await told(stack, PIN, "Anna's bank PIN is 4711")
+    message = await stack.receive("forget the number, and remind me to call Ben")
     await task(stack, "call Ben")
-    await stack.statements.forget_message(message, "anna", facts=False)
+    memory = await the_memory(stack, "Anna's bank PIN is 4711")
+    receipt, _ = await stack.statements.forget(memory, "anna", asked_in=message)
+    assert (receipt.messages, await transcript(stack)) == (2, ["", ""])
     assert await tasks_of(stack) == {"call Ben"}
 
 
@@ -538,7 +573,7 @@ async def test_only_the_authors_own_messages_can_be_deleted(stack: Stack) -> Non
         with pytest.raises(NotFound, match="no message"):
             await stack.statements.forget_message(id, user)
     receipt, _ = await stack.statements.forget_message(message, "anna")
-    assert (receipt.messages, receipt.replies, receipt.id, receipt.content) == (1, 1, "", "")
+    assert (receipt.messages, receipt.replies, receipt.id, receipt.content) == (1, 1, "", PIN)
     with pytest.raises(NotFound, match="no message"):
         await stack.statements.forget_message(message, "anna")
 
