@@ -48,6 +48,7 @@ from memory.index import Index
 from memory.index.alone import Alone
 from memory.index.embedded import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
+from memory.index.embedders.calibration import stored_thresholds
 from memory.index.server import ServerIndex
 from memory.index.sync import IndexSync
 from memory.people.places import Places
@@ -172,6 +173,7 @@ async def open_components(
             api_key=settings.openai_api_key.get_secret_value() if settings.openai_api_key else None,
             base_url=base_url_of(settings),
             breaker=breakers["embedder"],
+            measured=stored_thresholds(settings.home, settings.chosen_embedder),
         )
         closing.push_async_callback(embedder.close)
         models = Models(settings, model, upkeep_model, breakers["model"], breakers["upkeep model"])

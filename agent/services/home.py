@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-FILES = ("hachi.db*", "traces.db*", "hachi.log*", "decisions.jsonl*", "chat_history")
+FILES = ("hachi.db*", "traces.db*", "hachi.log*", "decisions.jsonl*", "chat_history", "embedders.json")
 FOLDERS = ("index", "knowledge")
 """What Hachi writes in its data folder. Other files there are somebody else's."""
 

@@ -12,7 +12,7 @@ import typer
 
 from agent.surfaces.cli import knowledge, memories, people, servers
 from agent.surfaces.cli.chat import command as chat_command
-from agent.surfaces.cli.operate import doctor, jobs, maintenance, transfer
+from agent.surfaces.cli.operate import doctor, embedders, jobs, maintenance, transfer
 from agent.surfaces.cli.session import Session
 from agent.surfaces.cli.traces import browse as trace_commands
 
@@ -39,6 +39,7 @@ def build() -> typer.Typer:
         "traces": trace_commands.group,
         "keys": maintenance.keys,
         "jobs": jobs.group,
+        "embedders": embedders.group,
     }.items():
         app.add_typer(group, name=name)
     for command in (

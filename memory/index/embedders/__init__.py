@@ -30,7 +30,8 @@ class Thresholds:
 
 
 CAUTIOUS = Thresholds(dedupe=0.95, recall=0.3)
-"""For an uncalibrated embedder: treats few texts as the same and few as unrelated."""
+"""For an uncalibrated embedder: treats few texts as the same and few as unrelated. `hachi embedders
+calibrate` measures better ones."""
 
 
 class Embedder(Protocol):
@@ -70,9 +71,11 @@ def open_embedder(
     api_key: str | None = None,
     base_url: str | None = None,
     breaker: Breaker | None = None,
+    measured: Thresholds | None = None,
 ) -> Embedder:
-    """The embedder called `name`. It calls no server and loads nothing before the first text. Raises
-    EmbedderUnavailable if the name, or what is given with it, cannot be right."""
+    """The embedder called `name`. It calls no server and loads nothing before the first text. `measured`
+    replaces the thresholds of any but the bundled one. Raises EmbedderUnavailable if the name, or what is
+    given with it, cannot be right."""
     kind, _, model = name.partition(":")
     if name == "bundled":
         from memory.index.embedders.bundled import BundledEmbedder
@@ -88,7 +91,8 @@ def open_embedder(
     if kind == "fastembed":
         from memory.index.embedders.fastembed import FastEmbedder
 
-        return CachedEmbedder(GuardedEmbedder(name, CAUTIOUS, lambda: FastEmbedder.open(model), breaker))
+        thresholds = measured or CAUTIOUS
+        return CachedEmbedder(GuardedEmbedder(name, thresholds, lambda: FastEmbedder.open(model), breaker))
     if not api_key and not base_url:
         raise EmbedderUnavailable(
             f"the embedder {name} needs OPENAI_API_KEY, or OPENAI_BASE_URL of a server without keys"
@@ -98,5 +102,5 @@ def open_embedder(
     def opened() -> Awaitable[Embedder]:
         return OpenAIEmbedder.open(model, api_key=api_key, base_url=base_url)
 
-    thresholds = THRESHOLDS.get(model, CAUTIOUS)
+    thresholds = measured or THRESHOLDS.get(model, CAUTIOUS)
     return CachedEmbedder(GuardedEmbedder(name, thresholds, opened, breaker, DIMENSIONS.get(model)))

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 DIMENSIONS |= {"mistral-embed": 1024}
-THRESHOLDS = {"text-embedding-3-small": Thresholds(dedupe=0.85, recall=0.5)}
+THRESHOLDS = {"text-embedding-3-small": Thresholds(dedupe=0.85, recall=0.5), "mistral-embed": CAUTIOUS}
+"""Those of `mistral-embed` were not measured: Mistral documents that its vectors have the length 1 and 1,024
+dimensions, but no similarities. So they are the cautious ones until `hachi embedders calibrate` has run."""
 
 MAX_TEXTS = 2048
 """The most texts in one request: OpenAI's limit."""
