@@ -6,7 +6,12 @@ from memory.index.embedders.openai import OpenAIEmbedder
 def test_the_bundled_embedder_is_measured_and_keeps_its_thresholds(hachi):
     ran = hachi("embedders", "calibrate", HACHI_EMBEDDER="bundled")
     assert ran.code == 0
-    for shown in ("questions and their answers", "272", "dedupe 0.98, recall 0.21, floor 0.17", "nothing was"):
+    for shown in (
+        "questions and their answers",
+        "272",
+        "dedupe 0.98, recall 0.21, floor 0.17",
+        "nothing was",
+    ):
         assert shown in ran.out
     assert not (hachi.home / "embedders.json").exists()
 
