@@ -31,6 +31,8 @@ class TraceFilter:
     """The minimum duration in seconds."""
     kinds: frozenset[str] = frozenset({TURN})
     """Empty selects every kind."""
+    message_id: str | None = None
+    """The message that the turn answered."""
 
 
 def read_duration(text: str) -> timedelta | None:

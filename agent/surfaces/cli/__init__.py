@@ -43,7 +43,7 @@ def build() -> typer.Typer:
     }.items():
         app.add_typer(group, name=name)
     for command in (
-        *(chat_command.chat, servers.serve, servers.mcp, servers.discord, servers.slack),
+        *(chat_command.chat, servers.console, servers.serve, servers.mcp, servers.discord, servers.slack),
         *(maintenance.stats, maintenance.purge, maintenance.reindex, maintenance.migrate, doctor.doctor),
         *(transfer.backup, transfer.restore, transfer.move),
     ):

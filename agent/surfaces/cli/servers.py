@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.errors import BadInput, SettingsError
-from agent.surfaces.cli.options import PlaceName, person
+from agent.surfaces.cli.options import PlaceName, User, login, person
 from agent.surfaces.cli.output import say
 from agent.surfaces.cli.session import Session, require, with_session
 
@@ -28,11 +28,41 @@ NO_TOKEN = "set DISCORD_TOKEN to your bot's token; docs/discord.md shows where i
 
 @with_session
 async def serve(session: Session, host: Host = "127.0.0.1", port: Port = 8000) -> None:
-    """Serve OpenAI's API and REST until Ctrl-C. An address that others can reach needs a key."""
+    """Serve OpenAI's API, REST and the console until Ctrl-C.
+
+    An address that others can reach needs a key.
+    """
     settings = session.settings()
     from agent.surfaces.http.application import app
+    from agent.surfaces.web import application as web
 
-    await _serve(session, host, port, lambda pet, loopback, _: app(pet, settings, loopback=loopback))
+    await _serve(
+        session,
+        host,
+        port,
+        lambda pet, loopback, stopping: web.beside(
+            app(pet, settings, loopback=loopback),
+            web.app(pet, person=login(), loopback=loopback, stopping=stopping),
+        ),
+    )
+
+
+@with_session
+async def console(session: Session, user: User, host: Host = "127.0.0.1", port: Port = 8010) -> None:
+    """Show your page in a browser: talk, memories, tasks, traces.
+
+    Until the first key is made it is the page of --user; then each key opens that of its person.
+    """
+    session.settings()
+    from agent.surfaces.web.application import app
+
+    await _serve(
+        session,
+        host,
+        port,
+        lambda pet, loopback, stopping: app(pet, person=user, loopback=loopback, stopping=stopping),
+        open_to="read and change what is remembered",
+    )
 
 
 @with_session

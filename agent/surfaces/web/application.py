@@ -1,30 +1,32 @@
-"""The ASGI application of the pages."""
+"""The ASGI application of the pages: a person's console with the traces of their turns, or traces alone."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import parse_qs
 from uuid import uuid4
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.companion import Companion
 from agent.errors import FAULTS, BadInput
 from agent.surfaces.http.errors import ApiError
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.web import listing, trace_page
+from agent.surfaces.web.console import console_pages
+from agent.surfaces.web.forms import field_of
 from agent.surfaces.web.templates import page
-from agent.surfaces.web.visits import NotAdmin, Visits, require_own_page, require_visit
+from agent.surfaces.web.visits import OtherKey, Visits, require_own_page, require_visit
 from memory.errors import NotFound
 
 log = logging.getLogger("hachi.traces.page")
 
-MAX_BODY = 10_000
-"""Bytes. The longest form holds a key."""
+MAX_BODY = 1_000_000
+"""Bytes. The longest form holds a document."""
 TIMEOUT = 60.0
 """Seconds for which a browser may leave a response unread."""
 HEADERS = {
@@ -40,11 +42,18 @@ HEADERS = {
 """Headers of every response."""
 
 
-def app(pet: Companion, *, loopback: bool = False, stopping: Callable[[], bool] = lambda: False) -> FastAPI:
+def app(
+    pet: Companion,
+    *,
+    person: str | None = None,
+    loopback: bool = False,
+    stopping: Callable[[], bool] = lambda: False,
+) -> FastAPI:
     """Return the pages over an open companion, which must stay open while it is served.
 
-    `loopback` is for a server that only this machine can reach: it needs no key until the first one is
-    created. `stopping` tells live lists that the server is stopping.
+    With a `person` it is the console: theirs while no key is needed, later that of the key's person. Without
+    one, the traces alone. `loopback` is for a server that only this machine can reach: it needs no key until
+    the first one is created. `stopping` tells live lists that the server is stopping.
     """
     made = FastAPI(
         openapi_url=None,
@@ -53,9 +62,10 @@ def app(pet: Companion, *, loopback: bool = False, stopping: Callable[[], bool] 
     )
     made.state.pet, made.state.traces, made.state.clock = pet, pet.traces, pet.clock
     made.state.stopping, made.state.test_lock = stopping, asyncio.Lock()
-    made.state.visits = Visits(pet, loopback=loopback)
-    for part in (listing, trace_page):
-        made.include_router(part.router, dependencies=[Depends(require_visit)])
+    made.state.visits, made.state.console = Visits(pet, loopback=loopback, person=person), person is not None
+    pages = (*console_pages,) if person is not None else (traces_only,)
+    for router in (*pages, listing.router, trace_page.router):
+        made.include_router(router, dependencies=[Depends(require_visit)])
     made.include_router(_visits)
     made.mount("/static", StaticFiles(packages=[("agent.surfaces.web", "static")]))  # without a key
     handlers: dict[type[Exception], Any] = {ApiError: _refused, HTTPException: _no_page}
@@ -66,18 +76,41 @@ def app(pet: Companion, *, loopback: bool = False, stopping: Callable[[], bool] 
     return made
 
 
+def beside(api: ASGIApp, pages: ASGIApp) -> ASGIApp:
+    """Return an application that answers the addresses of the console with `pages`, others with `api`."""
+
+    async def both(scope: Scope, receive: Receive, send: Send) -> None:
+        own = scope["type"] == "http" and scope["path"].split("/")[1] in CONSOLE
+        await (pages if own else api)(scope, receive, send)
+
+    return both
+
+
+CONSOLE = frozenset(
+    " talk memories messages forget restore tasks documents traces compare live enter leave static".split(" ")
+)
+"""How the addresses of the console begin."""
+
+traces_only = APIRouter()
+
+
+@traces_only.get("/")
+async def to_the_traces() -> Response:
+    return RedirectResponse("/traces", 303)
+
+
 _visits = APIRouter(dependencies=[Depends(require_own_page)])
 
 
 @_visits.post("/enter")
 async def enter(request: Request) -> Response:
     """Begin a visit with the key of the form, and go to the page of this site that the form names."""
-    form = parse_qs((await request.body()).decode("utf-8", "replace"))
-    to = form.get("to", ["/"])[0]
+    to = await field_of(request, "to") or "/"
     own = to.startswith("/") and to[1:2] not in ("/", "\\") and to.isprintable()
     response = RedirectResponse(to if own else "/", 303)
     visits: Visits = request.app.state.visits
-    await visits.begin(form.get("key", [""])[0], request, response)
+    key, name = await field_of(request, "key"), await field_of(request, "name")
+    await visits.begin(key, name, request, response)
     return response
 
 
@@ -108,7 +141,7 @@ async def _refused(request: Request, error: ApiError) -> HTMLResponse:
     """The form for a key, if one would help."""
     asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     back = asked if request.method == "GET" and request.url.path != "/live" else "/"
-    form = error.status == 401 or isinstance(error, NotAdmin)
+    form = error.status == 401 or isinstance(error, OtherKey)
     return page(request, "enter.html", status=error.status, wrong=str(error), back=back, form=form)
 
 

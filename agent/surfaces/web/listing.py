@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse
 
 from agent.errors import FAULTS, BadInput
 from agent.surfaces.web.templates import page, render
+from agent.surfaces.web.visits import Visitor, visitor_of
 from agent.tracing.filters import TraceFilter, read_place, read_seconds, read_since
 from agent.tracing.store.traces import Traces
 from agent.tracing.trace import TURN, Summary
@@ -54,19 +55,21 @@ class Query:
     def filtered(self) -> bool:
         return any(name != "before" for name in self.fields)
 
-    def address(self, path: str = "/", **changes: str | None) -> str:
+    def address(self, path: str = "/traces", **changes: str | None) -> str:
         """Return the address with changed fields. It begins at the newest trace again."""
         fields = {**self.fields, "before": None, **changes}
         given = {name: value for name, value in fields.items() if value}
         return f"{path}?{urlencode(given, errors='replace')}" if given else path
 
 
-def read_query(parameters: Mapping[str, str], now: datetime) -> Query:
-    """Parse the parameters. Raises BadInput."""
+def read_query(parameters: Mapping[str, str], now: datetime, visitor: Visitor) -> Query:
+    """Parse the parameters. Only an admin sees the traces of others. Raises BadInput."""
     fields = _fields(parameters)
     read = {name: READERS[name](value) for name, value in fields.items() if name in READERS}
     since = read_since(fields["since"], now) if "since" in fields else None
     kinds = frozenset[str]() if "kind" in fields else frozenset({TURN})
+    if not visitor.admin:
+        read["user"] = visitor.user
     return Query(fields, TraceFilter(since=since, kinds=kinds, **read))
 
 
@@ -75,13 +78,13 @@ def _fields(parameters: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name in names if (value := parameters.get(name, "").strip())}
 
 
-@router.get("/")
+@router.get("/traces")
 async def newest(request: Request) -> HTMLResponse:
     """Newest first. With filters that cannot be read, the form with what is wrong."""
     now = request.app.state.clock()
     wrong, status = "", 200
     try:
-        query = read_query(request.query_params, now)
+        query = read_query(request.query_params, now, visitor_of(request))
         found, older = await _page_of(request.app.state.traces, query, now)
     except BadInput as error:
         query, found, older = Query(_fields(request.query_params), TraceFilter()), [], None
@@ -101,7 +104,7 @@ async def _page_of(traces: Traces, query: Query, now: datetime) -> tuple[list[Su
 async def live(request: Request) -> EventSourceResponse:
     """Each trace that begins or changes, as a row of the list."""
     state = request.app.state
-    query = read_query(request.query_params, state.clock())
+    query = read_query(request.query_params, state.clock(), visitor_of(request))
     return EventSourceResponse(live_rows(state.traces, query, state.clock, state.stopping))
 
 

@@ -1,18 +1,22 @@
 """Renders templates. Every value is sanitised, then escaped."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 from fastapi import Request
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
+from agent.surfaces.records_json import taken_with
 from agent.surfaces.web.visits import COOKIE
 from agent.tracing.render.text import duration, harmless
 from memory.audience import Place
 
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True})
+_MARKDOWN.enable(["strikethrough", "table"]).disable("image")
 MAX_TEXT = 4_000
 """Characters of one text on a page. The rest is behind a link."""
 STATUS_NAMES = {
@@ -36,15 +40,18 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    filters: dict[str, Callable[..., Any]] = {
         "duration": lambda seconds: duration(seconds) or "…",
         "moment": lambda time: time.astimezone().strftime("%d %b %H:%M:%S"),
         "clock": lambda time: time.astimezone().strftime("%A %d %B %Y, %H:%M:%S %Z"),
         "iso": lambda time: time.isoformat(timespec="milliseconds"),
+        "day": lambda time: time.astimezone().strftime("%d %b %Y"),
         "place": lambda key: str(Place.of_key(key)),
         "cut": cut,
+        "markdown": markdown,
     }
-    made.globals["status_names"] = STATUS_NAMES
+    made.filters |= filters
+    made.globals |= {"status_names": STATUS_NAMES, "taken": taken_with}
     return made
 
 
@@ -60,9 +67,21 @@ def cut(lines: Sequence[str]) -> tuple[str, int]:
     return text[:MAX_TEXT], len(text)
 
 
+def markdown(text: str) -> Markup:
+    """Render what a model wrote. HTML in it stays text, and no picture is fetched from elsewhere."""
+    return Markup(_MARKDOWN.render(harmless(text)))
+
+
 def render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(**values)
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    return HTMLResponse(render(template, logged_in=COOKIE in request.cookies, **values), status)
+    visitor = getattr(request.state, "visitor", None)
+    about = {
+        "logged_in": COOKIE in request.cookies,
+        "user": visitor.user if visitor else None,
+        "console": request.app.state.console,
+        "path": request.url.path,
+    }
+    return HTMLResponse(render(template, **about, **values), status)

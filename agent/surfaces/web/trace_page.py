@@ -2,15 +2,15 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, Response
 
 from agent.errors import BadInput
+from agent.surfaces.web.forms import field_of
 from agent.surfaces.web.spans import MAX_ROWS, Row, SpanTree, find_row, span_tree
 from agent.surfaces.web.templates import page
-from agent.surfaces.web.visits import require_own_page
+from agent.surfaces.web.visits import require_own_page, visitor_of
 from agent.surfaces.web.word_diff import word_diff
 from agent.tracing.compare import differences
 from agent.tracing.render.export import markdown, trace_json
@@ -87,23 +87,22 @@ async def as_test(request: Request, id: str) -> Response:
     from agent.replay.pytest_file import make_test
 
     trace = (await _with_jobs(request, id)).trace
-    form = parse_qs((await request.body()).decode("utf-8", "replace"))
+    name = await field_of(request, "file")
     lock: asyncio.Lock = request.app.state.test_lock
     async with lock:
         files = await make_test(request.app.state.pet, trace)
-    if "file" in form:
-        return _download(files, form["file"][0])
+    if name:
+        return _download(files, name)
     return page(request, "test.html", trace=trace, summary=trace.summary, files=files)
 
 
 @router.get("/compare")
 async def compare(request: Request) -> HTMLResponse:
     """`?id=…&id=…`: the earlier of the two first."""
-    traces: Traces = request.app.state.traces
-    ids = [id.strip()[:100] for id in request.query_params.getlist("id") if id.strip()]
+    ids = [id.strip() for id in request.query_params.getlist("id") if id.strip()]
     if len(ids) != 2:
         raise BadInput("choose two traces to compare")
-    chosen = [await traces.get(id, request.app.state.clock()) for id in ids]
+    chosen = [(await _with_jobs(request, id)).trace for id in ids]
     before, after = sorted(chosen, key=lambda trace: trace.summary.started_at)
     found = differences(before, after)
     return page(
@@ -137,7 +136,11 @@ def _json(value: object) -> Response:
 
 async def _with_jobs(request: Request, id: str) -> TraceWithJobs:
     traces: Traces = request.app.state.traces
-    return await traces.get_with_jobs(id[:100], request.app.state.clock())
+    found = await traces.get_with_jobs(id[:100], request.app.state.clock())
+    visitor = visitor_of(request)
+    if not visitor.admin and found.trace.summary.user != visitor.user:
+        raise NotFound(f"there is no trace {id[:100]!r}")
+    return found
 
 
 async def _trees(request: Request, id: str) -> Sequence[SpanTree]:

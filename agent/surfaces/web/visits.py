@@ -1,6 +1,10 @@
-"""Controls access to the pages. Traces show what everybody said, so they need an admin's key: browsers enter
-it in a form, which sets a cookie; other clients send it as a bearer token. Keys are checked as in the HTTP
-API: until the first key is created, a server that only this machine can reach needs none."""
+"""Controls access to the pages, and tells whose they are. Browsers enter a key in a form, which sets a
+cookie; other clients send it as a bearer token. Keys are checked as in the HTTP API: until the first key is
+created, a server that only this machine can reach needs none.
+
+The console shows one person what is theirs. The traces alone show what everybody said, so they need an
+admin's key.
+"""
 
 import hashlib
 import secrets
@@ -11,7 +15,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from agent.companion import Companion
-from agent.surfaces.http.authentication import Authenticator, address_of
+from agent.surfaces.http.authentication import USER_HEADER, Authenticator, address_of
 from agent.surfaces.http.errors import ApiError, forbidden
 
 COOKIE = "hachi_traces"
@@ -21,39 +25,53 @@ MAX_VISITS = 1_000
 """How many visits may be open. Beyond that the oldest ends."""
 
 
-class NotAdmin(ApiError):
-    """The key is not an admin's."""
+class OtherKey(ApiError):
+    """Another key, or a name beside it, would open the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Whom the pages are shown to."""
+
+    user: str | None
+    """The person whose memory it is; None where only traces are shown."""
+    admin: bool
+    """Whether the traces of all people are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
     key: str
     """Checked with every request: a revoked key ends the visit."""
+    name: str
+    """Whose memory a service's key opens."""
     until: datetime
 
 
 class Visits:
-    def __init__(self, pet: Companion, *, loopback: bool) -> None:
+    def __init__(self, pet: Companion, *, loopback: bool, person: str | None) -> None:
+        """`person` is who visits the console while no key is needed; None is for the traces alone."""
+        self._person = person
         self._authenticator = Authenticator(pet, per_minute=0, loopback=loopback)
         self._clock = pet.clock
         self._visits: dict[str, _Visit] = {}
         """By the digest of the cookie, oldest first."""
 
-    async def admit(self, request: Request) -> None:
-        """Admit the request's visitor. Raises ApiError."""
+    async def admit(self, request: Request) -> Visitor:
+        """Return the request's visitor. Raises ApiError."""
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            await self._check(request, given.strip())
-            return
+            return await self._visitor(request, given.strip(), request.headers.get(USER_HEADER, ""))
         visit = self._visits.get(_digest(request))
-        open = visit is not None and self._clock() < visit.until
-        await self._check(request, visit.key if visit and open else None)
+        if visit is None or self._clock() >= visit.until:
+            return await self._visitor(request, "", "")
+        return await self._visitor(request, visit.key, visit.name)
 
-    async def begin(self, key: str, request: Request, response: Response) -> None:
-        """Set a cookie for a visitor with an admin's key. Raises ApiError."""
-        await self._check(request, key.strip())
+    async def begin(self, key: str, name: str, request: Request, response: Response) -> None:
+        """Set a cookie for a visitor with this key; `name` is for a service's. Raises ApiError."""
+        await self._visitor(request, key, name)
         cookie = secrets.token_urlsafe(32)
-        self._visits[_sha256(cookie)] = _Visit(key.strip(), self._clock() + VISIT)
+        self._visits[_sha256(cookie)] = _Visit(key, name, self._clock() + VISIT)
         if len(self._visits) > MAX_VISITS:
             del self._visits[next(iter(self._visits))]
         response.set_cookie(
@@ -69,23 +87,42 @@ class Visits:
         self._visits.pop(_digest(request), None)
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
 
-    async def _check(self, request: Request, secret: str | None) -> None:
+    async def _visitor(self, request: Request, secret: str, name: str) -> Visitor:
         try:
             host, address = request.headers.get("host", ""), address_of(request.scope)
-            key = await self._authenticator.authenticate(secret or "", host, address)
+            key = await self._authenticator.authenticate(secret, host, address)
         except ApiError as error:
             if secret or error.status != 401:
                 raise
-            message = "Traces show what everybody said: an admin's key opens them."
+            message = "A key opens this page." if self._person else "Traces need an admin's key."
             raise ApiError(401, "invalid_api_key", message) from error
-        if key is not None and not key.admin:
-            message = "this is no admin's key; `hachi keys create NAME --service --admin` makes one"
-            raise NotAdmin(403, "forbidden", message)
+        if self._person is None:
+            if key is not None and not key.admin:
+                message = "this is no admin's key; `hachi keys create NAME --service --admin` makes one"
+                raise OtherKey(403, "forbidden", message)
+            return Visitor(None, True)
+        if key is None:
+            return Visitor(self._person, True)
+        user = key.user or name
+        if not user:
+            raise OtherKey(403, "forbidden", "This key speaks for many people; name one of them.")
+        return Visitor(user, key.admin)
 
 
 async def require_visit(request: Request) -> None:
     visits: Visits = request.app.state.visits
-    await visits.admit(request)
+    request.state.visitor = await visits.admit(request)
+
+
+def visitor_of(request: Request) -> Visitor:
+    """The visitor whom `require_visit` admitted."""
+    visitor: Visitor = request.state.visitor
+    return visitor
+
+
+def person_of(request: Request) -> str:
+    """Whose console it is."""
+    return visitor_of(request).user or ""
 
 
 def require_own_page(request: Request) -> None:

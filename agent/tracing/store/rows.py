@@ -64,6 +64,8 @@ def conditions(wanted: TraceFilter) -> Iterator[ColumnElement[bool]]:
         yield or_(*(part.icontains(wanted.text, autoescape=True) for part in (c.said, c.reply)))
     if wanted.since is not None:
         yield c.started_at >= wanted.since
+    if wanted.message_id is not None:
+        yield c.message_id == wanted.message_id
     if wanted.slower is not None:
         yield c.took >= wanted.slower
 

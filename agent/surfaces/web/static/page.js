@@ -115,6 +115,65 @@ document.addEventListener("DOMContentLoaded", () => {
     if (all(".pick input:checked").length !== 2) { event.preventDefault(); tell("Choose two traces to compare"); }
   });
 
+  // Talking: the answer appears as it is written.
+  const talk = one("#talk"), text = one("#text"), said = one("#said");
+  function add(role, author) {
+    one("#empty")?.remove();
+    const item = document.createElement("li");
+    item.className = role;
+    item.innerHTML = '<div class="by"><b></b></div><div class="prose"></div><div class="after"></div>';
+    item.querySelector("b").textContent = author;
+    said.append(item);
+    return item;
+  }
+  async function read(body, each) {
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop();
+      lines.forEach((line) => each(JSON.parse(line)));
+    }
+  }
+  talk?.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const words = text.value.trim();
+    if (!words || talk.dataset.busy) return;
+    talk.dataset.busy = "yes";
+    text.value = "";
+    const mine = add("user", "you").querySelector(".prose");
+    mine.className = "typed";
+    mine.textContent = words;
+    const answer = add("assistant", "hachi"), body = answer.querySelector(".prose");
+    body.textContent = "…";
+    try {
+      const response = await fetch("/talk", { method: "POST", body: new URLSearchParams({ text: words, stream: "yes" }) });
+      if (!response.ok) throw new Error(response.status);
+      await read(response.body, (line) => {
+        if (line.html !== undefined) body.innerHTML = line.html;  // rendered and escaped by the server
+        if (line.after !== undefined) answer.querySelector(".after").innerHTML = line.after;
+        if (line.wrong !== undefined) { body.className = "wrong"; body.textContent = line.wrong; }
+        answer.scrollIntoView({ block: "end" });
+      });
+    } catch {
+      body.className = "wrong";
+      body.textContent = "The server does not answer. What you wrote stands below.";
+      text.value = words;
+    }
+    delete talk.dataset.busy;
+    text.focus();
+  });
+  text?.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); talk.requestSubmit(); }
+  });
+  said?.lastElementChild?.scrollIntoView({ block: "end" });
+  document.addEventListener("submit", (event) => {
+    const question = event.target.dataset.confirm;
+    if (question && !confirm(question)) event.preventDefault();
+  });
+
   // Keys.
   const items = () => all(pane ? "a[data-span]" : "a.open, .differences h2 a");
   const typing = (target) => target.matches("input:not([type=checkbox]), textarea, select");
@@ -127,7 +186,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   const does = {
     j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1),
-    "/": () => { one("#search")?.focus(); one("#search")?.select(); },
+    "/": () => { const field = one("#search") || text; field?.focus(); field?.select(); },
     "?": () => help.showModal(),
     x: () => document.activeElement.closest("tr")?.querySelector(".pick input")?.click(),
     c: () => one("#compare")?.requestSubmit(),

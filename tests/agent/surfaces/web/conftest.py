@@ -26,11 +26,13 @@ def write(pet):
 
 @pytest.fixture
 async def ask(pet):
-    """`ask(loopback=False, host="hachi.example")`: a client of the pages."""
+    """`ask(loopback=False, host="hachi.example")`: a client of the pages; with a `person` of the console."""
     async with AsyncExitStack() as closing:
 
-        def client(*, loopback=True, host="localhost:8020"):
-            transport = httpx.ASGITransport(app=app(pet, loopback=loopback), raise_app_exceptions=False)
+        def client(*, loopback=True, host="localhost:8020", person=None):
+            transport = httpx.ASGITransport(
+                app=app(pet, loopback=loopback, person=person), raise_app_exceptions=False
+            )
             made = httpx.AsyncClient(transport=transport, base_url=f"http://{host}")
             closing.push_async_callback(made.aclose)
             return made

@@ -9,6 +9,7 @@ import pytest
 from written_traces import HOSTILE, a_turn, remembering
 
 from agent.surfaces.web.listing import PAGE, live_rows, read_query
+from agent.surfaces.web.visits import Visitor
 
 Ask = Callable[..., httpx.AsyncClient]
 
@@ -16,7 +17,7 @@ Ask = Callable[..., httpx.AsyncClient]
 async def test_the_list_shows_the_newest_first_and_goes_on_below(write, ask):
     for number in range(PAGE + 1):
         await write(a_turn(f"question {number}"))
-    newest = (await ask().get("/")).text
+    newest = (await ask().get("/traces")).text
     assert newest.index(f"question {PAGE}<") < newest.index("question 1<")
     assert "question 0<" not in newest
     [older] = re.findall(r'id="older" href="([^"]+)"', newest)
@@ -42,7 +43,7 @@ async def test_a_filter_leaves_only_what_fits(query, write, ask, pet):
     late = {"started_at": pet.clock()}
     await write(a_turn("the zebra"), **about | late)
     await write(remembering(), turn_id="trace_x")
-    page = (await ask().get(f"/?{query}")).text
+    page = (await ask().get(f"/traces?{query}")).text
     assert "the zebra" in page
     assert ("ordinary" in page) == (query == "kind=all")
     assert ("store memories" in page) == (query == "kind=all")
@@ -50,7 +51,7 @@ async def test_a_filter_leaves_only_what_fits(query, write, ask, pet):
 
 @pytest.mark.parametrize("query", ["slower=soon", "since=once"])
 async def test_a_filter_that_cannot_be_read_is_told(query, ask):
-    answer = await ask().get(f"/?{query}")
+    answer = await ask().get(f"/traces?{query}")
     assert answer.status_code == 400
     assert 'role="alert"' in answer.text
 
@@ -138,7 +139,7 @@ async def test_what_is_hostile_is_text(write, ask):
     turn = await write(
         root, said="<script>alert(1)</script>\x1b[31m\u202e", reply="x", user="<b>eve", error=None
     )
-    for path in ("/", f"/traces/{turn.id}", *(f"/traces/{turn.id}?span=0.{n}" for n in range(7))):
+    for path in ("/traces", f"/traces/{turn.id}", *(f"/traces/{turn.id}?span=0.{n}" for n in range(7))):
         answer = await ask().get(path)
         assert answer.status_code == 200
         assert answer.text.count("<script") == 1
@@ -164,7 +165,7 @@ async def test_every_answer_says_what_a_page_may_do(path, write, ask):
 
 async def test_what_breaks_is_a_page_of_one_line(ask, monkeypatch, pet):
     monkeypatch.setattr(type(pet.traces), "list", None)
-    answer = await ask().get("/")
+    answer = await ask().get("/traces")
     assert answer.status_code == 500
     assert "the log has it as err_" in answer.text
     assert "TypeError" not in answer.text
@@ -193,7 +194,12 @@ async def test_what_there_is_not_is_told(path, status, write, ask):
 async def test_a_list_that_goes_on_tells_what_is_new_and_what_has_changed(write, pet):
     first = await write(a_turn("first"), status="running", took=None)
     done: list[bool] = []
-    rows = live_rows(pet.traces, read_query({"user": "ana"}, pet.clock()), pet.clock, lambda: bool(done))
+    rows = live_rows(
+        pet.traces,
+        read_query({"user": "ana"}, pet.clock(), Visitor(None, True)),
+        pet.clock,
+        lambda: bool(done),
+    )
     assert (await anext(rows)).event == "ready"
     await write(a_turn("second"))
     await write(a_turn("not asked for"), user="ben")

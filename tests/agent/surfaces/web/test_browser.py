@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys as Key
@@ -30,7 +31,8 @@ QUIET = (
 class Site:
     """The pages on a thread of their own: a browser is waited for, a loop must not be."""
 
-    def __init__(self, home):
+    def __init__(self, home, person=None):
+        self._person = person
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(home)))
         self._thread.start()
@@ -42,7 +44,9 @@ class Site:
             self.write = Written(pet)
             with listening("127.0.0.1", 0) as listener:
                 self.url = address_of(listener)
-                self.server = server_of(app(pet, loopback=True, stopping=lambda: self.server.should_exit))
+                self.server = server_of(
+                    app(pet, person=self._person, loopback=True, stopping=lambda: self.server.should_exit)
+                )
                 self.server.capture_signals = _nothing  # type: ignore[method-assign]
                 self._ready.set()
                 await self.server.serve(sockets=[listener])
@@ -89,12 +93,12 @@ def chromium(tmp_path_factory):
 def browser(chromium, site):
     """At the list; afterwards nothing was complained of, and nobody else asked."""
 
-    chromium.get(site.url)
+    chromium.get(f"{site.url}/traces")
 
     def at_the_list():
         # A navigation that the test before left under way may come last.
-        if chromium.current_url != f"{site.url}/":
-            chromium.get(site.url)
+        if chromium.current_url != f"{site.url}/traces":
+            chromium.get(f"{site.url}/traces")
         return len(all_of(chromium, "a.open")) >= 3
 
     until(chromium, at_the_list)
@@ -123,7 +127,9 @@ def press(browser, *keys):
 
 
 def until(browser, true):
-    WebDriverWait(browser, 10, poll_frequency=0.05).until(lambda _: true())
+    """A page that is just being replaced is asked again."""
+    going = (NoSuchElementException, StaleElementReferenceException)
+    WebDriverWait(browser, 10, poll_frequency=0.05, ignored_exceptions=going).until(lambda _: true())
 
 
 def test_the_list_is_filtered_and_a_trace_opened(browser):
@@ -230,7 +236,7 @@ def test_a_narrow_page_does_not_scroll_sideways(browser, site):
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
         for path in (
-            "/",
+            "/traces",
             f"/traces/{site.turn.id}?span=0.4",
             f"/compare?id={site.turn.id}&id={site.other.id}",
         ):

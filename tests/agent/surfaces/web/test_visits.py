@@ -15,17 +15,17 @@ async def key(pet, *, admin=True):
 
 
 PATHS = [
-    *("/", "/live", "/compare", "/traces/last", "/traces/last/pane"),
+    *("/traces", "/live", "/compare", "/traces/last", "/traces/last/pane"),
     *("/traces/last/value", "/traces/last/text", "/traces/last/json", "/traces/last/markdown"),
 ]
 
 
 async def test_without_any_key_only_this_machine_may_look_by_its_own_names(ask):
     for host in ("localhost:8020", "127.0.0.1:8020", "[::1]:8020"):
-        assert (await ask(host=host).get("/")).status_code == 200
+        assert (await ask(host=host).get("/traces")).status_code == 200
     for path in PATHS:
         assert (await ask(host="evil.example").get(path)).status_code == 403
-    answer = await ask(loopback=False, host="hachi.example").get("/")
+    answer = await ask(loopback=False, host="hachi.example").get("/traces")
     assert answer.status_code == 401
     assert 'name="key"' in answer.text
 
@@ -40,9 +40,9 @@ async def test_an_admins_key_lets_in_and_no_other(pet, ask):
     _, admin = await key(pet)
     _, service = await key(pet, admin=False)
     client = ask()
-    assert (await client.get("/", headers={"authorization": f"Bearer {admin}"})).status_code == 200
-    assert (await client.get("/", headers={"authorization": f"Bearer {service}"})).status_code == 403
-    assert (await client.get("/", headers={"authorization": "Bearer hachi-wrong"})).status_code == 401
+    assert (await client.get("/traces", headers={"authorization": f"Bearer {admin}"})).status_code == 200
+    assert (await client.get("/traces", headers={"authorization": f"Bearer {service}"})).status_code == 403
+    assert (await client.get("/traces", headers={"authorization": "Bearer hachi-wrong"})).status_code == 401
 
 
 async def test_logging_in_leaves_a_cookie_that_no_script_reads(pet, ask):
@@ -54,9 +54,9 @@ async def test_logging_in_leaves_a_cookie_that_no_script_reads(pet, ask):
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     assert secret not in cookie
-    assert (await client.get("/")).status_code == 200
+    assert (await client.get("/traces")).status_code == 200
     await client.post("/leave")
-    assert (await client.get("/", headers={"cookie": cookie.partition(";")[0]})).status_code == 401
+    assert (await client.get("/traces", headers={"cookie": cookie.partition(";")[0]})).status_code == 401
 
 
 async def test_a_revoked_key_ends_the_visit(pet, ask):
@@ -64,7 +64,7 @@ async def test_a_revoked_key_ends_the_visit(pet, ask):
     client = ask()
     await client.post("/enter", data={"key": secret})
     await pet.services.keys.revoke(made.id, pet.clock())
-    assert (await client.get("/")).status_code == 401
+    assert (await client.get("/traces")).status_code == 401
 
 
 async def test_a_visit_ends_by_itself(pet, ask, clock):
@@ -72,7 +72,7 @@ async def test_a_visit_ends_by_itself(pet, ask, clock):
     client = ask()
     cookie = (await client.post("/enter", data={"key": secret})).cookies[COOKIE]
     clock.advance(seconds=VISIT.total_seconds() + 1)
-    assert (await client.get("/", headers={"cookie": f"{COOKIE}={cookie}"})).status_code == 401
+    assert (await client.get("/traces", headers={"cookie": f"{COOKIE}={cookie}"})).status_code == 401
 
 
 @pytest.mark.parametrize(

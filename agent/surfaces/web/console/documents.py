@@ -1,0 +1,43 @@
+"""The documents that the person may read."""
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from agent.companion import Companion
+from agent.surfaces.web.forms import field_of
+from agent.surfaces.web.templates import page
+from agent.surfaces.web.visits import person_of, require_own_page
+from memory.audience import user_key
+
+router = APIRouter(prefix="/documents")
+
+
+@router.get("")
+async def overview(request: Request) -> HTMLResponse:
+    """The documents, or the passages that a search finds."""
+    pet, user = request.app.state.pet, person_of(request)
+    text = request.query_params.get("text", "").strip()
+    return page(
+        request,
+        "console/documents.html",
+        text=text,
+        passages=await pet.search_knowledge(text, user=user) if text else [],
+        documents=await pet.knowledge_documents(user=user),
+        own=user_key(user),
+    )
+
+
+@router.post("", dependencies=[Depends(require_own_page)])
+async def add(request: Request) -> Response:
+    """Keep a text as a document of the person's own."""
+    pet: Companion = request.app.state.pet
+    name, content = await field_of(request, "name"), await field_of(request, "content")
+    await pet.add_document(name if "." in name else f"{name}.md", content, user=person_of(request))
+    return RedirectResponse("/documents", 303)
+
+
+@router.post("/{id}/remove", dependencies=[Depends(require_own_page)])
+async def remove(request: Request, id: str) -> Response:
+    pet: Companion = request.app.state.pet
+    await pet.remove_knowledge(id, user=person_of(request))
+    return RedirectResponse("/documents", 303)

@@ -1,0 +1,192 @@
+"""The console, asked without a browser."""
+
+import json
+import re
+
+import pytest
+from written_traces import a_turn
+
+from memory.audience import PRIVATE
+
+PAGES = ("/", "/memories", "/tasks", "/documents", "/traces")
+
+
+@pytest.fixture
+def ana(ask):
+    return ask(person="ana")
+
+
+def text_of(answer):
+    """What a reader sees of the page, between its header and its end."""
+    main = answer.text.partition("<main")[2].partition("</main>")[0]
+    return " ".join(re.sub(r"<[^>]+>", " ", main).split())
+
+
+async def test_every_page_is_there_and_says_what_is_missing(ana):
+    shown = " ".join([text_of(await ana.get(path)) for path in PAGES])
+    for missing in ("Say something", "Nothing is remembered yet", "no open task", "no document", "no trace"):
+        assert missing in shown
+
+
+async def test_what_is_said_is_answered_and_stays_on_the_page(ana):
+    page = await ana.post("/talk", data={"text": "My sister Lucie is allergic to nuts"})
+    assert "allergic to nuts" in text_of(page)
+    assert "Why this answer" in text_of(page)
+    page = text_of(await ana.get("/"))
+    assert page.index("ana") < page.index("allergic to nuts")
+    assert "Why this answer" not in page
+
+
+async def test_an_answer_comes_as_it_is_written(ana, pet):
+    answer = await ana.post("/talk", data={"text": "I keep **bees** & <b>wasps</b>", "stream": "yes"})
+    *pieces, last = [json.loads(line) for line in answer.text.splitlines()]
+    assert pieces
+    assert "<strong>bees</strong> &amp; &lt;b&gt;wasps&lt;/b&gt;" in last["html"]
+    [memory] = await pet.memories(user="ana")
+    assert f"/memories/{memory.id}" in last["after"]
+
+
+async def test_a_failed_turn_is_told_in_the_stream(ana, pet, monkeypatch):
+    from agent.errors import ModelUnavailable
+
+    async def fails(*_, **__):
+        raise ModelUnavailable("the model does not answer")
+
+    monkeypatch.setattr(pet, "_take_turn", fails)
+    answer = await ana.post("/talk", data={"text": "hello", "stream": "yes"})
+    assert json.loads(answer.text) == {"wrong": "the model does not answer"}
+
+
+async def test_a_fact_shows_why_it_is_there(ana, pet):
+    await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
+    [memory] = await pet.memories(user="ana")
+    page = text_of(await ana.get(f"/memories/{memory.id}"))
+    assert "You said this on" in page
+    assert "Decided: add: new" in page
+    assert "/traces/trace_" in (await ana.get(f"/memories/{memory.id}")).text
+
+
+async def test_a_fact_is_corrected_and_the_correction_undone(ana, pet):
+    await ana.post("/memories", data={"content": "Ana lives in Lyon"})
+    [memory] = await pet.memories(user="ana")
+    answer = await ana.post(f"/memories/{memory.id}", data={"content": "Ana lives in Lisbon"})
+    page = await ana.get(answer.headers["location"])
+    assert "written down as a note" in text_of(page)
+    assert "<del>Ana lives in Lyon</del>" in page.text
+    answer = await ana.post(f"{answer.headers['location']}/undo")
+    assert "Ana lives in Lyon" in text_of(await ana.get(answer.headers["location"]))
+    assert [one.content for one in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
+
+
+async def test_a_fact_is_forgotten_and_brought_back(ana, pet):
+    memory = (await pet.remember("Ana lives in Lyon", user="ana")).id
+    page = await ana.post(f"/memories/{memory}/forget")
+    assert "Taken: 1 memory" in text_of(page)
+    assert await pet.memories(user="ana") == []
+    [undo] = re.findall(r'name="id" value="([^"]+)"', page.text)
+    await ana.post("/restore", data={"id": undo})
+    assert [one.content for one in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
+
+
+async def test_a_message_is_forgotten(ana, pet):
+    await pet.respond("I plan to quit", user="ana", settle=True)
+    [message] = [one for one in await pet.messages(user="ana") if one.role == "user"]
+    assert "Taken:" in text_of(await ana.post(f"/messages/{message.id}/forget"))
+    page = text_of(await ana.get("/"))
+    assert "I plan to quit" not in page
+    assert "Forgotten." in page
+
+
+async def test_what_was_asked_in_words_is_forgotten_once_it_is_confirmed(ana, pet):
+    await pet.respond("My bank PIN is 4711", user="ana", settle=True)
+    page = await ana.post("/talk", data={"text": "please forget my bank PIN"})
+    fields = re.findall(r'name="(asked|memory|message)" value="([^"]+)"', page.text)
+    assert (await ana.post("/forget", data={"asked": dict(fields)["asked"]})).status_code == 303, (
+        "none chosen"
+    )
+    assert len(await pet.memories(user="ana")) == 1
+    await ana.post("/forget", data=dict(fields))
+    assert await pet.memories(user="ana") == []
+    assert "4711" not in (await ana.get("/")).text
+
+
+async def test_facts_and_messages_are_searched(ana, pet):
+    await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
+    await pet.remember("Ana sails at night", user="ana")
+    page = text_of(await ana.get("/memories", params={"text": "nuts"}))
+    assert "allergic to nuts" in page
+    assert "sails" not in page
+
+
+async def test_tasks_are_added_finished_and_opened_again(ana, pet):
+    await ana.post("/tasks", data={"description": "call mum", "due": "tomorrow 9am"})
+    [task] = await pet.services.tasks.list("ana", PRIVATE)
+    assert "09:00" in text_of(await ana.get("/tasks"))
+    await ana.post(f"/tasks/{task.id}", data={"status": "done"})
+    assert "call mum" not in text_of(await ana.get("/tasks"))
+    assert "<del>call mum</del>" in (await ana.get("/tasks?all")).text
+    await ana.post(f"/tasks/{task.id}", data={"status": "open"})
+    assert "call mum" in text_of(await ana.get("/tasks"))
+    answer = await ana.post("/tasks", data={"description": "x", "due": "soon"})
+    assert (answer.status_code, "not a time" in answer.text) == (400, True)
+
+
+async def test_documents_are_added_searched_and_removed(ana, pet):
+    await ana.post("/documents", data={"name": "boats", "content": "# Boats\n\nOars are made of ash."})
+    [document] = await pet.knowledge_documents(user="ana")
+    assert "made of ash" in text_of(await ana.get("/documents", params={"text": "oars"}))
+    assert "boats.md" in text_of(await ana.get("/documents"))
+    await ana.post(f"/documents/{document.id}/remove")
+    assert "There is no document" in text_of(await ana.get("/documents"))
+
+
+async def test_another_person_sees_and_changes_nothing_of_it(ana, ask, pet, write):
+    await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
+    await pet.services.tasks.update("ana", "call mum", now=pet.clock(), place=PRIVATE)
+    await pet.add_document("boats.md", "Oars of ash", user="ana")
+    turn = await write(a_turn("the secret of Ana"), user="ana")
+    _, secret = await pet.services.keys.create("ben", "user", "ben", False, now=pet.clock())
+    ben = ask(person="ana")
+    ben.headers["authorization"] = f"Bearer {secret}"
+    [memory], [message, *_] = await pet.memories(user="ana"), await pet.messages(user="ana")
+    shown = "".join([(await ben.get(path)).text for path in (*PAGES, "/traces?user=ana", "/traces?kind=all")])
+    for secret in ("Lucie", "call mum", "boats", "secret of Ana"):
+        assert secret not in shown
+    [task] = await pet.services.tasks.list("ana", PRIVATE)
+    [document] = await pet.knowledge_documents(user="ana")
+    for path in (f"/memories/{memory.id}", f"/traces/{turn.id}", f"/traces/{turn.id}/json", "/traces/last"):
+        assert (await ben.get(path)).status_code == 404
+    for path in (
+        *(f"/memories/{memory.id}{act}" for act in ("", "/forget", "/undo")),
+        *(f"/messages/{message.id}/forget", f"/tasks/{task.id}", f"/documents/{document.id}/remove"),
+        f"/traces/{turn.id}/test",
+    ):
+        assert (await ben.post(path, data={"content": "mine", "status": "done"})).status_code == 404
+    assert [one.content for one in await pet.memories(user="ana")] == [memory.content]
+
+
+async def test_each_key_opens_the_page_of_its_person(ask, pet):
+    keys = pet.services.keys
+    _, of_ben = await keys.create("ben", "user", "ben", False, now=pet.clock())
+    _, service = await keys.create("web", "service", None, False, now=pet.clock())
+    await pet.remember("Ben skis", user="ben")
+    client = ask(person="ana")
+    assert (await client.get("/")).status_code == 401
+    for form, seen in (
+        ({"key": of_ben}, True),
+        ({"key": service, "name": "ben"}, True),
+        ({"key": service}, False),
+    ):
+        await client.post("/enter", data=form)
+        assert ("Ben skis" in (await client.get("/memories")).text) == seen
+        await client.post("/leave")
+
+
+@pytest.mark.parametrize(
+    "path", ["/talk", "/forget", "/restore", "/memories", "/memories/x/forget", "/tasks", "/documents"]
+)
+async def test_what_another_site_sends_is_not_done(path, ana):
+    answer = await ana.post(
+        path, headers={"origin": "http://evil.example"}, data={"content": "x", "text": "x"}
+    )
+    assert answer.status_code == 403
