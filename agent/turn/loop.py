@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,14 +83,8 @@ async def run_agent(
         tools=[*map(_function_tool, tools)],
         model_settings=chosen.settings,
     )
-    # One tool after the other: what a call finds or stores depends on the calls before it.
-    config = RunConfig(
-        model=run,
-        tracing_disabled=True,
-        tool_not_found_behavior="return_error_to_model",
-        tool_error_formatter=_no_such_tool,
-        tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1),
-    )
+    config = copy(_CONFIG)
+    config.model = run
     called: list[ToolCall] = []
     arguments: dict[str, Any] = {
         "input": rest,
@@ -122,6 +117,16 @@ async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:
     with span("tool", wrong.tool_name, call_id=wrong.call_id, ok=False, result=result.text):
         pass
     return result.text
+
+
+_CONFIG = RunConfig(
+    tracing_disabled=True,
+    tool_not_found_behavior="return_error_to_model",
+    tool_error_formatter=_no_such_tool,
+    # One tool after the other: what a call finds or stores depends on the calls before it.
+    tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1),
+)
+"""Made once and copied: the SDK reads the type hints of a new one, which takes 0.4 ms."""
 
 
 async def _refused(failed: RunErrorHandlerInput[Any]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, delete, exists, func, or_, select, true
+from sqlalchemy import bindparam, delete, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
@@ -33,11 +33,11 @@ class ProfileStore:
     async def readable(self, user: str, place: Place, now: datetime) -> list[Entry]:
         """The entries that may be read in this place. Leaves out those that rest on an expired fact, and
         memory summaries of other places."""
-        own = context_entries.c.user_id == user
-        query = _WITH_EXPIRED.where(own, _readable_in(place))
-        given = {"now": now, "summary": memory_summary_id(user, place)}
+        given = {"user": user, "now": now, "summary": memory_summary_id(user, place)}
+        if not place.private:
+            given["around"] = [containing.key for containing in place.containing()]
         async with self._database.read() as connection:
-            rows = (await connection.execute(query, given)).all()
+            rows = (await connection.execute(_READABLE[place.private], given)).all()
         outlived = {_key(row) for row in rows if _outlived(row)}
         found = {_key(row): _entry(row) for row in rows if _key(row) not in outlived}
         return [
@@ -127,8 +127,17 @@ _WITH_EXPIRED = (
     )
     .outerjoin(_EXPIRED, _EXPIRED.c.message_id == context_entries.c.message_id)
     .outerjoin(messages, messages.c.id == context_entries.c.message_id)
+    .where(context_entries.c.user_id == bindparam("user"))
 )
 """A row for each entry and each expired fact that its message states."""
+
+_AROUND = or_(
+    context_entries.c.place.in_(bindparam("around", expanding=True)),
+    context_entries.c.field.in_(READ_EVERYWHERE),
+)
+_READABLE = {True: _WITH_EXPIRED, False: _WITH_EXPIRED.where(_AROUND)}
+"""The rows that may be read in private, where all are, and in a place. Built once: building them takes longer
+than running them."""
 
 _DELETE = delete(context_entries).where(
     context_entries.c.user_id == bindparam("of_user"),
@@ -158,14 +167,6 @@ async def _held(connection: AsyncConnection, user: str, place: Place) -> list[En
     )
     found = [_entry(row) for row in await connection.execute(query)]
     return sorted(found, key=_id)  # in Python's order, which is that of `merged`
-
-
-def _readable_in(place: Place) -> ColumnElement[bool]:
-    """True for the user's rows that may be read in this place; in private, for all."""
-    if place.private:
-        return true()
-    around = context_entries.c.place.in_([containing.key for containing in place.containing()])
-    return or_(around, context_entries.c.field.in_(READ_EVERYWHERE))
 
 
 def _lock(user: str) -> str:

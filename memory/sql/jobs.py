@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, delete, func, insert, not_, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, func, insert, not_, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import MemoryFault, NotFound
 from memory.process.identity import is_gone, this_process
 from memory.process.spans import new_id
 from memory.sql.engine import Database
-from memory.sql.tables import work
+from memory.sql.tables import Utc, work
 from memory.text.short_ids import SHORT_ID
 
 log = logging.getLogger("hachi.worker")
@@ -147,16 +147,15 @@ class JobQueue:
     ) -> list[DueJob]:
         """The oldest jobs that may be claimed, except those of the users in `besides`. Jobs of the kind
         `last` come after all others, and also leave out the users in `besides_last`. Suspects come later."""
-        is_last, suspect = work.c.kind == last, work.c.crashes >= SUSPECT
-        query = (
-            select(work.c.id, work.c.kind, work.c.user_id, suspect)
-            .where(claimable(now), work.c.kind.not_in(CLAIMED_BY_ID), work.c.user_id.not_in(besides))
-            .where(or_(not_(is_last), work.c.user_id.not_in(besides_last)))
-            .order_by(is_last, suspect, work.c.seq)
-            .limit(limit)
-        )
+        given = {
+            "now": now,
+            "besides": list(besides),
+            "last": last,
+            "besides_last": list(besides_last),
+            "most": limit,
+        }
         async with self._database.read() as connection:
-            return [DueJob(*row) for row in await connection.execute(query)]
+            return [DueJob(*row) for row in await connection.execute(_DUE, given)]
 
     async def claim(self, now: datetime, id: str | None = None) -> Job | None:
         """Claim the job with this id, or the oldest that is due. None if no such job is due."""
@@ -211,9 +210,8 @@ class JobQueue:
 
         A reminder waits for the end of its claim, since it may have been sent.
         """
-        query = select(work).where(work.c.claimed_by.is_not(None))
         async with self._database.read() as connection:
-            claimed = (await connection.execute(query)).all()
+            claimed = (await connection.execute(_CLAIMED)).all()
         crashes = []
         for row in claimed:
             ours = row.claimed_by == self._process
@@ -243,9 +241,8 @@ class JobQueue:
 
     async def newest(self, kind: str, about: str) -> int:
         """The `seq` of the newest job with this `about`; 0 if none exists. See `finish`."""
-        query = select(func.max(work.c.seq)).where(work.c.kind == kind, work.c.about == about)
         async with self._database.read() as connection:
-            return (await connection.execute(query)).scalar() or 0
+            return (await connection.execute(_NEWEST, {"kind": kind, "about": about})).scalar() or 0
 
     async def finish(self, connection: AsyncConnection, job: Job, newest: int) -> None:
         """Delete a job in the caller's transaction, and the jobs of its kind with the same `about` up to the
@@ -321,9 +318,25 @@ class JobQueue:
         return waiting, stuck
 
 
-def claimable(now: datetime) -> ColumnElement[bool]:
+def claimable(now: Any) -> ColumnElement[bool]:
     """True for jobs that are due, claimed by nobody and not given up."""
     return and_(work.c.due_at <= now, work.c.claimed_by.is_(None), work.c.attempts < MAX_ATTEMPTS)
+
+
+# Built once, since a worker runs them after every turn: building them takes longer than running them.
+_IS_LAST, _SUSPECT = work.c.kind == bindparam("last"), work.c.crashes >= SUSPECT
+_DUE = (
+    select(work.c.id, work.c.kind, work.c.user_id, _SUSPECT)
+    .where(claimable(bindparam("now", type_=Utc())), work.c.kind.not_in(CLAIMED_BY_ID))
+    .where(work.c.user_id.not_in(bindparam("besides", expanding=True)))
+    .where(or_(not_(_IS_LAST), work.c.user_id.not_in(bindparam("besides_last", expanding=True))))
+    .order_by(_IS_LAST, _SUSPECT, work.c.seq)
+    .limit(bindparam("most"))
+)
+_NEWEST = select(func.max(work.c.seq)).where(
+    work.c.kind == bindparam("kind"), work.c.about == bindparam("about")
+)
+_CLAIMED = select(work).where(work.c.claimed_by.is_not(None))
 
 
 def _crash_wait(times: int) -> timedelta:

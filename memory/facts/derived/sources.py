@@ -4,15 +4,16 @@ from collections.abc import Collection
 from datetime import datetime
 from uuid import NAMESPACE_OID, uuid5
 
-from sqlalchemy import ColumnElement, delete, exists, insert, or_, select
+from sqlalchemy import BindParameter, ColumnElement, bindparam, delete, exists, insert, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place
 from memory.records import Message
 from memory.sql.memory_rows import BY_IDS
-from memory.sql.message_rows import kept
+from memory.sql.message_rows import MESSAGE, kept
 from memory.sql.summaries import heard_by
 from memory.sql.tables import (
+    Utc,
     derived_sources,
     memories,
     memory_owners,
@@ -32,8 +33,10 @@ def memory_summary_id(user: str, place: Place) -> str:
 
 async def outdated(connection: AsyncConnection, ids: Collection[str], owner: str, now: datetime) -> set[str]:
     """Which of these messages state a fact that no longer holds for this owner."""
-    query = select(messages.c.id).where(messages.c.id.in_(ids), _is_outdated(owner, now))
-    return set((await connection.execute(query)).scalars()) if ids else set()
+    if not ids:
+        return set()
+    given = {"ids": list(ids), "of": owner, "now": now}
+    return set((await connection.execute(_OUTDATED_OF, given)).scalars())
 
 
 async def remaining(
@@ -42,17 +45,17 @@ async def remaining(
     """The newest messages of people up to the `seq` `upto`, in order, without replies and without
     outdated messages: replies may repeat what no longer holds."""
     query = (
-        select(*(messages.c[name] for name in Message.__dataclass_fields__))
+        select(*MESSAGE)
         .where(messages.c.conversation_id == conversation, heard_by() == owner, messages.c.seq <= upto)
-        .where(messages.c.role == "user", kept(), ~_is_outdated(owner, now))
+        .where(messages.c.role == "user", kept(), ~_OUTDATED)
         .order_by(messages.c.seq.desc())
         .limit(limit)
     )
-    rows = (await connection.execute(query)).all()
+    rows = (await connection.execute(query, {"of": owner, "now": now})).all()
     return [Message(*row) for row in reversed(rows)]
 
 
-def _is_outdated(owner: str, now: datetime) -> ColumnElement[bool]:
+def _is_outdated(owner: BindParameter[str], now: BindParameter[datetime]) -> ColumnElement[bool]:
     """True for a message with a fact that has expired, or that another message has ended for this owner."""
     states, link = memory_sources.alias("states"), memory_owners.alias("link")
     here = states.c.message_id == messages.c.id
@@ -67,6 +70,11 @@ def _is_outdated(owner: str, now: datetime) -> ColumnElement[bool]:
     )
     ended = (link.c.memory_id == states.c.memory_id, link.c.owner == owner, link.c.superseded == 1)
     return or_(messages.c.outdated_at.is_not(None), expired, exists().where(here, *ended, ~by_itself))
+
+
+# Built once: building it takes longer than running it.
+_OUTDATED = _is_outdated(bindparam("of"), bindparam("now", type_=Utc()))
+_OUTDATED_OF = select(messages.c.id).where(messages.c.id.in_(bindparam("ids", expanding=True)), _OUTDATED)
 
 
 async def still_hold(

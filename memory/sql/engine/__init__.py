@@ -42,6 +42,9 @@ _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 60.0
 """How long a PostgreSQL server may take for one statement before it counts as hung."""
 
+_CONNECTIONS = 15
+"""The most connections to SQLite. They stay open: opening one takes longer than most transactions."""
+
 _AFTER_COMMIT = "hachi_after_commit"
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 _LOCK_SHARED = text("SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))")
@@ -148,7 +151,9 @@ class Database:
                 f"the folder {path.parent} cannot be made ({error.strerror}); set HACHI_HOME to one that can"
             ) from error
         url = URL.create("sqlite+loop", database=str(path))
-        engine = create_async_engine(url, connect_args={"timeout": _BUSY_SECONDS})
+        engine = create_async_engine(
+            url, connect_args={"timeout": _BUSY_SECONDS}, pool_size=_CONNECTIONS, max_overflow=0
+        )
         event.listen(engine.sync_engine, "connect", set_up)
         event.listen(engine.sync_engine, "begin", begin)
         return cls(engine, str(path))

@@ -55,7 +55,8 @@ class World:
         return name and f"{name}-{self.number}"
 
     def value(self, name: str, fact: int) -> str:
-        return str(100_000 + 100 * self.number + 10 * USERS.index(name) + fact)
+        """Ten digits, which no id and no duration has by chance."""
+        return str(7_310_100_000 + 100 * self.number + 10 * USERS.index(name) + fact)
 
     async def act(self, kind: str, name: str, place: str | None, fact: int) -> None:
         at: dict[str, Any] = {"user": self.user(name), "place": self.place(place)}
