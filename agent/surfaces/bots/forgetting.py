@@ -19,7 +19,7 @@ QUESTION = "Shall I forget this?"
 NOTHING = "Nothing that you told me matches this, so nothing is forgotten."
 GONE = "That is not yours to forget, or it is forgotten already."
 ID_PREFIX = 22
-"""Characters of a second id in a button's value: enough to find it, and both ids fit."""
+"""Characters of the id of the message that asked, in a button's value: enough to find it, and both fit."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Forgetting:
             Item(
                 shorten(candidate.content),
                 f"{candidate.created_at.astimezone(zone):%Y-%m-%d}",
-                (Button("Forget", candidate.kind, _joined([candidate.id, candidate.asked_in])),),
+                (Button("Forget", candidate.kind, f"{candidate.id}.{candidate.asked_in[:ID_PREFIX]}"),),
             )
             for candidate in candidates
         ]
@@ -47,38 +47,29 @@ class Forgetting:
         receipts = await self.pet.forget([candidate], user=asker.user, place=asker.place)
         if not receipts:
             return Answer(GONE, update=ReceiptUpdate("", "forgotten"))
-        return await self._answer(asker, receipts)
+        return await self._answer(asker, receipts[0])
 
     async def delete(self, asker: Asker, id: str) -> Answer:
         """Forget a memory."""
-        return await self._answer(
-            asker, [await self.pet.delete_memory(id, user=asker.user, place=asker.place)]
-        )
+        return await self._answer(asker, await self.pet.delete_memory(id, user=asker.user, place=asker.place))
 
-    async def restore(self, asker: Asker, value: str) -> Answer:
-        back = [await self.pet.undo_forget(id, user=asker.user) for id in value.split(".")]
-        return Answer(f"I remember it again: {shorten(back[0].content) or 'your message'}")
+    async def restore(self, asker: Asker, id: str) -> Answer:
+        back = await self.pet.undo_forget(id, user=asker.user)
+        return Answer(f"I remember it again: {shorten(back.content) or 'your message'}")
 
-    async def _answer(self, asker: Asker, receipts: Sequence[Forgotten]) -> Answer:
+    async def _answer(self, asker: Asker, receipt: Forgotten) -> Answer:
         """Say what was taken, and until when it can be undone."""
-        named, text = receipts[0].memory, "Forgotten"
+        text = "Forgotten"
         with suppress(NotFound):
-            if named:
-                await self.pet.memory(named.id, user=asker.user, place=asker.place)
+            if receipt.memory:
+                await self.pet.memory(receipt.id, user=asker.user, place=asker.place)
                 text = "Forgotten as yours; somebody else said it here too"
-        content = shorten(receipts[0].content)
-        until = receipts[0].undo_until
-        ids = [receipt.undo_id for receipt in receipts if receipt.undo_id]
-        undo = f"It can be undone {expiry(until, self.pet.clock(), await self.zone(asker))}. " if ids else ""
+        content = shorten(receipt.content)
+        until = expiry(receipt.undo_until, self.pet.clock(), await self.zone(asker))
+        undo = f"It can be undone {until}. " if receipt.undo_id else ""
         return Answer(
-            f"{text}: {content or 'your message'}",
-            note=f"Taken: {taken_with(*receipts)}. {undo}What stands in the chat you delete there.",
-            buttons=(Button("Undo", "restore", _joined(ids)),) if ids else (),
+            f"{text}: {content}",
+            note=f"Taken: {taken_with(receipt)}. {undo}What stands in the chat you delete there.",
+            buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
             update=ReceiptUpdate(content, "forgotten"),
         )
-
-
-def _joined(ids: Sequence[str]) -> str:
-    """Return one or two ids as a button's value. Prefixes are enough to find messages and undoable steps."""
-    first, *second = ids
-    return ".".join([first, *(id[:ID_PREFIX] for id in second)])

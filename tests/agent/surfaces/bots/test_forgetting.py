@@ -70,7 +70,7 @@ async def test_a_message_of_which_no_fact_was_made_is_forgotten_too(pet: Compani
     [_, message] = await pet.messages(user=ANA)
     commands = Commands(pet)
     gone = await commands.press(PRIVATELY, "message", f"{message.id}.{message.id[:22]}")
-    assert (gone.text, gone.note[:15]) == ("Forgotten: your message", "Taken: 1 messag")
+    assert (gone.text, gone.note[:15]) == ("Forgotten: what is a PIN good for?", "Taken: 1 messag")
     assert "good for" not in await known(pet)
     assert (await press(pet, gone, "Undo")).text == "I remember it again: your message"
     assert "good for" in await known(pet)
