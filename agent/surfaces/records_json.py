@@ -47,15 +47,15 @@ def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
     }
 
 
-def taken_with(*receipts: Forgotten) -> str:
-    """Say in words what was taken in all: "2 memories, 3 messages, 1 reply"."""
+def taken_with(receipt: Forgotten) -> str:
+    """Say in words what was taken: "2 memories, 3 messages, 1 reply"."""
     counts = {
-        ("memory", "memories"): sum(len(receipt.memories) for receipt in receipts),
-        ("message", "messages"): sum(receipt.messages for receipt in receipts),
-        ("reply", "replies"): sum(receipt.replies for receipt in receipts),
-        ("task", "tasks"): sum(receipt.tasks for receipt in receipts),
-        ("summary", "summaries"): sum(receipt.summaries for receipt in receipts),
-        ("trace", "traces"): sum(receipt.traces for receipt in receipts),
+        ("memory", "memories"): len(receipt.memories),
+        ("message", "messages"): receipt.messages,
+        ("reply", "replies"): receipt.replies,
+        ("task", "tasks"): receipt.tasks,
+        ("summary", "summaries"): receipt.summaries,
+        ("trace", "traces"): receipt.traces,
     }
     told = [f"{count} {one if count == 1 else many}" for (one, many), count in counts.items() if count]
     return ", ".join(told)

@@ -7,18 +7,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent.surfaces.cli.chat.forget import NOTHING, forget_commands
+from agent.surfaces.cli.chat.forget import (
+    ASK_A_PROGRAM,
+    KEPT,
+    NOTHING,
+    chosen,
+    forget_commands,
+    forget_lines,
+    is_answer,
+    print_receipts,
+)
 from agent.surfaces.cli.chat.stdin import stdin_lines
 from agent.surfaces.cli.chat.turn import announce_offline, print_turn
 from agent.surfaces.cli.options import PlaceName, User
 from agent.surfaces.cli.output import interactive, plain
 from agent.surfaces.cli.session import Session, with_session
-from agent.surfaces.records_json import decision_json
+from agent.surfaces.records_json import decision_json, forgotten_json
 from agent.tracing.render.text import json_text
 
 if TYPE_CHECKING:
     from agent.companion import Companion
     from agent.types import Reply
+    from memory.records import ForgetCandidate
+
+    Candidates = tuple[ForgetCandidate, ...]
 
 SETTLE_TIMEOUT = 5.0
 """Seconds that the background work of a turn may delay the next line. What is left goes on beside it, or at
@@ -35,10 +47,11 @@ async def chat(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a turn.")] = False,
 ) -> None:
-    """Talk with Hachi. Input that is no terminal is read one message a line."""
+    """Talk with Hachi. Input that is no terminal is read one message a line; where Hachi asks what to forget,
+    the next line may be the answer: y, n, or numbers of the list."""
     session.settings().chosen_model  # noqa: B018 - raises before anything is typed
     at_terminal = not json and sys.stdout.isatty()
-    done = True
+    done, asked = True, None
     async with session.companion(upkeep=message is None) as pet:
         announce_offline(pet)
         if at_terminal and message is None and interactive():
@@ -47,14 +60,23 @@ async def chat(
             await converse(pet, session, user, place)
             return
         async for line in _messages(message):
+            answered, asked = asked, None
             try:
-                await _turn(pet, line, user, place, json=json, streamed=at_terminal and message is not None)
+                if answered and is_answer(line, answered):
+                    await _forget(pet, line, answered, user, place, json=json)
+                    continue
+                streamed = at_terminal and message is not None
+                asked = await _turn(pet, line, user, place, json=json, streamed=streamed)
+                if asked and message is None and not json:
+                    print(*forget_lines(asked), ASK_A_PROGRAM, sep="\n", flush=True)
             except BrokenPipeError:
                 await pet.settle(SETTLE_TIMEOUT)  # nobody reads any more, but the turn is kept
                 raise
             except Exception as error:  # the next turn may succeed
                 done = False
                 session.report(error)
+    if asked and not json:  # nobody has answered
+        print(KEPT, *forget_commands(asked), sep="\n")
     if not done:
         raise typer.Exit(1)
 
@@ -69,16 +91,32 @@ async def _messages(message: str | None) -> AsyncIterator[str]:
             yield line
 
 
-async def _turn(pet: "Companion", text: str, user: str, place: str, *, json: bool, streamed: bool) -> None:
-    """Take one turn with its background work, and print the reply."""
+async def _turn(
+    pet: "Companion", text: str, user: str, place: str, *, json: bool, streamed: bool
+) -> "Candidates | None":
+    """Take one turn with its background work, and print the reply. Returns what the person may have asked to
+    forget."""
     if streamed:
         reply = await print_turn(pet, text, user, place)
     else:
         reply = await pet.respond(text, user=user, place=place, settle=json)
         print(json_text(_reply_json(reply)) if json else plain(reply.message), flush=True)
-    if reply.forget is not None and not json:
-        print(*(forget_commands(reply.forget) or [NOTHING]), sep="\n", flush=True)
+    if reply.forget == () and not json:
+        print(NOTHING, flush=True)
     await pet.settle(SETTLE_TIMEOUT + (pet.settings.model_timeout if json else 0))
+    return reply.forget
+
+
+async def _forget(
+    pet: "Companion", answer: str, asked: "Candidates", user: str, place: str, *, json: bool
+) -> None:
+    """Forget what the answer names, and print the receipts."""
+    confirmed = chosen(answer, asked)
+    receipts = await pet.forget(confirmed, user=user, place=place) if confirmed else []
+    if json:
+        print(json_text({"forgotten": [forgotten_json(receipt) for receipt in receipts]}), flush=True)
+    else:
+        print_receipts(receipts)
 
 
 def _reply_json(reply: "Reply") -> dict[str, Any]:

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from memory.records import ForgetCandidate, Forgotten
 
 NOTHING = "(Nothing that you told matches this, so nothing is forgotten.)"
+KEPT = "(Nothing is forgotten.)"
 QUESTION = "Forget it? y, N, or its numbers: "
+ASK_A_PROGRAM = "Forget it? Say y, n or its numbers with the next line."
+YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
 
 
 def forget_lines(candidates: "Sequence[ForgetCandidate]") -> list[str]:
@@ -29,10 +32,17 @@ def forget_commands(candidates: "Sequence[ForgetCandidate]") -> list[str]:
 
 def chosen(answer: str, candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]":
     """The candidates that the answer names: all for "y" and "yes", else those with its numbers."""
-    if answer.strip().lower() in {"y", "yes"}:
+    if answer.strip().lower() in YES:
         return list(candidates)
     numbers = {int(number) for number in re.findall(r"\d+", answer)}
     return [candidate for at, candidate in enumerate(candidates, 1) if at in numbers]
+
+
+def is_answer(line: str, candidates: "Sequence[ForgetCandidate]") -> bool:
+    """Whether a line from a program answers the question: yes, no, or nothing but numbers of candidates."""
+    said = line.strip().lower()
+    numbers = re.split(r"[,\s]+", said)
+    return said in YES | NO or {str(at) for at in range(1, len(candidates) + 1)}.issuperset(numbers)
 
 
 async def confirm_forget(pet: "Companion", reply: "Reply", user: str, place: str) -> None:
@@ -59,6 +69,6 @@ async def ask(candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]
 
 def print_receipts(receipts: "Sequence[Forgotten]") -> None:
     for receipt in receipts:
-        print(plain(forgotten_text(receipt, receipt.content or "the message")))
+        print(plain(forgotten_text(receipt, receipt.content)))
     if not receipts:
-        print("(Nothing is forgotten.)")
+        print(KEPT, flush=True)

@@ -1,3 +1,4 @@
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -5,7 +6,7 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from agent.surfaces.cli.chat.forget import NOTHING, chosen
+from agent.surfaces.cli.chat.forget import ASK_A_PROGRAM, KEPT, NOTHING, chosen
 from memory.records import ForgetCandidate
 
 CANDIDATES = [
@@ -48,7 +49,8 @@ def test_what_is_confirmed_is_forgotten(talk, hachi):
     ran = talk(PIN, "please forget my bank PIN", "y")
     assert ran.code == 0
     assert "1. " in ran.out
-    assert "taken: 1 memory" in ran.out
+    assert PIN in ran.out.split("forgotten ")[1]
+    assert "taken: 1 memory, 2 messages" in ran.out
     assert "hachi memories restore" in ran.out
     assert "4711" not in hachi("memories", "list").out
     assert "4711" not in hachi("chat", "-m", "what is my bank PIN?").out
@@ -68,3 +70,36 @@ def test_where_nobody_can_be_asked_the_commands_are_shown(hachi):
     assert NOTHING in hachi("chat", "-m", "please forget my umbrella").out
     candidate, *_ = hachi("chat", "--json", "-m", "forget my bank PIN").json["forget"]
     assert (candidate["id"], candidate["kind"]) == (memory["id"], "memory")
+
+
+def test_a_program_answers_the_question_with_its_next_line(hachi):
+    told = f"{PIN}\nplease forget my bank PIN\ny\nwhat is my bank PIN?\n"
+    ran = hachi("chat", stdin=told.encode())
+    assert ran.code == 0
+    _, question, rest = ran.out.partition(ASK_A_PROGRAM)
+    assert question
+    assert "taken: 1 memory, 2 messages" in rest
+    assert said(hachi) == ["what is my bank PIN?", "", ""]
+    assert "4711" not in hachi("memories", "list").out
+
+
+def test_a_program_may_refuse_or_go_on(hachi):
+    told = f"{PIN}\nforget my bank PIN\nn\nforget my bank PIN\nyes, it rains\ny\n"
+    ran = hachi("chat", stdin=told.encode())
+    assert (ran.out.count(ASK_A_PROGRAM), ran.out.count(KEPT)) == (2, 1)
+    assert said(hachi)[:2] == ["y", "yes, it rains"]
+    assert "4711" in hachi("memories", "list").out
+
+
+def test_an_end_of_input_is_no_answer_and_json_has_the_receipts(hachi):
+    ran = hachi("chat", stdin=f"{PIN}\nforget my bank PIN\n".encode())
+    assert KEPT in ran.out
+    [memory] = hachi("memories", "list", "--json").json
+    assert f"hachi memories delete {memory['id'][:8]}" in ran.out
+    lines = hachi("chat", "--json", stdin=b"forget my bank PIN\n1\n").out.splitlines()
+    assert json.loads(lines[-1])["forgotten"][0]["memories"] == [memory["id"]]
+
+
+def said(hachi):
+    """The person's messages, newest first."""
+    return [line["text"] for line in hachi("messages", "list", "--json").json if line["role"] == "user"]
