@@ -1,7 +1,5 @@
 """Keeps the index of documents in step with SQL."""
 
-import asyncio
-import logging
 from collections.abc import Callable, Sequence
 
 from memory.audience import Audience
@@ -13,8 +11,6 @@ from memory.index.sync.catching_up import CatchingUp
 from memory.index.sync.comparing import Comparison, compare
 from memory.index.sync.points import Draft, with_vectors
 
-log = logging.getLogger("hachi.knowledge")
-
 BATCH = 256
 """Chunks that are embedded and indexed in one step."""
 
@@ -24,10 +20,12 @@ class ChunkIndexSync:
         self._store = store
         self._index = index
         self._embedder = embedder
-        self._lock = asyncio.Lock()
         self._generation: str | None = None
         """The index's generation at the last catch-up."""
-        self._catching_up = CatchingUp(self.catch_up, "the index of documents")
+        self._catching_up = CatchingUp("the index of documents", index, self.catch_up, self.compare)
+        self.try_to_catch_up = self._catching_up.attempt
+        self.check = self._catching_up.check
+        self.stop = self._catching_up.stop
         newest = RowSearch(self._newest, embedder)
         self.searching = Searching(index, newest, self._catching_up)
         """Searches the index, and the newest chunks while the index is away or behind."""
@@ -41,29 +39,17 @@ class ChunkIndexSync:
         """Index missing chunks and remove deleted ones; returns how many. Raises IndexUnavailable or
         EmbedderUnavailable. The next call handles the chunks that were not processed."""
         total = 0
-        async with self._lock:
+        async with self._catching_up.lock:
             await know_dimension(self._embedder)
             total += await self._index_due(progress)
-            if self._generation is None and await self._wipe_if_unfit():
+            if self._generation is None and await self._catching_up.wipe_if_unfit():
                 total += await self._index_due(progress)
             self._generation = await self._index.refresh()
         return total
 
-    async def try_to_catch_up(self) -> None:
-        """Like `catch_up`, but only logs that an index or embedder is unavailable."""
-        await self._catching_up.attempt()
-
     async def begin(self) -> None:
         """Index what is missing, before a search. Does not wait for long; see `CatchingUp`."""
         if await self.is_behind():
-            await self._catching_up.begin()
-
-    async def check(self) -> None:
-        """Compare the index with the chunks. One that does not fit is emptied, and filled again in the
-        background. Raises IndexUnavailable."""
-        async with self._lock:
-            unfit = await self._wipe_if_unfit()
-        if unfit:
             await self._catching_up.begin()
 
     async def compare(self) -> Comparison:
@@ -74,16 +60,6 @@ class ChunkIndexSync:
             return [_draft(chunk).point for chunk in await self._store.sample(generation)]
 
         return await compare(self._index, lambda: self._store.bounds(generation), sample)
-
-    async def stop(self) -> None:
-        await self._catching_up.stop()
-
-    async def _wipe_if_unfit(self) -> bool:
-        if (await self.compare()).fits or (found := await self.compare()).fits:
-            return False
-        log.warning("the index of documents does not fit the database (%s); it is rebuilt", found)
-        await self._index.wipe()
-        return True
 
     async def _newest(self, owners: frozenset[str]) -> list[Draft]:
         return [_draft(chunk) for chunk in await self._store.newest(Audience(owners), NEWEST)]

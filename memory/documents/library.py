@@ -102,7 +102,7 @@ class DocumentLibrary:
 
     @property
     def without_index(self) -> str | None:
-        """Why the last search read the newest chunks instead of the whole index."""
+        """Why the last search of this task read the newest chunks instead of the whole index."""
         return self._search.without_index
 
     async def catch_up(self, progress: Callable[[int], None] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ Django's documentation this loses no answer, and twelve off-topic questions retu
 SHARED_WORDS = 2
 """Below `MIN_COSINE`, a chunk is relevant if it shares this many words with the query, or all."""
 
+_without_index: ContextVar[str | None] = ContextVar("documents_without_index", default=None)
+
 
 class DocumentSearch:
     def __init__(
@@ -49,8 +52,11 @@ class DocumentSearch:
         self._embedder = embedder
         self._clock = clock
         self._reranker = reranker
-        self.without_index: str | None = None
-        """Why the last search read the newest chunks instead of the whole index."""
+
+    @property
+    def without_index(self) -> str | None:
+        """Why the last search of this task read the newest chunks instead of the whole index."""
+        return _without_index.get()
 
     async def __call__(self, query: str, audience: Audience, limit: int) -> list[Chunk]:
         """At most `limit` chunks, best first."""
@@ -77,7 +83,7 @@ class DocumentSearch:
         """The best candidates by fused score, at most `CANDIDATES`. Two lanes may return twice as many."""
         question = Question(audience.keys, self._clock(), vector, query, kinds=CHUNKS, limit=CANDIDATES)
         rankings = await self._searching.search(question)
-        self.without_index = rankings.without_index
+        _without_index.set(rankings.without_index)
         lanes = _scores_by_chunk(rankings)
         rows = await self._store.chunks(lanes.keys(), audience)
         # If several owners added a file, keep one chunk of each text: that with the lowest id.

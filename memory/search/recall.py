@@ -12,6 +12,7 @@ The index proposes, SQL decides: the row of every hit is read again for this aud
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -50,6 +51,8 @@ question. On LoCoMo it loses no evidence among the first 10; the whole threshold
 COLD_START = 5
 """An audience with fewer own facts counts as new."""
 
+_without_index: ContextVar[str | None] = ContextVar("without_index", default=None)
+
 
 class Recall:
     def __init__(
@@ -73,8 +76,11 @@ class Recall:
         self._half_life = half_life
         self._count = count
         self._recalled: set[str] = set()
-        self.without_index: str | None = None
-        """Why the last search read the newest rows instead of the whole index."""
+
+    @property
+    def without_index(self) -> str | None:
+        """Why the last search of this task read the newest rows instead of the whole index."""
+        return _without_index.get()
 
     async def search(
         self,
@@ -100,7 +106,7 @@ class Recall:
         if not audience.keys or not question.strip() or limit < 1:
             return []
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
-            self.without_index = None
+            _without_index.set(None)
             aliases = aliases or await self.aliases(audience)
             wanted = _Wanted(
                 question, audience, self._clock(), limit, frozenset(exclude), kinds, since, until, author
@@ -177,7 +183,7 @@ class Recall:
             limit=BY_AUTHOR if wanted.author else DEPTH,
         )
         rankings = await self._rankings(wanted.question, asked)
-        self.without_index = rankings[0].without_index
+        _without_index.set(rankings[0].without_index)
         found = await self._rows(rankings, wanted)
         lanes = _merged(rankings)
         floor = FLOOR * self._embedder.thresholds.recall

@@ -1,7 +1,5 @@
 """Keeps the index in step with the database: every new or changed row is indexed."""
 
-import asyncio
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -23,8 +21,6 @@ from memory.sql.message_rows import Line
 from memory.sql.messages import Transcript
 from memory.sql.summaries import ConversationSummaries
 from memory.sql.tables import active_conversations, memories, messages
-
-log = logging.getLogger("hachi.index")
 
 BATCH = 256
 """Rows that are embedded and indexed at a time."""
@@ -50,8 +46,10 @@ class IndexSync:
         self._embedder = embedder
         self._clock = clock
         self._rows = Rows(store, transcript, conversations)
-        self._lock = asyncio.Lock()
-        self._catching_up = CatchingUp(self.catch_up, "the index")
+        self._catching_up = CatchingUp("the index", index, self.catch_up, self.compare)
+        self.try_to_catch_up = self._catching_up.attempt
+        self.check = self._catching_up.check
+        self.stop = self._catching_up.stop
         self.begun = False
         """True once a catch-up has indexed the rows of earlier processes and found that the index fits."""
         self._unchecked: set[str] = set()
@@ -75,29 +73,17 @@ class IndexSync:
         """Index every row that is due, and return the number of rows. The first time, an index that does not
         fit the rows is rebuilt. Raises IndexUnavailable or EmbedderUnavailable; rows that were not indexed
         stay due."""
-        async with self._lock:
+        async with self._catching_up.lock:
             await know_dimension(self._embedder)
             total = await self._index_due(progress)
-            if not self.begun and await self._wipe_if_unfit():
+            if not self.begun and await self._catching_up.wipe_if_unfit():
                 total += await self._index_due(progress)
             self.begun = True
         return total
 
-    async def try_to_catch_up(self) -> None:
-        """Like `catch_up`, for the background: logs an error once, and the rows stay due."""
-        await self._catching_up.attempt()
-
     async def begin(self) -> None:
         """Index what earlier processes left, before a search. Does not wait for long; see `CatchingUp`."""
         if not self.begun or self._catching_up.behind:
-            await self._catching_up.begin()
-
-    async def check(self) -> None:
-        """Compare the index with the rows. One that does not fit is emptied, and filled again in the
-        background. Raises IndexUnavailable."""
-        async with self._lock:
-            unfit = await self._wipe_if_unfit()
-        if unfit:
             await self._catching_up.begin()
 
     async def compare(self) -> Comparison:
@@ -111,17 +97,6 @@ class IndexSync:
             return await with_vectors(drafts, embed)
 
         return await compare(self._index, lambda: self._rows.bounds(generation, self._clock()), sample)
-
-    async def stop(self) -> None:
-        await self._catching_up.stop()
-
-    async def _wipe_if_unfit(self) -> bool:
-        """Empty the index if it does not fit, also at a second look: another process may be changing rows."""
-        if (await self.compare()).fits or (found := await self.compare()).fits:
-            return False
-        log.warning("the memory index does not fit the database (%s); it is rebuilt", found)
-        await self._index.wipe()
-        return True
 
     async def _index_due(self, progress: Progress | None) -> int:
         parts = {

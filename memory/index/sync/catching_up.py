@@ -1,4 +1,4 @@
-"""Runs a catch-up of an index for searches and in the background."""
+"""Catches an index up for searches and in the background, and rebuilds one that does not fit its rows."""
 
 import asyncio
 import logging
@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
+from memory.index import Index
+from memory.index.sync.comparing import Comparison
 
 log = logging.getLogger("hachi.index")
 
@@ -15,15 +17,25 @@ BUILDING = "the index is being built from the database"
 
 
 class CatchingUp:
-    def __init__(self, catch_up: Callable[[], Awaitable[Any]], what: str) -> None:
-        self._catch_up = catch_up
+    def __init__(
+        self,
+        what: str,
+        index: Index,
+        catch_up: Callable[[], Awaitable[Any]],
+        compare: Callable[[], Awaitable[Comparison]],
+    ) -> None:
+        """`catch_up` holds the `lock` while it works, and raises IndexUnavailable or EmbedderUnavailable."""
         self._what = what
+        self._index = index
+        self._catch_up = catch_up
+        self._compare = compare
+        self.lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self.behind: str | None = None
         """Why rows wait for the index; None if nothing keeps them out."""
 
     async def attempt(self) -> None:
-        """Catch up; if the index or the embedder is unavailable, log it once."""
+        """Catch up; if the index or the embedder is unavailable, log it once. The rows stay due."""
         try:
             await self._catch_up()
             if self.behind:
@@ -41,6 +53,22 @@ class CatchingUp:
         done, _ = await asyncio.wait({self._task}, timeout=PATIENCE)
         if not done:
             self.behind = self.behind or BUILDING
+
+    async def check(self) -> None:
+        """Compare the index with the rows. One that does not fit is emptied, and filled again in the
+        background. Raises IndexUnavailable."""
+        async with self.lock:
+            unfit = await self.wipe_if_unfit()
+        if unfit:
+            await self.begin()
+
+    async def wipe_if_unfit(self) -> bool:
+        """Empty the index if it does not fit, also at a second look: another process may be changing rows."""
+        if (await self._compare()).fits or (found := await self._compare()).fits:
+            return False
+        log.warning("%s does not fit the database (%s); it is rebuilt", self._what, found)
+        await self._index.wipe()
+        return True
 
     async def stop(self) -> None:
         """End what runs in the background. The rows that are left stay due."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from datetime import timedelta
@@ -337,6 +338,28 @@ async def test_a_search_goes_on_without_the_index_and_by_words_without_the_embed
     assert await stack.found("cat") == {"Anna has a cat"}
     stack.embedder.away = False
     assert await stack.found("parrot") >= {"Anna has a parrot"}
+
+
+async def test_each_of_two_turns_at_once_knows_whether_its_own_search_read_the_index(stack: Stack) -> None:
+    await stack.remember("Anna has a cat")
+    await stack.indexing.catch_up()
+    searched, other_searched = asyncio.Event(), asyncio.Event()
+
+    async def without_the_index() -> str | None:
+        stack.index.away = True
+        await stack.found("cat")
+        searched.set()
+        await other_searched.wait()
+        return stack.recall.without_index
+
+    turn = asyncio.create_task(without_the_index())
+    await searched.wait()
+    stack.index.away = False
+    await stack.indexing.try_to_catch_up()
+    await stack.found("cat")
+    assert stack.recall.without_index is None
+    other_searched.set()
+    assert await turn == "the index is away"
 
 
 HOLDER = """
