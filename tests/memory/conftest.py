@@ -405,10 +405,18 @@ async def sqlite_url(template_home: Path, tmp_path: Path) -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-async def database_url(request: pytest.FixtureRequest, sqlite_url: str) -> AsyncIterator[str]:
-    """Of a fresh database with its tables: each test that uses it runs on both. The folders search and index
-    override it, since what they ask of SQL is tested on both databases in the folder sql."""
-    if request.param == "sqlite":
+def on_database(request: pytest.FixtureRequest) -> str:
+    """Each test of a database runs on both. The folders search and index run on SQLite alone, and facts
+    unless a test says otherwise: what they ask of SQL is tested on both databases in the folder sql."""
+    return str(request.param)
+
+
+@pytest.fixture
+async def database_url(
+    on_database: str, request: pytest.FixtureRequest, sqlite_url: str
+) -> AsyncIterator[str]:
+    """Of a fresh database with its tables."""
+    if on_database == "sqlite":
         yield sqlite_url
         return
     server: Server = request.getfixturevalue("server")

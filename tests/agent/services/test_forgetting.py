@@ -114,7 +114,7 @@ async def pet(open_pet: OpenPet) -> Any:
 
 
 @settings(
-    max_examples=10,
+    max_examples=5,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

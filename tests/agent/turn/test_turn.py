@@ -1,4 +1,4 @@
-"""A whole turn, over both APIs, streamed and not."""
+"""A whole turn, whole over one API and streamed over the other. `test_loop.py` takes all four ways."""
 
 import asyncio
 import json
@@ -23,6 +23,11 @@ PetAt = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
 
 SEARCH = Call("search_memories", {"query": "shoulder"})
+
+
+@pytest.fixture(params=["first_way", "one_streamed"])
+def way(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue(request.param)
 
 
 async def test_a_turn_searches_digs_remembers_keeps_a_task_and_answers(

@@ -787,11 +787,14 @@ class World:
         }
 
 
-@settings(
-    max_examples=20,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+PROFILE: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+}
+
+
+@pytest.mark.parametrize("on_database", ["sqlite"], indirect=True)
+@settings(max_examples=20, **PROFILE)
 @given(story=STORY, leaving=who)
 @example(
     story=[
@@ -827,6 +830,21 @@ class World:
     leaving="anna",
 )
 async def test_in_any_story_the_others_lose_nothing(
+    stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
+) -> None:
+    await others_lose_nothing(stack, story, leaving)
+
+
+@pytest.mark.parametrize("on_database", ["postgresql"], indirect=True)
+@settings(max_examples=4, **PROFILE)
+@given(story=STORY, leaving=who)
+async def test_nor_do_they_on_postgresql(
+    stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
+) -> None:
+    await others_lose_nothing(stack, story, leaving)
+
+
+async def others_lose_nothing(
     stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
 ) -> None:
     world = World(stack)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from tests.memory.conftest import Stack
 
 
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+
+
 async def linked(stack: Stack, name: str, place: str | None) -> tuple[str, ...]:
     aliases = await stack.recall.aliases(Audience.of("ben", Place.parse(place)))
     return aliases.others(name)
@@ -26,6 +29,7 @@ async def says_call_me(stack: Stack, name: str, place: str | None) -> None:
     await stack.writer.note_names(origin, "Ben")
 
 
+@on_both
 async def test_a_name_of_ones_own_is_linked(stack: Stack) -> None:
     await stack.receive("hello", "ana", "acme", author="Ana Silva")
     await says_call_me(stack, "Benny", "acme")
@@ -41,6 +45,7 @@ async def test_the_name_of_somebody_who_speaks_there_is_not(stack: Stack, place:
     assert f"Ben is also called {name}" in await stack.known("ben", place)
 
 
+@on_both
 async def test_nor_of_somebody_who_speaks_in_a_thread_of_it_or_told_a_fact_there(stack: Stack) -> None:
     await stack.receive("hello", "u1", "acme/7", author="Ana")
     await stack.remember("It rains", "carl", "acme")
@@ -49,6 +54,7 @@ async def test_nor_of_somebody_who_speaks_in_a_thread_of_it_or_told_a_fact_there
     assert await linked(stack, "Ben", "acme") == ()
 
 
+@on_both
 async def test_nor_of_somebody_who_gave_that_name_there(stack: Stack) -> None:
     entry = Entry("profile.name", "", "Ana", stack.clock.now)
     await ProfileStore(stack.database).merge("u1", Place.parse("acme"), [entry])

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from tests.memory.conftest import Stack
 
 
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+on_postgresql = pytest.mark.parametrize("on_database", ["postgresql"], indirect=True)
+
+
+@on_both
 async def test_a_summary_is_emptied_and_due_again_when_a_message_it_covers_no_longer_holds(
     stack: Stack,
 ) -> None:
@@ -143,19 +148,34 @@ class World:
             assert set(re.findall(r"w\d+x", shown)) <= known
 
 
-@settings(
-    max_examples=30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(steps=st.lists(st.one_of(TELL, TELL, CHANGE, UPKEEP, UPKEEP), min_size=3, max_size=14))
+STEPS = st.lists(st.one_of(TELL, TELL, CHANGE, UPKEEP, UPKEEP), min_size=3, max_size=14)
+PROFILE: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+}
+
+
+@settings(max_examples=30, **PROFILE)
+@given(steps=STEPS)
 async def test_no_derived_text_outlives_what_it_rests_on(stack: Stack, steps: list[tuple[Any, ...]]) -> None:
+    await live(stack, steps)
+
+
+@on_postgresql
+@settings(max_examples=5, **PROFILE)
+@given(steps=STEPS)
+async def test_nor_does_it_on_postgresql(stack: Stack, steps: list[tuple[Any, ...]]) -> None:
+    await live(stack, steps)
+
+
+async def live(stack: Stack, steps: list[tuple[Any, ...]]) -> None:
     world = World(stack)
     for step in steps:
         await world.step(*step)
         await world.check()
 
 
+@on_both
 async def test_what_an_older_version_wrote_ends_with_the_first_correction(stack: Stack) -> None:
     fact = await stack.remember("Anna lives in Lisbon")
     await stack.receive("Good morning", conversation="talk")
@@ -195,6 +215,7 @@ def test_a_value_that_the_new_statement_repeats_stays() -> None:
     assert repeats("リスボン", "アンナはリスボンに住んでいる", "アンナはポルトに住んでいる", "anna")
 
 
+@on_both
 async def test_a_value_said_in_a_forgotten_message_ends_and_the_one_before_does_not_return(
     stack: Stack,
 ) -> None:

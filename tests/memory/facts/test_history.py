@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MICKAEL = Audience.of("mickael")
 ACME = Audience.of("ben", Place.parse("acme"))
 CITIES = [f"Mickael lives in {city}" for city in ("Paris", "Lyon", "Rome")]
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +36,7 @@ async def move_about(stack: Stack, place: str | None = None) -> list[str]:
 
 @pytest.mark.parametrize("at", [0, 1, 2])
 @pytest.mark.parametrize("length", [36, 8])
+@on_both
 async def test_the_whole_chain_is_told_from_anywhere_in_it(stack: Stack, at: int, length: int) -> None:
     ids = await move_about(stack)
     steps = await stack.history.of(ids[at][:length], MICKAEL)
@@ -61,6 +63,7 @@ async def test_nothing_is_told_of_what_is_unknown(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize("at", [1, 2])
+@on_both
 async def test_the_last_step_is_taken_back(stack: Stack, at: int) -> None:
     ids = await move_about(stack)
     undone = await stack.history.undo(ids[at], MICKAEL, "mickael", stack.clock.now)
@@ -94,6 +97,7 @@ def there(user: str, place: str = "acme") -> Audience:
     return Audience.of(user, Place.parse(place))
 
 
+@on_both
 async def test_taken_back_in_a_place_it_is_taken_back_there_and_for_who_told_it(stack: Stack) -> None:
     ids = await move_about(stack, "acme")
     undone = await stack.history.undo(ids[2], there("mickael"), "mickael", stack.clock.now)

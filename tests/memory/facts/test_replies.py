@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import pytest
 from sqlalchemy import select, update
 
 from memory.audience import Audience, Place
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 ACME = Place.parse("acme")
 NOTHING: frozenset[str] = frozenset()
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 
 
 async def stored(stack: Stack, *ids: str, told_in: frozenset[str] = NOTHING, user: str = "ben") -> str:
@@ -39,6 +41,7 @@ async def stored(stack: Stack, *ids: str, told_in: frozenset[str] = NOTHING, use
     return row.text
 
 
+@on_both
 async def test_a_reply_keeps_its_text_while_all_that_it_was_written_from_is_there(stack: Stack) -> None:
     message = await stack.receive("I live in Paris", "anna", "acme")
     paris = await stack.remember("Anna lives in Paris", place="acme", message_id=message)
@@ -50,6 +53,7 @@ async def test_a_reply_keeps_its_text_while_all_that_it_was_written_from_is_ther
     assert await stored(stack) == "So it is."
 
 
+@on_both
 async def test_a_reply_loses_its_text_with_any_of_its_sources(stack: Stack) -> None:
     message = await stack.receive("I live in Paris", "anna", "acme")
     paris = await stack.remember("Anna lives in Paris", place="acme")
@@ -67,6 +71,7 @@ async def test_a_reply_loses_its_text_with_any_of_its_sources(stack: Stack) -> N
     assert await stored(stack, str(paris.id)) == "So it is."
 
 
+@on_both
 async def test_a_reply_loses_its_text_if_a_source_is_of_a_person_who_is_being_erased(stack: Stack) -> None:
     message = await stack.receive("I live in Paris", "anna", "acme")
     told = await stack.remember("Anna lives in Paris", place="acme")
@@ -78,6 +83,7 @@ async def test_a_reply_loses_its_text_if_a_source_is_of_a_person_who_is_being_er
     assert await stored(stack, str(shared.id)) == "So it is."
 
 
+@on_both
 async def test_replies_share_a_lock_that_a_forgetting_waits_for(stack: Stack) -> None:
     async def forget() -> None:
         async with stack.database.write(lock=[ACME.key]):

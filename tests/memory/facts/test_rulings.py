@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tests.memory.conftest import Stack
 
 HOME, MOVED = "Ana lives in Paris", "Ana moved to Lyon"
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
+on_postgresql = pytest.mark.parametrize("on_database", ["postgresql"], indirect=True)
 
 
 async def rule(stack: Stack, new: Any, old: Any, ruling: Ruling, user: str = "anna", place: str = "") -> Any:
@@ -30,6 +32,7 @@ async def rule(stack: Stack, new: Any, old: Any, ruling: Ruling, user: str = "an
     return await stack.writer.rule(str(new.id), str(old.id), ruling, origin)
 
 
+@on_both
 async def test_a_ruling_replaces_a_stored_fact(stack: Stack) -> None:
     old = await stack.remember(HOME)
     stack.clock.move(days=1)
@@ -116,6 +119,7 @@ async def test_what_is_about_to_be_stored_follows_its_rulings(stack: Stack) -> N
     assert (again.action, again.id) == ("ignore", decision.id)
 
 
+@on_both
 async def test_facts_are_offered_by_meaning_words_and_tags_of_one_person(stack: Stack) -> None:
     for n in range(12):
         await stack.remember(f"Ana's shelf {n} holds books", "anna", "acme")
@@ -154,15 +158,31 @@ BOTH_SAY = [
 ]
 """Ana and Ben state the same in a place, in other words."""
 IN_HIS_WORDS = ("ana", "acme", "Ana is ill again", None, 0, 2)
+STEPS = st.lists(TELL | RULE, min_size=3, max_size=12)
+PROFILE: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.function_scoped_fixture],
+}
 
 
 @example(steps=[*BOTH_SAY, IN_HIS_WORDS])
 @example(steps=[*BOTH_SAY, ("ana", "dm", "Ana is ill again", None, 0, None), IN_HIS_WORDS])
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=st.lists(TELL | RULE, min_size=3, max_size=12))
+@settings(max_examples=30, **PROFILE)
+@given(steps=STEPS)
 async def test_whatever_is_told_and_ruled_replaces_only_what_the_same_person_said_before(
     stack: Stack, steps: list[Any]
 ) -> None:
+    await tell_and_rule(stack, steps)
+
+
+@on_postgresql
+@settings(max_examples=5, **PROFILE)
+@given(steps=STEPS)
+async def test_so_it_is_on_postgresql(stack: Stack, steps: list[Any]) -> None:
+    await tell_and_rule(stack, steps)
+
+
+async def tell_and_rule(stack: Stack, steps: list[Any]) -> None:
     world, told, last, here = next(_worlds), list[str](), dict[str, datetime](), set[tuple[str, str]]()
     stack.rule(True)
     for who, where, *step in steps:

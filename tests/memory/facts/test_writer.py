@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 SHOULDER = "Mickael broke his shoulder"
 SHOULDER_ON = "Mickael broke his shoulder on 10 January 2026"
 PARIS, LYON = "Mickael lives in Paris", "Mickael lives in Lyon"
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 
 
 async def rows(stack: Stack) -> int:
@@ -48,6 +49,7 @@ def hit(memory: Memory) -> Hit:
 # One memory, the more detailed.
 
 
+@on_both
 async def test_a_fact_is_kept_with_all_that_was_said_of_it(stack: Stack) -> None:
     message = str(uuid4())
     decision = await stack.remember(
@@ -81,6 +83,7 @@ async def test_a_fact_is_kept_with_all_that_was_said_of_it(stack: Stack) -> None
     )
 
 
+@on_both
 async def test_the_more_detailed_takes_the_place_of_the_other_which_stays_in_the_audit(stack: Stack) -> None:
     first = await stack.remember(SHOULDER, "mickael", subjects=("mickael", "health"), importance=0.9)
     stack.clock.move(days=1)
@@ -128,6 +131,7 @@ async def test_unrelated_facts_are_kept_beside_each_other_and_shown_when_close(s
 @pytest.mark.parametrize(
     "again", [SHOULDER, "mickael broke his shoulder.", "  Mickael  broke his\nshoulder!"]
 )
+@on_both
 async def test_the_same_words_make_one_memory(stack: Stack, again: str) -> None:
     first = await stack.remember(SHOULDER, "mickael")
     second = await stack.remember(again, "mickael")
@@ -143,6 +147,7 @@ async def test_the_same_words_make_one_memory(stack: Stack, again: str) -> None:
         ((0.4, "7d"), (0.5, None), (0.5, None)),
     ],
 )
+@on_both
 async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time(
     stack: Stack, first: tuple[float, str], again: tuple[float, str], kept: tuple[float, int | None]
 ) -> None:
@@ -154,6 +159,7 @@ async def test_saying_it_again_keeps_the_highest_importance_and_the_longest_time
     assert decision.expires_at == until
 
 
+@on_both
 async def test_what_has_expired_and_is_not_purged_yet_is_stored_anew(stack: Stack) -> None:
     first = await stack.remember("Anna is ill", ttl="7d")
     stack.clock.move(days=7)
@@ -227,6 +233,7 @@ async def test_a_correction_may_change_something_else_than_the_words(stack: Stac
     assert (third.action, third.id) == ("ignore", memory.id)
 
 
+@on_both
 async def test_a_correction_to_what_is_known_already_takes_the_wrong_one_away(stack: Stack) -> None:
     right = await stack.remember("Anna walks her dog every morning")
     wrong = await stack.remember("Anna has a cat called Minka")
@@ -278,6 +285,7 @@ async def test_what_is_not_worth_keeping_is_refused_with_the_reason(
     assert await rows(stack) == 0
 
 
+@on_both
 async def test_what_no_database_takes_is_left_out_of_a_fact(stack: Stack) -> None:
     await stack.remember("Anna\x00 likes \ud83d tea\ud83c\udf75")
     assert await stack.known() == {"Anna likes \ufffd tea🍵"}
@@ -321,6 +329,7 @@ async def test_a_refinement_said_in_the_place_replaces_both(stack: Stack) -> Non
     assert len(await stack.memories("mickael")) == 1
 
 
+@on_both
 async def test_what_is_known_in_private_and_said_in_a_place_becomes_the_places_too(stack: Stack) -> None:
     private = await stack.remember(
         SHOULDER, "mickael", subjects=("secret diary",), importance=0.9, ttl="7d", message_id=str(uuid4())
@@ -448,6 +457,7 @@ async def test_what_was_said_before_what_it_corrects_is_kept_in_the_history_of_t
 
 
 @pytest.mark.parametrize("characters", [8, 36])
+@on_both
 async def test_a_correction_of_what_was_replaced_already_replaces_what_holds_now(
     stack: Stack, characters: int
 ) -> None:
@@ -465,6 +475,7 @@ async def test_a_correction_of_what_was_replaced_already_replaces_what_holds_now
     ]
 
 
+@on_both
 async def test_parallel_corrections_of_one_fact_leave_one(stack: Stack) -> None:
     old = await stack.remember("Anna is 1")
     stack.clock.move(days=1)
@@ -598,6 +609,7 @@ async def test_names_learned_in_private_do_not_show_in_a_place(stack: Stack) -> 
     assert await stack.known("ben", "acme") == {"dev likes tea", "Mickael likes tea"}
 
 
+@on_both
 async def test_names_that_are_known_make_two_statements_meet(stack: Stack) -> None:
     await stack.remember("dev is really called Mickael")
     first = await stack.remember("dev lives in Paris")
@@ -743,6 +755,7 @@ async def test_a_judge_hears_two_statements_in_the_order_in_which_they_were_said
 # When a part is away.
 
 
+@on_both
 async def test_without_the_index_facts_are_stored_and_the_same_words_recognised(stack: Stack) -> None:
     stack.index.away = True
     first = await stack.remember(SHOULDER, "mickael")
@@ -761,6 +774,7 @@ async def test_without_the_embedder_facts_are_stored_and_found_later(stack: Stac
     assert await stack.found("shoulder", "mickael") == {SHOULDER}
 
 
+@on_both
 async def test_without_the_database_nothing_is_said_to_be_kept(stack: Stack) -> None:
     await stack.database.close()
     async with stack.database.write() as connection:
@@ -782,6 +796,7 @@ async def test_what_keeps_being_overtaken_is_told(stack: Stack, monkeypatch: pyt
 # At the same time.
 
 
+@on_both
 async def test_parallel_turns_that_learn_the_same_store_it_once(
     stack: Stack, database_url: str, tmp_path: Path, build_stack: StackBuilder, bundled: BundledEmbedder
 ) -> None:
@@ -800,6 +815,7 @@ async def test_parallel_turns_that_learn_the_same_store_it_once(
     await other_database.close()
 
 
+@on_both
 async def test_parallel_turns_of_several_people_in_a_place_store_it_once(stack: Stack) -> None:
     people = [f"user-{number}" for number in range(10)]
     await asyncio.gather(*(stack.remember("The office has moved to Lyon", user, "acme") for user in people))
@@ -808,6 +824,7 @@ async def test_parallel_turns_of_several_people_in_a_place_store_it_once(stack: 
     assert await rows(stack) == 1
 
 
+@on_both
 async def test_no_importance_is_lost_when_its_owners_say_it_again_at_once(stack: Stack) -> None:
     """In private each decides for themselves, and the memory is one."""
     people = [f"user-{number}" for number in range(8)]
@@ -822,6 +839,7 @@ async def test_no_importance_is_lost_when_its_owners_say_it_again_at_once(stack:
     assert memory.importance == pytest.approx(max(importance.values()))
 
 
+@on_both
 async def test_what_is_refined_in_parallel_ends_as_one(stack: Stack) -> None:
     await stack.remember(SHOULDER, "mickael")
     stack.clock.move(days=1)
@@ -873,6 +891,7 @@ def remembering_in_a_process(url: str, importance: float) -> subprocess.Popen[st
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+@on_both
 async def test_two_processes_that_learn_the_same_store_it_once(stack: Stack, database_url: str) -> None:
     processes = [remembering_in_a_process(database_url, importance) for importance in (0.4, 0.8)]
     for process in processes:
