@@ -57,7 +57,7 @@ async def test_an_index_that_is_down_in_short_and_in_full(pet_at, first_way, ser
     text = await on_screen(pet, last)
     assert text.splitlines()[0].split("  ")[1] == "ok"
     assert 'search_memories(query="cats")' in text
-    assert '→ note: "the index is away or being built' in text
+    assert '→ note: "nothing is remembered yet; the index is…"' in text
     assert "✗" not in text
 
     text = "\n".join(map(str, full_lines(await last(pet))))
