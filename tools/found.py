@@ -1,5 +1,6 @@
 """Searches memory for a model, and what it is shown of the things that were found."""
 
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -8,7 +9,7 @@ from typing import Any
 from memory.audience import Audience
 from memory.index import KINDS, Kind
 from memory.records import Hit
-from memory.search.excerpts import Excerpt, relevant
+from memory.search.excerpts import Excerpt, excerpts, relevant
 from memory.search.recall import Recall
 from memory.sql.message_rows import Line
 from memory.text.short_ids import short_ids
@@ -20,6 +21,8 @@ LONGEST_CONTEXT = 120
 """Characters of a line around a found message."""
 LONGEST_RESULT = 4_000
 """Characters of one result."""
+Entry = dict[str, Any] | list[str]
+"""A fact or summary, or an excerpt."""
 
 NOTHING_YET = "nothing is remembered yet"
 SEEN = "what you see already, in the prompt or in an earlier result, is left out"
@@ -100,24 +103,24 @@ def _day(name: str, written: str | None, zone: tzinfo, *, after: int = 0) -> dat
 
 
 async def _shown(reader: Reader, hits: Sequence[Hit], limit: int) -> dict[str, Any]:
-    """The first hits that the reader has not been shown yet, as far as they fit. They count as recalled from
+    """The best of the hits that the reader has not been shown yet, as many as fit. They count as recalled from
     now on."""
     recalled = {hit.id for hit in reader.recalled}
     known = reader.shown | recalled
     new = [hit for hit in hits if hit.id not in recalled][:limit]
-    parts = await reader.recall.excerpts(new, reader.audience, known)
+    around = await reader.recall.around(new, reader.audience)
     ids = short_ids([hit.id for hit in new if hit.memory])
-    entries: list[dict[str, Any]] = []
-    read: list[Hit] = []
-    room = LONGEST_RESULT
-    for one in parts:
-        entry = _excerpt(one, reader) if isinstance(one, Excerpt) else _hit(one, ids, reader.zone)
-        room -= _size(entry)
-        if entries and room < 0:
-            break
-        entries.append(entry)
-        read.extend(_texts(one, {hit.id: hit for hit in new}))
-    reader.searches.append(read)
+
+    def entries_of(parts: Sequence[Hit | Excerpt]) -> list[Entry]:
+        return [_excerpt(p, reader) if isinstance(p, Excerpt) else _hit(p, ids, reader.zone) for p in parts]
+
+    def characters(count: int) -> int:
+        return sum(map(_size, entries_of(excerpts(new[:count], around, known))))
+
+    most = bisect_right(range(2, len(new) + 1), LONGEST_RESULT, key=characters) + 1
+    parts = excerpts(new[:most], around, known)
+    entries, texts = entries_of(parts), {hit.id: hit for hit in new}
+    reader.searches.append([hit for one in parts for hit in _texts(one, texts)])
     if known - {reader.message_id}:
         return {"memories": entries, "note": SEEN}
     if entries:
@@ -136,12 +139,15 @@ def _hit(hit: Hit, ids: dict[str, str], zone: tzinfo) -> dict[str, Any]:
     return shown
 
 
-def _excerpt(excerpt: Excerpt, reader: Reader) -> dict[str, Any]:
+def _excerpt(excerpt: Excerpt, reader: Reader) -> Entry:
+    """When its first found message was said, and its lines."""
     first = next(line for line in excerpt.lines if line.message.id in excerpt.found)
+    at = moment(first.message.sent_at, reader.zone)
     lines = [text for line in excerpt.lines for text in _lines(line, excerpt)]
+    if not reader.message_ids:
+        return [at, *lines]
     ids = [line.message.id for line in excerpt.lines if line.message.id in excerpt.found]
-    shown = {"kind": "messages", "at": moment(first.message.sent_at, reader.zone), "lines": lines}
-    return shown | ({"ids": ids} if reader.message_ids else {})
+    return {"kind": "messages", "at": at, "lines": lines, "ids": ids}
 
 
 def _lines(line: Line, excerpt: Excerpt) -> list[str]:
@@ -163,8 +169,8 @@ def _texts(one: Hit | Excerpt, found: Mapping[str, Hit]) -> list[Hit]:
     return [found.get(m.id) or Hit(m.id, "message", m.text, 0.0, m.sent_at, m.id, m.author) for m in messages]
 
 
-def _size(entry: dict[str, Any]) -> int:
-    return sum(len(str(value)) for value in entry.values())
+def _size(entry: Entry) -> int:
+    return sum(len(str(value)) + 4 for value in (entry if isinstance(entry, list) else entry.values()))
 
 
 def moment(at: datetime, zone: tzinfo) -> str:

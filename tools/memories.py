@@ -59,15 +59,15 @@ async def search_memories(
     turn: TurnContext,
     query: Annotated[str, Field(min_length=1, max_length=2000, description="what to look for, in words")],
     subjects: Annotated[Subjects, Field(description="only facts with one of these tags; empty for all")] = (),
-    limit: Limit = 20,
+    limit: Limit = 40,
     since: Since = None,
     until: Until = None,
     author: Author = None,
     kind: OfKind = None,
 ) -> dict[str, Any]:
     """Search what was said and learned before: facts and past messages, by meaning and words, best first.
-    Messages come as excerpts of conversations; lines that begin with ~ were not found but stand around one
-    that was, and may be cut. Times are by the person's clock."""
+    Messages come as excerpts of conversations, each a list of its time and its lines; lines that begin with ~
+    were not found but stand around one that was, and may be cut. Times are by the person's clock."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     return await find(

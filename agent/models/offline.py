@@ -239,10 +239,11 @@ def _known(turn: Turn) -> list[Quote]:
     """All there is to quote, newest first, nothing twice; facts of the prompt come last in their day."""
     found = list(turn.quotes)
     for hit in turn.returned("memories"):
-        said_at = datetime.strptime(hit["at"], "%a %d %b %Y %H:%M").replace(tzinfo=turn.now.tzinfo)
-        if hit["kind"] == "memory":
+        at, lines = (hit[0], hit[1:]) if isinstance(hit, list) else (hit["at"], [])
+        said_at = datetime.strptime(at, "%a %d %b %Y %H:%M").replace(tzinfo=turn.now.tzinfo)
+        if isinstance(hit, dict) and hit["kind"] == "memory":
             found.append(reading.read_quote(str(hit["content"]), said_at, turn.speaker))
-        for line in hit.get("lines", ()):
+        for line in lines:
             author, _, said = str(line).partition(": ")
             if author.casefold() != "hachi" and not author.startswith(("~", "…")):
                 author = author if turn.shared and author != turn.speaker else ""

@@ -1,12 +1,13 @@
 """What a reader is shown of the messages that a search found: excerpts of conversations.
 
 "No, this is not necessary" means nothing alone. So a found question comes with its answer, an answer with its
-question, and a short message with the one before it. Found messages that stand near each other become one
-excerpt. Pure: `neighbours` of the transcript provides the lines.
+question, and a short message with the one before it. Found messages of one sitting become one excerpt. Pure:
+`neighbours` of the transcript provides the lines.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import pairwise
 
 from memory.index.windows import GAP
@@ -16,10 +17,12 @@ from memory.sql.message_rows import Line
 
 SHORT = 60
 """A found message with fewer characters is shown with the message before it."""
-RELEVANT = 0.4
+RELEVANT = 0.35
 """A hit with less than this share of the best score is left out …"""
 ALWAYS = 5
 """… unless it is one of the first."""
+SITTING = timedelta(hours=1)
+"""Messages of a conversation within this time of each other share an excerpt, and its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +53,22 @@ def excerpts(
     for hit in hits:
         if hit.kind != "message":
             shown.append(hit)
-        elif window := around.get(hit.id):
-            reached = {line.message.id for line in window}
-            near = [group for group in shown if isinstance(group, list) and not reached.isdisjoint(group)]
-            if not near:
+        elif hit.id in around:
+            sitting = (one for one in shown if isinstance(one, list) and _one_sitting(one[0], hit.id, around))
+            if (known := next(sitting, None)) is None:
                 shown.append([hit.id])
-                continue
-            near[0].append(hit.id)
-            for other in near[1:]:  # the message joins two excerpts
-                near[0].extend(other)
-                shown.remove(other)
+            else:
+                known.append(hit.id)
     return [one if isinstance(one, Hit) else _excerpt(one, around, seen) for one in shown]
+
+
+def _one_sitting(one: str, other: str, around: Mapping[str, Sequence[Line]]) -> bool:
+    a, b = (_line(id, around[id]).message for id in (one, other))
+    return a.conversation_id == b.conversation_id and abs(a.sent_at - b.sent_at) <= SITTING
+
+
+def _line(id: str, window: Sequence[Line]) -> Line:
+    return next(line for line in window if line.message.id == id)
 
 
 def _excerpt(found: Sequence[str], around: Mapping[str, Sequence[Line]], seen: Collection[str]) -> Excerpt:

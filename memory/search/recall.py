@@ -26,12 +26,12 @@ from memory.index.schema import LANES
 from memory.index.sync import IndexSync
 from memory.process.spans import note, span
 from memory.records import Hit, Memory, Message
-from memory.search.excerpts import Excerpt, excerpts
 from memory.search.explanation import Explanation
 from memory.search.general_questions import is_general
 from memory.search.ranking import DEPTH, Candidate, rank
 from memory.search.time_ranges import time_span
 from memory.sql.memories import MemoryStore
+from memory.sql.message_rows import Line
 from memory.sql.messages import Transcript
 from memory.sql.summaries import ActiveConversation, ConversationSummaries
 from memory.text.names import Aliases, named, without_names
@@ -141,12 +141,10 @@ class Recall:
             note(found=[(memory.id, 1.0) for memory in memories])
             return [_memory_hit(memory, 1.0) for memory in memories]
 
-    async def excerpts(
-        self, hits: Sequence[Hit], audience: Audience, seen: Collection[str] = ()
-    ) -> list[Hit | Excerpt]:
-        """The hits as a reader is shown them: messages with the lines around them, except those in `seen`."""
+    async def around(self, hits: Sequence[Hit], audience: Audience) -> dict[str, list[Line]]:
+        """Each found message with the lines around it that this audience may read, for `excerpts`."""
         found = [hit.id for hit in hits if hit.kind == "message"]
-        return excerpts(hits, await self._transcript.neighbours(found, audience), seen)
+        return await self._transcript.neighbours(found, audience)
 
     async def anything(self, audience: Audience, beside: Collection[str]) -> bool:
         """Whether this audience may read any fact, or a message from a person other than those `beside`."""

@@ -59,8 +59,8 @@ async def test_messages_are_found_with_their_author_cut_and_not_those_in_the_pro
 
     [found] = (await turn.call("search_memories", query="boat"))["memories"]
 
-    assert (found["kind"], found["at"]) == ("messages", "Thu 01 May 2025 10:00")
-    [line] = found["lines"]
+    at, line = found
+    assert at == "Thu 01 May 2025 10:00"
     assert line.startswith("Bob: the boat is green")
     assert line.endswith(" … (7,500 more characters)")
     [hit] = turn.context.recalled
@@ -76,7 +76,7 @@ async def converse(turn: Any, *lines: tuple[str, str]) -> None:
 
 async def lines(turn: Any, query: str, **given: Any) -> list[list[str]]:
     found = (await turn.call("search_memories", query=query, **given))["memories"]
-    return [entry["lines"] for entry in found]
+    return [entry[1:] for entry in found if isinstance(entry, list)]
 
 
 async def test_a_found_answer_comes_with_its_question(turn: Any) -> None:
@@ -101,16 +101,23 @@ async def test_a_short_message_comes_with_the_one_before_it_cut(turn: Any) -> No
     assert (before.startswith("~ Ana: Should I bring"), before[-1], len(before)) == (True, "…", 126)
 
 
-async def test_neighbouring_finds_are_one_excerpt_and_distant_ones_two(turn: Any) -> None:
+async def test_finds_of_one_sitting_are_one_excerpt_with_its_gaps(turn: Any) -> None:
     about = "the kayak number {} lies in the boat house behind the old lighthouse near the sea"
     said = [("Ana", about.format(n)) for n in range(2)]
     between = [("Ana", f"It rains all the time and I stay at home with my books, page {n}") for n in range(5)]
     await converse(turn, *said, *between, ("Ana", about.format(9)))
-    found = await lines(turn, "kayak in the boat house", limit=3)
+    await import_message(turn, "Ana", about.format(20), sent_at="2025-05-01T12:00:00Z")
+    found = await lines(turn, "kayak in the boat house", limit=4)
     assert sorted(found, key=len) == [
-        [f"Ana: {about.format(9)}"],
-        [f"Ana: {about.format(0)}", f"Ana: {about.format(1)}"],
+        [f"Ana: {about.format(20)}"],
+        [f"Ana: {about.format(0)}", f"Ana: {about.format(1)}", "…", f"Ana: {about.format(9)}"],
     ]
+
+
+async def test_of_many_finds_the_best_are_shown_as_far_as_they_fit(turn: Any) -> None:
+    await converse(turn, *[("Ana", f"kayak {n} " + "and the old boat house " * 20) for n in range(20)])
+    found = await lines(turn, "kayak")
+    assert 3_400 < sum(len(line) for one in found for line in one) <= 4_000
 
 
 async def test_a_search_is_narrowed_by_day_author_and_kind(turn: Any) -> None:

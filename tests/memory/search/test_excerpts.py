@@ -43,10 +43,10 @@ def test_a_long_statement_that_answers_nothing_stands_alone() -> None:
     assert shown(conversation(("ben", LONG), ("ana", LONG), ("ben", LONG)), 1) == ["1"]
 
 
-def test_finds_near_each_other_are_one_excerpt_in_the_order_in_which_they_were_said() -> None:
-    lines = conversation(*[("ana", LONG)] * 9)
-    assert shown(lines, 2, 0, 8) == ["02", "8"]
-    assert shown(lines, 4, 0, 2) == ["024"], "one find joins two excerpts"
+def test_finds_of_one_sitting_are_one_excerpt_in_the_order_in_which_they_were_said() -> None:
+    lines = conversation(*[("ana", LONG)] * 90)
+    assert shown(lines, 2, 0, 8) == ["028"]
+    assert shown(lines, 3, 80, 1) == ["13", "80"], "more than an hour lies between"
 
 
 def test_a_message_that_was_deleted_meanwhile_is_left_out() -> None:
