@@ -110,6 +110,7 @@ async def look(pet: Companion, user: str, question: str) -> str:
         recall=pet.components.recall,
         writer=pet.components.writer,
         accept=nothing_to_accept,
+        accept_task=nothing_to_accept,
         tasks=pet.services.tasks,
         knowledge=pet.components.documents,
     )

@@ -103,8 +103,7 @@ def _day(name: str, written: str | None, zone: tzinfo, *, after: int = 0) -> dat
 
 
 async def _shown(reader: Reader, hits: Sequence[Hit], limit: int) -> dict[str, Any]:
-    """The best of the hits that the reader has not been shown yet, as many as fit. They count as recalled from
-    now on."""
+    """The best of the hits that the reader has not been shown yet, as many as fit. They now count as seen."""
     recalled = {hit.id for hit in reader.recalled}
     known = reader.shown | recalled
     new = [hit for hit in hits if hit.id not in recalled][:limit]

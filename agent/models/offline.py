@@ -239,7 +239,7 @@ def _known(turn: Turn) -> list[Quote]:
     """All there is to quote, newest first, nothing twice; facts of the prompt come last in their day."""
     found = list(turn.quotes)
     for hit in turn.returned("memories"):
-        at, lines = (hit[0], hit[1:]) if isinstance(hit, list) else (hit["at"], [])
+        at, *lines = hit if isinstance(hit, list) else [hit["at"]]
         said_at = datetime.strptime(at, "%a %d %b %Y %H:%M").replace(tzinfo=turn.now.tzinfo)
         if isinstance(hit, dict) and hit["kind"] == "memory":
             found.append(reading.read_quote(str(hit["content"]), said_at, turn.speaker))

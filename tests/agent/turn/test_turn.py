@@ -394,7 +394,9 @@ async def _found(
     server.script(Call("search_memories", {"query": query}), answer("Let me think."))
     reply = await pet.respond(text, **where)
     entries = json.loads(reply.tools[0].result)["memories"]
-    texts = (text for found in entries for text in (found[1:] if isinstance(found, list) else [found["content"]]))
+    texts = (
+        text for found in entries for text in (found[1:] if isinstance(found, list) else [found["content"]])
+    )
     return [text.removeprefix("ana: ") for text in texts]
 
 
