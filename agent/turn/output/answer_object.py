@@ -10,7 +10,7 @@ MESSAGES = tuple("message reply response answer msg réponse finalanswer finalre
 MESSAGES += tuple(
     "nachricht antwort mensaje respuesta mensagem resposta risposta 消息 回复 メッセージ".split()
 )
-OTHER_MESSAGES = (*MESSAGES, *"text content output say utterance assistant final".split())
+OTHER_MESSAGES = (*MESSAGES, *"text content output say utterance assistant final value".split())
 _MEMORIES = tuple("memories memory newmemories memoriestostore memorylist facts newfacts".split())
 _MEMORIES += tuple("souvenirs erinnerungen recuerdos memórias ricordi 记忆 記憶".split())
 _ASIDES = frozenset("thought thoughts thinking reasoning analysis plan followup".split())

@@ -60,8 +60,11 @@ def trimmed(text: str) -> str:
 def first_turn(text: str) -> str:
     """Return this turn's final channel only, without the turns of others that the model wrote after a missed
     stop token."""
-    if final := _FINAL_CHANNEL.search(text):
-        text = text[final.end() :]
+    _, *finals = _FINAL_CHANNEL.split(text.partition("<|start|>user")[0] if "<|channel|>" in text else text)
+    if len(finals) > 1:
+        finals = [turn for final in finals if trimmed(turn := first_turn(final))]
+        return "\n".join(finals if any("{" in turn for turn in finals) else finals[-1:])
+    text = finals[0] if finals else text
     if opening := OPENING_TOKENS.match(text):
         text = text[opening.end() :]
     if THOUGHT_OPENS.match(text):

@@ -10,8 +10,9 @@ _MESSAGE = re.compile(
 )
 _MESSAGE_BELOW = re.compile(r"\n" + _MESSAGE.pattern, re.I)
 _NAME = r"[\"']?(?:new )?memor(?:ies|y)(?: to \w{4,8})?[\"'*_]{0,3}"
-_MEMORIES = re.compile(
-    rf"^(?:[ \t#>*_,`]{{0,9}}{_NAME}[ \t]{{0,4}}[:：][*_]{{0,3}}|[#*_]{{1,6}} ?{_NAME}[ \t]*$)",
+MEMORIES = re.compile(
+    rf"^(?:[ \t#>*_,`]{{0,9}}{_NAME}[ \t]{{0,4}}[:：][*_]{{0,3}}|[#*_]{{1,6}} ?{_NAME}[*_ \t]*$"
+    rf"|(?=\|[ \t*]*(?:content|fact|memory)[ \t*]*\|.{{0,200}}(?:subjects|ttl|importance)))",
     re.IGNORECASE | re.MULTILINE,
 )
 _ITEM = re.compile(r"^([ \t]*)(?:[-*•]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
@@ -26,7 +27,7 @@ _MARK_BELOW = re.compile(r"(?:```[\w+-]{0,20}|[-*_]{3,9})\Z")
 
 def labelled_fields(text: str) -> Fields | None:
     """Return the labelled parts as the fields of an object; None if the text has no such labels."""
-    label, memories = _MESSAGE.match(text), _MEMORIES.search(text)
+    label, memories = _MESSAGE.match(text), MEMORIES.search(text)
     if memories and memories.start() == 0 and (below := _MESSAGE_BELOW.search(text, memories.end())):
         items = _items(text[memories.end() : below.start()])
         return Fields(message=_message(text[below.end() :]), memories=items)
@@ -44,7 +45,7 @@ def memories_below(text: str) -> object:
     """Return the memories at the beginning of what follows an answer, under their label or as a list; None if
     there are none."""
     text = text.lstrip(" \t\n,`")
-    opening = _MEMORIES.match(text) or _BARE_LIST.match(text)
+    opening = MEMORIES.match(text) or _BARE_LIST.match(text)
     return _items(text[opening.end() :]) if opening else None
 
 
@@ -61,6 +62,9 @@ def _items(text: str) -> object:
     inline = text.strip().removeprefix("```json").strip("` \n")
     if inline.startswith(("[", "{")):
         return read_object('{"memories": ' + inline + "}", 0).value.get("memories")
+    if inline.startswith("|"):
+        names, *rows = [_cells(line) for line in inline.splitlines() if line.startswith("|")]
+        return [Fields(zip(names, row, strict=False)) for row in rows if set(row[0]) - set(":- ")]
     dashes = list(_ITEM.finditer(text))
     if not dashes and len(inline.splitlines()) == 1 and not _NONE.match(inline):
         return inline
@@ -70,6 +74,11 @@ def _items(text: str) -> object:
     if len(items) > 1 and isinstance(items[0], Fields) and isinstance(items[-1], Fields):
         items[-1].cut = not text.endswith("\n") and len(items[-1]) < len(items[0])
     return items
+
+
+def _cells(row: str) -> list[str]:
+    """Return the cells of a row of a Markdown table."""
+    return [cell.strip(" \t*`") for cell in row.strip().strip("|").split("|")]
 
 
 def _item(text: str) -> str | Fields:

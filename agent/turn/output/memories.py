@@ -25,7 +25,7 @@ _PARTS = ("text", "output_text")
 ATTRIBUTES = frozenset((*_SUBJECTS, *_TTLS, *_TYPES, *_IMPORTANCES))
 _VALUE_STARTS = re.compile(r"\s*+(?:\{|\[\s*[\[{\"'])")
 _NOTHING = frozenset("none null nil ~ nan n/a na undefined nothing empty".split())
-_NOTHING |= {"", "no memories", "no new memories"}
+_NOTHING |= {"", "-", "–", "—", "no memories", "no new memories"}
 
 
 def drafts_in(value: object) -> tuple[Draft, ...]:
@@ -81,6 +81,8 @@ def _entries(value: object) -> Iterator[object]:
             yield from _entries(inner)
         elif isinstance(item, str) or isinstance(first(fields, _CONTENTS), str):
             yield item
+        elif isinstance(fields.get("items"), list):  # in the form of a schema
+            yield from _entries(fields["items"])
         elif ATTRIBUTES.isdisjoint(fields):  # the memories are grouped or numbered by key
             groups = item.values() if isinstance(item, Mapping) else ()
             yield from _entries([group for group in groups if isinstance(group, list | Mapping)])

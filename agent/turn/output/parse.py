@@ -36,16 +36,18 @@ class Answer:
     """What the person asked to forget, in a sentence each. Nothing is forgotten until they confirm."""
 
 
-_LABELS = r"(?:message|reply|response|answer|memories)"
-_KEY_FIRST = re.compile(rf"(?:```\w*\s{{0,9}})?[\"']{_LABELS}[\"']\s{{0,9}}:", re.I)
+LABELS = r"(?:message|reply|response|answer|memories)"
+_KEY_FIRST = re.compile(rf"(?:```\w*\s{{0,9}})?[\"']{LABELS}[\"']\s{{0,9}}:", re.I)
 _ENCODED = re.compile(
     r'"(?:[^"\\]|\\.)*+"\Z|\s*"?\s*\{\s{0,99}\\+"\w{1,40}\\+"\s{0,9}:'
-    rf'|[^{{]*+\{{\s{{0,99}}\\+"{_LABELS}\\+"\s{{0,9}}:',
+    rf'|[^{{]*+\{{\s{{0,99}}\\+"{LABELS}\\+"\s{{0,9}}:',
     re.DOTALL,
 )
 """One JSON string, or an object whose quotes are escaped; after prose, one that may be the answer."""
 _OBJECT_STARTS = re.compile(r"(?:```\w*\s*)?[\[{]\s*(?:[\[{\"']|\w{1,40}\s*:|\Z)")
 _SYNTAX = re.compile(r"[\s{}\[\]\"'`,:\\]*(?:json|null|true|false)?[\s{}\[\]\"'`,:\\]*")
+PLACEHOLDERS = frozenset("str string text … ...".split())
+"""What the message is in the form of an answer that a model repeats."""
 _FENCE_OPENS = re.compile(r"```[\w+-]{0,20}\s{0,9}\Z")
 _FENCED = re.compile(r"```[\w+-]*[ \t]*\n(?:.*\n)?[ \t]*```", re.DOTALL)
 
@@ -107,7 +109,9 @@ def _chosen(text: str, found: list[Found]) -> tuple[Envelope | None, str]:
             continue
         if envelope is not None and cleaning.NEXT_TURN.search(text[taken[-1].end : item.start]):
             break
-        if candidate.sure or _stands_alone(text, item, candidate):
+        if envelope and candidate.message in PLACEHOLDERS:
+            taken.append(item)
+        elif candidate.sure or _stands_alone(text, item, candidate):
             taken.append(item)
             if envelope is None or (envelope.message is not None and candidate.message is not None):
                 envelope = candidate  # the first, or the version that replaces a draft

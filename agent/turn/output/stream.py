@@ -8,8 +8,9 @@ from collections.abc import Callable
 from agent.models.json_repair import CLOSERS, NEXT_KEY, CutText, in_ascii, read_object, unescape
 from agent.turn.output.answer_object import CALL_NAMES, MESSAGES
 from agent.turn.output.cleaning import EDGES, OPENING_TOKENS, THOUGHT_CLOSES, THOUGHT_OPENS, announces
+from agent.turn.output.labels import MEMORIES
 from agent.turn.output.memories import name_of
-from agent.turn.output.parse import Answer, parse_answer
+from agent.turn.output.parse import LABELS, PLACEHOLDERS
 from memory.text import readable
 
 CERTAIN, CERTAIN_AFTER_ALL = 120, 400
@@ -20,8 +21,7 @@ PATIENCE = 8192
 LOOKAHEAD = 60
 """Characters after a quote, brace or bracket that decide its meaning."""
 
-_LABELS = r"(?:message|reply|response|answer|memories)"
-_KEYS = rf"(?:{_LABELS}|name|tool|function|tool_calls|type|text|content|thoughts?|thinking|reasoning|output)"
+_KEYS = rf"(?:{LABELS}|name|tool|function|tool_calls|type|text|content|thoughts?|thinking|reasoning|output)"
 _OBJECT = re.compile(r"(```\w*\s*)?(?=\{)")
 _ENVELOPE = re.compile(rf"""(```\w*\s*)?(?=\{{\s*\\*["']?{_KEYS}\\*["']?\s*:)""", re.IGNORECASE)
 _MESSAGE_STRING = re.compile(
@@ -31,10 +31,10 @@ _MESSAGE_STRING = re.compile(
 _NOISE = r"</?(?:think|thought|reason|reflect|scratch|analysis|tool|function|invoke|start_of|end_of|s>)"
 _NOISE += r"|<[|｜]|\[/?(?:INST|TOOL|THINK)"
 _NOT_PROSE = re.compile(
-    rf"[`\[\"“]|{_NOISE}|[\s#>*_-]{{0,9}}{_LABELS}[*_ \t]{{0,4}}[:：]|(?:assistant)?analysis[A-Z]", re.I
+    rf"[`\[\"“]|{_NOISE}|[\s#>*_-]{{0,9}}{LABELS}[*_ \t]{{0,4}}[:：]|(?:assistant)?analysis[A-Z]", re.I
 )
 _PROSE_ENDS = re.compile(rf"{_ENVELOPE.pattern}|{_NOISE}", re.IGNORECASE)
-_DOUBTFUL = re.compile(r"[{｛<\[`]")
+_DOUBTFUL = re.compile(r"[{｛<\[`]|\n[ \t]*(?:[#>*_|\"']|new |memor)", re.IGNORECASE)
 _TALKS_OF_USER = re.compile(r"\b(?:the user|they want|output|format)\b", re.IGNORECASE)
 _UNITS = {
     opener: re.compile(
@@ -52,7 +52,6 @@ class MessageStream:
     it returned is a prefix of the final message; otherwise compare that with `shown`."""
 
     def __init__(self) -> None:
-        self._raw: list[str] = []
         self._shown: list[str] = []
         self._tail = ""
         """What was fed and is not decided yet; short."""
@@ -70,7 +69,6 @@ class MessageStream:
 
     def feed(self, delta: str) -> str:
         """Add text from the model. Returns the newly visible text, often none."""
-        self._raw.append(delta)
         if self._step == self._hold:
             return ""
         self._tail += delta
@@ -81,10 +79,6 @@ class MessageStream:
         if len(self._tail) + len(self._unsettled) > PATIENCE:
             self._hold()
         return "".join(self._shown[known:])
-
-    def close(self) -> Answer:
-        """Parse the whole answer from everything that was fed."""
-        return parse_answer("".join(self._raw))
 
     def _hold(self) -> str | None:
         """Show nothing more: the rest comes with the final answer."""
@@ -119,7 +113,7 @@ class MessageStream:
 
     def _prose(self) -> str | None:
         """Show plain text, up to where an envelope or a chat token begins or may begin."""
-        if ends := _PROSE_ENDS.search(in_ascii(self._tail)):
+        if ends := _PROSE_ENDS.search(in_ascii(self._tail)) or MEMORIES.search(self._tail):
             text = self._tail[: ends.start()]
             self._hold()
             return text
@@ -148,6 +142,8 @@ class MessageStream:
         """Show the inside of the message, up to a quote that ends it or may end it."""
         units = _UNITS[self._quote].match(self._tail)
         if units and units.end():
+            if not self._shown and any(word.startswith(units[0]) for word in PLACEHOLDERS):
+                return self._hold() if units.end() < len(self._tail) else None
             self._tail = self._tail[units.end() :]
             return unescape(units[0])
         after = in_ascii(self._tail[1:]).lstrip(EDGES)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.turn.output.parse import parse_answer
 from agent.turn.output.stream import CERTAIN, PATIENCE, MessageStream
 
 LONG = "The ferry leaves at nine and the market opens at ten, so there is time for a coffee by the harbour. "
@@ -17,7 +18,7 @@ def streamed(raw: str, size: int = 1) -> tuple[str, str]:
     stream = MessageStream()
     shown = "".join([stream.feed(raw[at : at + size]) for at in range(0, len(raw), size)])
     assert shown == stream.shown
-    return shown, stream.close().message
+    return shown, parse_answer(raw).message
 
 
 STREAMED = (Path(__file__).parents[3] / "data" / "streamed_outputs.jsonl").read_text("utf-8").splitlines()
@@ -33,7 +34,7 @@ def test_the_message_appears_as_it_is_written_and_nothing_else():
     stream = MessageStream()
     pieces = ['{"mess', 'age": "Hel', "lo, ", 'Ada!", "memo', 'ries": [{"content": "x y"}]}']
     assert [stream.feed(piece) for piece in pieces] == ["", "Hel", "lo,", " Ada!", ""]
-    assert [draft.content for draft in stream.close().memories] == ["x y"]
+    assert [draft.content for draft in parse_answer("".join(pieces)).memories] == ["x y"]
 
 
 @pytest.mark.parametrize("size", [1, 5, 10_000])
@@ -75,7 +76,7 @@ def test_what_is_shown_is_always_a_prefix_of_the_message(message, escaped, inden
         size = data.draw(st.integers(1, 12))
         shown += stream.feed(raw[position : position + size])
         position += size
-    final = stream.close().message
+    final = parse_answer(raw).message
     assert final.startswith(shown)
     if not final.startswith("{") and final != "Noted, I will remember that.":
         assert shown == final
