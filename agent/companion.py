@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent.background.reminders import Reminders
 from agent.background.scheduler import Schedule
+from agent.client_turn import ClientTurn
 from agent.services.arguments import turn_request
 from agent.settings import Settings
 from agent.tracing.store.traces import Traces
@@ -149,17 +150,20 @@ class Companion:
         instructions: str = "",
         earlier: Sequence[tuple[Role, str]] = (),
         origins: Sequence[str] = (),
+        client: ClientTurn | None = None,
         settle: bool = False,
     ) -> Reply:
         """One turn. The reply is durable when it returns; with `settle` the answer's memories are too.
 
         A program that speaks for a person may add `instructions` of its own and, as (role, text), the
         `earlier` messages of the conversation: the model sees those where the transcript has none. `origins`
-        are the ids that a chat platform gave to the message, for when it is deleted there.
+        are the ids that a chat platform gave to the message, for when it is deleted there. `client` is what a
+        client of a chat API sends beside the message; its history then is the conversation.
         """
         return await self._take_turn(
             turn_request(
-                text, user, place, conversation, author, instructions, earlier, origins, now=self.clock()
+                *(text, user, place, conversation, author, instructions, earlier, origins, client),
+                now=self.clock(),
             ),
             settle=settle,
         )
@@ -175,12 +179,14 @@ class Companion:
         instructions: str = "",
         earlier: Sequence[tuple[Role, str]] = (),
         origins: Sequence[str] = (),
+        client: ClientTurn | None = None,
         settle: bool = False,
     ) -> ReplyStream:
         """The same, with the text as it is generated: `async for piece in pet.stream(…)`; the whole `Reply`
         is in the stream's `reply` afterwards."""
         request = turn_request(
-            text, user, place, conversation, author, instructions, earlier, origins, now=self.clock()
+            *(text, user, place, conversation, author, instructions, earlier, origins, client),
+            now=self.clock(),
         )
         return ReplyStream(lambda on_text: self._take_turn(request, on_text, settle=settle))
 

@@ -119,6 +119,8 @@ class Settings(BaseSettings):
     structured: Literal["schema", "object", "none"] | None = None
     """How the reply's JSON is asked for: by json_schema, as a JSON object, or by the prompt alone, for
     servers where tools and json_schema do not go together. Unset is `schema` at OpenAI, `none` elsewhere."""
+    images: bool | None = None
+    """Whether the model can see, so that pictures a client sends are shown to it. Unset: OpenAI's can."""
     model_timeout: Annotated[float, Field(gt=0)] = 60.0
     """Seconds to wait for a model's whole answer, and in a stream for its first piece and each next one; a
     call that takes longer is not tried again."""

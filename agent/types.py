@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from agent.client_turn import Called, ClientTurn, Item
 from memory.audience import PRIVATE, Audience, Place
 from memory.records import Decision, ForgetCandidate, Hit, Memory, Role
 
@@ -40,6 +41,8 @@ class TurnRequest:
     origins: tuple[str, ...] = ()
     """The ids of the messages of a chat platform that make up this one. `MemoryService.delete_sent` finds it
     by each of them."""
+    client: ClientTurn | None = None
+    """What a client of a chat API sends beside the message."""
 
     @property
     def audience(self) -> Audience:
@@ -63,6 +66,8 @@ class ReceivedMessage:
     request: TurnRequest
     id: str | None
     """In the transcript; None when anonymous."""
+    history: tuple[Item, ...] | None = None
+    """The conversation before it as the client has it; None where the transcript has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +103,7 @@ class Reply:
     """The facts that the prompt held."""
     found: tuple[Hit, ...] = ()
     """What the tools found in memory, each once; without the lines around a found message."""
+    client_calls: tuple[Called, ...] = ()
+    """Calls of the client's own tools. The turn goes on when it is asked again with their results."""
+    cut: bool = False
+    """Whether the answer ended because it may have no more tokens."""

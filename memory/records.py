@@ -108,6 +108,13 @@ class Message:
     sent_at: datetime
     forgotten_at: datetime | None = None
     """When its author had it forgotten. It keeps its position, its author and its time."""
+    replaced_at: datetime | None = None
+    """When another message took its place, in a conversation whose history the client keeps."""
+
+    @property
+    def gone(self) -> bool:
+        """Whether it counts as not said: searches and prompts leave it out."""
+        return self.forgotten_at is not None or self.replaced_at is not None
 
 
 @dataclass(frozen=True, slots=True)

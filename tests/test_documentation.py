@@ -44,7 +44,7 @@ def taken(field: Any) -> str:
     for kind in (field.annotation, *get_args(field.annotation)):
         if get_origin(kind) is Literal:
             return ", ".join(f"`{choice}`" for choice in get_args(kind))
-    if field.annotation is bool:
+    if bool in (field.annotation, *get_args(field.annotation)):
         return "`true`, `false`"
     if field.annotation in (int, float):
         bounds = {

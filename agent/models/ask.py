@@ -28,9 +28,10 @@ class RequestedSchema(AgentOutputSchemaBase):
     The SDK's own schemas are strict: they end the run when a model puts a fence around its JSON.
     """
 
-    def __init__(self, name: str, schema: dict[str, Any]) -> None:
+    def __init__(self, name: str, schema: dict[str, Any], *, strict: bool = True) -> None:
         self._name = name
         self._schema = schema
+        self._strict = strict
 
     def is_plain_text(self) -> bool:
         return False
@@ -42,7 +43,7 @@ class RequestedSchema(AgentOutputSchemaBase):
         return self._schema
 
     def is_strict_json_schema(self) -> bool:
-        return True
+        return self._strict
 
     def validate_json(self, json_str: str) -> Any:
         return json_str

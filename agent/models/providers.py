@@ -66,5 +66,12 @@ def api_of(settings: Settings) -> Literal["responses", "chat"]:
     return settings.api or provider_of(settings).api
 
 
+def sees_images(settings: Settings) -> bool:
+    """Return whether the model may be shown images. Unset, OpenAI's own models may."""
+    if settings.images is None:
+        return not settings.offline and provider_of(settings) is PROVIDERS["openai"]
+    return settings.images and not settings.offline
+
+
 def structured_of(settings: Settings) -> Literal["schema", "object", "none"]:
     return settings.structured or provider_of(settings).structured

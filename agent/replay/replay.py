@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agents.models.interface import Model
+from pydantic import TypeAdapter
 
+from agent.client_turn import ClientTurn
 from agent.companion import Companion
 from agent.errors import FAULTS, BadInput
 from agent.models.choose import ChosenModel
@@ -66,6 +68,9 @@ async def replay(pet: Companion, trace: Trace, options: ReplayOptions | None = N
     finally:
         await chosen.close()
     return Replayed(trace, after, tuple(differences(trace, after)), options)
+
+
+_CLIENT: TypeAdapter[ClientTurn | None] = TypeAdapter(ClientTurn | None)
 
 
 def check_replayable(trace: Trace) -> None:
@@ -142,4 +147,5 @@ def _request(trace: Trace) -> TurnRequest:
         sent_at=datetime.fromisoformat(given["sent_at"]),
         place=Place.of_key(trace.summary.place),
         earlier=tuple((role, text) for role, text in given.get("earlier") or ()),
+        client=_CLIENT.validate_python(given.get("client")),
     )

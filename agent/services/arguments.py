@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
 
+from agent.client_turn import ClientTurn
 from agent.errors import BadInput
 from agent.types import TurnRequest
 from memory.audience import GLOBAL, Audience, Place, user_key
@@ -87,6 +88,7 @@ def turn_request(
     instructions: str = "",
     earlier: Sequence[tuple[Role, str]] = (),
     origins: Sequence[str] = (),
+    client: ClientTurn | None = None,
     *,
     now: datetime,
 ) -> TurnRequest:
@@ -100,4 +102,5 @@ def turn_request(
         storable(instructions),
         tuple(earlier),
         tuple(origins),
+        client,
     )

@@ -132,7 +132,7 @@ class Recorder:
             model=model,
             said=incoming.text,
         )
-        given = ("text", "author", "conversation", "sent_at", "instructions", "earlier")
+        given = ("text", "author", "conversation", "sent_at", "instructions", "earlier", "client")
         with self._recorded(about, incoming={name: getattr(incoming, name) for name in given}) as recorded:
             try:
                 yield recorded

@@ -4,10 +4,11 @@ This step does not search memory; the model does that with its tools.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from agent.client_turn import ClientTurn, Item, Said
 from agent.turn.prompt import Budgets, PromptContext, within_budgets
 from agent.types import ReceivedMessage, TurnRequest
 from memory.documents import DocumentLibrary, get_rag_context_for_query
@@ -70,7 +71,7 @@ async def build_context(sources: ContextSources, received: ReceivedMessage) -> B
                 "summary": prompt.summary,
                 "knowledge": prompt.knowledge,
                 "reminders": prompt.reminders,
-                "history": [message.id for message in prompt.history],
+                "history": _ids(prompt.history),
             }
     return built
 
@@ -81,23 +82,23 @@ async def _build(sources: ContextSources, received: ReceivedMessage) -> BuiltCon
         now,
         request.speaker,
         request.place,
-        _earlier(request, limit),
+        _earlier(request, limit) if received.history is None else received.history,
         request.text,
         persona=sources.persona,
         budgets=sources.budgets,
         instructions=request.instructions,
+        client=request.client or ClientTurn(),
     )
     if request.user is None:
         return BuiltContext(prompt, frozenset(), frozenset())
-    last = await sources.transcript.last(request.conversation_id, request.audience, limit + 1)
-    history = [message for message in last if message.id != received.id]
+    history = await _history(sources, received) or prompt.history
     owner = owner_of(request.user, request.place)
     active = await sources.summaries.of(request.conversation_id, owner, now)
     documents, passages = await _documents(sources, request)
     prompt = within_budgets(
         replace(
             prompt,
-            history=history[max(0, len(history) - limit) :] or prompt.history,
+            history=history,
             known=await _known(sources, request, request.user, now),
             summary=active.summary if active else "",
             knowledge=documents,
@@ -106,13 +107,28 @@ async def _build(sources: ContextSources, received: ReceivedMessage) -> BuiltCon
     )
     known = prompt.known
     sources.count("", {"retrieved": len(known.long_term_facts)})
-    messages = {message.id for message in prompt.history if message.id} | {str(received.id)}
+    messages = {*_ids(prompt.history), str(received.id)}
     summary = {active.id} if active and prompt.summary else set()
     shown = messages | {fact.id for fact in known.long_term_facts} | summary
     rest = {task.id for task in known.open_tasks}
     if known.memory_summary:
         rest |= {fact.id for fact in await core_facts(sources.facts, request.user, request.audience, now)}
     return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest))
+
+
+async def _history(sources: ContextSources, received: ReceivedMessage) -> Sequence[Message | Item]:
+    """Return the messages before the question: as the client has them, or the last ones of the transcript."""
+    if received.history is not None:
+        return received.history
+    request, limit = received.request, sources.history_messages
+    last = await sources.transcript.last(request.conversation_id, request.audience, limit + 1)
+    history = [message for message in last if message.id != received.id]
+    return history[max(0, len(history) - limit) :]
+
+
+def _ids(history: Sequence[Message | Item]) -> list[str]:
+    """Return the ids of the messages that are in the transcript."""
+    return [one.id for one in history if isinstance(one, Message | Said) and one.id]
 
 
 def _earlier(request: TurnRequest, limit: int) -> list[Message]:

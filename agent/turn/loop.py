@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents import (
@@ -21,10 +21,12 @@ from agents import (
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEvent
 
+from agent.client_turn import AnswerForm, Called, ClientTool, ClientTurn
 from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.models.offline_reading import content_words, share_found
 from agent.settings import Settings
+from agent.turn.client_wishes import StopText, model_settings, refused_wish, shaped, until_stop
 from agent.turn.model_run import ModelRun, tool_calls
 from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
@@ -52,6 +54,9 @@ class AgentResult:
     usage: Usage
     searches_used: int = 0
     """Of how many searches in memory the answer repeats something."""
+    client_calls: tuple[Called, ...] = ()
+    """If the client's tools were called, there is no answer yet."""
+    cut: bool = False
 
 
 @dataclass(slots=True)
@@ -60,51 +65,70 @@ class _Turn:
 
     context: TurnContext
     called: list[ToolCall]
+    client_calls: list[Called] = field(default_factory=list)
 
 
 async def run_agent(
     chosen: ChosenModel,
     settings: Settings,
-    messages: Sequence[dict[str, str]],
+    messages: Sequence[dict[str, Any]],
     turn: TurnContext,
     on_text: OnText | None = None,
     tools: Sequence[Tool] = TOOLS,
+    client: ClientTurn | None = None,
 ) -> AgentResult:
     """Run the loop over `messages`, the system message first.
 
-    With `on_text` the model streams, and `on_text` receives the text of `message` as it is generated. Raises
-    ModelError.
+    With `on_text` the model streams, and `on_text` receives the text of `message` as it is generated. A call
+    of one of the `client`'s tools ends the run. Raises ModelError, and BadInput if the model's server refuses
+    a parameter of the client.
     """
     system, *rest = messages
-    run = ModelRun(chosen, settings.max_turns)
+    client = client or ClientTurn()
+    run = ModelRun(chosen, settings.max_turns, client.form)
     agent = Agent[_Turn](
         name="Hachi",
         instructions=system["content"],
-        tools=[*map(_function_tool, tools)],
-        model_settings=chosen.settings,
+        tools=[*map(_function_tool, tools), *map(_clients_tool, client.tools)],
+        tool_use_behavior={"stop_at_tool_names": [tool.name for tool in client.tools]},
+        model_settings=chosen.settings.resolve(model_settings(client, settings)),
     )
     config = copy(_CONFIG)
     config.model = run
-    called: list[ToolCall] = []
+    here = _Turn(turn, [])
+    show = StopText(client.sampling.stop, on_text) if on_text else None
     arguments: dict[str, Any] = {
         "input": rest,
-        "context": (state := _Turn(turn, called)),
+        "context": here,
         "max_turns": settings.max_turns,
         "run_config": config,
         "error_handlers": RunErrorHandlers(model_refusal=_refused),
     }
     try:
-        if on_text is None:
+        if show is None:
             result = await Runner.run(agent, **arguments)
-            answer = _read(str(result.final_output or ""), state)
+            answer = _read(str(result.final_output or ""), here, client.form)
         else:
-            answer = await _streamed(agent, arguments, on_text)
+            answer = await _streamed(agent, arguments, show, client.form)
+            show.end()
     except Exception as error:
+        if wish := refused_wish(error, client.sampling):
+            raise wish from error
         fault = model_error(error, settings)
         if fault is None:
             raise
         raise fault from error
-    return AgentResult(answer, tuple(called), run.calls, run.usage, _searches_used(turn, answer))
+    answer = replace(answer, message=until_stop(answer.message, client.sampling.stop))
+    most = client.sampling.max_tokens
+    return AgentResult(
+        answer=answer,
+        tools=tuple(here.called),
+        calls=run.calls,
+        usage=run.usage,
+        searches_used=_searches_used(turn, answer),
+        client_calls=tuple(here.client_calls),
+        cut=most is not None and run.last_output >= most,
+    )
 
 
 async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:
@@ -134,7 +158,9 @@ async def _refused(failed: RunErrorHandlerInput[Any]) -> str:
     return failed.error.refusal if isinstance(failed.error, ModelRefusalError) else str(failed.error)
 
 
-async def _streamed(agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: OnText) -> Answer:
+async def _streamed(
+    agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: OnText, form: AnswerForm | None
+) -> Answer:
     """Stream the run, then pass on the rest of the answer that was held back as uncertain.
 
     Only the text of the last model call is the answer, and only its end shows that a call was the last. So
@@ -145,12 +171,12 @@ async def _streamed(agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: O
     async for event in result.stream_events():
         if event.type != "raw_response_event":
             continue
-        if isinstance(event.data, ResponseTextDeltaEvent):
+        if isinstance(event.data, ResponseTextDeltaEvent) and form is None:
             above = _show(stream.feed(event.data.delta), above, on_text)
         elif isinstance(event.data, ResponseCompletedEvent) and tool_calls(event.data.response.output):
             above = above or bool(stream.shown)
             stream = MessageStream()
-    answer = _read(str(result.final_output or ""), arguments["context"])
+    answer = _read(str(result.final_output or ""), arguments["context"], form)
     if answer.message.startswith(stream.shown):
         _show(answer.message[len(stream.shown) :], above, on_text)
     else:
@@ -158,13 +184,15 @@ async def _streamed(agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: O
     return answer
 
 
-def _read(raw: str, turn: _Turn) -> Answer:
+def _read(raw: str, turn: _Turn, form: AnswerForm | None) -> Answer:
+    if turn.client_calls:
+        return Answer("")
     with span("answer") as here:
-        answer = parse_answer(raw)
+        answer = shaped(raw, form) if form else parse_answer(raw)
         if answer.message == FALLBACK and (quoted := _quoted(turn)):
             answer = replace(answer, message=quoted)
         if here:
-            here.data |= {"answer": answer, "well_formed": well_formed(raw) is not None}
+            here.data |= {"answer": answer, "well_formed": form is not None or well_formed(raw) is not None}
     return answer
 
 
@@ -226,6 +254,22 @@ def _function_tool(tool: Tool) -> FunctionTool:
         name=tool.name,
         description=tool.description,
         params_json_schema=tool.schema,
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+    )
+
+
+def _clients_tool(tool: ClientTool) -> FunctionTool:
+    """Offer a tool that the client runs: a call is noted, and the run ends."""
+
+    async def invoke(context: ToolContext[_Turn], written: str) -> str:
+        context.context.client_calls.append(Called(context.tool_call_id, tool.name, written))
+        return ""
+
+    return FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=tool.parameters,
         on_invoke_tool=invoke,
         strict_json_schema=False,
     )

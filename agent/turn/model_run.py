@@ -6,6 +6,7 @@ answer's schema if the server supports it, and gives each tool call a unique id.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, get_args
 
 from agents import AgentOutputSchemaBase, ModelBehaviorError, ModelResponse, ModelSettings
@@ -15,9 +16,11 @@ from openai import OpenAIError
 from openai.types.responses import (
     ResponseCompletedEvent,
     ResponseFunctionToolCall,
+    ResponseIncompleteEvent,
     ResponseOutputItemDoneEvent,
 )
 
+from agent.client_turn import AnswerForm
 from agent.models.ask import RequestedSchema
 from agent.models.choose import ChosenModel
 from agent.models.failures import NO_ANSWER
@@ -57,9 +60,11 @@ ANSWER_SCHEMA = RequestedSchema(
 class ModelRun(Model):
     """The chosen model as one turn uses it."""
 
-    def __init__(self, chosen: ChosenModel, max_calls: int) -> None:
+    def __init__(self, chosen: ChosenModel, max_calls: int, form: AnswerForm | None = None) -> None:
+        """With a `form` the answer is that JSON object, in place of the usual one."""
         self._chosen = chosen
         self._max_calls = max_calls
+        self._form = form
         self._ids: set[str] = set()
         self._counted: list[Usage] = []
 
@@ -90,7 +95,7 @@ class ModelRun(Model):
         tracing: ModelTracing,
         **rest: Any,
     ) -> ModelResponse:
-        system, tools = self._prepare(system_instructions, tools)
+        system, tools, model_settings = self._prepare(system_instructions, tools, model_settings)
         with recorded_call(self._chosen.name, system, input, tools, model_settings) as call, _readable():
             response = await self._chosen.model.get_response(
                 system, input, model_settings, tools, self._schema, handoffs, tracing, **rest
@@ -110,7 +115,7 @@ class ModelRun(Model):
         tracing: ModelTracing,
         **rest: Any,
     ) -> AsyncIterator[Any]:
-        system, tools = self._prepare(system_instructions, tools)
+        system, tools, model_settings = self._prepare(system_instructions, tools, model_settings)
         events = self._chosen.model.stream_response(
             system, input, model_settings, tools, self._schema, handoffs, tracing, **rest
         )
@@ -124,6 +129,11 @@ class ModelRun(Model):
                             event.item
                         )  # withheld, because the runner would use these items with their original ids
                         continue
+                    if isinstance(event, ResponseIncompleteEvent):  # it may have no more tokens
+                        number = event.sequence_number
+                        event = ResponseCompletedEvent(
+                            type="response.completed", response=event.response, sequence_number=number
+                        )
                     if isinstance(event, ResponseCompletedEvent):
                         output = event.response.output or done
                         if not (begun or output):  # the chat adapter also completes an empty stream
@@ -143,15 +153,30 @@ class ModelRun(Model):
                 await events.aclose()
 
     @property
+    def last_output(self) -> int:
+        """Tokens of the last answer; 0 if the server did not count them."""
+        return self._counted[-1].output if self._counted else 0
+
+    @property
     def _schema(self) -> AgentOutputSchemaBase | None:
-        return ANSWER_SCHEMA if self._chosen.structured == "schema" else None
+        if self._chosen.structured != "schema":
+            return None
+        if self._form is None:
+            return ANSWER_SCHEMA
+        form = self._form
+        return RequestedSchema(form.name, form.schema, strict=form.strict) if form.schema else None
 
     @property
     def _last(self) -> bool:
         return self.calls >= self._max_calls - 1
 
-    def _prepare(self, system: str | None, tools: list[Any]) -> tuple[str | None, list[Any]]:
-        return (f"{system}\n\n{read('last_call')}", []) if self._last else (system, tools)
+    def _prepare(
+        self, system: str | None, tools: list[Any], settings: ModelSettings
+    ) -> tuple[str | None, list[Any], ModelSettings]:
+        if not self._last:
+            return system, tools, settings
+        no_tools = replace(settings, tool_choice=None, parallel_tool_calls=None)
+        return f"{system}\n\n{read('last_call')}", [], no_tools
 
     def _settle(self, output: list[Any], usage: Any) -> list[Any]:
         """Count the call and repair its tool calls.

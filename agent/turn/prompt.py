@@ -12,11 +12,14 @@
 budget and is cut between items. Text from people and documents is quoted (``> ``) inside the system message.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
+from agent.client_turn import Called, ClientTurn, Item, Returned, Said
 from agent.settings import Budget
 from agent.turn.budget import Purse, newest_that_fit, sentences_that_fit
 from agent.turn.user_snippet import (
@@ -66,7 +69,7 @@ class PromptContext:
     now: datetime
     speaker: str
     place: Place
-    history: Sequence[Message]
+    history: Sequence[Message | Item]
     """The last messages of the conversation, oldest first, without the question."""
     text: str
     """The question."""
@@ -85,10 +88,13 @@ class PromptContext:
     """Whether more tasks are open than `known` holds."""
     reminders: bool = False
     """Whether the person is reminded of due tasks without asking."""
+    client: ClientTurn = field(default_factory=ClientTurn)
+    """What a client of a chat API sends beside the question."""
 
 
-def build_messages_for_model(context: PromptContext) -> list[dict[str, str]]:
-    """Return `{"role", "content"}` messages: the system message, the history, the question."""
+def build_messages_for_model(context: PromptContext) -> list[dict[str, Any]]:
+    """Return `{"role", "content"}` messages: the system message, the history, the question. Calls of a
+    client's tools and their results stand between them, in the form of the Responses API."""
     context = within_budgets(context)
     sections = {
         "persona": context.persona.strip() or read("persona"),
@@ -98,6 +104,7 @@ def build_messages_for_model(context: PromptContext) -> list[dict[str, str]]:
         "summary": _summary(context),
         "documents": context.knowledge and render("knowledge", documents=context.knowledge),
         "setting": _setting(context),
+        "form": _form(context),
     }
     note(sections=[(name, len(section)) for name, section in sections.items() if section])
     system = "\n\n".join(section for section in sections.values() if section)
@@ -105,19 +112,20 @@ def build_messages_for_model(context: PromptContext) -> list[dict[str, str]]:
     return [
         {"role": "system", "content": system},
         *history,
-        _turn("user", context.speaker, context.text, context.place),
+        _with_images(_turn("user", context.speaker, context.text, context.place), context.client.images),
+        *(_shown(item, context.place) for item in context.client.after),
     ]
 
 
 def within_budgets(context: PromptContext) -> PromptContext:
     """Return the context with each section cut to its budget."""
     budgets = context.budgets
-    said = [(message, _shown(message, context.place)["content"]) for message in context.history]
+    said = [(item, _cost(_shown(item, context.place))) for item in context.history]
     known, more_tasks = _known_that_fits(context)
     told = [whole for part in sentences(context.summary) if (whole := line(part, None))]
     return replace(
         context,
-        history=newest_that_fit(said, budgets.history),
+        history=_with_their_calls(newest_that_fit(said, budgets.history)),
         summary=" ".join(sentences_that_fit(told, budgets.summary)),
         known=known,
         more_tasks=more_tasks,
@@ -184,8 +192,46 @@ def _setting(context: PromptContext) -> str:
     return render("setting", now=now, speaker=_name(context.speaker), where=where, reminders=reminders)
 
 
-def _shown(message: Message, place: Place) -> dict[str, str]:
-    return _turn(message.role, message.author, message.text, place)
+def _cost(shown: dict[str, Any]) -> str:
+    """Return the text of an item that counts in the budget; images do not."""
+    parts = shown["content"] if isinstance(shown.get("content"), list) else [shown]
+    told = ("content", "text", "name", "arguments", "output")
+    return "".join(str(part[name]) for part in parts for name in told if name in part)
+
+
+def _with_images(message: dict[str, Any], images: Sequence[str]) -> dict[str, Any]:
+    """Return the message with images, in the form of the Responses API."""
+    if not images:
+        return message
+    seen = [{"type": "input_image", "image_url": url, "detail": "auto"} for url in images]
+    return message | {"content": [{"type": "input_text", "text": message["content"]}, *seen]}
+
+
+def _form(context: PromptContext) -> str:
+    """Say which JSON a program wants, where it does."""
+    form = context.client.form
+    if form is None:
+        return ""
+    schema = json.dumps(form.schema, ensure_ascii=False)
+    wanted = f"one JSON object that fits this JSON schema: {schema}" if form.schema else "one JSON object."
+    return render("form", form=wanted)
+
+
+def _with_their_calls(history: Sequence[Message | Item]) -> list[Message | Item]:
+    """Leave out results whose call is not shown: servers refuse them."""
+    calls = {item.call_id for item in history if isinstance(item, Called)}
+    return [item for item in history if not isinstance(item, Returned) or item.call_id in calls]
+
+
+def _shown(item: Message | Item, place: Place) -> dict[str, Any]:
+    match item:
+        case Called(id, name, arguments):
+            return {"type": "function_call", "call_id": id, "name": name, "arguments": arguments}
+        case Returned(id, output):
+            return {"type": "function_call_output", "call_id": id, "output": output}
+        case Said(role, text, images=images):
+            return _with_images({"role": role, "content": text}, images)
+    return _turn(item.role, item.author, item.text, place)
 
 
 def _turn(role: str, author: str, text: str, place: Place) -> dict[str, str]:

@@ -20,6 +20,8 @@ from agent.errors import BadInput
 from agent.models.choose import ChosenModel
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
+from agent.turn.client_history import compare, with_conversation
+from agent.turn.client_wishes import check
 from agent.turn.context import BuiltContext, ContextSources, build_context
 from agent.turn.forget_requests import ForgetRequests, without_forgotten
 from agent.turn.jobs import (
@@ -33,6 +35,8 @@ from agent.turn.jobs import (
 from agent.turn.loop import AgentResult, OnText, run_agent
 from agent.turn.prompt import build_messages_for_model
 from agent.types import MAX_MESSAGE, ReceivedMessage, Reply, TurnRequest
+from memory.audience import user_key
+from memory.erasure.replaced_messages import bring_back, replace_messages
 from memory.facts.aliases import linked
 from memory.facts.derived.replies import ReplySources
 from memory.facts.writer import FactWriter
@@ -90,13 +94,19 @@ async def take_turn(
     cannot be reached.
     """
     began = deps.clock()
+    if request.client:
+        check(request.client, deps.settings)
+    if deps.settings.memory:
+        request = await with_conversation(deps.transcript, request, began)
     with deps.recorder.turn(request, deps.model.name, trace_id) as trace:
         received = await receive(deps, request)
         trace.heard(received.id)
         built = await build_context(deps.sources, received)
         tool_context = _tool_context(deps, received, built, trace.id)
         messages = build_messages_for_model(built.prompt)
-        result = await run_agent(deps.model, deps.settings, messages, tool_context, on_text, deps.tools)
+        result = await run_agent(
+            deps.model, deps.settings, messages, tool_context, on_text, deps.tools, request.client
+        )
         forget = await deps.forget_requests.candidates(result.answer.forget, received)
         given = built.sources.union(hit.id for hit in tool_context.recalled)
         told_in = built.prompt.known.message_ids
@@ -117,6 +127,8 @@ async def take_turn(
             usage=result.usage,
             given=built.prompt.known.long_term_facts,
             found=tuple({hit.id: hit for hit in tool_context.recalled if hit.score}.values()),
+            client_calls=result.client_calls,
+            cut=result.cut,
         )
         searches = {"turn searches": len(tool_context.searches), "turn searches used": result.searches_used}
         deps.sources.count("", searches)
@@ -126,12 +138,15 @@ async def take_turn(
 
 
 async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessage:
-    """Store the message. Nothing is stored for an anonymous turn, and without memory each turn is one."""
+    """Store the message, unless the transcript has it already, and follow a history that the client keeps.
+    Nothing is stored for an anonymous turn, and without memory each turn is one."""
     request = _checked(request)
     if not deps.settings.memory:
         request = replace(request, user=None, author=request.speaker)
+    sent = await compare(deps.transcript, request)
+    history = sent.history if sent else None
     if request.user is None:
-        return ReceivedMessage(request, None)
+        return ReceivedMessage(request, None, history)
     message = Message(
         id=new_id(),
         conversation_id=request.conversation_id,
@@ -140,12 +155,17 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
         text=request.text,
         sent_at=request.sent_at,
     )
-    async with deps.database.write() as connection:
-        await deps.transcript.append(
-            connection, message, user=request.user, place=request.place, now=deps.clock()
-        )
+    lock = {user_key(request.user)} if sent and (sent.replaced or sent.back) else set()
+    async with deps.database.write(lock=lock) as connection:
+        now = deps.clock()
+        if sent and sent.replaced:
+            await replace_messages(connection, sent.replaced, request.user, now)
+        if sent and sent.back:
+            await bring_back(connection, sent.back, request.user, now)
+        if sent is None or sent.question is None:
+            await deps.transcript.append(connection, message, user=request.user, place=request.place, now=now)
         await deps.transcript.note_origins(connection, message.id, request.origins)
-    return ReceivedMessage(request, message.id)
+    return ReceivedMessage(request, (sent and sent.question) or message.id, history)
 
 
 def _checked(request: TurnRequest) -> TurnRequest:
@@ -206,12 +226,13 @@ async def commit_answer(
 ) -> tuple[str | None, list[str]]:
     """Store the reply and its jobs. Returns the reply's id in the transcript and the ids of the jobs.
 
-    With `settle` the caller has the jobs run at once, by id, and no worker claims them by itself. If the
+    With `settle` the caller has the jobs run at once, by id, and no worker claims them by itself. Nothing is
+    stored while the client's tools run: there is no answer yet. If the
     message was erased or forgotten while the model was thinking, nothing is stored. If one of the `sources`
     was, the reply is stored as a forgotten message, and nothing that the model wrote is remembered.
     """
     request, now = received.request, deps.clock()
-    if request.user is None:
+    if request.user is None or result.client_calls:
         return None, []
     reply = Message(
         id=new_id(),

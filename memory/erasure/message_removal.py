@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import GLOBAL, Place
 from memory.erasure.repetition import FactWords, Words, words
 from memory.index.schema import slices
-from memory.sql.message_rows import kept
+from memory.sql.message_rows import has_text
 from memory.sql.tables import memory_sources, messages
 
 IDS_AT_ONCE = 500
@@ -79,7 +79,7 @@ async def sources_of(connection: AsyncConnection, ids: Collection[str], user: st
 async def heard_by(connection: AsyncConnection, readers: Readers) -> list[Any]:
     """The messages that may show what these readers lose, in order."""
     columns = ("id", "conversation_id", "user_id", "place", "role", "text")
-    query = select(*(messages.c[name] for name in columns)).where(readers.rows, kept())
+    query = select(*(messages.c[name] for name in columns)).where(readers.rows, has_text())
     return list(await connection.execute(query.order_by(messages.c.seq)))
 
 

@@ -26,7 +26,7 @@ from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
 from memory.sql.jobs import JobQueue
 from memory.sql.memory_rows import fetch
-from memory.sql.message_rows import kept
+from memory.sql.message_rows import has_text
 from memory.sql.tables import memories, memory_sources, messages
 from memory.text import sentences
 
@@ -86,7 +86,8 @@ class StatementForgetting:
             place = {str(key) for key in await connection.scalars(heard_in)}
         lock = {user_key(user), f"tasks:{user}"}.union(place, *(memory.owners for memory in resting))
         async with self._database.write(lock=lock) as connection:
-            mine = and_(messages.c.id == id, messages.c.user_id == user, messages.c.role == "user", kept())
+            spoken = and_(messages.c.user_id == user, messages.c.role == "user")
+            mine = and_(messages.c.id == id, spoken, has_text())
             row = (await connection.execute(select(messages).where(mine).with_for_update())).first()
             if row is None:
                 raise NotFound(f"no message {id!r} of {user}'s is left to forget")

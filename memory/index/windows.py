@@ -36,7 +36,7 @@ def window_text(messages: Sequence[Message], i: int) -> str:
     return "\n".join(
         words_text(messages[at].author, messages[at].text if at == i else messages[at].text[:NEIGHBOUR_LIMIT])
         for at in touched_windows(messages, i)
-        if messages[at].forgotten_at is None
+        if not messages[at].gone
     )
 
 

@@ -44,6 +44,11 @@ MESSAGE = tuple(messages.c[name] for name in Message.__dataclass_fields__)
 
 
 def kept() -> ColumnElement[bool]:
+    """True for messages that count as said: neither forgotten nor replaced."""
+    return and_(has_text(), messages.c.replaced_at.is_(None))
+
+
+def has_text() -> ColumnElement[bool]:
     """True for messages that are not forgotten."""
     return messages.c.forgotten_at.is_(None)
 
@@ -118,7 +123,7 @@ def heard_by(owner: str) -> ColumnElement[bool]:
 
 
 def to_message(row: Any) -> Message:
-    return Message(row.id, row.conversation_id, row.role, row.author, row.text, row.sent_at, row.forgotten_at)
+    return Message(*(getattr(row, name) for name in Message.__dataclass_fields__))
 
 
 def to_line(row: Any) -> Line:

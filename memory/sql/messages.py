@@ -1,7 +1,8 @@
 """The transcript: every message, in order of arrival. The audience of a message's place may read it.
 
-A forgotten message keeps its row without a text. Only `page`, which lists a transcript, and the index, which
-must remove it, read such rows.
+A forgotten message keeps its row without a text, and one that was replaced in the client's history keeps its
+text. Only `page`, which lists a transcript, `branches`, and the index, which must remove them, read such
+rows.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -20,6 +21,7 @@ from sqlalchemy import (
     case,
     false,
     literal,
+    not_,
     or_,
     select,
     true,
@@ -41,6 +43,7 @@ from memory.sql.message_rows import (
     REACH,
     Condition,
     Line,
+    has_text,
     heard_by,
     kept,
     missing,
@@ -141,6 +144,31 @@ class Transcript:
             rows = (await connection.execute(LAST, given)).all()
         return [to_message(row) for row in reversed(rows)]
 
+    async def branches(self, conversation: str, user: str, limit: int) -> list[Message]:
+        """The newest messages of a private conversation of the user, also replaced ones, oldest first."""
+        query = (
+            select(*MESSAGE)
+            .where(messages.c.conversation_id == conversation, messages.c.user_id == user)
+            .where(messages.c.place == "", has_text())
+            .order_by(messages.c.seq.desc())
+            .limit(limit)
+        )
+        async with self._database.read() as connection:
+            return [to_message(row) for row in reversed((await connection.execute(query)).all())]
+
+    async def containing(self, text: str, user: str, prefix: str, limit: int) -> list[str]:
+        """The private conversations of the user that hold a message with this text and whose id begins with
+        `prefix`, the one that heard it last first."""
+        query = (
+            select(messages.c.conversation_id)
+            .where(messages.c.user_id == user, messages.c.place == "", messages.c.text == text, has_text())
+            .where(messages.c.conversation_id.startswith(prefix, autoescape=True))
+            .order_by(messages.c.seq.desc())
+            .limit(limit)
+        )
+        async with self._database.read() as connection:
+            return list(dict.fromkeys(await connection.scalars(query)))
+
     async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
         """The messages this audience may read, newest first, including forgotten ones, which have no text.
         With `before`, those older than the message with this id."""
@@ -158,9 +186,9 @@ class Transcript:
         NotFound, for a forgotten one too."""
         is_prefix = 8 <= len(id) < WHOLE_ID
         matches = messages.c.id.startswith(id, autoescape=True) if is_prefix else messages.c.id == id
-        mine = select(*MESSAGE).where(matches, messages.c.user_id == user, messages.c.role == "user", kept())
+        mine = select(*MESSAGE).where(matches, messages.c.user_id == user, messages.c.role == "user")
         async with self._database.read() as connection:
-            rows = (await connection.execute(mine.limit(2))).all()
+            rows = (await connection.execute(mine.where(has_text()).limit(2))).all()
         if len(rows) != 1:
             raise NotFound(f"no message {id!r} of {user}'s; `hachi messages list` shows the ids")
         return to_message(rows[0])
@@ -329,7 +357,7 @@ class Transcript:
         forgotten. If there are any, no message is marked, because the windows contain their words."""
         same = or_(
             and_(messages.c.id.in_(ids), kept()),
-            and_(messages.c.id.in_(removed), messages.c.forgotten_at.is_not(None)),
+            and_(messages.c.id.in_(removed), not_(kept())),
         )
         free = select(messages.c.id).where(same).with_for_update(skip_locked=True)
         marked = update(messages).where(messages.c.id.in_(free)).values(indexed_under=generation)

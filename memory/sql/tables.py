@@ -94,6 +94,7 @@ messages = Table(
     Column("forgotten_at", Utc, comment="its text was emptied then"),
     Column("outdated_at", Utc, comment="a fact in it ended then: summaries leave it out"),
     Column("ended", JSON, comment="where it states such facts, as [from, to]; NULL: not known"),
+    Column("replaced_at", Utc, comment="another message took its place then, in the client's history"),
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_unindexed", "indexed_under", "seq"),

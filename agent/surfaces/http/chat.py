@@ -12,12 +12,12 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import JSONResponse, Response
 
 from agent.companion import Companion
-from agent.errors import BadInput
 from agent.services.transcripts import conversation_id
 from agent.surfaces.http.authentication import Authenticated, Pet
+from agent.surfaces.http.chat_request import ChatRequest, parse_messages
 from agent.surfaces.http.errors import fault_response
 from agent.surfaces.http.metrics import Measured, Metrics
-from agent.surfaces.http.openai_types import EXAMPLE, MODEL, ChatRequest, Completion, parse_messages
+from agent.surfaces.http.openai_types import EXAMPLE, MODEL, Completion
 from agent.turn.streaming import ReplyStream
 
 FIRST_PIECE_TIMEOUT = 20.0
@@ -58,23 +58,25 @@ async def model(model: str, _: Authenticated) -> dict[str, Any]:
     },
 )
 async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics: Measured) -> Response:
-    """Answer the last message of the user. Earlier messages come from the transcript.
+    """Answer the last message of the user. The messages before it are the conversation, as the client has it:
+    what was edited or regenerated there is replaced here.
 
     A user's key speaks for its user. With a service's key the header `x-openwebui-user-id` names the user;
-    without it the turn is anonymous, and nothing is read or stored. `x-openwebui-chat-id` names the
-    conversation. Beside OpenAI's fields the response has `memories`: those that were `used`, and those that
+    without it the turn is anonymous, and nothing is read or stored. `x-openwebui-chat-id`, or `chat_id` in
+    `metadata`, names the conversation; `conversation` names one that is kept here, to which `messages` are
+    added. Beside OpenAI's fields the response has `memories`: those that were `used`, and those that
     were `learned`.
     """
-    if asked.n not in (None, 1):
-        raise BadInput("n: one answer is made, so n must be 1")
     given = parse_messages(asked.messages)
-    if caller.key is not None and caller.key.kind == "user":
-        caller.acting_for(asked.user)
+    user = caller.acting_for(asked.person)
+    kept_here = user is not None and asked.conversation is not None
+    client = asked.client_turn(given, kept_here=kept_here)
     completion = Completion(
         id=f"chatcmpl-{uuid4().hex}",
         created=int(pet.clock().timestamp()),
         prompt=given.text,
         include_usage=bool(asked.stream_options and asked.stream_options.include_usage),
+        anonymous=user is None,
     )
     if given.is_client_task:
         text = await _answer_client_task(pet, given.text)
@@ -83,11 +85,11 @@ async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics:
         chunks = (completion.begin(), completion.piece(text), *completion.end(text))
         return EventSourceResponse(iter(chunks), sep="\n", ping=PING)
     turn: dict[str, Any] = {
-        "user": caller.user,
-        "conversation": conversation_id(caller.user, caller.chat),
+        "user": user,
+        "conversation": conversation_id(user, caller.chat or asked.chat),
         "author": caller.author,
         "instructions": given.instructions,
-        "earlier": given.earlier,
+        "client": client,
     }
     if asked.stream:
         stream = pet.stream(given.text, **turn)

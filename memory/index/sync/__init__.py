@@ -148,19 +148,19 @@ class IndexSync:
 
     async def _messages(self, generation: str) -> int:
         due = await self._transcript.unindexed(generation, BATCH)
-        removed = {line.message.id for line in due if line.message.forgotten_at}
+        removed = {line.message.id for line in due if line.message.gone}
         ids = {line.message.id for line in due} - removed
         entries: dict[str, tuple[Line, str]] = {}
         drawn_from: set[str] = set()
         for lines in await self._transcript.around(due):
-            drawn_from.update(line.message.id for line in lines if not line.message.forgotten_at)
+            drawn_from.update(line.message.id for line in lines if not line.message.gone)
             conversation = [line.message for line in lines]
             for at, line in enumerate(lines):
                 if line.message.id in ids | removed:
                     # It is part of its neighbours' windows too, which are indexed again.
                     for near in touched_windows(conversation, at):
                         entries[conversation[near].id] = (lines[near], window_text(conversation, near))
-        shown = [entry for entry in entries.values() if not entry[0].message.forgotten_at]
+        shown = [entry for entry in entries.values() if not entry[0].message.gone]
         drafts = [of_message(line, window) for line, window in shown]
         await self._index.put(await with_vectors(drafts, self._embedder.embed))
         await self._index.remove(sorted(removed))

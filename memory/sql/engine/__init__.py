@@ -24,7 +24,7 @@ from memory.sql.engine.loop_sqlite import begin, set_up
 from memory.sql.engine.writers import Writers
 from memory.sql.tables import metadata
 
-HEAD = "0017"
+HEAD = "0019"
 """The newest migration. A test compares it with the migration files."""
 
 MOVING = "moving"

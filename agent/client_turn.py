@@ -1,0 +1,88 @@
+"""What a client of a chat API sends beside a message."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message in the client's copy of the conversation."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    id: str = ""
+    """In the transcript; empty where it is not in it."""
+    images: tuple[str, ...] = ()
+    """URLs, `data:` among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call of one of the client's tools."""
+
+    call_id: str
+    name: str
+    arguments: str
+    """JSON, as the model wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a tool of the client returned."""
+
+    call_id: str
+    output: str
+
+
+Item = Said | Called | Returned
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTool:
+    """A tool that the client runs itself."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    """JSON schema of its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the model is to write; None where the client does not say."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    reasoning_effort: str | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The JSON object that the client wants as the answer."""
+
+    name: str
+    schema: dict[str, Any] | None = None
+    """None: any object."""
+    strict: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTurn:
+    history: tuple[Item, ...] | None = None
+    """The conversation before the message, oldest first; None where the transcript has it."""
+    after: tuple[Item, ...] = ()
+    """What follows the message already: the calls of the client's tools and their results."""
+    images: tuple[str, ...] = ()
+    """Of the message."""
+    tools: tuple[ClientTool, ...] = ()
+    tool_choice: str | None = None
+    """`required`, or the name of the tool to call; None leaves it to the model."""
+    parallel_tool_calls: bool | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    form: AnswerForm | None = None

@@ -1,0 +1,135 @@
+"""Applies what a client of a chat API asks of the model: sampling, stop sequences, the form of the answer."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import openai
+from agents import ModelSettings
+from json_repair import repair_json
+from jsonschema import Draft202012Validator
+from openai.types.shared import Reasoning
+from pydantic_core import from_json
+
+from agent.client_turn import AnswerForm, ClientTurn, Sampling
+from agent.errors import BadInput, ModelError
+from agent.models.providers import api_of, sees_images
+from agent.settings import Settings
+from agent.turn.output.memories import drafts_in
+from agent.turn.output.parse import Answer
+from tools.registry import TOOLS
+
+NAMES = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_penalty")
+
+
+def check(client: ClientTurn, settings: Settings) -> None:
+    """Raise BadInput for what the model that is set up cannot do."""
+    if settings.offline and client.form:
+        raise BadInput("response_format: the rule-based stand-in cannot shape its answers; set up a model")
+    said = [*(client.history or ()), *client.after]
+    images = client.images or any(getattr(item, "images", ()) for item in said)
+    if images and not sees_images(settings):
+        raise BadInput("messages: the model is shown no images; set HACHI_IMAGES=true where it can see")
+    if client.sampling.seed is not None and api_of(settings) == "responses" and not settings.offline:
+        raise BadInput("seed: the model is asked over the Responses API, which takes none")
+    own = {tool.name for tool in TOOLS}
+    for tool in client.tools:
+        if tool.name in own:
+            raise BadInput(f"tools: {tool.name!r} is a tool of Hachi's own; give yours another name")
+    if client.tool_choice not in (None, "required", *(tool.name for tool in client.tools)):
+        raise BadInput(f"tool_choice: there is no tool {client.tool_choice!r} among `tools`")
+
+
+def model_settings(client: ClientTurn, settings: Settings) -> ModelSettings:
+    """Return the settings that override the model's own."""
+    wish = client.sampling
+    extra: dict[str, Any] = {} if wish.seed is None else {"seed": wish.seed}
+    # One without a letter or digit may be part of the JSON around the answer: `StopText` alone applies it.
+    if (stop := [text for text in wish.stop if any(map(str.isalnum, text))]) and api_of(settings) == "chat":
+        extra["stop"] = stop
+    given = {name: getattr(wish, name) for name in NAMES}
+    reasoning: Any = wish.reasoning_effort and Reasoning(effort=wish.reasoning_effort)  # type: ignore[arg-type]
+    return ModelSettings(
+        **given,
+        verbosity=wish.verbosity,
+        reasoning=reasoning,
+        tool_choice=client.tool_choice,
+        parallel_tool_calls=client.parallel_tool_calls,
+        extra_args=extra or None,
+    )
+
+
+def refused_wish(error: Exception, wish: Sampling) -> BadInput | None:
+    """Return the error to show if the model's server refused one of the client's parameters."""
+    if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
+        return None
+    for name in ("seed", "stop", "reasoning_effort", "verbosity", *NAMES):
+        if getattr(wish, name) not in (None, ()) and (name in error.message or error.param == name):
+            return BadInput(f"{name}: the model does not take this value")
+    return None
+
+
+class StopText:
+    """Passes text on until one of the stop sequences."""
+
+    def __init__(self, stops: tuple[str, ...], on_text: Callable[[str], None]) -> None:
+        self._stops = stops
+        self._on_text = on_text
+        self._held = ""
+        self._stopped = False
+
+    def __call__(self, text: str) -> None:
+        if self._stopped:
+            return
+        text, self._held = self._held + text, ""
+        if (cut := until_stop(text, self._stops)) != text:
+            self._stopped, text = True, cut
+        else:
+            hold = max(
+                (n for stop in self._stops for n in range(len(stop)) if text.endswith(stop[:n])), default=0
+            )
+            text, self._held = text[: len(text) - hold], text[len(text) - hold :]
+        if text:
+            self._on_text(text)
+
+    def end(self) -> None:
+        """Pass on what was held back because a stop sequence might have begun."""
+        if self._held and not self._stopped:
+            self._on_text(self._held)
+
+
+def until_stop(text: str, stops: tuple[str, ...]) -> str:
+    """Return the text before the first stop sequence in it."""
+    return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
+
+
+def shaped(raw: str, form: AnswerForm) -> Answer:
+    """Return the answer whose message is the JSON object that the client wants. Raises ModelError if the
+    model did not write one."""
+    value = _object_in(raw)
+    enveloped = value is not None and value.keys() >= {"message", "memories"}
+    inside = _object_in(value["message"]) if enveloped and value else None
+    for candidate in filter(None, (inside, value)):
+        if (fault := _fault(candidate, form)) is None:
+            memories = drafts_in(value["memories"]) if enveloped and value else ()
+            return Answer(json.dumps(candidate, ensure_ascii=False), memories)
+    raise ModelError(
+        f"the model's answer does not fit response_format: {fault if value else 'it is no JSON object'}"
+    )
+
+
+def _object_in(text: object) -> dict[str, Any] | None:
+    """Return the JSON object in the text, mended where it is broken."""
+    value = text
+    if isinstance(text, str) and "{" in text:
+        inside = text[text.index("{") : text.rfind("}") + 1 or None]
+        try:
+            value = from_json(inside)
+        except ValueError:
+            value = repair_json(inside, return_objects=True)
+    return value if isinstance(value, dict) else None
+
+
+def _fault(value: dict[str, Any], form: AnswerForm) -> str | None:
+    error = next(Draft202012Validator(form.schema).iter_errors(value), None) if form.schema else None
+    return error and error.message[:300]

@@ -1,0 +1,98 @@
+"""Marks messages as replaced that are gone from a client's history, as after an edit, and brings them back.
+
+A replaced message keeps its text for the person's own inspection. Facts that rest on it alone hold no longer,
+derived texts that rest on it are withheld, and what these facts had replaced holds again.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import exists, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.audience import user_key
+from memory.erasure.memory_removal import revive
+from memory.facts.derived import withhold
+from memory.process.spans import new_id
+from memory.sql.memory_rows import index_again, is_active
+from memory.sql.message_rows import kept
+from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
+
+MESSAGE_REPLACED = "its message was replaced"
+MESSAGE_BACK = "its message is back"
+
+
+async def replace_messages(
+    connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
+) -> None:
+    """In the caller's transaction, mark these messages of a private conversation of the user as replaced."""
+    facts = await _resting_on(connection, ids, user)
+    await withhold(connection, now, message_ids=ids, memory_ids=facts, owners=[user_key(user)])
+    await revive(connection, facts, now, corrected=True)
+    await _mark(connection, ids, now)
+    await _end(connection, facts, user, now)
+
+
+async def bring_back(connection: AsyncConnection, ids: Collection[str], user: str, now: datetime) -> None:
+    """Undo `replace_messages` for these messages, and for the facts that ended with one of them."""
+    await _mark(connection, ids, None)
+    ended = (
+        select(memory_updates.c.old_id)
+        .join(memory_sources, memory_sources.c.memory_id == memory_updates.c.old_id)
+        .where(memory_sources.c.message_id.in_(ids), memory_updates.c.user_id == user)
+        .where(memory_updates.c.reason == MESSAGE_REPLACED)
+    )
+    other = memory_owners.alias("other")
+    told_again = exists().where(
+        other.c.owner == memory_owners.c.owner,
+        other.c.content_key == memory_owners.c.content_key,
+        other.c.superseded == 0,
+    )
+    back = update(memory_owners).where(memory_owners.c.memory_id.in_(ended), ~told_again)
+    back = back.where(memory_owners.c.owner == user_key(user)).values(superseded=0)
+    facts = set(await connection.scalars(back.returning(memory_owners.c.memory_id)))
+    await _note(connection, facts, user, MESSAGE_BACK, now)
+    await index_again(connection, facts)
+
+
+async def _resting_on(connection: AsyncConnection, ids: Collection[str], user: str) -> set[str]:
+    """The facts that hold for the user and that no other message of theirs states."""
+    stated = select(memory_sources.c.memory_id).where(memory_sources.c.message_id.in_(ids))
+    also = (
+        select(memory_sources.c.memory_id)
+        .join(messages, messages.c.id == memory_sources.c.message_id)
+        .where(messages.c.id.not_in(ids), messages.c.user_id == user, kept())
+    )
+    query = (
+        select(memories.c.id)
+        .join(memory_owners, memory_owners.c.memory_id == memories.c.id)
+        .where(memory_owners.c.owner == user_key(user), is_active(), memories.c.message_id.is_not(None))
+        .where(memories.c.id.in_(stated), memories.c.id.not_in(also))
+    )
+    return set(await connection.scalars(query))
+
+
+async def _mark(connection: AsyncConnection, ids: Collection[str], at: datetime | None) -> None:
+    these = update(messages).where(messages.c.id.in_(ids))
+    await connection.execute(these.values(replaced_at=at, indexed_under=None))
+
+
+async def _end(connection: AsyncConnection, facts: Collection[str], user: str, now: datetime) -> None:
+    theirs = update(memory_owners).where(memory_owners.c.memory_id.in_(facts))
+    await connection.execute(theirs.where(memory_owners.c.owner == user_key(user)).values(superseded=1))
+    await _note(connection, facts, user, MESSAGE_REPLACED, now)
+    await index_again(connection, facts)
+
+
+async def _note(
+    connection: AsyncConnection, facts: Collection[str], user: str, reason: str, now: datetime
+) -> None:
+    """Write the step into the history of each fact."""
+    step = {"user_id": user, "reason": reason, "created_at": now, "owners": [user_key(user)]}
+    rows: list[dict[str, Any]] = []
+    for id in sorted(facts):
+        new = id if reason == MESSAGE_BACK else None
+        rows.append({**step, "id": new_id(), "old_id": id, "new_id": new})
+    if rows:
+        await connection.execute(insert(memory_updates), rows)

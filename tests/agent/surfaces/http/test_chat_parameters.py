@@ -1,0 +1,221 @@
+"""What a client asks of the answer is done, or refused."""
+
+import json
+from typing import Any
+
+import openai
+import pytest
+from scripted_server import Call, Fail, Say, ScriptedServer, answer
+
+from agent.surfaces.http.openai_types import HOW_TO_BE_REMEMBERED
+
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather of a town",
+        "parameters": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]},
+    },
+}
+TOWN = {
+    "type": "object",
+    "properties": {"town": {"type": "string"}, "people": {"type": "integer"}},
+    "required": ["town", "people"],
+    "additionalProperties": False,
+}
+SHAPE = {"type": "json_schema", "json_schema": {"name": "town", "schema": TOWN, "strict": True}}
+
+
+def said(text: str) -> list[Any]:
+    return [{"role": "user", "content": text}]
+
+
+def client_of(site: Any, key: str) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(base_url=f"{site.url}/v1", api_key=key, max_retries=0, timeout=20)
+
+
+async def test_sampling_parameters_reach_the_model(scripted: Any, model: ScriptedServer) -> None:
+    model.script(answer("Hm. END not this"))
+    given = {"temperature": 0.2, "top_p": 0.9, "seed": 7, "max_completion_tokens": 5, "stop": ["END", "\n"]}
+    answered = await scripted.say("hello", await scripted.headers("ana"), **given)
+    asked = model.asked[-1].json
+    assert {name: asked[name] for name in ("temperature", "top_p", "seed")} == {
+        "temperature": 0.2,
+        "top_p": 0.9,
+        "seed": 7,
+    }
+    assert asked.get("max_tokens", asked.get("max_completion_tokens")) == 5
+    assert asked["stop"] == ["END"]  # a line break may stand in the JSON around the answer
+    [choice] = answered.json()["choices"]
+    assert (choice["message"]["content"], choice["finish_reason"]) == ("Hm. ", "length")
+
+
+async def test_a_stop_sequence_ends_a_stream(scripted: Any, model: ScriptedServer) -> None:
+    model.script(answer("One line of many words.\nAnd another one.\nAnd a third."))
+    streamed = await scripted.say("hello", await scripted.headers("ana"), stream=True, stop="\nAnd a")
+    chunks = [json.loads(line[6:]) for line in streamed.text.splitlines() if line.startswith("data: {")]
+    assert "".join(c["choices"][0]["delta"].get("content", "") for c in chunks) == "One line of many words."
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"n": 2}, "n must be 1"),
+        ({"logprobs": True}, "logprobs: no probabilities"),
+        ({"top_logprobs": 3}, "top_logprobs"),
+        ({"modalities": ["text", "audio"], "audio": {"voice": "alloy"}}, "answers are text"),
+        ({"functions": [{"name": "f"}]}, "send `tools`"),
+        ({"logit_bias": {"50256": -100}}, "logit_bias"),
+        ({"store": True}, "store"),
+        ({"top_k": 4}, "top_k: there is no such parameter"),
+        ({"temperature": 9}, "temperature"),
+        ({"tools": [WEATHER | {"function": {"name": "remember"}}]}, "'remember' is a tool of Hachi's own"),
+        ({"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "x"}}}, "no tool 'x'"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "needs a `schema`"),
+        ({"user": "eve"}, "names 'eve'"),
+        ({"user": "ana", "safety_identifier": "ben"}, "different people"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused(scripted: Any, given: Any, why: str) -> None:
+    answered = await scripted.say("refuse this", await scripted.headers("ana"), **given)
+    assert (answered.status_code in (400, 403), why in answered.text) == (True, True), answered.text
+    assert "refuse this" not in [row["text"] for row in scripted.messages("ana")]
+
+
+async def test_what_asks_for_the_usual_is_accepted(scripted: Any, model: ScriptedServer) -> None:
+    model.script(answer("Hm."))
+    usual = {
+        "n": 1,
+        "logprobs": False,
+        "modalities": ["text"],
+        "store": False,
+        "logit_bias": {},
+        "top_k": None,
+    }
+    usual |= {"service_tier": "auto", "response_format": {"type": "text"}, "tools": [], "stop": None}
+    assert (await scripted.say("hello", await scripted.headers("ana"), **usual)).status_code == 200
+
+
+async def test_a_parameter_that_the_model_refuses_is_the_clients(scripted, model: ScriptedServer) -> None:
+    model.script(Fail(400, "Unsupported value: 'temperature' does not support 0.2 with this model."))
+    answered = await scripted.say("hello", await scripted.headers("ana"), temperature=0.2)
+    assert (answered.status_code, "temperature: the model" in answered.text) == (400, True)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_clients_tool_is_called_and_its_result_answered(
+    scripted: Any, model: ScriptedServer, stream: bool
+) -> None:
+    user = f"tool{stream}"
+    _, secret = await scripted.key(user)
+    await scripted.pet.remember("Tia lives in Lyon", user=user, subjects=["tia"])
+    model.script(
+        Call("search_memories", {"query": "where does Tia live"}),
+        Call("weather", {"town": "Lyon"}, id="call_7"),
+        answer("Sunny in Lyon."),
+    )
+    messages: list[Any] = said("how is the weather at Tia's?")
+    async with client_of(scripted, secret) as client:
+        first = client.chat.completions.create
+        if stream:
+            chunks = [
+                c async for c in await first(model="m", messages=messages, tools=[WEATHER], stream=True)
+            ]
+            [call] = [c for chunk in chunks for c in chunk.choices[0].delta.tool_calls or ()]
+            assert (call.index, chunks[-1].choices[0].finish_reason) == (0, "tool_calls")
+        else:
+            [choice] = (await first(model="m", messages=messages, tools=[WEATHER])).choices
+            assert (choice.finish_reason, choice.message.content) == ("tool_calls", None)
+            [call] = choice.message.tool_calls
+        assert {"weather", "remember"} <= model.asked[-1].tools.keys()
+        assert (call.id, call.function.name) == ("call_7", "weather")
+        assert json.loads(call.function.arguments) == {"town": "Lyon"}
+
+        made = {"id": call.id, "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+        messages += [{"role": "assistant", "content": None, "tool_calls": [made]}]
+        messages += [{"role": "tool", "tool_call_id": call.id, "content": "sunny"}]
+        second = await first(model="m", messages=messages, tools=[WEATHER])
+    assert second.choices[0].message.content == "Sunny in Lyon."
+    assert model.asked[-1].results == ["sunny"]
+    assert [row["text"] for row in scripted.messages(user)] == [messages[0]["content"], "Sunny in Lyon."]
+
+
+async def test_tools_that_a_client_does_not_want_called_are_not_offered(scripted, model) -> None:
+    model.script(answer("Hm."), answer("Hm."))
+    headers = await scripted.headers("ana")
+    await scripted.say("hello", headers, tools=[WEATHER], tool_choice="none")
+    assert "weather" not in model.asked[-1].tools
+    await scripted.say(
+        "hello there", headers, tools=[WEATHER], tool_choice="required", parallel_tool_calls=False
+    )
+    asked = model.asked[-1].json
+    assert (asked["tool_choice"], asked["parallel_tool_calls"]) == ("required", False)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"town": "Lyon", "people": 500000}',
+        '```json\n{"town": "Lyon", "people": 500000}\n```',
+        '{"message": {"town": "Lyon", "people": 500000}, "memories": []}',
+        '{"message": "{\\"town\\": \\"Lyon\\", \\"people\\": 500000}", "memories": []}',
+    ],
+)
+async def test_the_answer_has_the_form_that_is_asked_for(
+    scripted, model: ScriptedServer, written: str
+) -> None:
+    model.script(Say(written), Say(written))
+    headers = await scripted.headers("ana")
+    whole = (await scripted.say("Lyon?", headers, response_format=SHAPE)).json()
+    assert json.loads(whole["choices"][0]["message"]["content"]) == {"town": "Lyon", "people": 500000}
+    assert '"people": {"type": "integer"}' in model.asked[-1].system
+    streamed = await scripted.say("Lyon?", headers, response_format={"type": "json_object"}, stream=True)
+    assert '\\"people\\": 500000' in streamed.text
+
+
+async def test_an_answer_in_another_form_is_an_error(scripted: Any, model: ScriptedServer) -> None:
+    model.script(Say('{"town": "Lyon"}'))
+    answered = await scripted.say("Lyon?", await scripted.headers("ana", admin=True), response_format=SHAPE)
+    assert (answered.status_code, "'people' is a required property" in answered.text) == (502, True)
+
+
+async def test_images_go_to_a_model_that_sees_and_are_refused_by_others(
+    serve: Any, server: Any, scripted: Any
+) -> None:
+    url = "data:image/png;base64,AAAA"
+    picture = [{"type": "text", "text": "what is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+    body = {"messages": [{"role": "user", "content": picture}]}
+    refused = await scripted.client.post(
+        "/v1/chat/completions", json=body, headers=await scripted.headers("ana")
+    )
+    assert (refused.status_code, "HACHI_IMAGES" in refused.text) == (400, True)
+
+    given = {"openai_base_url": server.url, "openai_api_key": "sk-1", "model": "tiny", "api": "chat"}
+    site = await serve(images=True, **given)
+    server.script(answer("A boat."), answer("Blue."))
+    headers = await site.headers("ana")
+    await site.client.post("/v1/chat/completions", json=body, headers=headers)
+    body["messages"] += [{"role": "assistant", "content": "A boat."}, *said("and its colour?")]
+    await site.client.post("/v1/chat/completions", json=body, headers=headers)
+    for asked in server.asked:
+        shown = next(m["content"] for m in asked.json["messages"] if m["role"] == "user")
+        assert [part["type"] for part in shown] == ["text", "image_url"]
+        assert shown[1]["image_url"]["url"] == url
+    assert [row["text"] for row in site.messages("ana")][::2] == ["what is it?", "and its colour?"]
+
+
+async def test_a_service_names_the_person_in_the_body(scripted: Any, model: ScriptedServer) -> None:
+    headers = await scripted.headers()
+    for name in ("user", "safety_identifier"):
+        model.script(answer("Hello."))
+        assert "note" not in (await scripted.say(f"by {name}", headers, **{name: "zoe"})).json()
+    assert [row["text"] for row in scripted.messages("zoe")][::2] == ["by user", "by safety_identifier"]
+    clash = await scripted.say("hello", headers | {"x-openwebui-user-id": "ben"}, user="zoe")
+    assert clash.status_code == 403
+
+
+async def test_an_anonymous_call_is_told_how_to_be_remembered(scripted: Any, model: ScriptedServer) -> None:
+    model.script(answer("Hello."), answer("Hello."))
+    headers = await scripted.headers()
+    assert (await scripted.say("hello", headers)).json()["note"] == HOW_TO_BE_REMEMBERED
+    assert HOW_TO_BE_REMEMBERED[:30] in (await scripted.say("hello", headers, stream=True)).text

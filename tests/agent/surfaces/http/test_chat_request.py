@@ -1,0 +1,90 @@
+"""What a request says."""
+
+from typing import Any
+
+import pytest
+
+from agent.client_turn import Called, Returned, Said
+from agent.errors import BadInput
+from agent.surfaces.http.chat_request import ChatMessage, ChatRequest, parse_messages
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+
+
+def message(role: str, content: Any) -> ChatMessage:
+    return ChatMessage.model_validate({"role": role, "content": content})
+
+
+def test_the_last_user_message_is_answered_and_the_rest_is_context() -> None:
+    parts = [{"type": "text", "text": "I have"}, {"type": "input_text", "text": "a boat"}]
+    given = parse_messages(
+        [
+            message("system", "Answer like a pirate."),
+            message("user", [{"type": "text", "text": "what is it?"}]),
+            message("assistant", "A boat."),
+            message("developer", "Be brief."),
+            message("user", parts),
+            message("assistant", "Nice"),
+        ]
+    )
+    assert given.text == "I have\na boat"
+    assert given.history == (Said("user", "what is it?"), Said("assistant", "A boat."))
+    assert given.after == (Said("assistant", "Nice"),)
+    assert given.instructions == "Answer like a pirate.\n\nBe brief."
+    assert not given.is_client_task
+
+
+def test_text_and_images_can_be_read() -> None:
+    given = parse_messages([message("user", [{"type": "text", "text": "what is this?"}, PICTURE])])
+    assert (given.text, given.images) == ("what is this?", ("data:image/png;base64,AAAA",))
+    assert parse_messages([message("user", [PICTURE])]).text == "[an image]"
+    with pytest.raises(BadInput, match="text and images can be read, and this holds 'input_audio'"):
+        parse_messages([message("user", [{"type": "input_audio", "input_audio": {"data": "AAAA"}}])])
+    with pytest.raises(BadInput, match="no message of the user"):
+        parse_messages([message("system", "be nice")])
+
+
+@pytest.mark.parametrize(
+    ("text", "task"),
+    [
+        ("### Task:\nGenerate a title. <chat_history></chat_history>", True),
+        ("### Task:\nGenerate a title.", False),
+        ("What does '### Task: <chat_history>' mean?", False),
+    ],
+)
+def test_what_open_webui_asks_for_itself_is_recognised(text: str, task: bool) -> None:
+    assert parse_messages([message("user", text)]).is_client_task == task
+    assert not parse_messages([message("user", "hello"), message("user", text)]).is_client_task
+
+
+def test_calls_of_a_clients_tools_stay_in_order_with_their_results() -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    asks = ChatMessage.model_validate({"role": "assistant", "content": None, "tool_calls": [call]})
+    tells = ChatMessage.model_validate({"role": "tool", "tool_call_id": "call_1", "content": "sunny"})
+    question = message("user", "how is the weather?")
+    given = parse_messages([question, asks, tells])
+    assert (given.history, given.text) == ((), "how is the weather?")
+    assert given.after == (Called("call_1", "weather", "{}"), Returned("call_1", "sunny"))
+    again = parse_messages(
+        [question, asks, tells, message("assistant", "Sunny."), message("user", "and now?")]
+    )
+    assert again.history == (Said("user", question.text), *given.after, Said("assistant", "Sunny."))
+    with pytest.raises(BadInput, match="the results of these tool calls are missing: call_1"):
+        parse_messages([question, asks, message("user", "well?")])
+    with pytest.raises(BadInput, match="follows no call 'call_1'"):
+        parse_messages([question, tells])
+
+
+@pytest.mark.parametrize(
+    ("given", "chat"),
+    [
+        ({}, None),
+        ({"metadata": {"chat_id": "c1"}}, "c1"),
+        ({"metadata": {"conversation_id": "c2", "other": 1}}, "c2"),
+        ({"conversation": "c3"}, "c3"),
+        ({"conversation": {"id": "c4"}}, "c4"),
+    ],
+)
+def test_a_client_names_the_conversation(given: Any, chat: str | None) -> None:
+    body = {"messages": [{"role": "user", "content": "hello"}], **given}
+    assert ChatRequest.model_validate(body).chat == chat
