@@ -129,6 +129,8 @@ class Forgotten:
     """The person's messages that lost their text."""
     replies: int = 0
     """Hachi's replies that lost their text."""
+    unverified: int = 0
+    """Replies that stay although they were written with it in view: words cannot tell if they show it."""
     tasks: int = 0
     """The person's tasks that were deleted, since they repeat it."""
     summaries: int = 0

@@ -39,6 +39,7 @@ def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
         "memories": [memory.id for memory in receipt.memories],
         "messages": receipt.messages,
         "replies": receipt.replies,
+        "unverified": receipt.unverified,
         "tasks": receipt.tasks,
         "summaries": receipt.summaries,
         "traces": receipt.traces,
@@ -58,6 +59,8 @@ def taken_with(receipt: Forgotten) -> str:
         ("trace", "traces"): receipt.traces,
     }
     told = [f"{count} {one if count == 1 else many}" for (one, many), count in counts.items() if count]
+    if unverified := sum(receipt.unverified for receipt in receipts):
+        told.append(f"{unverified} more written with it in view, which words cannot verify, stay")
     return ", ".join(told)
 
 

@@ -108,9 +108,9 @@ async def take_turn(
             deps.model, deps.settings, messages, tool_context, on_text, deps.tools, request.client
         )
         forget = await deps.forget_requests.candidates(result.answer.forget, received)
-        given = built.sources.union(hit.id for hit in tool_context.recalled)
-        told_in = built.prompt.known.message_ids
-        sources = ReplySources(given, told_in, received.request.audience, began)
+        found = frozenset(hit.id for hit in tool_context.recalled)
+        told_in, audience = built.prompt.known.message_ids, received.request.audience
+        sources = ReplySources(built.sources | found, told_in, audience, began, found)
         reply_id, jobs = await commit_answer(
             deps, received, result, sources, tool_context.recalled, settle=settle, trace=trace.id
         )
@@ -252,6 +252,7 @@ async def commit_answer(
             now=now,
             answering=str(received.id),
             lost=sources.lost(),
+            sources=sources.to_json(),
         )
         if stored is None:
             return None, []

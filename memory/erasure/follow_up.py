@@ -69,6 +69,7 @@ class FollowUp:
             lost.taken.memories,
             messages=len(lost.texts.messages),
             replies=len(lost.texts.replies),
+            unverified=lost.texts.unverified,
             tasks=len(lost.tasks),
             summaries=withheld.summaries + len(withheld.entries),
             undo_id=undo_id,

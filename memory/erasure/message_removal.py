@@ -13,10 +13,11 @@ from sqlalchemy import and_, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place
-from memory.erasure.repetition import FactWords, Words, words
+from memory.erasure.repetition import NO_WORDS, FactWords, Wording, Words, words
+from memory.facts.derived.replies import WrittenReply, source_texts
 from memory.index.schema import slices
 from memory.sql.message_rows import has_text
-from memory.sql.tables import memory_sources, messages
+from memory.sql.tables import active_conversations, memory_sources, messages
 
 IDS_AT_ONCE = 500
 """Ids in one statement."""
@@ -30,6 +31,8 @@ class ForgottenTexts:
     """The person's own."""
     replies: dict[str, str]
     """Hachi's."""
+    unverified: int = 0
+    """Replies that were written with it in view, of which words cannot tell whether they show it."""
 
     @property
     def all(self) -> dict[str, str]:
@@ -78,7 +81,7 @@ async def sources_of(connection: AsyncConnection, ids: Collection[str], user: st
 
 async def heard_by(connection: AsyncConnection, readers: Readers) -> list[Any]:
     """The messages that may show what these readers lose, in order."""
-    columns = ("id", "conversation_id", "user_id", "place", "role", "text")
+    columns = ("id", "conversation_id", "user_id", "place", "role", "author", "text", "sources")
     query = select(*(messages.c[name] for name in columns)).where(readers.rows, has_text())
     return list(await connection.execute(query.order_by(messages.c.seq)))
 
@@ -102,10 +105,11 @@ def replies(
     shown: Sequence[FactWords],
     *,
     shared: bool,
-) -> dict[str, str]:
+) -> tuple[dict[str, str], list[WrittenReply]]:
     """The replies to forget: those that answered a `forgotten` message, and others that show one of the facts
-    `shown`."""
+    `shown`; and those of the others of which it is known what they were written from."""
     found: dict[str, str] = {}
+    others: list[WrittenReply] = []
     talks: dict[tuple[str, str, str], _Exchange] = {}
     for row in heard:
         talk = talks.setdefault((row.conversation_id, row.place, row.user_id), _Exchange())
@@ -115,9 +119,47 @@ def replies(
         asked = talk.answer()
         answers = any(question.id in forgotten for question in asked)
         told = " ".join(question.text for question in asked)
-        if answers or (readers.lost(row, shared) and any(fact.repeated_by(row.text, told) for fact in shown)):
+        lost = readers.lost(row, shared)
+        if answers or (lost and any(fact.repeated_by(row.text, told) for fact in shown)):
             found[row.id] = row.text
-    return found
+        elif lost and row.sources:
+            others.append(WrittenReply.of(row, asked))
+    return found, others
+
+
+async def with_reworded(
+    connection: AsyncConnection,
+    found: ForgottenTexts,
+    others: Sequence[WrittenReply],
+    facts: Sequence[FactWords],
+    lost: set[str],
+    user: str,
+    teller: Words,
+) -> ForgottenTexts:
+    """With the replies among `others` that were written from what is `lost`, or from a reply that shows it,
+    and show it in other words. Counts those of which words cannot tell it."""
+    talks = select(messages.c.conversation_id).where(messages.c.id.in_(found.messages))
+    summaries = select(active_conversations.c.id).where(active_conversations.c.conversation_id.in_(talks))
+    new = lost.union(await connection.scalars(summaries))
+    replies, unverified = dict(found.replies), set()
+    while batch := [one for one in others if one.id not in lost and not one.given.isdisjoint(new)]:
+        said = {id: words(text) for id, text in (await source_texts(connection, batch)).items()}
+        new = set()
+        for reply in batch:
+            in_view, rest = reply.given & lost, (said[id] for id in reply.given - lost if id in said)
+            wording = Wording.of(reply.text, words(reply.question).union(*rest))
+            telling = wording.telling(facts, teller)
+            if in_view and reply.user != user:  # a reply to the person addresses them by their name
+                telling += wording.naming(teller)
+            only_found = bool(reply.found & lost) and reply.found <= lost
+            if telling or (only_found and wording.own):
+                replies[reply.id] = reply.text
+                facts = [*facts, *(FactWords(part - teller, NO_WORDS, NO_WORDS, False) for part in telling)]
+                lost.add(reply.id)
+                new.add(reply.id)
+            elif in_view and wording.own:
+                unverified.add(reply.id)
+    return ForgottenTexts(found.messages, replies, len(unverified - replies.keys()))
 
 
 @dataclass(slots=True)

@@ -5,8 +5,9 @@ Its values are numbers and capitalised names; a text that lacks one speaks of so
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -38,6 +39,7 @@ TELLING = 3
 """So many words are recognised without a value."""
 
 Words = frozenset[int]
+NO_WORDS: Words = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,58 @@ def asks(sentence: str) -> bool:
     return sentence.rstrip("\"'”’») ").endswith(_QUESTION)
 
 
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of a reply that was written with a fact in view, and those that something else explains."""
+
+    sentences: tuple[Words, ...]
+    explained: Words
+    """The words of the question, of what else the model was given, and of the asker's names."""
+
+    @classmethod
+    def of(cls, reply: str, explained: Words) -> "Wording":
+        return cls(tuple(words(sentence) for sentence in sentences(reply)), explained)
+
+    @property
+    def said(self) -> Words:
+        return frozenset().union(*self.sentences)
+
+    @property
+    def own(self) -> Words:
+        """The words that nothing else explains, but for those that are everywhere. Without any, the reply is
+        independent of the fact."""
+        return self.said - self.explained - _weak()
+
+    def telling(self, facts: Collection[FactWords], teller: Words = NO_WORDS) -> list[Words]:
+        """The sentences that tell one of the facts: they have a word of it that nothing else explains (a
+        value, if the fact has one), or they name the teller beside half of its words."""
+        return [
+            part
+            for part in self.sentences
+            if any(self._tells(part, fact, not teller.isdisjoint(part)) for fact in facts)
+        ]
+
+    def _tells(self, part: Words, fact: FactWords, named: bool) -> bool:
+        shared = fact.all & part
+        own = (fact.numbers | fact.names or fact.all - _weak()) & part - self.explained
+        return bool(own or (named and shared and 2 * len(shared) >= len(fact.all)))
+
+    def naming(self, teller: Words) -> list[Words]:
+        """The sentences that say of the teller what nothing else explains."""
+        named = [part for part in self.sentences if not teller.isdisjoint(part)]
+        rest = [(part, part - teller - _weak()) for part in named]
+        return [part for part, words in rest if words and words.isdisjoint(self.explained)]
+
+
+@cache
+def _weak() -> Words:
+    return words(
+        "like love want need know think feel plan go goes come get make take give do does have has live work"
+        " use say said tell told see look find help good great new day time today year week people thing"
+        " hi hello hey ok okay yes no sure please thank thanks welcome all morning evening night bye right"
+    )
+
+
 def repeated_by_task(description: str, told: Iterable[str], teller: Words) -> bool:
     """Whether one of these texts states the task, or the task repeats it as a reply of Hachi's may."""
     task = FactWords.of(description, teller)
@@ -161,6 +215,12 @@ def telling_sentences(message: str, teller: Words) -> list[str]:
     """The sentences of a message that say enough to be recognised: with a value, or `TELLING` words."""
     found = [(sentence, FactWords.of(sentence, teller)) for sentence in sentences(message)]
     return [text for text, fact in found if fact.numbers or fact.names or len(fact.all) >= TELLING]
+
+
+def facts_in(message: str, teller: Words) -> set[FactWords]:
+    """What the sentences of a message say, however short, but for greetings and thanks."""
+    found = {FactWords.of(sentence, teller) for sentence in sentences(message)}
+    return {fact for fact in found if fact.all - _weak()}
 
 
 def words(text: str) -> Words:

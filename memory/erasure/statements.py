@@ -156,8 +156,10 @@ async def _lost(
     telling = [sentence for text in told for sentence in telling_sentences(text, teller)]
     contents = [*taken.contents, *telling, *(task["description"] for task in tasks)]
     shown = [FactWords.of(content, teller) for content in dict.fromkeys(contents)]
-    replies = message_removal.replies(heard, readers, own, shown, shared=taken.shared)
-    return Statements(readers.user, taken, ForgottenTexts(own, replies), tasks, contents, teller)
+    replies, others = message_removal.replies(heard, readers, own, shown, shared=taken.shared)
+    texts, lost = ForgottenTexts(own, replies), {*taken.ids, *own, *replies}
+    texts = await message_removal.with_reworded(connection, texts, others, shown, lost, readers.user, teller)
+    return Statements(readers.user, taken, texts, tasks, contents, teller)
 
 
 async def _told_in(

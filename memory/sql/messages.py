@@ -5,7 +5,7 @@ text. Only `page`, which lists a transcript, `branches`, and the index, which mu
 rows.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
@@ -76,12 +76,13 @@ class Transcript:
         now: datetime,
         answering: str | None = None,
         lost: Condition | None = None,
+        sources: Mapping[str, Sequence[str]] | None = None,
     ) -> Message | None:
         """Write a message in the caller's transaction, and its conversation, user and speaker if they are
         new. Returns None and writes nothing more if a message with this id exists, or if the message that it
         is `answering` has been deleted or forgotten; that one then stays until the transaction ends. Where
-        `lost` is true, an answer is written as a forgotten message, without a text. Returns the message as it
-        is written."""
+        `lost` is true, an answer is written as a forgotten message, without a text. `sources` are the ids
+        that a reply was written from. Returns the message as it is written."""
         key = "" if place.private else place.key
         conversation = {
             "id": message.conversation_id,
@@ -90,7 +91,7 @@ class Transcript:
             "created_at": now,
         }
         values = {name: getattr(message, name) for name in Message.__dataclass_fields__}
-        values |= {"user_id": user, "place": key}
+        values |= {"user_id": user, "place": key, "sources": sources}
         insert: Executable
         if answering is None:
             insert = self._insert(messages).returning(*_WRITTEN)
@@ -372,7 +373,7 @@ class Transcript:
 def _answer(on_sqlite: bool, lost: ColumnElement[bool] | None) -> Executable:
     """An INSERT that does nothing if the row exists, or if the message `answering` does not. Built once:
     building it takes longer than running it."""
-    names = (*Message.__dataclass_fields__, "user_id", "place")
+    names = (*Message.__dataclass_fields__, "user_id", "place", "sources")
     row: dict[str, ColumnElement[Any]] = {
         name: bindparam(f"new_{name}", type_=messages.c[name].type) for name in names
     }

@@ -95,6 +95,11 @@ messages = Table(
     Column("outdated_at", Utc, comment="a fact in it ended then: summaries leave it out"),
     Column("ended", JSON, comment="where it states such facts, as [from, to]; NULL: not known"),
     Column("replaced_at", Utc, comment="another message took its place then, in the client's history"),
+    Column(
+        "sources",
+        JSON(none_as_null=True),
+        comment="of a reply: the ids of what searches found, and of what else the model was given",
+    ),
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_unindexed", "indexed_under", "seq"),

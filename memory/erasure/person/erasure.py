@@ -21,7 +21,7 @@ from memory.erasure.person.memories import NOBODY, erase_memories, memory_ids_of
 from memory.erasure.person.messages import empty_quotes, erase_conversations, erase_messages
 from memory.erasure.person.personal_data import DERIVED, LISTS, SOURCES, rows_containing, rows_naming
 from memory.erasure.person.receipt import CleanPayload, Erased, ErasureProgress, Outside, Remainder
-from memory.erasure.person.replies import replies_repeating
+from memory.erasure.person.replies import telling_replies
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.derived import withhold
 from memory.index import Index
@@ -33,6 +33,11 @@ from memory.sql.jobs import UNINDEX, JobQueue
 
 BATCH = 200
 """Rows deleted in one transaction. Other writers wait for it."""
+UNVERIFIED = (
+    "they were written to others while something of theirs was in view; they do not name them and have no"
+    " word of theirs, and nothing else can be verified"
+)
+"""Why replies are left, and where their number is kept meanwhile."""
 PASSES = 5
 """How often the deletion repeats while the person keeps talking in another process."""
 
@@ -100,6 +105,8 @@ class Erasure:
         left += found
         clean = all(one.expected for one in left)
         left += await self._finish(progress, outside, clean=clean, tables_left=tables_left)
+        if unverified := progress.removed.pop(UNVERIFIED, 0):
+            left.append(Remainder("replies", unverified, UNVERIFIED, True))
         removed = {kind: count for kind, count in progress.removed.items() if count}
         verified = all(one.expected for one in left)
         named = tuple(outside.out_of_reach()) if outside is not None else ()
@@ -147,15 +154,16 @@ class Erasure:
         return await step(progress)
 
     async def _forget_replies(self, progress: ErasureProgress) -> None:
-        """Empty the replies to others that repeat what the person told, while their messages are there to
+        """Empty the replies to others that tell what the person told, while their messages are there to
         compare with."""
         async with self._database.read() as connection:
-            ids = await replies_repeating(connection, progress.user, progress.places)
-        if ids:
+            found = await telling_replies(connection, progress.user, progress.places)
+        if found.ids or found.unverified:
             async with self._stage(progress) as connection:
-                await withhold(connection, self._clock(), message_ids=ids)
-                await message_removal.empty(connection, ids, self._clock())
-                progress.removed["replies"] += len(ids)
+                await withhold(connection, self._clock(), message_ids=found.ids)
+                await message_removal.empty(connection, found.ids, self._clock())
+                progress.removed["replies"] += len(found.ids)
+                progress.removed[UNVERIFIED] = max(progress.removed[UNVERIFIED], len(found.unverified))
 
     async def _message_batch(self, progress: ErasureProgress) -> bool:
         async with self._stage(progress) as connection:

@@ -1,12 +1,18 @@
-"""Finds Hachi's replies to others that repeat what an erased person told.
+"""Finds Hachi's replies to others that tell what an erased person told, by their words and by what they were
+written from.
 
 A reply in a place may repeat what the person told there, or in a place around it, since nobody there could
-read more. What somebody else told there too is theirs, and a reply that repeats it stays.
+read more. What somebody else told there too is theirs, and a reply that repeats it stays. A reply that was
+written with something of the person in view goes if it speaks of them, answers a question about them, was
+written from what a search found of theirs, or has a word of theirs, unless something else that the model was
+given explains all its words.
 """
 
 import asyncio
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, false, or_, select
@@ -15,64 +21,118 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place, user_key
 from memory.erasure.message_removal import teller_words
 from memory.erasure.person.listing import places_of
-from memory.erasure.repetition import FactWords, Words, telling_sentences, words
+from memory.erasure.repetition import FactWords, Wording, Words, facts_in, telling_sentences, words
 from memory.facts.derived import HeldFacts
 from memory.facts.derived.lost import links_of
+from memory.facts.derived.replies import WrittenReply, source_texts
 from memory.sql.message_rows import kept
-from memory.sql.tables import memories, memory_owners, messages
+from memory.sql.tables import active_conversations, memories, memory_owners, messages
+from memory.text.names import fold
 
 AT_ONCE = 200
 """Messages that are compared before other work gets a turn."""
 
 _Facts = Mapping[str, set[FactWords]]
-"""What the person told in each place, by its key."""
+"""What the person told in each place, by its key; or in each message and memory, by its id."""
+_THIRD_PERSON = re.compile(
+    r"\b(?:she|he|her|hers|him|his|sie|er|ihr|ihre|ihm|ihn|elle|lui|ella|lei|ela|ele|она|он|ее|его|ей|ему)\b"
+    r"|היא|הוא|她|他|彼女|彼"
+)
 
 
-async def replies_repeating(connection: AsyncConnection, user: str, places: Collection[str]) -> list[str]:
-    """The ids of the replies to others, in these places and inside them, that repeat what only this person
-    told there, or repeat it and name the person."""
-    return await _repeating(connection, user, places, await _told_in(connection, user, places))
+@dataclass(frozen=True, slots=True)
+class TellingReplies:
+    ids: Collection[str]
+    unverified: Collection[str] = ()
+    """Those of which words cannot tell it: they were written with something of the person in view."""
+
+
+async def telling_replies(connection: AsyncConnection, user: str, places: Collection[str]) -> TellingReplies:
+    """The replies to others, in these places and inside them, that tell what only this person told there."""
+    told, sources = await _told_in(connection, user, places), await _sources(connection, user, places)
+    return await _telling(connection, user, places, told, sources)
 
 
 async def replies_left_behind(connection: AsyncConnection, user: str, held: HeldFacts) -> list[str]:
-    """The ids of the replies to others that repeat what places have lost of the facts `held` since, and that
-    `replies_repeating` cannot find by anything else that the person told."""
+    """The ids of the replies to others that tell what places have lost of the facts `held` since, and that
+    `telling_replies` cannot find by anything else that the person told."""
     left = await links_of(connection, [fact.id for fact in held.facts])
     lost = [
-        (owner, fact.content)
+        (owner, fact)
         for fact in held.facts
         for owner in fact.owners.keys() - left.get(fact.id, {}).keys()
         if owner.startswith("place:")
     ]
     if not lost:
         return []
-    teller, told = await teller_words(connection, user), defaultdict(set)
-    for owner, content in lost:
-        told[owner].add(FactWords.of(content, teller))
+    teller = await teller_words(connection, user)
+    told: dict[str, set[FactWords]] = defaultdict(set)
+    sources: dict[str, set[FactWords]] = {}
+    for owner, fact in lost:
+        sources[fact.id] = {FactWords.of(fact.content, teller)}
+        told[owner] |= sources[fact.id]
     places = told.keys() | await places_of(connection, user)
-    found = await _repeating(connection, user, places, told)
-    still = await replies_repeating(connection, user, places) if found else []
-    return sorted(set(found).difference(still))
+    found = await _telling(connection, user, places, told, sources)
+    still = await telling_replies(connection, user, places) if found.ids else found
+    return sorted(set(found.ids).difference(still.ids))
 
 
-async def _repeating(
-    connection: AsyncConnection, user: str, places: Collection[str], told: _Facts
-) -> list[str]:
+async def _telling(
+    connection: AsyncConnection, user: str, places: Collection[str], told: _Facts, sources: _Facts
+) -> TellingReplies:
     if not any(told.values()):
-        return []
+        return TellingReplies(())
     named, teller = set(), await teller_words(connection, user)
     repeated: dict[str, set[FactWords]] = {}
-    asked: dict[tuple[str, str], Words] = {}
+    asked: dict[tuple[str, str], Any] = {}
+    written: list[WrittenReply] = []
     async for row in _heard(connection, user, told.keys()):
         talk = (row.conversation_id, row.user_id)
+        question = asked.get(talk)
+        heard = words(question.text) if question else frozenset()
         if row.role == "user":
-            asked[talk] = words(row.text)
-        elif found := _repeated(_readable_in(row.place, told), words(row.text), asked.get(talk, frozenset())):
+            asked[talk] = row
+        elif found := _repeated(_readable_in(row.place, told), words(row.text), heard):
             repeated[row.id] = found
             if not teller.isdisjoint(words(row.text)):
                 named.add(row.id)
+        elif row.sources:
+            written.append(WrittenReply.of(row, [question] if question else []))
     theirs = await _also_told(connection, user, places, set().union(*repeated.values()))
-    return sorted(id for id, found in repeated.items() if id in named or found - theirs)
+    ids = {id for id, found in repeated.items() if id in named or found - theirs}
+    known = dict(sources) | {id: repeated[id] for id in ids}
+    reworded = await _reworded(connection, written, known, await _summaries(connection, user), teller)
+    return TellingReplies(sorted(ids.union(reworded.ids)), reworded.unverified)
+
+
+async def _reworded(
+    connection: AsyncConnection,
+    written: Sequence[WrittenReply],
+    sources: dict[str, set[FactWords]],
+    summaries: Collection[str],
+    teller: Words,
+) -> TellingReplies:
+    written = [one for one in written if not one.given.isdisjoint(summaries) or one.given & sources.keys()]
+    said = {id: words(text) for id, text in (await source_texts(connection, written)).items()}
+    ids, unverified = [], []
+    for reply in written:
+        in_view = reply.given & sources.keys()
+        rest = (said[id] for id in reply.given - in_view if id in said)
+        wording = Wording.of(reply.text, words(reply.question).union(*rest))
+        if not wording.own:
+            continue
+        facts = {fact for id in in_view for fact in sources[id]}
+        if (
+            not teller.isdisjoint(wording.said | words(reply.question))
+            or (facts and _THIRD_PERSON.search(fold(f"{reply.question} {reply.text}")))
+            or any(sources[id] for id in in_view & reply.found)
+            or wording.telling(facts)
+        ):
+            ids.append(reply.id)
+            sources[reply.id] = facts_in(reply.text, teller)
+        elif facts or not reply.given.isdisjoint(summaries):
+            unverified.append(reply.id)
+    return TellingReplies(ids, unverified)
 
 
 def _repeated(facts: Iterable[FactWords], reply: Words, question: Words) -> set[FactWords]:
@@ -82,6 +142,25 @@ def _repeated(facts: Iterable[FactWords], reply: Words, question: Words) -> set[
 def _readable_in(place: str, told: _Facts) -> set[FactWords]:
     """What the person told in this place and the places around it."""
     return set().union(*(told.get(around.key, set()) for around in Place.of_key(place).containing()))
+
+
+async def _sources(connection: AsyncConnection, user: str, places: Collection[str]) -> _Facts:
+    """The person's messages in these places, the replies to them and the person's memories, by id, each with
+    what it tells."""
+    teller = await teller_words(connection, user)
+    here = (messages.c.user_id == user, _inside(messages.c.place, places), kept())
+    rows = await connection.execute(select(messages.c.id, messages.c.text).where(*here))
+    found = {row.id: facts_in(row.text, teller) for row in rows}
+    own = select(memories.c.id, memories.c.content).where(memories.c.user_id == user, ~_told_by_others(user))
+    rows = await connection.execute(own)
+    return found | {row.id: {FactWords.of(row.content, teller)} for row in rows}
+
+
+async def _summaries(connection: AsyncConnection, user: str) -> set[str]:
+    """The ids of the summaries of conversations in which the person spoke."""
+    talks = select(messages.c.conversation_id).where(messages.c.user_id == user)
+    here = active_conversations.c.conversation_id.in_(talks)
+    return set(await connection.scalars(select(active_conversations.c.id).where(here)))
 
 
 async def _told_in(connection: AsyncConnection, user: str, places: Collection[str]) -> _Facts:
@@ -102,7 +181,7 @@ async def _told_in(connection: AsyncConnection, user: str, places: Collection[st
 
 async def _heard(connection: AsyncConnection, user: str, places: Collection[str]) -> Any:
     """The messages of others in these places and the replies to them, in order."""
-    columns = ("id", "conversation_id", "user_id", "place", "role", "text")
+    columns = ("id", "conversation_id", "user_id", "place", "role", "author", "text", "sources")
     query = select(*(messages.c[name] for name in columns)).where(_inside(messages.c.place, places), kept())
     query = query.where(messages.c.user_id != user).order_by(messages.c.seq)
     for number, row in enumerate((await connection.execute(query)).all()):

@@ -1,11 +1,15 @@
 """What a reply was written from, and whether that still holds when the reply is stored."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, exists, func, or_, select, union
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
+from memory.index.schema import slices
 from memory.sql.message_rows import Condition, kept
 from memory.sql.tables import (
     Utc,
@@ -16,6 +20,9 @@ from memory.sql.tables import (
     messages,
     tasks,
 )
+
+IDS_AT_ONCE = 500
+"""Ids in one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,12 @@ class ReplySources:
     """Who reads the reply."""
     since: datetime
     """When the turn began, before anything was read."""
+    found: frozenset[str] = frozenset()
+    """Those of the ids that searches returned."""
+
+    def to_json(self) -> dict[str, list[str]]:
+        """What is stored with the reply: see `WrittenReply`."""
+        return {"found": sorted(self.found), "given": sorted((self.ids | self.told_in) - self.found)}
 
     def lost(self) -> Condition:
         """True if one of them has been deleted, forgotten or withdrawn from the audience since, or is to go
@@ -60,3 +73,40 @@ def _lost() -> ColumnElement[bool]:
 
 _LOST = _lost()
 """Built once: building it takes longer than running it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReply:
+    """A stored reply with the ids that it was written from."""
+
+    id: str
+    user: str
+    """Who was answered."""
+    text: str
+    question: str
+    """What it answers, with the names of the asker."""
+    found: frozenset[str]
+    """The ids that searches returned in its turn."""
+    given: frozenset[str]
+    """The ids of all that the model was given."""
+
+    @classmethod
+    def of(cls, row: Any, asked: Iterable[Any]) -> "WrittenReply":
+        question = " ".join([row.user_id, *(f"{one.author}: {one.text}" for one in asked)])
+        found = frozenset(row.sources["found"])
+        return cls(row.id, row.user_id, row.text, question, found, found.union(row.sources["given"]))
+
+
+async def source_texts(connection: AsyncConnection, replies: Iterable[WrittenReply]) -> dict[str, str]:
+    """The texts of the messages, with their authors, and of the memories that these replies were written from
+    and that are still there, by id."""
+    ids = sorted({id for reply in replies for id in reply.given})
+    texts: dict[str, str] = {}
+    for part in slices(ids, IDS_AT_ONCE):
+        said = select(messages.c.id, messages.c.author, messages.c.text).where(
+            messages.c.id.in_(part), kept()
+        )
+        texts |= {row.id: f"{row.author}: {row.text}" for row in await connection.execute(said)}
+        facts = select(memories.c.id, memories.c.content).where(memories.c.id.in_(part))
+        texts |= {row.id: row.content for row in await connection.execute(facts)}
+    return texts

@@ -1,0 +1,114 @@
+"""Replies that tell in other words what was forgotten go by the ids that they were written from."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from agents.testing import function_call
+from scripted_model import AnsweringModel
+
+from agent import Companion
+from agent.types import Reply
+
+OpenPet = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+ACME: dict[str, Any] = {"place": "acme", "settle": True}
+SEARCH = [function_call("search_memories", {"query": "Ana"}, call_id="one")]
+ALLERGY = "Ana is allergic to kiwifruit"
+PREGNANT = "Ana is pregnant"
+
+
+def noted(fact: str) -> dict[str, Any]:
+    return {"message": "Noted.", "memories": [{"content": fact, "subjects": ["ana"]}]}
+
+
+async def told(open_pet: OpenPet, said: str, fact: str, *answers: Any, **settings: Any) -> Companion:
+    """A companion to whom Ana has told the fact in a channel; it gives these answers from then on."""
+    pet = await open_pet(given=AnsweringModel(noted(fact), *answers), look_back="off", **settings)
+    await pet.respond(said, user="ana", author="Ana", **ACME)
+    return pet
+
+
+async def ask(pet: Companion, text: str, user: str = "ben") -> Reply:
+    return await pet.respond(text, user=user, author=user.capitalize(), **ACME)
+
+
+async def forget(pet: Companion, content: str) -> Any:
+    [memory] = [one for one in await pet.memories(user="ana") if one.content == content]
+    return await pet.delete_memory(memory.id, user="ana")
+
+
+def texts(rows: Rows) -> list[str]:
+    return [row["text"] for row in rows("SELECT text FROM messages WHERE role = 'assistant' ORDER BY seq")]
+
+
+ASKED = [
+    ("I am allergic to kiwifruit", ALLERGY, "Which fruit for the cake?", ["No kiwifruit for Ana."]),
+    ("I am pregnant", PREGNANT, "Why does Ana drink no wine?", ["Ana is expecting a baby."]),
+    ("I am pregnant", PREGNANT, "Why does Ana drink no wine?", [SEARCH, "Ana is expecting a baby."]),
+]
+
+
+@pytest.mark.parametrize(("said", "fact", "question", "answers"), ASKED)
+@pytest.mark.parametrize("history", [0, 12])
+async def test_a_short_reply_that_tells_the_fact_goes_with_it(
+    open_pet: OpenPet, rows: Rows, said: str, fact: str, question: str, answers: list[Any], history: int
+) -> None:
+    answers = answers if history else [SEARCH, answers[-1]]
+    pet = await told(open_pet, said, fact, *answers, history_messages=history)
+    await ask(pet, question)
+    receipt = await forget(pet, fact)
+    assert texts(rows) == ["", ""]
+    assert (receipt.replies, receipt.unverified) == (2, 0)
+    await pet.undo_forget(str(receipt.undo_id), user="ana")
+    assert texts(rows) == ["Noted.", answers[-1]]
+
+
+@pytest.mark.parametrize(("said", "fact", "question", "answers"), ASKED)
+async def test_and_with_its_person(
+    open_pet: OpenPet, rows: Rows, said: str, fact: str, question: str, answers: list[Any]
+) -> None:
+    pet = await told(open_pet, said, fact, *answers)
+    await ask(pet, question)
+    receipt = await pet.erase(user="ana")
+    assert texts(rows) == [""]
+    assert receipt.verified
+    assert receipt.removed["replies"] == 1
+
+
+async def test_a_reply_about_her_without_her_name_goes_with_her(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await told(open_pet, "I am pregnant", PREGNANT, "She is expecting a baby.")
+    await ask(pet, "Why does she drink no wine?")
+    await pet.erase(user="ana")
+    assert texts(rows) == [""]
+
+
+async def test_a_reply_that_rests_on_such_a_reply_goes_too(open_pet: OpenPet, rows: Rows) -> None:
+    pet = await told(open_pet, "I am pregnant", PREGNANT, "Ana is expecting a baby.", "A baby carriage.")
+    await ask(pet, "Why does Ana drink no wine?")
+    await ask(pet, "What could I give?")
+    await forget(pet, PREGNANT)
+    assert texts(rows) == ["", "", ""]
+
+
+async def test_replies_that_only_had_it_in_view_stay_and_are_counted(open_pet: OpenPet, rows: Rows) -> None:
+    answers = ["A tea with lemon, gladly, Ana.", "Paris has a tower. Noted, Ana.", "I would like that."]
+    pet = await told(open_pet, "I am pregnant", PREGNANT, *answers)
+    await ask(pet, "A tea with lemon?", "ana")
+    await ask(pet, "What is in Paris?", "ana")
+    await ask(pet, "Shall we talk of the weather?")
+    receipt = await forget(pet, PREGNANT)
+    assert texts(rows) == ["", *answers]
+    assert receipt.unverified == 3
+
+
+async def test_unrelated_replies_to_others_outlive_an_erasure_and_are_named(
+    open_pet: OpenPet, rows: Rows
+) -> None:
+    pet = await told(open_pet, "I am pregnant", PREGNANT, "Paris has a tower.", "You like tea.")
+    await ask(pet, "What is in Paris?")
+    await ask(pet, "I like tea")
+    receipt = await pet.erase(user="ana")
+    assert texts(rows) == ["Paris has a tower.", "You like tea."]
+    assert [(one.kind, one.count, one.expected) for one in receipt.left] == [("replies", 1, True)]
