@@ -59,8 +59,8 @@ def taken_with(receipt: Forgotten) -> str:
         ("trace", "traces"): receipt.traces,
     }
     told = [f"{count} {one if count == 1 else many}" for (one, many), count in counts.items() if count]
-    if unverified := sum(receipt.unverified for receipt in receipts):
-        told.append(f"{unverified} more written with it in view, which words cannot verify, stay")
+    if receipt.unverified:
+        told.append(f"{receipt.unverified} more written with it in view, which words cannot verify, stay")
     return ", ".join(told)
 
 
