@@ -25,7 +25,7 @@ from memory.erasure.repetition import FactWords, Wording, Words, facts_in, telli
 from memory.facts.derived import HeldFacts
 from memory.facts.derived.lost import links_of
 from memory.facts.derived.replies import WrittenReply, source_texts
-from memory.sql.message_rows import kept
+from memory.sql.message_rows import has_text
 from memory.sql.tables import active_conversations, memories, memory_owners, messages
 from memory.text.names import fold
 
@@ -148,7 +148,7 @@ async def _sources(connection: AsyncConnection, user: str, places: Collection[st
     """The person's messages in these places, the replies to them and the person's memories, by id, each with
     what it tells."""
     teller = await teller_words(connection, user)
-    here = (messages.c.user_id == user, _inside(messages.c.place, places), kept())
+    here = (messages.c.user_id == user, _inside(messages.c.place, places), has_text())
     rows = await connection.execute(select(messages.c.id, messages.c.text).where(*here))
     found = {row.id: facts_in(row.text, teller) for row in rows}
     own = select(memories.c.id, memories.c.content).where(memories.c.user_id == user, ~_told_by_others(user))
@@ -166,7 +166,7 @@ async def _summaries(connection: AsyncConnection, user: str) -> set[str]:
 async def _told_in(connection: AsyncConnection, user: str, places: Collection[str]) -> _Facts:
     teller = await teller_words(connection, user)
     told: dict[str, set[FactWords]] = defaultdict(set)
-    spoke = (messages.c.user_id == user, messages.c.role == "user", messages.c.place.in_(places), kept())
+    spoke = (messages.c.user_id == user, messages.c.role == "user", messages.c.place.in_(places), has_text())
     for row in await connection.execute(select(messages.c.place, messages.c.text).where(*spoke)):
         told[row.place] |= {FactWords.of(text, teller) for text in telling_sentences(row.text, teller)}
     query = (
@@ -182,7 +182,9 @@ async def _told_in(connection: AsyncConnection, user: str, places: Collection[st
 async def _heard(connection: AsyncConnection, user: str, places: Collection[str]) -> Any:
     """The messages of others in these places and the replies to them, in order."""
     columns = ("id", "conversation_id", "user_id", "place", "role", "author", "text", "sources")
-    query = select(*(messages.c[name] for name in columns)).where(_inside(messages.c.place, places), kept())
+    query = select(*(messages.c[name] for name in columns)).where(
+        _inside(messages.c.place, places), has_text()
+    )
     query = query.where(messages.c.user_id != user).order_by(messages.c.seq)
     for number, row in enumerate((await connection.execute(query)).all()):
         if number % AT_ONCE == 0:

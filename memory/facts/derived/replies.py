@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.index.schema import slices
-from memory.sql.message_rows import Condition, kept
+from memory.sql.message_rows import Condition, has_text, kept
 from memory.sql.tables import (
     Utc,
     active_conversations,
@@ -104,7 +104,7 @@ async def source_texts(connection: AsyncConnection, replies: Iterable[WrittenRep
     texts: dict[str, str] = {}
     for part in slices(ids, IDS_AT_ONCE):
         said = select(messages.c.id, messages.c.author, messages.c.text).where(
-            messages.c.id.in_(part), kept()
+            messages.c.id.in_(part), has_text()
         )
         texts |= {row.id: f"{row.author}: {row.text}" for row in await connection.execute(said)}
         facts = select(memories.c.id, memories.c.content).where(memories.c.id.in_(part))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 FREE_OF_PERSONAL_DATA = {
     "users": "created_at import_key",
     "conversations": "created_at place",
-    "messages": "ended forgotten_at id indexed_under outdated_at sources place role sent_at seq",
+    "messages": "ended forgotten_at id indexed_under outdated_at place replaced_at role sent_at seq sources",
     "active_conversations": "covered forgotten_at id indexed_under mode revision unsourced updated_at"
     " withheld",
     "message_origins": "message_id origin",
