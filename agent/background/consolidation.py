@@ -34,7 +34,7 @@ from agent.turn.jobs import APPLY_UPDATES
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
-from memory.facts.derived.sources import memory_summary_id, outdated, record_sources, still_hold
+from memory.facts.derived.sources import ended_in, memory_summary_id, outdated, record_sources, still_hold
 from memory.facts.rulings import Ruling
 from memory.facts.writer import FactWriter
 from memory.people.memory_updates import MemoryUpdates, NewPreference
@@ -155,11 +155,13 @@ class Consolidation:
 
     async def _still_holds(self, connection: AsyncConnection, part: ConversationSlice) -> bool:
         """Whether everything that the slice holds may still be repeated."""
-        read = [message.id for message in (*part.messages, *part.earlier)]
+        said, earlier = ([message.id for message in read] for read in (part.messages, part.earlier))
+        over = {id: part.ended[id] for id in said if id in part.ended}
         audience = Audience(Audience.of(part.user, part.place).keys | {user_key(part.user)})
         return (
-            not await missing(connection, [*read, *part.profile_messages])
-            and not await outdated(connection, read, part.owner, self.clock())
+            not await missing(connection, [*said, *earlier, *part.profile_messages])
+            and not await outdated(connection, earlier, part.owner, self.clock())
+            and await ended_in(connection, said, part.owner, self.clock()) == over
             and await still_hold(connection, part.facts, audience, self.clock())
         )
 

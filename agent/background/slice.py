@@ -1,7 +1,7 @@
 """Selects what to consolidate next: the oldest messages of a conversation that its summary does not cover."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
@@ -13,7 +13,8 @@ from agent.turn.jobs import STORE_MEMORIES
 from agent.turn.user_snippet import fitting
 from memory.audience import Audience, Place
 from memory.facts.candidate import Provenance
-from memory.facts.derived.sources import MEMORY_SUMMARY, outdated, remaining
+from memory.facts.derived.ended import Ended
+from memory.facts.derived.sources import MEMORY_SUMMARY, ended_in, remaining
 from memory.facts.similar import SimilarFacts
 from memory.people.profile import UserContext
 from memory.people.profile_entries import context_of, messages_of
@@ -64,7 +65,9 @@ class ConversationSlice:
     user: str
     speaker: str
     messages: tuple[Message, ...]
-    """Oldest first."""
+    """Oldest first, without what no longer holds, and without replies to what that was said in."""
+    ended: Mapping[str, Ended]
+    """What of the messages no longer holds, by id."""
     summary: str
     """The conversation's summary before these messages; empty if it was withheld."""
     revision: int
@@ -135,7 +138,8 @@ class SliceReader:
         speaker = lines[0].user if lines else user
         if speaker != user and await self.queue.waiting(STORE_MEMORIES, speaker):
             return None  # their own consolidation runs after that job and sees what it stored
-        messages, earlier = await self._still_true(lines, conversation, owner, active, now)
+        ended, earlier = await self._no_longer_true(lines, conversation, owner, active, now)
+        messages = _without(lines, ended)
         part = ConversationSlice(
             conversation_id=conversation,
             owner=owner,
@@ -143,6 +147,7 @@ class SliceReader:
             user=speaker,
             speaker=next((m.author for m in reversed(messages) if m.role == "user"), speaker),
             messages=messages,
+            ended=ended,
             summary=active.summary if active else "",
             revision=active.revision if active else 0,
             earlier=earlier,
@@ -161,24 +166,24 @@ class SliceReader:
         part = await self._with_what_is_known(part) if self.with_model else part
         return part if lines or part.earlier or part.to_summarise else None
 
-    async def _still_true(
+    async def _no_longer_true(
         self,
         lines: Sequence[Line],
         conversation: str,
         owner: str,
         active: ActiveConversation | None,
         now: datetime,
-    ) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-        """Return the messages of the lines, and earlier ones to rebuild a summary from that was withheld.
-        Leaves out messages that state what no longer holds."""
+    ) -> tuple[dict[str, Ended], tuple[Message, ...]]:
+        """Return what of the lines no longer holds, and earlier messages to rebuild a summary from that was
+        withheld, without those that state what no longer holds."""
         async with self.store.database.read() as connection:
-            gone = await outdated(connection, [line.message.id for line in lines], owner, now)
+            ended = await ended_in(connection, [line.message.id for line in lines], owner, now)
             earlier = (
                 await remaining(connection, conversation, owner, active.covered, REREAD, now)
                 if active and active.withheld
                 else ()
             )
-        return _without(lines, gone), tuple(earlier)
+        return ended, tuple(earlier)
 
     async def _with_what_is_known(self, part: ConversationSlice) -> ConversationSlice:
         user, place = part.user, part.place
@@ -233,14 +238,17 @@ class SliceReader:
         return told if since is None or len(new) >= NEW_FACTS else []
 
 
-def _without(lines: Sequence[Line], gone: Collection[str]) -> tuple[Message, ...]:
-    """Return the messages of the lines without those in `gone` and the replies to them."""
+def _without(lines: Sequence[Line], ended: Mapping[str, Ended]) -> tuple[Message, ...]:
+    """Return the messages of the lines without what has ended, and without the replies to it."""
     kept, skipping = [], False
-    for line in lines:
-        if line.message.role == "user":
-            skipping = line.message.id in gone
-        if not skipping:
-            kept.append(line.message)
+    for message in (line.message for line in lines):
+        over = ended.get(message.id)
+        if message.role == "user":
+            skipping = over is not None
+        if over and (rest := over.rest(message.text)):
+            kept.append(replace(message, text=rest))
+        elif not over and not skipping:
+            kept.append(message)
     return tuple(kept)
 
 

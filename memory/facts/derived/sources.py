@@ -4,10 +4,22 @@ from collections.abc import Collection
 from datetime import datetime
 from uuid import NAMESPACE_OID, uuid5
 
-from sqlalchemy import BindParameter, ColumnElement, bindparam, delete, exists, insert, or_, select
+from sqlalchemy import (
+    Alias,
+    BindParameter,
+    ColumnElement,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    insert,
+    or_,
+    select,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place
+from memory.facts.derived.ended import Ended, Part, ended_parts
 from memory.records import Message
 from memory.sql.memory_rows import BY_IDS
 from memory.sql.message_rows import MESSAGE, kept
@@ -39,6 +51,33 @@ async def outdated(connection: AsyncConnection, ids: Collection[str], owner: str
     return set((await connection.execute(_OUTDATED_OF, given)).scalars())
 
 
+async def ended_in(
+    connection: AsyncConnection, ids: Collection[str], owner: str, now: datetime
+) -> dict[str, Ended]:
+    """What of these messages no longer holds for this owner, by message id."""
+    gone = await outdated(connection, ids, owner, now)
+    if not gone:
+        return {}
+    states = memory_sources.alias("states")
+    stated = select(states.c.message_id, memories.c.content)
+    stated = stated.join(memories, memories.c.id == states.c.memory_id).order_by(memories.c.id)
+    contents: dict[str, list[str]] = {}
+    facts = stated.where(states.c.message_id.in_(gone), _has_ended(states, _OF, _NOW))
+    for row in await connection.execute(facts, {"of": owner, "now": now}):
+        contents.setdefault(row.message_id, []).append(row.content)
+    found = {}
+    for row in await connection.execute(select(messages).where(messages.c.id.in_(gone))):
+        known = tuple(contents.get(row.id, ()))
+        parts: tuple[Part, ...] | None = ()
+        if row.outdated_at is not None:
+            parts = row.ended and tuple((start, end) for start, end in row.ended)
+        if known and parts is not None:
+            more = ended_parts(row.text, known, f"{row.user_id} {row.author}")
+            parts = more and tuple(sorted({*parts, *more}))
+        found[row.id] = Ended(parts, known)
+    return found
+
+
 async def remaining(
     connection: AsyncConnection, conversation: str, owner: str, upto: int, limit: int, now: datetime
 ) -> list[Message]:
@@ -57,23 +96,34 @@ async def remaining(
 
 def _is_outdated(owner: BindParameter[str], now: BindParameter[datetime]) -> ColumnElement[bool]:
     """True for a message with a fact that has expired, or that another message has ended for this owner."""
-    states, link = memory_sources.alias("states"), memory_owners.alias("link")
-    here = states.c.message_id == messages.c.id
-    expired = exists().where(here, memories.c.id == states.c.memory_id, memories.c.expires_at <= now)
-    anew, current = memory_sources.alias("anew"), memory_owners.alias("current")
+    states = memory_sources.alias("states")
+    stated = exists().where(states.c.message_id == messages.c.id, _has_ended(states, owner, now))
+    return or_(messages.c.outdated_at.is_not(None), stated.correlate(messages))
+
+
+def _has_ended(
+    states: Alias, owner: BindParameter[str], now: BindParameter[datetime]
+) -> ColumnElement[bool]:
+    """True for a row of `memory_sources` whose fact has expired, or has been ended for this owner by another
+    message."""
+    link, anew = memory_owners.alias("link"), memory_sources.alias("anew")
+    current = memory_owners.alias("current")
+    expired = exists().where(memories.c.id == states.c.memory_id, memories.c.expires_at <= now)
     by_itself = (
         exists()
         .where(memory_updates.c.old_id == states.c.memory_id, memory_updates.c.new_id == anew.c.memory_id)
-        .where(anew.c.message_id == messages.c.id, current.c.memory_id == anew.c.memory_id)
+        .where(anew.c.message_id == states.c.message_id, current.c.memory_id == anew.c.memory_id)
         .where(current.c.owner == owner, current.c.superseded == 0)
-        .correlate(states, messages)
     )
     ended = (link.c.memory_id == states.c.memory_id, link.c.owner == owner, link.c.superseded == 1)
-    return or_(messages.c.outdated_at.is_not(None), expired, exists().where(here, *ended, ~by_itself))
+    return or_(
+        expired.correlate(states), and_(exists().where(*ended).correlate(states), ~by_itself.correlate(states))
+    )
 
 
 # Built once: building it takes longer than running it.
-_OUTDATED = _is_outdated(bindparam("of"), bindparam("now", type_=Utc()))
+_OF, _NOW = bindparam("of"), bindparam("now", type_=Utc())
+_OUTDATED = _is_outdated(_OF, _NOW)
 _OUTDATED_OF = select(messages.c.id).where(messages.c.id.in_(bindparam("ids", expanding=True)), _OUTDATED)
 
 

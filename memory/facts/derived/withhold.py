@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, delete, or_, select, update
+from sqlalchemy import and_, delete, func, literal, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, user_key
+from memory.facts.derived.ended import ended_parts
 from memory.facts.derived.lost import Fact, Lost, links_of, read, with_replaced
 from memory.facts.derived.profile_entries import Row, withhold_entries
 from memory.sql.jobs import JobQueue
@@ -113,9 +114,17 @@ async def _mark_outdated(connection: AsyncConnection, lost: Lost, besides: Colle
     if lost.owners is not None:
         return frozenset()
     ended = {id for fact in lost.facts for id in fact.messages}.difference(besides)
-    marked = update(messages).where(messages.c.id.in_(ended), messages.c.outdated_at.is_(None))
-    noted = await connection.execute(marked.values(outdated_at=lost.now).returning(messages.c.id))
-    return frozenset(noted.scalars())
+    rows = [lost.heard[id] for id in sorted(ended & lost.heard.keys())]
+    for row in rows:
+        contents = [fact.content for fact in lost.facts if row.id in fact.messages]
+        parts = ended_parts(row.text, contents, f"{row.user_id} {row.author}")
+        if row.outdated_at is not None:  # something else in it has ended before
+            known = parts is None or row.ended is None
+            parts = None if known else tuple(sorted({*parts, *map(tuple, row.ended)}))
+        marked = update(messages).where(messages.c.id == row.id)
+        at = func.coalesce(messages.c.outdated_at, literal(lost.now, messages.c.outdated_at.type))
+        await connection.execute(marked.values(outdated_at=at, ended=parts))
+    return frozenset(row.id for row in rows if row.outdated_at is None)
 
 
 async def _withhold_summaries(connection: AsyncConnection, lost: Lost) -> list[str]:

@@ -155,3 +155,34 @@ async def test_a_summary_under_way_when_its_source_ends_is_not_stored(open_pet: 
     await story.pet.settle()
 
     assert "Lisbon" not in await story.derived()
+
+
+@pytest.mark.parametrize("end", ["corrected", "expired", "purged"])
+async def test_what_was_said_beside_what_has_ended_before_the_consolidation_is_noted(
+    open_pet: OpenPet, clock: Any, end: str
+) -> None:
+    def extract(asked: str) -> dict[str, Any]:
+        said = asked.partition("## What was said")[2].partition("## What to look for")[0]
+        facts = [f"Ana has {what}" for what in ("the flu", "a cello", "a sister") if what in said]
+        new = [{"text": text, "importance": "high", "tags": ["ana"]} for text in facts]
+        return {"summary": " ".join(said.split()), "new_facts": new}
+
+    model = AnsweringModel({"message": "I see."}, learning("Ana has the flu", ttl="1h"))
+    pet = await open_pet(given=model, looking_back=AnsweringModel(then=extract))
+    await pet.respond("I like tea.", user="ana")
+    await pet.settle()
+    await pet.respond("I have the flu and I have a cello. I have a sister, too.", user="ana")
+    await (await pet.runtime()).worker.settle(hurry=False)
+    [flu] = await pet.memories(user="ana")
+    if end == "corrected":
+        await pet.update_memory(flu.id, "Ana has a cold", user="ana")
+    clock.advance(hours=13)
+    if end == "purged":
+        await pet.purge()
+    await pet.settle()
+
+    known = {memory.content for memory in await pet.memories(user="ana")}
+    assert known - {"Ana has a cold"} == {"Ana has a cello", "Ana has a sister"}
+    summaries = str((await pet.export(user="ana"))["summaries"])
+    assert "flu" not in summaries
+    assert "cello" in summaries or end != "purged", "until the purge a summary of what has expired is hidden"

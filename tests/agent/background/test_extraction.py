@@ -66,6 +66,7 @@ EXCHANGE = ConversationSlice(
         message(1, "user", "I passed my driving test!"),
         message(2, "assistant", "Bravo! Where will you go first?"),
     ),
+    ended={},
     summary="Ana had her driving test on Friday.",
     revision=1,
     earlier=(),
