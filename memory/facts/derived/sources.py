@@ -101,9 +101,7 @@ def _is_outdated(owner: BindParameter[str], now: BindParameter[datetime]) -> Col
     return or_(messages.c.outdated_at.is_not(None), stated.correlate(messages))
 
 
-def _has_ended(
-    states: Alias, owner: BindParameter[str], now: BindParameter[datetime]
-) -> ColumnElement[bool]:
+def _has_ended(states: Alias, owner: BindParameter[str], now: BindParameter[datetime]) -> ColumnElement[bool]:
     """True for a row of `memory_sources` whose fact has expired, or has been ended for this owner by another
     message."""
     link, anew = memory_owners.alias("link"), memory_sources.alias("anew")
@@ -117,7 +115,8 @@ def _has_ended(
     )
     ended = (link.c.memory_id == states.c.memory_id, link.c.owner == owner, link.c.superseded == 1)
     return or_(
-        expired.correlate(states), and_(exists().where(*ended).correlate(states), ~by_itself.correlate(states))
+        expired.correlate(states),
+        and_(exists().where(*ended).correlate(states), ~by_itself.correlate(states)),
     )
 
 
