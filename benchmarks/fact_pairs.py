@@ -117,7 +117,7 @@ class Ruling(Model):
 
 def _id_of(content: str, prompt: str) -> str | None:
     shown = re.escape(" ".join(content.split()))
-    found = re.search(rf"\] {shown} \(importance: [\d.]+\) \[([^\]]+)\]", prompt)
+    found = re.search(rf"\] {shown} \([^)]*\) \[([^\]]+)\]", prompt)
     return found[1] if found else None
 
 
@@ -129,21 +129,33 @@ async def decide_with_rulings(pairs: Sequence[dict[str, Any]]) -> list[Result]:
         async with Companion.open(
             settings, clock=lambda: now, model=model, upkeep_model=model, upkeep=False
         ) as pet:
-            stored = []
+            stored = {}
             for pair in pairs:
-                now = datetime.fromisoformat(pair["existing"]["created_at"])
-                stored.append((await _tell(pet, TELLER, pair["existing"])).id)
+                if not _stale(pair):
+                    now = datetime.fromisoformat(pair["existing"]["created_at"])
+                    stored[pair["id"]] = (await _tell(pet, TELLER, pair["existing"])).id
             results = []
-            for number, (pair, old) in enumerate(zip(pairs, stored, strict=True)):
+            for number, pair in enumerate(pairs):
                 now, began = datetime.fromisoformat(pair["new"]["created_at"]), time.perf_counter()
                 model.pair, model.in_answer = pair, number % 2 == 0
                 await pet.respond(pair["new"]["content"], user=TELLER, conversation=pair["id"])
+                if _stale(pair):
+                    now = datetime.fromisoformat(pair["existing"]["created_at"])
+                    stored[pair["id"]] = (await _tell(pet, TELLER, pair["existing"])).id
                 await pet.settle()
+                old = stored[pair["id"]]
                 outcome, seconds = await _outcome(pet, pair, str(old)), time.perf_counter() - began
                 reason = "" if model.offered else "the existing fact was not offered"
                 ok = {"replaced"} if pair["relation"] == "contradiction" else set(pair["ok"])
                 results.append(_result(pair, outcome, reason, seconds, ok))
     return results
+
+
+def _stale(pair: dict[str, Any]) -> bool:
+    """Whether the new fact was said before the existing one: its message still waits for the consolidation when
+    that one is told."""
+    said, known = (datetime.fromisoformat(pair[which]["created_at"]) for which in ("new", "existing"))
+    return said < known
 
 
 async def _outcome(pet: Companion, pair: dict[str, Any], old: str) -> str:

@@ -5,9 +5,9 @@ from datetime import datetime
 from uuid import NAMESPACE_OID, uuid5
 
 from sqlalchemy import (
-    Alias,
     BindParameter,
     ColumnElement,
+    FromClause,
     and_,
     bindparam,
     delete,
@@ -101,7 +101,7 @@ def _is_outdated(owner: BindParameter[str], now: BindParameter[datetime]) -> Col
     return or_(messages.c.outdated_at.is_not(None), stated.correlate(messages))
 
 
-def _has_ended(states: Alias, owner: BindParameter[str], now: BindParameter[datetime]) -> ColumnElement[bool]:
+def _has_ended(states: FromClause, owner: BindParameter[str], now: BindParameter[datetime]) -> ColumnElement[bool]:
     """True for a row of `memory_sources` whose fact has expired, or has been ended for this owner by another
     message."""
     link, anew = memory_owners.alias("link"), memory_sources.alias("anew")
@@ -121,7 +121,8 @@ def _has_ended(states: Alias, owner: BindParameter[str], now: BindParameter[date
 
 
 # Built once: building it takes longer than running it.
-_OF, _NOW = bindparam("of"), bindparam("now", type_=Utc())
+_OF: BindParameter[str] = bindparam("of")
+_NOW = bindparam("now", type_=Utc())
 _OUTDATED = _is_outdated(_OF, _NOW)
 _OUTDATED_OF = select(messages.c.id).where(messages.c.id.in_(bindparam("ids", expanding=True)), _OUTDATED)
 

@@ -118,9 +118,9 @@ async def _mark_outdated(connection: AsyncConnection, lost: Lost, besides: Colle
     for row in rows:
         contents = [fact.content for fact in lost.facts if row.id in fact.messages]
         parts = ended_parts(row.text, contents, f"{row.user_id} {row.author}")
-        if row.outdated_at is not None:  # something else in it has ended before
-            known = parts is None or row.ended is None
-            parts = None if known else tuple(sorted({*parts, *map(tuple, row.ended)}))
+        if row.outdated_at is not None and parts is not None:  # something else in it has ended before
+            before = [(start, end) for start, end in row.ended or ()]
+            parts = tuple(sorted({*parts, *before})) if before else None
         marked = update(messages).where(messages.c.id == row.id)
         at = func.coalesce(messages.c.outdated_at, literal(lost.now, messages.c.outdated_at.type))
         await connection.execute(marked.values(outdated_at=at, ended=parts))
