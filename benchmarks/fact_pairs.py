@@ -152,7 +152,7 @@ async def decide_with_rulings(pairs: Sequence[dict[str, Any]]) -> list[Result]:
 
 
 def _stale(pair: dict[str, Any]) -> bool:
-    """Whether the new fact was said before the existing one: its message still waits for the consolidation when
+    """Whether the new fact was said before the existing one: its message waits for the consolidation when
     that one is told."""
     said, known = (datetime.fromisoformat(pair[which]["created_at"]) for which in ("new", "existing"))
     return said < known

@@ -101,7 +101,9 @@ def _is_outdated(owner: BindParameter[str], now: BindParameter[datetime]) -> Col
     return or_(messages.c.outdated_at.is_not(None), stated.correlate(messages))
 
 
-def _has_ended(states: FromClause, owner: BindParameter[str], now: BindParameter[datetime]) -> ColumnElement[bool]:
+def _has_ended(
+    states: FromClause, owner: BindParameter[str], now: BindParameter[datetime]
+) -> ColumnElement[bool]:
     """True for a row of `memory_sources` whose fact has expired, or has been ended for this owner by another
     message."""
     link, anew = memory_owners.alias("link"), memory_sources.alias("anew")
