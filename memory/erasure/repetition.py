@@ -98,8 +98,10 @@ class FactWords:
         return False
 
     def same_as(self, other: "FactWords") -> bool:
-        """Whether the other fact says the same in other words, or shows the number that identifies this."""
-        return self.all == other.all or (self.identifying and self.all <= other.all)
+        """Whether the other fact says the same in other words, or shows a number that identifies this."""
+        if self.all == other.all or not self.identifiers.isdisjoint(other.identifiers):
+            return True
+        return self.identifying and self.all <= other.all
 
     def repeated_by(self, reply: str, question: str = "") -> bool:
         """Whether a reply of Hachi's shows the fact; see `repeated_in`."""

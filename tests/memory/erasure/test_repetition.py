@@ -79,6 +79,8 @@ def test_a_fact_is_the_same_as_its_rewording_and_as_what_shows_its_identifying_n
     pin, paris = FactWords.of("Ann's bank PIN is 4711", ANN), FactWords.of("Ann lives in Paris", ANN)
     assert pin.same_as(FactWords.of("the PIN of the bank: 4711", ANN))
     assert pin.same_as(FactWords.of("Ann's bank PIN is 4711 and she banks at Revolut", ANN))
+    assert pin.same_as(FactWords.of("Ann opens the gate with 4711", ANN))
+    assert not pin.same_as(FactWords.of("Ann pays 4711 euros", ANN))
     assert not paris.same_as(FactWords.of("Ann lives in Paris with Ben", ANN))
 
 
