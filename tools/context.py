@@ -71,4 +71,5 @@ class TurnContext:
             now=True,
             said=self.text,
             recalled=tuple(self.recalled),
+            shown=self.shown,
         )

@@ -88,6 +88,7 @@ def read_fact(
         message_id=fact["message_id"],
         said=said.get(str(fact["message_id"]), ""),
         live=True,
+        shown=frozenset(fact.get("shown", ())),
     )
     return draft, provenance
 
@@ -101,7 +102,9 @@ def _new_fact(part: ConversationSlice, fact: NewFact) -> dict[str, Any]:
         importance=IMPORTANCE[fact.importance],
         replaces=_named(fact.replaces or "", _ids(part)),
     )
-    return {"draft": asdict(draft), "message_id": source.id, "said_at": source.sent_at.isoformat()}
+    shown = sorted({message.id for message in (*part.messages, *part.earlier)} | part.facts)
+    origin = {"message_id": source.id, "said_at": source.sent_at.isoformat(), "shown": shown}
+    return {"draft": asdict(draft)} | origin
 
 
 def _rulings(

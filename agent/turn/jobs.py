@@ -1,6 +1,6 @@
 """Builds the jobs that follow a turn, in the form that the queue stores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,11 @@ STORE_MEMORIES = "store_memories"
 
 
 def store_memories_payload(
-    drafts: Sequence[Draft], incoming: TurnRequest, message_id: str | None, recalled: Sequence[Hit]
+    drafts: Sequence[Draft],
+    incoming: TurnRequest,
+    message_id: str | None,
+    recalled: Sequence[Hit],
+    shown: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Return the payload: an answer's memories[] and their origin."""
     return {
@@ -30,6 +34,7 @@ def store_memories_payload(
         "speaker": incoming.speaker,
         "message_id": message_id,
         "recalled": [{"id": hit.id, "kind": hit.kind, "content": hit.content} for hit in recalled],
+        "shown": sorted(shown),
     }
 
 
@@ -50,6 +55,7 @@ def read_store_memories(job: Job) -> tuple[list[Draft], Provenance]:
         said=payload["said"],
         live=True,
         recalled=tuple(recalled),
+        shown=frozenset(payload.get("shown", ())),
     )
     drafts = [Draft(**draft | {"subjects": tuple(draft["subjects"])}) for draft in payload["drafts"]]
     return drafts, origin

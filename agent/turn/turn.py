@@ -190,7 +190,10 @@ def _tool_context(
         deps.worker.wake()
 
     async def accept(draft: Draft, recalled: Sequence[Hit]) -> None:
-        await add(STORE_MEMORIES, store_memories_payload([draft], received.request, received.id, recalled))
+        await add(
+            STORE_MEMORIES,
+            store_memories_payload([draft], received.request, received.id, recalled, built.sources),
+        )
 
     async def accept_task(task: Mapping[str, Any]) -> None:
         await add(APPLY_UPDATES, task_payload(task, received.request, received.id, deps.clock()))
@@ -260,21 +263,25 @@ async def commit_answer(
             await deps.queue.add(
                 connection, kind, request.user, payload | {"trace": trace}, now, about=subject, ours=settle
             )
-            for kind, payload, subject in _jobs(deps.settings, received, result, recalled)
+            for kind, payload, subject in _jobs(deps.settings, received, result, recalled, sources.ids)
             if kind != STORE_MEMORIES or stored.forgotten_at is None
         ]
     return reply.id, jobs
 
 
 def _jobs(
-    settings: Settings, received: ReceivedMessage, result: AgentResult, recalled: Sequence[Hit]
+    settings: Settings,
+    received: ReceivedMessage,
+    result: AgentResult,
+    recalled: Sequence[Hit],
+    shown: frozenset[str],
 ) -> list[tuple[str, dict[str, Any], str | None]]:
     """Return the kind, payload and subject of each job that follows from the answer."""
     request = received.request
     memories = without_forgotten(result.answer.memories, result.answer.forget)
     jobs: list[tuple[str, dict[str, Any], str | None]] = []
     if memories or linked(request.text, request.speaker):
-        payload = store_memories_payload(memories, request, received.id, recalled)
+        payload = store_memories_payload(memories, request, received.id, recalled, shown)
         jobs.append((STORE_MEMORIES, payload, None))
     if settings.look_back != "off":
         jobs.append((LOOK_BACK, look_back_payload(request), look_back_subject(request)))

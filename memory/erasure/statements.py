@@ -18,7 +18,7 @@ from memory.erasure import message_removal, restore, task_removal
 from memory.erasure.follow_up import FollowUp, Statements
 from memory.erasure.message_removal import ForgottenTexts, Readers
 from memory.erasure.repetition import FactWords, Words, asks, identifiers, telling_sentences
-from memory.erasure.taken import TakenMemories, resting_on, stating_the_same, take
+from memory.erasure.taken import TakenMemories, echoing, resting_on, stating_the_same, take
 from memory.errors import NotFound
 from memory.facts.derived import HeldFacts, withhold, withhold_lost
 from memory.records import Forgotten, Memory
@@ -59,11 +59,14 @@ class StatementForgetting:
         return await _retried(lambda: self._forget(memory, user, asked_in))
 
     async def _forget(self, memory: Memory, user: str, asked_in: str | None) -> tuple[Forgotten, str]:
-        lock = memory.owners | {user_key(user), f"tasks:{user}"}
+        async with self._database.read() as connection:
+            echoes = await _echoes(connection, memory, user)
+        lock = memory.owners | {user_key(user), f"tasks:{user}"}.union(*(echo.owners for echo in echoes))
         async with self._database.write(lock=lock) as connection:
             teller = await message_removal.teller_words(connection, user)
             same = await stating_the_same(connection, memory, user, teller)
-            taken = await take(connection, memory, [memory.id, *same], user, self._clock())
+            echoes = await _echoes(connection, memory, user)
+            taken = await take(connection, memory, [memory.id, *same], user, self._clock(), echoes)
             readers = Readers(user, taken.owners)
             lost = await _lost(
                 connection, readers, taken, taken.messages, taken.contents, teller, asked_in=asked_in
@@ -82,6 +85,7 @@ class StatementForgetting:
     async def _forget_message(self, id: str, user: str, asked_in: str | None) -> tuple[Forgotten, str]:
         async with self._database.read() as connection:
             resting = await fetch(connection, memories.c.id.in_(await resting_on(connection, id, user)))
+            resting += await _echoes_of_message(connection, id, user)
             heard_in = select(messages.c.place).where(messages.c.id == id, messages.c.place != "")
             place = {str(key) for key in await connection.scalars(heard_in)}
         lock = {user_key(user), f"tasks:{user}"}.union(place, *(memory.owners for memory in resting))
@@ -92,7 +96,9 @@ class StatementForgetting:
             if row is None:
                 raise NotFound(f"no message {id!r} of {user}'s is left to forget")
             teller = await message_removal.teller_words(connection, user)
-            taken = await take(connection, None, await resting_on(connection, id, user), user, self._clock())
+            ids = await resting_on(connection, id, user)
+            echoes = await _echoes_of_message(connection, id, user)
+            taken = await take(connection, None, ids, user, self._clock(), echoes)
             readers = Readers(user, taken.owners or owners_of(user, Place.of_key(row.place)))
             stated = telling_sentences(row.text, teller) if asked_in else []
             lost = await _lost(connection, readers, taken, {id}, stated, teller, asked_in=asked_in)
@@ -132,6 +138,18 @@ class StatementForgetting:
             purged = await restore.purge(connection, now)
         await self._database.empty_log()
         return purged
+
+
+async def _echoes(connection: AsyncConnection, memory: Memory, user: str) -> list[Memory]:
+    said_in = await message_removal.sources_of(connection, [memory.id], user)
+    return await echoing(connection, [memory.id, *said_in], [memory.content], user)
+
+
+async def _echoes_of_message(connection: AsyncConnection, id: str, user: str) -> list[Memory]:
+    text = await connection.scalar(select(messages.c.text).where(messages.c.id == id)) or ""
+    stated = await fetch(connection, memories.c.id.in_(await resting_on(connection, id, user)))
+    contents = [*sentences(text), *(memory.content for memory in stated)]
+    return await echoing(connection, [id, *(memory.id for memory in stated)], contents, user)
 
 
 async def _lost(

@@ -12,8 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.erasure import memory_removal, restore
-from memory.erasure.repetition import FactWords, Words
+from memory.erasure.message_removal import teller_words
+from memory.erasure.repetition import FactWords, Words, words
 from memory.facts.derived import HeldFacts
+from memory.facts.echoes import echoes_of
 from memory.records import Memory
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import kept
@@ -52,10 +54,16 @@ class TakenMemories:
 
 
 async def take(
-    connection: AsyncConnection, named: Memory | None, ids: Sequence[str], user: str, now: datetime
+    connection: AsyncConnection,
+    named: Memory | None,
+    ids: Sequence[str],
+    user: str,
+    now: datetime,
+    echoes: Sequence[Memory] = (),
 ) -> TakenMemories:
-    """Unlink these memories from the person. If none was named, what they had replaced holds again."""
-    chain = await restore.with_replaced(connection, ids)
+    """Unlink these memories from the person, and delete the `echoes` of them. If none was named, what they
+    had replaced holds again."""
+    chain = await restore.with_replaced(connection, [*ids, *(echo.id for echo in echoes)])
     before = await restore.rows_of(connection, chain)
     known = await fetch(connection, memories.c.id.in_(chain))
     held = await HeldFacts.of(connection, chain)
@@ -68,6 +76,7 @@ async def take(
     if named:  # a place still has what its teller corrected in private
         for id in await _left_behind(connection, before, user):
             gone += await memory_removal.unlink_same(connection, id, user)
+    gone += await memory_removal.delete_for_everybody(connection, [echo.id for echo in echoes])
     after = await restore.rows_of(connection, chain)
     lost = restore.changed(before, after)
     links = [row for key, row in lost[memory_owners.name].items() if key not in after[memory_owners.name]]
@@ -95,6 +104,21 @@ async def stating_the_same(
         select(memories.c.id, memories.c.content).where(theirs, memories.c.id != memory.id)
     )
     return [row.id for row in rows if fact.same_as(FactWords.of(row.content, teller))]
+
+
+async def echoing(
+    connection: AsyncConnection, ids: Sequence[str], contents: Sequence[str], user: str
+) -> list[Memory]:
+    """The memories of others that may rest on these messages and memories of the person, and repeat one of
+    the texts, or have half of its words."""
+    teller = await teller_words(connection, user)
+    facts = [FactWords.of(content, teller) for content in contents]
+    found = [
+        id
+        for id, content in await echoes_of(connection, ids, user)
+        if any(2 * len(fact.all & words(content)) >= max(len(fact.all), 1) for fact in facts)
+    ]
+    return await fetch(connection, memories.c.id.in_(found)) if found else []
 
 
 async def resting_on(connection: AsyncConnection, message_id: str, user: str) -> list[str]:

@@ -30,6 +30,8 @@ class Provenance:
     """The text of the message, to distinguish a new statement from a recalled one."""
     recalled: tuple[Hit, ...] = ()
     """What the turn has recalled so far."""
+    shown: frozenset[str] = frozenset()
+    """The ids of what stood in the prompt."""
     live: bool = False
     """True for a message of the current turn. If it is gone, its author was erased and no fact is stored."""
     now: bool = False
@@ -58,6 +60,8 @@ class CandidateFact:
     vectors: dict[str, Any] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
     """The ids of memories that were stored from the same statement."""
+    rests_on: set[str] = field(default_factory=set)
+    """The ids of messages and memories of others that it may rest on; see `memory.facts.echoes`."""
     rulings: dict[str, Verdict] = field(default_factory=dict)
     """The model's rulings on how the fact relates to memories, by memory id."""
 
@@ -69,6 +73,11 @@ class CandidateFact:
     def expires_at(self) -> datetime | None:
         duration = read_ttl(self.draft.ttl).duration
         return None if duration is None else self.origin.said_at + duration
+
+    def may_repeat(self, memory: Memory) -> bool:
+        """Whether it may only repeat this memory of somebody else."""
+        theirs = memory.user_id != self.origin.user and user_key(self.origin.user) not in memory.owners
+        return theirs and not self.rests_on.isdisjoint({memory.id, memory.message_id})
 
     def sees(self, memory: Memory) -> bool:
         """Whether the people present may read the memory."""

@@ -17,13 +17,14 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import NotFound
-from memory.facts import evidence
+from memory.facts import echoes, evidence
 from memory.facts.aliases import linked, links_of
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
 from memory.facts.decide import Resolution, Step, decision_of, figures_of, resolve
 from memory.facts.decision_log import decided, decision_run, extracted
 from memory.facts.derived import withhold
+from memory.facts.derived.sources import record_sources
 from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
 from memory.facts.similar import SimilarFacts
 from memory.index.sync import IndexSync
@@ -190,6 +191,12 @@ class FactWriter:
             return Decision(content, "ignore", None, evidence.FROM_QUESTION)
         return None
 
+    async def _echo(self, connection: AsyncConnection, candidate: CandidateFact) -> str | None:
+        """Why the fact is no statement of the person's, or None. Notes what it may rest on."""
+        found = await echoes.origin_of(connection, candidate.draft.content, candidate.origin)
+        candidate.rests_on.update(found.rests_on)
+        return found.refused
+
     async def _is_own_knowledge(self, candidate: CandidateFact) -> bool:
         content, origin = candidate.draft.content, candidate.origin
         if not evidence.is_own_knowledge(content, origin):
@@ -228,6 +235,10 @@ class FactWriter:
             here = next((memory for memory in held.values() if candidate.sees(memory)), None)
             reason = f"only repeats what was recalled: {echoed!r}"
             return candidate.decision("ignore", here, reason, target=here)
+        if echo := await self._echo(connection, candidate):
+            return candidate.decision("ignore", None, echo)
+        if theirs := next((m for m in held.values() if candidate.may_repeat(m)), None):
+            return candidate.decision("ignore", theirs, echoes.ECHO, target=theirs)
         lacking = owners if candidate.draft.replaces else owners.difference(held)
         near = await self._similar.near(connection, candidate, lacking) if lacking else []
         resolution = resolve(candidate, held, near)
@@ -274,6 +285,7 @@ class FactWriter:
             origin = candidate.origin
             aliases = await links_of(connection, origin.place, origin.user, memory.content)
             await self._store.insert(connection, memory, candidate.key, aliases)
+            await record_sources(connection, memory.id, candidate.rests_on, rebuilt=False)
             candidate.made.add(memory.id)
             candidate.changed[memory.id] = memory
             if candidate.vector is not None:

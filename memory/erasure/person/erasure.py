@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Delete, Table, Update, delete, func, select, update
+from sqlalchemy import ColumnElement, Delete, Table, Update, delete, func, select, union, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.documents import DocumentLibrary
-from memory.erasure import message_removal, restore
+from memory.erasure import memory_removal, message_removal, restore
 from memory.erasure.person import listing
 from memory.erasure.person.memories import NOBODY, erase_memories, memory_ids_of, owners_of
 from memory.erasure.person.messages import empty_quotes, erase_conversations, erase_messages
@@ -24,6 +24,7 @@ from memory.erasure.person.receipt import CleanPayload, Erased, ErasureProgress,
 from memory.erasure.person.replies import telling_replies
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.derived import withhold
+from memory.facts.echoes import echoes_of
 from memory.index import Index
 from memory.index.sync import IndexSync
 from memory.sql import tables
@@ -136,6 +137,7 @@ class Erasure:
         async with self._stage(progress, progress.places) as connection:
             await self._delete_own_rows(connection, progress, kinds=("work",))
         await self._forget_replies(progress)
+        await self._retried(self._forget_echoes, progress)
         for step in (self._message_batch, self._memory_batch):
             while await self._retried(step, progress):
                 pass
@@ -164,6 +166,26 @@ class Erasure:
                 await message_removal.empty(connection, found.ids, self._clock())
                 progress.removed["replies"] += len(found.ids)
                 progress.removed[UNVERIFIED] = max(progress.removed[UNVERIFIED], len(found.unverified))
+
+    async def _forget_echoes(self, progress: ErasureProgress) -> bool:
+        """Delete the memories of others that may only repeat what the person told, while it is there."""
+        told = select(tables.messages.c.id).where(tables.messages.c.user_id == progress.user)
+        known = select(tables.memories.c.id).where(tables.memories.c.user_id == progress.user)
+        sources = union(told, known)
+        async with self._database.read() as connection:
+            ids = [id for id, _ in await echoes_of(connection, sources, progress.user)]
+            lock = await owners_of(connection, ids)
+        if not ids:
+            return False
+        async with self._stage(progress, lock) as connection:
+            found = dict(await echoes_of(connection, sources, progress.user))
+            await listing.add_ids(connection, progress.user, "memory", list(found))
+            await withhold(connection, self._clock(), memory_ids=found)
+            gone = await memory_removal.delete_for_everybody(connection, found)
+            progress.jobs += await self._add_unindex_job(connection, gone)
+            progress.removed["memories"] += len(gone)
+        progress.facts.update(found.values())
+        return True
 
     async def _message_batch(self, progress: ErasureProgress) -> bool:
         async with self._stage(progress) as connection:
