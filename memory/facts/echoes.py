@@ -28,8 +28,8 @@ _PLAIN = 4
 """A message in English has one function word among so many words, or more. Of others nobody can tell by words
 that they do not state a fact that is written in English."""
 _FUNCTION_WORDS = frozenset(
-    "a an and are as at be been but by can could do does for from had has have i if in is it its me my no not of"
-    " on or our so that the their there this to was we were will with would you your".split()
+    "a an and are as at be been but by can could do does for from had has have i if in is it its me my no"
+    " not of on or our so that the their there this to was we were will with would you your".split()
 )
 _OF_SOMEBODY = frozenset("she he they her his him them hers theirs that this it yes no true right".split())
 """Words by which a message may speak of what others said: whether it states it, words cannot tell."""
