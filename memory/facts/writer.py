@@ -230,6 +230,8 @@ class FactWriter:
             return candidate.decision("ignore", None, "the message it came from has been erased")
         if await self._withdrawn(connection, candidate):
             return candidate.decision("ignore", None, "it was made private, and not said here since")
+        if ended := await self._has_ended(connection, candidate, held):
+            return ended
         held = await self._still_valid(connection, candidate, held)
         if echoed := self._similar.echoed(candidate):
             here = next((memory for memory in held.values() if candidate.sees(memory)), None)
@@ -252,6 +254,26 @@ class FactWriter:
         decision = decision_of(candidate, resolution, near)
         now = candidate.changed.get(decision.id or "")
         return replace(decision, expires_at=now.expires_at) if now else decision
+
+    async def _has_ended(
+        self, connection: AsyncConnection, candidate: CandidateFact, held: Mapping[str, Memory]
+    ) -> Decision | None:
+        """The decision to ignore an earlier statement, in the words of a fact that has ended since: it has
+        expired, or a later statement has replaced it."""
+        origin, now = candidate.origin, candidate.now
+        if origin.now or origin.said_at >= now or candidate.draft.replaces:
+            return None
+        for memory in held.values():
+            over = memory.expires_at is not None and origin.said_at < memory.expires_at <= now
+            if over and origin.live and candidate.endless:
+                return candidate.decision("ignore", None, "it had already expired")
+        lacking = origin.owners.difference(held)
+        replaced = await self._store.replaced_since(connection, lacking, candidate.key, origin.said_at, now)
+        if held or not replaced or lacking.difference(replaced):
+            return None
+        id = next(iter(replaced.values()))
+        current = await self._store.current(connection, id, origin.audience, now)
+        return candidate.decision("ignore", current, "said before what replaced it", target=current)
 
     async def _withdrawn(self, connection: AsyncConnection, candidate: CandidateFact) -> bool:
         """Whether the person has made this fact private and an old message or the prompt repeats it. It stays

@@ -209,6 +209,26 @@ class MemoryStore:
         by_id = {memory.id: memory for memory in found}
         return {owner: by_id[id] for owner, id in held.items()}
 
+    async def replaced_since(
+        self,
+        connection: AsyncConnection,
+        owners: Collection[str],
+        content_key: str,
+        said_at: datetime,
+        now: datetime,
+    ) -> dict[str, str]:
+        """The memory with these words that was replaced by a statement from after `said_at`, for each of the
+        owners for whom it was."""
+        query = (
+            select(memory_owners.c.owner, memory_owners.c.memory_id, memory_updates.c.owners)
+            .join(memory_updates, memory_updates.c.old_id == memory_owners.c.memory_id)
+            .join(memories, memories.c.id == memory_updates.c.new_id)
+            .where(memory_owners.c.content_key == content_key, memory_owners.c.owner.in_(owners), ~is_active())
+            .where(memories.c.created_at > said_at, memories.c.created_at <= now)
+        )
+        rows = await connection.execute(query)
+        return {row.owner: row.memory_id for row in rows if row.owner in row.owners}
+
     async def candidates(
         self, connection: AsyncConnection, ids: Collection[str], owners: Collection[str], now: datetime
     ) -> list[Memory]:

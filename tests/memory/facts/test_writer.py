@@ -456,6 +456,30 @@ async def test_what_was_said_before_what_it_corrects_is_kept_in_the_history_of_t
     assert await stack.known() == {PARIS, f"{PARIS} with Ben"}, "an older statement may say more"
 
 
+async def test_an_earlier_statement_of_what_was_replaced_since_does_not_bring_it_back(stack: Stack) -> None:
+    said_at = stack.clock.now
+    old = await stack.remember(PARIS, "anna", "acme")
+    stack.clock.move(days=1)
+    new = await stack.remember(LYON, "anna", "acme", replaces=old.id)
+    stack.clock.move(days=1)
+    again = await stack.remember(PARIS, "anna", "acme", said_at=said_at)
+    assert (again.action, again.id, again.reason) == ("ignore", new.id, "said before what replaced it")
+    assert await stack.known("cleo", "acme") == {LYON}
+    await stack.remember(PARIS, "anna", "acme")
+    assert await stack.known("cleo", "acme") == {LYON, PARIS}, "said again later, it counts"
+
+
+async def test_an_old_message_does_not_bring_back_what_has_expired(stack: Stack) -> None:
+    message = await stack.receive("I have the flu")
+    said_at = stack.clock.now
+    given = {"message_id": message, "live": True, "said_at": said_at}
+    await stack.remember("Anna has the flu", ttl="1h", **given)
+    stack.clock.move(hours=2)
+    again = await stack.remember("Anna has the flu", **given)
+    assert (again.action, again.reason) == ("ignore", "it had already expired")
+    assert await stack.known() == set()
+
+
 @pytest.mark.parametrize("characters", [8, 36])
 @on_both
 async def test_a_correction_of_what_was_replaced_already_replaces_what_holds_now(
