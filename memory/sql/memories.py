@@ -223,7 +223,9 @@ class MemoryStore:
             select(memory_owners.c.owner, memory_owners.c.memory_id, memory_updates.c.owners)
             .join(memory_updates, memory_updates.c.old_id == memory_owners.c.memory_id)
             .join(memories, memories.c.id == memory_updates.c.new_id)
-            .where(memory_owners.c.content_key == content_key, memory_owners.c.owner.in_(owners), ~is_active())
+            .where(
+                memory_owners.c.content_key == content_key, memory_owners.c.owner.in_(owners), ~is_active()
+            )
             .where(memories.c.created_at > said_at, memories.c.created_at <= now)
         )
         rows = await connection.execute(query)
