@@ -54,4 +54,5 @@ class ForgettingOutside:
         await asyncio.to_thread(blank_typed, self.home, data.texts)
         await self.recorder.forget_data(data.may_be_shown_by)
         since = datetime.fromisoformat(job.payload["since"]) - SLACK
-        return await removal.forget(self.traces.database, data, job.user_id, job.payload["owners"], since)
+        owners, gone = job.payload["owners"], job.payload.get("gone", ())
+        return await removal.forget(self.traces.database, data, job.user_id, owners, gone, since)

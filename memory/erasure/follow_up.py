@@ -108,6 +108,7 @@ class FollowUp:
         now, gone = self.clock(), list(lost.taken.gone)
         owners = sorted({*lost.taken.owners, user_key(lost.user)})
         outside = lost.data.to_json() | {"since": since.isoformat(), "owners": owners}
+        outside |= {"gone": sorted(lost.lost_by_others.ids)}
         jobs = [await self.queue.add(connection, FORGET_OUTSIDE, lost.user, outside, now, ours=True)]
         if gone:
             jobs.append(await self.queue.add(connection, UNINDEX, lost.user, {"ids": gone}, now))

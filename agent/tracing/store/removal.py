@@ -55,25 +55,31 @@ async def erase_holding(database: Database, sought: Sequence[bytes]) -> int:
 
 
 async def forget(
-    database: Database, data: ForgottenData, user: str, owners: Collection[str], since: datetime
+    database: Database,
+    data: ForgottenData,
+    user: str,
+    owners: Collection[str],
+    gone: Collection[str],
+    since: datetime,
 ) -> int:
-    """Empty the traces since then that show forgotten data: those of the turns of its messages, and those
-    of `user` and of the places among `owners` whose content shows it. Their figures stay. Returns how
-    many were emptied."""
+    """Empty the traces since then that show forgotten data: those of the turns of its messages, those of
+    `user` and of the places among `owners` whose content shows it, and all others in which an id stands that
+    is `gone` for everybody. Their figures stay. Returns how many were emptied."""
     places = [owner for owner in owners if owner.startswith("place:")]
-    theirs = [traces.c.user_id == user, *map(inside, places), *([true()] if GLOBAL in owners else [])]
+    theirs = or_(traces.c.user_id == user, *map(inside, places), *([true()] if GLOBAL in owners else []))
+    ids = [id.encode() for id in gone]
     query = (
         select(traces.c.seq, traces.c.id, traces.c.said, traces.c.reply, traces.c.error)
-        .add_columns(traces.c.message_id, trace_bodies.c.body)
+        .add_columns(traces.c.message_id, trace_bodies.c.body, theirs.label("theirs"))
         .outerjoin(trace_bodies, trace_bodies.c.trace_id == traces.c.id)
-        .where(or_(*theirs), traces.c.started_at >= since, traces.c.status != FORGOTTEN)
+        .where(traces.c.started_at >= since, traces.c.status != FORGOTTEN)
         .order_by(traces.c.seq)
         .limit(BATCH)
     )
     emptied, last = 0, 0
     while rows := await fetch(database, query.where(traces.c.seq > last)):
         last = rows[-1].seq
-        emptied += await _empty(database, await asyncio.to_thread(_showing, rows, data))
+        emptied += await _empty(database, await asyncio.to_thread(_showing, rows, data, ids))
     await database.empty_log()
     return emptied
 
@@ -112,8 +118,8 @@ def _holds(row: Any, sought: Sequence[bytes]) -> bool:
     return False
 
 
-def _showing(rows: Sequence[Row[Any]], data: ForgottenData) -> list[str]:
-    return [row.id for row in rows if _shows(row, data)]
+def _showing(rows: Sequence[Row[Any]], data: ForgottenData, gone: Sequence[bytes]) -> list[str]:
+    return [row.id for row in rows if (_shows(row, data) if row.theirs else row.body and _holds(row, gone))]
 
 
 def _shows(row: Any, data: ForgottenData) -> bool:

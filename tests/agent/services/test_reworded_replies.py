@@ -8,6 +8,7 @@ from agents.testing import function_call
 from scripted_model import AnsweringModel
 
 from agent import Companion
+from agent.tracing.filters import TraceFilter
 from agent.types import Reply
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -112,3 +113,19 @@ async def test_unrelated_replies_to_others_outlive_an_erasure_and_are_named(
     receipt = await pet.erase(user="ana")
     assert texts(rows) == ["Paris has a tower.", "You like tea."]
     assert [(one.kind, one.count, one.expected) for one in receipt.left] == [("replies", 1, True)]
+
+
+async def test_a_trace_of_another_goes_by_the_ids_in_it_when_the_fact_had_left_the_place(
+    open_pet: OpenPet,
+) -> None:
+    pet = await told(open_pet, "I am pregnant", PREGNANT, SEARCH, "I see.", "A tower.")
+    asked = await ask(pet, "Why does Ana drink no wine?")
+    other = await pet.respond("What is in Paris?", user="ben", settle=True)
+    [memory] = await pet.memories(user="ana")
+    await pet.make_private(memory.id, user="ana")
+    await pet.components.recorder.flush()
+    await forget(pet, PREGNANT)
+    traces = await pet.traces.list(TraceFilter(user="ben"), pet.clock())
+    emptied = {trace.id for trace in traces if trace.status == "forgotten"}
+    assert asked.trace_id in emptied
+    assert other.trace_id not in emptied
