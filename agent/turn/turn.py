@@ -164,8 +164,9 @@ async def receive(deps: TurnDependencies, request: TurnRequest) -> ReceivedMessa
             await bring_back(connection, sent.back, request.user, now)
         if sent is None or sent.question is None:
             await deps.transcript.append(connection, message, user=request.user, place=request.place, now=now)
-        await deps.transcript.note_origins(connection, message.id, request.origins)
-    return ReceivedMessage(request, (sent and sent.question) or message.id, history)
+        id = (sent and sent.question) or message.id
+        await deps.transcript.note_origins(connection, id, request.origins)
+    return ReceivedMessage(request, id, history)
 
 
 def _checked(request: TurnRequest) -> TurnRequest:

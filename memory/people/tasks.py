@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Literal
 
 from rapidfuzz import fuzz
-from sqlalchemy import ColumnElement, Select, bindparam, case, insert, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, case, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place
@@ -137,6 +137,13 @@ class Tasks:
                 old, new = meant, _advanced(meant, said if meant.id in here else "", status)
             new = new if due is None else replace(new, due=_time(due))
             return await _written(connection, old, new, now)
+
+    async def delete(self, user: str, id: str, *, place: Place) -> None:
+        """Delete a task by its id or its first characters. Raises NotFound."""
+        mine = select(*_COLUMNS).where(tasks.c.user_id == user, *_asked_in(place))
+        async with self._database.write(lock={f"tasks:{user}"}) as connection:
+            task, _ = await _named(connection, mine, id)
+            await connection.execute(delete(tasks).where(tasks.c.id == task.id))
 
     async def relevant(
         self, user: str, question: str, place: Place, *, now: datetime, limit: int = 10

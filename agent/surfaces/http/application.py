@@ -2,15 +2,19 @@
 
 from importlib.metadata import version
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.applications import Starlette
+from starlette.middleware.cors import CORSMiddleware
 
 from agent.companion import Companion
 from agent.settings import Settings
-from agent.surfaces.http import chat, documents, errors, health, memories, users
+from agent.surfaces.http import documents, errors, health, memories, pages, users
+from agent.surfaces.http.audit import Audit
 from agent.surfaces.http.authentication import Authenticator
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.http.metrics import Metrics
+from agent.surfaces.http.openai_api import chat, models, responses
+from agent.surfaces.http.strict import known_query
 
 DESCRIPTION = """A companion that remembers.
 
@@ -43,9 +47,20 @@ def app(pet: Companion, settings: Settings, *, loopback: bool = False) -> FastAP
         },
     )
     made.state.metrics = Metrics()
-    for part in (chat, memories, users, documents, health):
+    for part in (chat, responses, models, health, pages):
         made.include_router(part.router)
+    for part in (memories, users, documents):
+        made.include_router(part.router, dependencies=[Depends(known_query)])
+    made.add_middleware(Audit)
     secure(made, pet, settings, loopback=loopback)
+    if origins := settings.http_cors.split():
+        made.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["retry-after"],
+        )
     return made
 
 

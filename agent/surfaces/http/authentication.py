@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import unquote
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Header, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.security.utils import get_authorization_scheme_param
 from starlette.datastructures import Headers
@@ -25,6 +25,9 @@ log = logging.getLogger("hachi.http")
 USER_HEADER = "x-openwebui-user-id"
 NAME_HEADER = "x-openwebui-user-name"
 CHAT_HEADER = "x-openwebui-chat-id"
+WHO = "Who speaks, with a service's key: any stable id, in UTF-8."
+CALLED = "The name to show for them."
+WHICH = "The client's name for the conversation."
 MAX_NAME, MAX_CHAT = 200, 128
 """Characters."""
 FAILED_PER_MINUTE = 20
@@ -113,6 +116,12 @@ _KEY = "hachi.key"
 """Where the scope of a request keeps the key that was checked."""
 
 
+def key_of(scope: Scope) -> Key | None:
+    """Return the key that was checked for a request; None if none was, or none is needed."""
+    key: Key | None = scope.get(_KEY)
+    return key
+
+
 def _take(limiter: RateLimiter, name: str, refusal: str) -> None:
     """Count one request. Raises ApiError if there were too many."""
     if wait := limiter.acquire(name, time.monotonic()):
@@ -126,14 +135,19 @@ bearer = HTTPBearer(auto_error=False, description="A key that `hachi keys create
 
 
 async def authenticate(
-    request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)] = None
+    request: Request,
+    _: Annotated[HTTPAuthorizationCredentials | None, Security(bearer)] = None,
+    _user: Annotated[str | None, Header(alias=USER_HEADER, description=WHO)] = None,
+    _name: Annotated[str | None, Header(alias=NAME_HEADER, description=CALLED)] = None,
+    _chat: Annotated[str | None, Header(alias=CHAT_HEADER, description=WHICH)] = None,
 ) -> Caller:
-    """Return the caller of a request; health checks need none. Raises ApiError. `bearer` only names the
-    scheme in the API's description."""
+    """Return the caller of a request; health checks need none. Raises ApiError. What is not `request` only
+    describes the API."""
     authenticator: Authenticator = request.app.state.authenticator
     key = await authenticator.authorize(request.scope)
     caller = caller_of(key, request.headers)
     request.state.operator = caller.admin
+    request.state.acts_for = caller.user
     return caller
 
 

@@ -6,14 +6,15 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.responses import Response
 
 from agent.companion import Companion
 from agent.services.arguments import owner_of_documents, place_of
 from agent.surfaces.http.authentication import Authenticated, Pet, require_admin
 from agent.surfaces.http.errors import forbidden, not_found
-from agent.surfaces.http.openai_types import example
+from agent.surfaces.http.openai_api.completion import example
+from agent.surfaces.http.strict import Strict
 from agent.surfaces.http.users import Json, User
 from memory.audience import GLOBAL, Audience, Place
 from memory.records import Chunk, Document
@@ -34,7 +35,7 @@ FILE_BODY: Json = {
 }
 
 
-class NewDocument(BaseModel):
+class NewDocument(Strict):
     """A document as text."""
 
     model_config = example({"name": "travel.md", "text": "# Travel\n\nThe office pays for train tickets."})

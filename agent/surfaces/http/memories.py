@@ -13,10 +13,12 @@ from starlette.responses import Response
 from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError, not_found
-from agent.surfaces.http.openai_types import example
+from agent.surfaces.http.openai_api.completion import example
+from agent.surfaces.http.strict import Strict
 from memory.errors import NotFound
 from memory.facts.writer import MAX_CONTENT
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
+from memory.sql.memories import CORRECTED
 
 MAX_SESSION = 400
 """Characters of a session's id."""
@@ -31,14 +33,14 @@ EXAMPLE: dict[str, Any] = {
     "memoryType": "fact",
     "importance": 0.7,
     "createdAt": "2026-11-21T09:30:00Z",
-    "lastAccessedAt": None,
+    "lastAccessedAt": "2026-11-21T09:30:00Z",
 }
 
 Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT, pattern=r"\S")]
 Limit = Annotated[int, Query(ge=1, le=10_000, description="the newest so many")]
 
 
-class NewMemory(BaseModel):
+class NewMemory(Strict):
     """A statement to remember."""
 
     model_config = example({"content": "Mickael moved to Lyon", "type": "fact", "importance": 0.7})
@@ -46,7 +48,9 @@ class NewMemory(BaseModel):
     content: Content
     type: MemoryType = "fact"
     importance: Annotated[float, Field(ge=0, le=1)] = DEFAULT_IMPORTANCE
-    subjects: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)] = []
+    subjects: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)] = Field(
+        default_factory=list
+    )
     ttl: Annotated[str | None, Field(max_length=100, description="7d, 2w …; unset is for good")] = None
 
 
@@ -61,7 +65,7 @@ class SessionMemory(BaseModel):
     memory_type: MemoryType
     importance: float
     created_at: datetime
-    last_accessed_at: datetime | None
+    last_accessed_at: datetime
 
 
 async def _session_user(sessionId: str, caller: Authenticated, pet: Pet) -> str:
@@ -119,12 +123,16 @@ async def stored_memory(pet: Companion, decision: Decision, user: str) -> Memory
 
 
 async def find_memory(pet: Companion, id: str, user: str) -> Memory:
-    """Find a memory by its id or its first eight characters. Raises ApiError."""
-    try:
-        if _ID.fullmatch(id):
+    """Find a memory by its id or its first eight characters: by that of an earlier wording too. Raises
+    ApiError."""
+    known: set[str] = set()
+    while _ID.fullmatch(id) and id not in known:
+        known.add(id)
+        try:
             return await pet.memory(id, user=user)
-    except NotFound:
-        pass
+        except NotFound:
+            steps = [step for step in await pet.history(id, user=user) if step.old_id.startswith(id)]
+            id = steps[-1].new_id or "" if steps and steps[-1].reason == CORRECTED else ""
     raise not_found("memory")
 
 
@@ -136,5 +144,5 @@ def _session_memory(session: str, memory: Memory) -> SessionMemory:
         memory_type=memory.type,
         importance=memory.importance,
         created_at=memory.created_at,
-        last_accessed_at=memory.last_accessed_at,
+        last_accessed_at=memory.last_accessed_at or memory.created_at,
     )

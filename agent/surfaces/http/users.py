@@ -4,14 +4,16 @@ have the shapes of the command line's `--json`."""
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
-from pydantic import BaseModel, Field
+from pydantic import Field
+from starlette.responses import Response
 
 from agent.errors import BadInput
 from agent.services.arguments import due_of
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.memories import Content, Limit, NewMemory, find_memory, stored_memory
-from agent.surfaces.http.openai_types import example
+from agent.surfaces.http.openai_api.completion import example
+from agent.surfaces.http.strict import Strict
 from agent.surfaces.records_json import decision_json, forgotten_json, hit_json, message_json, task_json
 from memory.audience import PRIVATE
 from memory.records import MemoryType, MemoryUpdate, Task, TaskStatus, memory_json
@@ -30,10 +32,11 @@ def _path_user(user: Annotated[str, Path(max_length=MAX_NAME)], caller: Authenti
 
 User = Annotated[str, Depends(_path_user)]
 Json = dict[str, Any]
+TaskId = Annotated[str, Path(pattern="^[0-9a-fA-F-]{4,36}$")]
 MessageId = Annotated[str, Field(pattern="^[0-9a-f-]{8,36}$")]
 
 
-class Changed(BaseModel):
+class Changed(Strict):
     """A new wording of a memory. Fields that are left out stay as they are."""
 
     model_config = example({"content": "Mickael lives in Lyon"})
@@ -44,7 +47,7 @@ class Changed(BaseModel):
     ttl: Annotated[str | None, Field(max_length=100)] = None
 
 
-class TaskChange(BaseModel):
+class TaskChange(Strict):
     """Fields that are left out stay as they are. `due` is in the person's time zone; `never` removes it."""
 
     model_config = example({"description": "Call the dentist", "due": "2026-11-27T09:00"})
@@ -54,7 +57,7 @@ class TaskChange(BaseModel):
     due: Annotated[str | None, Field(max_length=60)] = None
 
 
-class Value(BaseModel):
+class Value(Strict):
     """A value for one field of the context."""
 
     model_config = example({"value": "Europe/Paris"})
@@ -81,11 +84,13 @@ async def search(
     return [hit_json(hit) for hit in hits]
 
 
-@router.post("/memories")
-async def remember(user: User, given: NewMemory, pet: Pet) -> Json:
+@router.post("/memories", status_code=201)
+async def remember(user: User, given: NewMemory, pet: Pet, response: Response) -> Json:
     """Remember one statement. The response says whether it was added, merged, ignored or replaced another
-    memory, and why."""
+    memory, and why. The status is 200 if no memory was made."""
     decision = await pet.remember(user=user, **given.model_dump())
+    if decision.action in ("merge", "ignore"):
+        response.status_code = 200
     return decision_json(decision) | {"reason": decision.reason}
 
 
@@ -97,7 +102,8 @@ async def memory(user: User, id: str, pet: Pet) -> Json:
 
 @router.patch("/memories/{id}")
 async def update(user: User, id: str, given: Changed, pet: Pet) -> Json:
-    """Replace a memory with a new wording. The old one stays in its history."""
+    """Replace a memory with a new wording. The old one stays in its history, and its id leads to the new
+    one."""
     old = await find_memory(pet, id, user)
     decision = await pet.update_memory(old.id, user=user, **given.model_dump(exclude_none=True))
     return memory_json(await stored_memory(pet, decision, user))
@@ -158,18 +164,25 @@ async def tasks(user: User, pet: Pet, all: bool = False) -> list[Task]:
     return await pet.services.tasks.list(user, PRIVATE, done=all)
 
 
-@router.post("/tasks")
-async def add_task(user: User, given: TaskChange, pet: Pet) -> Json:
-    """Create a task. A task with the same words is not created twice."""
+@router.post("/tasks", status_code=201)
+async def add_task(user: User, given: TaskChange, pet: Pet, response: Response) -> Json:
+    """Create a task. A task with the same words is not created twice: the status is 200 then."""
     if not given.description.strip():
         raise BadInput("description: a new task needs one")
-    return await _update_task(user, None, given, pet)
+    made = await _update_task(user, None, given, pet)
+    if made["action"] != "made":
+        response.status_code = 200
+    return made
+
+
+@router.delete("/tasks/{id}", status_code=204)
+async def delete_task(user: User, id: TaskId, pet: Pet) -> None:
+    """Delete a task, finished or not. What was said of it stays in the transcript."""
+    await pet.services.tasks.delete(user, id, place=PRIVATE)
 
 
 @router.patch("/tasks/{id}")
-async def change_task(
-    user: User, id: Annotated[str, Path(pattern="^[0-9a-fA-F-]{4,36}$")], given: TaskChange, pet: Pet
-) -> Json:
+async def change_task(user: User, id: TaskId, given: TaskChange, pet: Pet) -> Json:
     """Change or finish a task. The first four characters of its id are enough."""
     return await _update_task(user, id, given, pet)
 

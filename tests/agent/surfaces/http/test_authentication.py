@@ -85,8 +85,9 @@ async def test_a_users_key_acts_for_its_user_whoever_else_is_named(site: Any) ->
     for more in ({"user": "ben"}, {"user": " ben "}):
         assert (await site.say("what do I own?", ana, **more)).status_code == 403
     ignored = {"metadata": {"user_id": "ben"}, "safety_identifier": "ben", "conversation": "dm:ben"}
-    told = await site.say("what do I own?", ana, **ignored, user_id="ben")
+    told = await site.say("what do I own?", ana, **ignored)
     assert (told.status_code, SECRET in told.text) == (200, False)
+    assert (await site.say("what do I own?", ana, user_id="ben")).status_code == 400
 
 
 OTHER_HEADERS = """
@@ -110,9 +111,11 @@ async def test_a_service_acts_for_the_user_it_names_and_otherwise_for_nobody(sit
         assert f"boat of {user}" in str(await contents(site, user)).lower()
         assert len(await contents(site, user)) == 1
 
-    anonymous = await site.say("I own a red boat", service, user="dan")
+    anonymous = await site.say("I own a red boat", service)
     assert (anonymous.status_code, anonymous.json()["memories"]) == (200, [])
     assert len(await contents(site, "dan")) == 1
+    assert (await site.say("I own a red kite", service | {USER: "dan"}, user="eve")).status_code == 403
+    assert "kite" not in str([await contents(site, user) for user in ("dan", "eve")])
     for user, status in (("eve", 403), ("dan", 200)):
         answer = await site.client.get(f"/api/users/{user}/context", headers=service | {USER: "dan"})
         assert answer.status_code == status

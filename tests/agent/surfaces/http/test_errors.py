@@ -76,7 +76,7 @@ def test_a_fault_names_its_turn() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        *(("GET", path, 404) for path in "/ /docs /v1/models/ /../../etc/passwd //v1/models".split()),
+        *(("GET", path, 404) for path in "/redoc /v1/models/ /../../etc/passwd //v1/models".split()),
         ("GET", "/v1/chat/completions", 405),
         ("DELETE", "/healthz", 405),
     ],

@@ -25,7 +25,7 @@ async def test_a_memory_is_added_read_listed_and_deleted(serve: Serve, clock: An
         "memoryType": "fact",
         "importance": 0.7,
         "createdAt": "2026-11-21T09:30:00Z",
-        "lastAccessedAt": None,
+        "lastAccessedAt": "2026-11-21T09:30:00Z",
     }
     known = await site.client.post(at, json=BOAT, headers=headers)
     assert (known.status_code, known.json()["id"]) == (200, memory["id"])

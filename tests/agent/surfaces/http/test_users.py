@@ -31,7 +31,9 @@ async def ana(site: Any, request: pytest.FixtureRequest) -> Ana:
 
 
 async def test_memories_are_added_found_changed_undone_and_deleted(ana: Ana) -> None:
-    made = await ana("POST", "/memories", {"content": "Ana lives in Paris", "subjects": ["ana"]})
+    made = await ana("POST", "/memories", {"content": "Ana lives in Paris", "subjects": ["ana"]}, 201)
+    again = await ana("POST", "/memories", {"content": "Ana lives in Paris"})  # 200: nothing was made
+    assert again["action"] == "ignore"
     assert (made["action"], made["reason"]) == ("add", "new")
     error = await ana("POST", f"/memories/{made['id']}/undo", status=404)  # nothing was replaced
     assert error["error"]["type"] == "not_found_error"
@@ -42,7 +44,9 @@ async def test_memories_are_added_found_changed_undone_and_deleted(ana: Ana) -> 
     assert (hit["id"], hit["kind"]) == (moved["id"], "memory")
     assert await ana("GET", "/memories/search", query="where does Ana live?", subject="work") == []
     assert await ana("GET", "/memories/search", query="\x00'\"%_ 𐍈 {}", subject="work") == []
-    assert (await ana("GET", f"/memories/{moved['id'][:8]}"))["id"] == moved["id"]
+    await ana("GET", "/memories", status=400, offset=5)  # no such parameter
+    for id in (moved["id"], moved["id"][:8], made["id"]):  # the first one leads to the new wording
+        assert (await ana("GET", f"/memories/{id}"))["id"] == moved["id"]
 
     [step] = await ana("GET", f"/memories/{moved['id']}/history")
     assert (step["old_content"], step["new_content"]) == ("Ana lives in Paris", "Ana lives in Lyon")
@@ -56,7 +60,7 @@ async def test_memories_are_added_found_changed_undone_and_deleted(ana: Ana) -> 
 async def test_what_is_forgotten_is_told_and_brought_back(ana: Ana) -> None:
     said = {"author": "Ana", "text": "my bank PIN is 4711", "sent_at": ana.pet.clock()}
     await ana.pet.import_messages([said], user=ana.user)
-    made = await ana("POST", "/memories", {"content": "Ana's bank PIN is 4711"})
+    made = await ana("POST", "/memories", {"content": "Ana's bank PIN is 4711"}, 201)
     told = await ana("POST", f"/memories/{made['id']}/forget")
     assert (told["memories"], told["messages"], told["replies"]) == ([made["id"]], 1, 0)
     [line] = await ana("GET", "/messages")
@@ -71,7 +75,7 @@ async def test_what_is_forgotten_is_told_and_brought_back(ana: Ana) -> None:
 
 async def test_tasks_are_added_changed_and_done(ana: Ana) -> None:
     await ana("PUT", "/context/timezone", {"value": "Europe/Paris"})
-    made = await ana("POST", "/tasks", {"description": "Call the dentist", "due": "2026-11-27T09:00"})
+    made = await ana("POST", "/tasks", {"description": "Call the dentist", "due": "2026-11-27T09:00"}, 201)
     assert (made["action"], made["status"], made["due"]) == ("made", "open", "2026-11-27T08:00:00Z")
     assert (await ana("POST", "/tasks", {"description": "call the dentist"}))["action"] == "unchanged"
     changed = await ana("PATCH", f"/tasks/{made['id'][:4]}", {"due": "never", "status": "in_progress"})
@@ -80,6 +84,9 @@ async def test_tasks_are_added_changed_and_done(ana: Ana) -> None:
     await ana("PATCH", f"/tasks/{made['id']}", {"status": "done"})
     assert await ana("GET", "/tasks") == []
     assert [task["status"] for task in await ana("GET", "/tasks", all=True)] == ["done"]
+    await ana("DELETE", f"/tasks/{made['id'][:8]}", status=204)
+    assert await ana("GET", "/tasks", all=True) == []
+    await ana("DELETE", f"/tasks/{made['id']}", status=404)
 
 
 @pytest.mark.parametrize(
@@ -95,6 +102,8 @@ async def test_tasks_are_added_changed_and_done(ana: Ana) -> None:
         ("PATCH", "/memories/00000000", {"content": "x"}, 404),
         ("GET", "/memories/00000000/history", None, 404),
         ("GET", "/memories/search?query=", None, 400),
+        ("POST", "/memories", {"content": "x", "colour": "red"}, 400),
+        ("POST", "/tasks", {"description": "Call", "priority": 1}, 400),
         ("DELETE", "/knowledge/00000000-0000-0000-0000-000000000000", None, 404),
     ],
 )
@@ -113,7 +122,7 @@ async def test_the_context_is_read_set_and_unset(ana: Ana) -> None:
 
 
 async def test_a_person_is_exported_and_erased(ana: Ana) -> None:
-    await ana("POST", "/memories", {"content": "Ana rows on Fridays"})
+    await ana("POST", "/memories", {"content": "Ana rows on Fridays"}, 201)
     await ana.pet.remember("Ben rows on Fridays", user="ben")
     whole = await ana("GET", "/export")
     assert [memory["content"] for memory in whole["memories"]] == ["Ana rows on Fridays"]

@@ -46,6 +46,7 @@ class Completion:
     prompt: str
     include_usage: bool
     anonymous: bool = False
+    origins: tuple[str, ...] = ()
 
     def whole(self, text: str, reply: Reply | None = None) -> Json:
         """Return the response that is not streamed."""
@@ -57,13 +58,13 @@ class Completion:
         extra = extra_fields(reply, anonymous=self.anonymous)
         return self._frame("chat.completion", [choice]) | usage | extra
 
-    def begin(self) -> str:
-        """Return the first chunk, which has no text."""
-        return self._chunk({"role": "assistant", "content": ""})
+    def begin(self) -> Iterator[str]:
+        """Yield the first chunk, which has no text."""
+        yield self._chunk({"role": "assistant", "content": ""})
 
-    def piece(self, text: str) -> str:
-        """Return a chunk with a piece of the reply."""
-        return self._chunk({"content": text})
+    def piece(self, text: str) -> Iterator[str]:
+        """Yield a chunk with a piece of the reply."""
+        yield self._chunk({"content": text})
 
     def end(self, text: str, reply: Reply | None = None) -> Iterator[str]:
         """Yield the memories, the usage if the client requested it, and the end mark."""

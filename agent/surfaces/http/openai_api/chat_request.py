@@ -19,8 +19,8 @@ from agent.client_turn import (
     Sampling,
 )
 from agent.errors import BadInput
-from agent.surfaces.http.authentication import MAX_CHAT, MAX_NAME
-from agent.surfaces.http.openai_types import example
+from agent.surfaces.http.authentication import MAX_CHAT, MAX_NAME, Caller
+from agent.surfaces.http.openai_api.completion import example
 
 AN_IMAGE = "[an image]"
 """What the transcript has of a message that is an image alone."""
@@ -188,13 +188,9 @@ class Parameters(BaseModel):
         default=None, description="The name of a conversation that is kept here: what is said is added to it."
     )
 
-    @property
-    def person(self) -> str | None:
-        """Whom the request names."""
-        names = {name.strip() for name in (self.user, self.safety_identifier) if name and name.strip()}
-        if len(names) > 1:
-            raise BadInput("user and safety_identifier name different people; send one of them")
-        return names.pop() if names else None
+    def person(self, caller: Caller) -> str | None:
+        """Return whom the request is for. Raises ApiError if the caller may not act for them."""
+        return caller.acting_for(self.user or (None if caller.user else self.safety_identifier))
 
     @property
     def chat(self) -> str | None:

@@ -7,7 +7,7 @@ import openai
 import pytest
 from scripted_server import Call, Fail, Say, ScriptedServer, answer
 
-from agent.surfaces.http.openai_types import HOW_TO_BE_REMEMBERED
+from agent.surfaces.http.openai_api.completion import HOW_TO_BE_REMEMBERED
 
 WEATHER = {
     "type": "function",
@@ -73,7 +73,6 @@ async def test_a_stop_sequence_ends_a_stream(scripted: Any, model: ScriptedServe
         ({"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "x"}}}, "no tool 'x'"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "needs a `schema`"),
         ({"user": "eve"}, "names 'eve'"),
-        ({"user": "ana", "safety_identifier": "ben"}, "different people"),
     ],
 )
 async def test_what_cannot_be_done_is_refused(scripted: Any, given: Any, why: str) -> None:
@@ -111,7 +110,7 @@ async def test_a_clients_tool_is_called_and_its_result_answered(
     await scripted.pet.remember("Tia lives in Lyon", user=user, subjects=["tia"])
     model.script(
         Call("search_memories", {"query": "where does Tia live"}),
-        Call("weather", {"town": "Lyon"}, id="call_7"),
+        Call("weather", {"town": "Lyon"}, id="call_of_weather"),
         answer("Sunny in Lyon."),
     )
     messages: list[Any] = said("how is the weather at Tia's?")
@@ -128,7 +127,7 @@ async def test_a_clients_tool_is_called_and_its_result_answered(
             assert (choice.finish_reason, choice.message.content) == ("tool_calls", None)
             [call] = choice.message.tool_calls
         assert {"weather", "remember"} <= model.asked[-1].tools.keys()
-        assert (call.id, call.function.name) == ("call_7", "weather")
+        assert (call.id, call.function.name) == ("call_of_weather", "weather")
         assert json.loads(call.function.arguments) == {"town": "Lyon"}
 
         made = {"id": call.id, "type": "function", "function": {"name": "weather", "arguments": "{}"}}

@@ -9,7 +9,7 @@ import openai
 import pytest
 from scripted_server import Call, Drop, Fail, Hang, Say, ScriptedServer, answer
 
-from agent.surfaces.http import chat
+from agent.surfaces.http.openai_api import chat
 
 Serve = Callable[..., Awaitable[Any]]
 
@@ -33,6 +33,8 @@ async def test_the_python_client_talks_and_is_remembered(site: Any) -> None:
         )
         models = [model.id async for model in client.models.list()]
         one = await client.models.retrieve("hachi")
+        with pytest.raises(openai.NotFoundError):
+            await client.models.retrieve("gpt-5")
 
     assert (told.object, told.choices[0].finish_reason) == ("chat.completion", "stop")
     assert told.choices[0].message.role == "assistant"

@@ -6,7 +6,7 @@ import pytest
 
 from agent.client_turn import Called, Returned, Said
 from agent.errors import BadInput
-from agent.surfaces.http.chat_request import ChatMessage, ChatRequest, parse_messages
+from agent.surfaces.http.openai_api.chat_request import ChatMessage, ChatRequest, parse_messages
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 

@@ -1,24 +1,27 @@
-"""OpenAI's chat API: `POST /v1/chat/completions`, whole and streamed, and the list of models."""
+"""OpenAI's chat API: `POST /v1/chat/completions`, whole and streamed."""
 
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 from uuid import uuid4
 
 from fastapi import APIRouter
 from sse_starlette import EventSourceResponse
 from starlette.responses import JSONResponse, Response
 
+from agent.client_turn import Said
 from agent.companion import Companion
 from agent.services.transcripts import conversation_id
-from agent.surfaces.http.authentication import Authenticated, Pet
-from agent.surfaces.http.chat_request import ChatRequest, parse_messages
+from agent.surfaces.http.authentication import Authenticated, Caller, Pet
 from agent.surfaces.http.errors import fault_response
 from agent.surfaces.http.metrics import Measured, Metrics
-from agent.surfaces.http.openai_types import EXAMPLE, MODEL, Completion
+from agent.surfaces.http.openai_api.chat_request import ChatRequest, parse_messages
+from agent.surfaces.http.openai_api.completion import EXAMPLE, Completion
 from agent.turn.streaming import ReplyStream
+from agent.types import Reply
 
 FIRST_PIECE_TIMEOUT = 20.0
 """Seconds that a stream waits for its first words before it sends its status."""
@@ -27,22 +30,34 @@ PING = 15
 
 router = APIRouter(tags=["chat"])
 
-MODELS: dict[str, Any] = {
-    "object": "list",
-    "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "hachi"}],
-}
+Event = str | dict[str, str]
+"""The data of a server-sent event, or its `event` and `data`."""
 
 
-@router.get("/v1/models", responses={200: {"content": {"application/json": {"example": MODELS}}}})
-async def models(_: Authenticated) -> dict[str, Any]:
-    """List the models. There is one."""
-    return MODELS
+class Writer(Protocol):
+    """Writes what one of OpenAI's APIs answers, whole or as the events of a stream."""
+
+    @property
+    def origins(self) -> Sequence[str]:
+        """Names under which the person's message can be found again."""
+        ...
+
+    def whole(self, text: str, reply: Reply | None = None) -> dict[str, Any]: ...
+
+    def begin(self) -> Iterable[Event]: ...
+
+    def piece(self, text: str) -> Iterable[Event]: ...
+
+    def end(self, text: str, reply: Reply | None = None) -> Iterable[Event]: ...
 
 
-@router.get("/v1/models/{model}")
-async def model(model: str, _: Authenticated) -> dict[str, Any]:
-    """Describe a model. Every name is accepted."""
-    return {**MODELS["data"][0], "id": model}
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What came before a request, where it does not say so itself."""
+
+    conversation: str | None
+    """The id of the conversation; None for the one that begins like the client's history."""
+    history: tuple[Said, ...] = ()
 
 
 @router.post(
@@ -67,36 +82,52 @@ async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics:
     added. Beside OpenAI's fields the response has `memories`: those that were `used`, and those that
     were `learned`.
     """
-    given = parse_messages(asked.messages)
-    user = caller.acting_for(asked.person)
-    kept_here = user is not None and asked.conversation is not None
-    client = asked.client_turn(given, kept_here=kept_here)
     completion = Completion(
         id=f"chatcmpl-{uuid4().hex}",
         created=int(pet.clock().timestamp()),
-        prompt=given.text,
+        prompt=parse_messages(asked.messages).text,
         include_usage=bool(asked.stream_options and asked.stream_options.include_usage),
-        anonymous=user is None,
+        anonymous=asked.person(caller) is None,
     )
+    return await answer(asked, caller, pet, metrics, completion)
+
+
+async def answer(
+    asked: ChatRequest,
+    caller: Caller,
+    pet: Companion,
+    metrics: Metrics,
+    writer: Writer,
+    before: Before | None = None,
+) -> Response:
+    """Take the turn, and return what the writer writes of it. Raises BadInput and ApiError."""
+    given = parse_messages(asked.messages)
+    user = asked.person(caller)
+    kept_here = user is not None and asked.conversation is not None
+    client = asked.client_turn(given, kept_here=kept_here)
     if given.is_client_task:
         text = await _answer_client_task(pet, given.text)
         if not asked.stream:
-            return JSONResponse(completion.whole(text))
-        chunks = (completion.begin(), completion.piece(text), *completion.end(text))
-        return EventSourceResponse(iter(chunks), sep="\n", ping=PING)
+            return JSONResponse(writer.whole(text))
+        events = (*writer.begin(), *writer.piece(text), *writer.end(text))
+        return EventSourceResponse(iter(events), sep="\n", ping=PING)
+    before = before or Before(conversation_id(user, caller.chat or asked.chat))
+    if before.history and client.history is not None:
+        client = replace(client, history=(*before.history, *client.history))
     turn: dict[str, Any] = {
         "user": user,
-        "conversation": conversation_id(user, caller.chat or asked.chat),
+        "conversation": before.conversation,
         "author": caller.author,
         "instructions": given.instructions,
         "client": client,
+        "origins": writer.origins if user else (),
     }
     if asked.stream:
         stream = pet.stream(given.text, **turn)
-        return await _stream(completion, stream, metrics, operator=caller.admin)
+        return await _stream(writer, stream, metrics, operator=caller.admin)
     with metrics.turn_seconds.time():
         reply = await pet.respond(given.text, **turn)
-    return JSONResponse(completion.whole(reply.message, reply))
+    return JSONResponse(writer.whole(reply.message, reply))
 
 
 async def _answer_client_task(pet: Companion, task: str) -> str:
@@ -115,7 +146,7 @@ async def _answer_client_task(pet: Companion, task: str) -> str:
 
 
 async def _stream(
-    completion: Completion,
+    writer: Writer,
     stream: ReplyStream,
     metrics: Metrics,
     *,
@@ -129,22 +160,24 @@ async def _stream(
     if done:
         first.result()
 
-    async def chunks() -> AsyncIterator[str]:
+    async def events() -> AsyncIterator[Event]:
         text = ""
         try:
-            yield completion.begin()
+            for event in writer.begin():
+                yield event
             piece = await first
             while piece is not None:
                 text += piece
-                yield completion.piece(piece)
+                for event in writer.piece(piece):
+                    yield event
                 piece = await anext(pieces, None)
             metrics.turn_seconds.observe(time.monotonic() - started)
-            for chunk in completion.end(text, stream.reply):
-                yield chunk
+            for event in writer.end(text, stream.reply):
+                yield event
         except Exception as error:
             yield json.dumps(fault_response(error, operator=operator)[1])
         finally:
             first.cancel()
             await stream.aclose()
 
-    return EventSourceResponse(chunks(), sep="\n", ping=PING)
+    return EventSourceResponse(events(), sep="\n", ping=PING)

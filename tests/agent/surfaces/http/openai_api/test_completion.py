@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.surfaces.http.openai_types import (
+from agent.surfaces.http.openai_api.completion import (
     Completion,
     usage_of,
 )

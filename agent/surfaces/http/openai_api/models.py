@@ -1,0 +1,74 @@
+"""OpenAI's lists of models, and embeddings by the embedder that is set up."""
+
+import base64
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent.errors import BadInput
+from agent.surfaces.http.authentication import Authenticated, Pet
+from agent.surfaces.http.errors import not_found
+from agent.surfaces.http.openai_api.completion import CHARACTERS_PER_TOKEN, MODEL, example
+from memory.text import storable
+
+router = APIRouter(tags=["models"])
+
+Json = dict[str, Any]
+Text = Annotated[str, Field(min_length=1, max_length=100_000)]
+
+MODELS: Json = {
+    "object": "list",
+    "data": [{"id": MODEL, "object": "model", "created": 0, "owned_by": "hachi"}],
+}
+
+
+class EmbeddingRequest(BaseModel):
+    """Texts to embed."""
+
+    model_config = ConfigDict(extra="forbid") | example({"input": "a walk by the sea"})
+
+    input: Text | Annotated[list[Text], Field(min_length=1, max_length=512)]
+    model: str | None = Field(
+        default=None, description="Any; the embedder that Hachi is set up with answers."
+    )
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: int | None = Field(default=None, description="Those of the embedder, where it is given.")
+    user: str | None = None
+
+
+@router.get("/v1/models", responses={200: {"content": {"application/json": {"example": MODELS}}}})
+async def models(_: Authenticated) -> Json:
+    """List the models. There is one."""
+    return MODELS
+
+
+@router.get("/v1/models/{model}")
+async def model(model: str, _: Authenticated) -> Json:
+    """Describe a model. The status is 404 for any other name than `hachi`."""
+    if model != MODEL:
+        raise not_found("model")
+    return dict(MODELS["data"][0])
+
+
+@router.post("/v1/embeddings")
+async def embeddings(asked: EmbeddingRequest, _: Authenticated, pet: Pet) -> Json:
+    """Embed texts with the embedder that searches use. Vectors have length one."""
+    embedder = pet.components.embedder
+    texts = [asked.input] if isinstance(asked.input, str) else asked.input
+    vectors = await embedder.embed([storable(text) for text in texts])
+    if asked.dimensions not in (None, embedder.dimension):
+        raise BadInput(f"dimensions: {embedder.name} makes vectors of {embedder.dimension}")
+    packed = asked.encoding_format == "base64"
+    data = [
+        {"object": "embedding", "index": at, "embedding": _packed(vector) if packed else vector.tolist()}
+        for at, vector in enumerate(vectors)
+    ]
+    count = sum(-(-len(text) // CHARACTERS_PER_TOKEN) for text in texts)
+    usage = {"prompt_tokens": count, "total_tokens": count}
+    return {"object": "list", "data": data, "model": embedder.name, "usage": usage}
+
+
+def _packed(vector: Any) -> str:
+    """Return the vector as little-endian floats of four bytes, in base64."""
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()

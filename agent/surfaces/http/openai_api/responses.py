@@ -1,0 +1,192 @@
+"""OpenAI's Responses API: `POST /v1/responses`. A request is read as a chat completion's."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.responses import JSONResponse, Response
+
+from agent.client_turn import Said
+from agent.companion import Companion
+from agent.errors import BadInput
+from agent.surfaces.http.authentication import Authenticated, Pet
+from agent.surfaces.http.errors import ApiError
+from agent.surfaces.http.metrics import Measured
+from agent.surfaces.http.openai_api.chat import Before, answer
+from agent.surfaces.http.openai_api.chat_request import ChatRequest, Parameters, Part, parse_messages
+from agent.surfaces.http.openai_api.completion import example
+from agent.surfaces.http.openai_api.response_events import ResponseEvents
+from memory.audience import Audience
+
+router = APIRouter(tags=["chat"])
+
+Json = dict[str, Any]
+HARMLESS = {
+    "store": (True,),
+    "truncation": ("auto", "disabled"),
+    "service_tier": ("auto", "default"),
+    "include": (["reasoning.encrypted_content"],),
+    "top_logprobs": (0,),
+}
+HISTORY = 1_000
+"""Messages of an earlier response's conversation that are read."""
+
+
+class InputItem(BaseModel):
+    """One item of the input: a message, a call of a tool, or its result."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
+    role: Literal["system", "developer", "user", "assistant"] | None = None
+    content: str | list[Part] | None = None
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+    output: str | list[Part] = ""
+
+    def message(self) -> Json:
+        """Return the item as a message of a chat."""
+        if self.type == "function_call":
+            function = {"name": self.name, "arguments": self.arguments}
+            return {"role": "assistant", "tool_calls": [{"id": self.call_id, "function": function}]}
+        if self.type == "function_call_output":
+            return {"role": "tool", "tool_call_id": self.call_id, "content": self.output}
+        if self.role is None:
+            raise BadInput("input: a message needs a role")
+        return {"role": self.role, "content": self.content}
+
+
+class Format(BaseModel):
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    name: str = "answer"
+    schema_: Json | None = Field(default=None, alias="schema")
+    strict: bool | None = None
+
+
+class TextOptions(BaseModel):
+    format: Format | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+
+
+class Reasoning(BaseModel):
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+
+
+class NewTool(BaseModel):
+    type: Literal["function"]
+    name: str
+    description: str | None = None
+    parameters: Json | None = None
+
+
+class NamedTool(BaseModel):
+    type: Literal["function"]
+    name: str
+
+
+class ResponsesRequest(Parameters):
+    """The body of a response."""
+
+    model_config = ConfigDict(extra="allow") | example({"input": "My sister is allergic to nuts."})
+
+    input: str | Annotated[list[InputItem], Field(min_length=1, max_length=10_000)]
+    model: str | None = Field(default=None, description="Any; the one that Hachi is set up with answers.")
+    instructions: str | None = None
+    stream: bool | None = False
+    max_output_tokens: Annotated[int | None, Field(ge=1)] = None
+    text: TextOptions | None = None
+    reasoning: Reasoning | None = None
+    tools: Annotated[list[NewTool], Field(max_length=128)] | None = None
+    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    previous_response_id: Annotated[str | None, Field(max_length=100)] = None
+
+    def as_chat(self) -> ChatRequest:
+        """Return the request that asks a chat completion for the same. Raises BadInput."""
+        self.check(HARMLESS)
+        messages = [{"role": "developer", "content": self.instructions}] if self.instructions else []
+        items = [{"role": "user", "content": self.input}] if isinstance(self.input, str) else self._messages()
+        form = self.text.format if self.text and self.text.format else Format()
+        schema = {"name": form.name, "schema": form.schema_, "strict": form.strict}
+        choice: Any = self.tool_choice
+        if isinstance(choice, NamedTool):
+            choice = {"function": {"name": choice.name}}
+        shared = ("temperature", "top_p", "parallel_tool_calls", "user", "safety_identifier", "metadata")
+        body = {name: getattr(self, name) for name in shared} | {
+            "messages": [*messages, *items],
+            "conversation": self.conversation,
+            "stream": self.stream,
+            "max_completion_tokens": self.max_output_tokens,
+            "reasoning_effort": self.reasoning.effort if self.reasoning else None,
+            "verbosity": self.text.verbosity if self.text else None,
+            "response_format": {"type": form.type, "json_schema": schema},
+            "tools": [{"type": "function", "function": tool.model_dump()} for tool in self.tools or ()],
+            "tool_choice": choice,
+        }
+        try:
+            return ChatRequest.model_validate(body)
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            raise BadInput(f"{fault['loc'][0]}: {fault['msg'].lower()}") from None
+
+    def _messages(self) -> list[Json]:
+        """Return the items as messages; calls that follow each other are one message."""
+        messages: list[Json] = []
+        for item in self.input:
+            if isinstance(item, str) or item.type == "reasoning":
+                continue
+            message = item.message()
+            if messages and "tool_calls" in message and "tool_calls" in messages[-1]:
+                messages[-1]["tool_calls"] += message["tool_calls"]
+            else:
+                messages.append(message)
+        return messages
+
+
+@router.post("/v1/responses", response_class=JSONResponse)
+async def respond(asked: ResponsesRequest, caller: Authenticated, pet: Pet, metrics: Measured) -> Response:
+    """Answer the last message of the user, as `/v1/chat/completions` does.
+
+    The items before it are the conversation; with `previous_response_id` they follow that response's, and
+    `conversation` names one that is kept here. A response with calls of your tools is not kept: send its
+    items with their results.
+    """
+    chat = asked.as_chat()
+    user = asked.person(caller)
+    before = None
+    if asked.previous_response_id:
+        before = await _before(pet, asked.previous_response_id, user)
+    writer = ResponseEvents(
+        id=f"resp_{uuid4().hex}",
+        created=int(pet.clock().timestamp()),
+        prompt=parse_messages(chat.messages).text,
+        asked=asked.model_dump(mode="json", by_alias=True, exclude_none=True),
+        anonymous=user is None,
+    )
+    return await answer(chat, caller, pet, metrics, writer, before)
+
+
+async def _before(pet: Companion, response: str, user: str | None) -> Before:
+    """Return the conversation up to an earlier response of this person. Raises ApiError."""
+    transcript = pet.components.transcript
+    sent = await transcript.sent_as(f"response:{response}")
+    if sent is None or user is None or sent[1] != user:
+        message = "previous_response_id: there is no such response of this person"
+        raise ApiError(400, "previous_response_not_found", message)
+    question = (await transcript.by_ids({sent[0]}, Audience.of(user)))[sent[0]]
+    stored = await transcript.branches(question.conversation_id, user, HISTORY)
+    return Before(question.conversation_id, tuple(_until_answer(stored, question.id)))
+
+
+def _until_answer(stored: Any, question: str) -> Iterator[Said]:
+    """Yield the messages up to the answer of this question."""
+    asked = False
+    for message in stored:
+        if message.gone:
+            continue
+        if asked and message.role == "user":
+            return
+        asked = asked or message.id == question
+        yield Said(message.role, message.text)

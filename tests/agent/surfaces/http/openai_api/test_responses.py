@@ -1,0 +1,126 @@
+"""OpenAI's Responses API, with OpenAI's own client."""
+
+import json
+from typing import Any
+
+import openai
+import pytest
+from scripted_server import Call, Say, ScriptedServer, answer
+
+WEATHER: Any = {
+    "type": "function",
+    "name": "weather",
+    "description": "The weather of a town",
+    "parameters": {"type": "object", "properties": {"town": {"type": "string"}}},
+}
+
+
+@pytest.fixture
+async def client(scripted: Any, request: Any) -> Any:
+    _, secret = await scripted.key(user_of(request))
+    async with openai.AsyncOpenAI(base_url=f"{scripted.url}/v1", api_key=secret, max_retries=0) as made:
+        yield made
+
+
+def user_of(request: Any) -> str:
+    return str(request.node.name).replace("[", "-").strip("]")
+
+
+async def test_it_answers_and_remembers(
+    client: Any, scripted: Any, model: ScriptedServer, request: Any
+) -> None:
+    model.script(Call("remember", {"content": "Ana rows", "subjects": ["ana"]}), answer("Enjoy the water."))
+    made = await client.responses.create(
+        model="hachi", input="I row", instructions="Be brief.", temperature=0.3, max_output_tokens=900
+    )
+    assert (made.status, made.output_text) == ("completed", "Enjoy the water.")
+    assert [memory["content"] for memory in made.memories] == ["Ana rows"]
+    assert made.usage.total_tokens == made.usage.input_tokens + made.usage.output_tokens > 0
+    asked = model.asked[-1]
+    assert "> Be brief." in asked.system
+    assert asked.json["temperature"] == 0.3
+    assert len(scripted.messages(user_of(request))) == 2
+
+
+async def test_a_stream_has_the_events_of_the_api(client: Any, model: ScriptedServer) -> None:
+    model.script(answer("Enjoy the water, Ana."))
+    events = [event async for event in await client.responses.create(model="m", input="I row", stream=True)]
+    kinds = [event.type.removeprefix("response.") for event in events]
+    assert kinds[:4] == ["created", "in_progress", "output_item.added", "content_part.added"]
+    assert kinds[-4:] == ["output_text.done", "content_part.done", "output_item.done", "completed"]
+    text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    assert text == events[-1].response.output_text == "Enjoy the water, Ana."
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert {events[0].response.id, events[-1].response.id} == {events[0].response.id}
+    model.script(answer("Once more."))
+    async with client.responses.stream(model="m", input="again") as helper:
+        assert (await helper.get_final_response()).output_text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_clients_tool_is_called(client: Any, model: ScriptedServer, stream: bool) -> None:
+    model.script(Call("weather", {"town": "Lyon"}, id="call_of_weather"), answer("Sunny."))
+    items: list[Any] = [{"role": "user", "content": "how is Lyon?"}]
+    made = client.responses.create(model="m", input=items, tools=[WEATHER], stream=stream)
+    if stream:
+        events = [event async for event in await made]
+        [done] = [event for event in events if event.type == "response.function_call_arguments.done"]
+        response = events[-1].response
+        assert json.loads(done.arguments) == {"town": "Lyon"}
+    else:
+        response = await made
+    [call] = response.output
+    assert (call.type, call.name, call.call_id) == ("function_call", "weather", "call_of_weather")
+    items += [call.model_dump(), {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}]
+    done = await client.responses.create(model="m", input=items, tools=[WEATHER])
+    assert done.output_text == "Sunny."
+    assert model.asked[-1].results == ["sunny"]
+
+
+async def test_the_answer_has_the_form_that_is_asked_for(client: Any, model: ScriptedServer) -> None:
+    model.script(Say('{"town": "Lyon"}'))
+    schema = {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
+    form: Any = {"format": {"type": "json_schema", "name": "town", "schema": schema}}
+    made = await client.responses.create(model="m", input="where?", text=form)
+    assert json.loads(made.output_text) == {"town": "Lyon"}
+
+
+async def test_a_conversation_goes_on_from_an_earlier_response_or_by_its_name(
+    client: Any, scripted: Any, model: ScriptedServer
+) -> None:
+    model.script(*map(answer, ("Peru", "Lima", "Chile", "Hi.", "Again.")))
+    first = await client.responses.create(model="m", input="Name a country")
+    await client.responses.create(model="m", input="And its capital?", previous_response_id=first.id)
+    assert [text for _, text in model.asked[-1].conversation] == [
+        "Name a country",
+        "Peru",
+        "And its capital?",
+    ]
+    await client.responses.create(model="m", input="Another one!", previous_response_id=first.id)
+    told = [text for _, text in model.asked[-1].conversation]
+    assert told == ["Name a country", "Peru", "Another one!"]
+    for text in ("hello", "hello again"):
+        await client.responses.create(model="m", input=text, conversation="work")
+    assert [text for _, text in model.asked[-1].conversation] == ["hello", "Hi.", "hello again"]
+
+    headers = await scripted.headers("eve")
+    body = {"input": "what did she say?", "previous_response_id": first.id}
+    refused = await scripted.client.post("/v1/responses", json=body, headers=headers)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "previous_response_not_found")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"background": True}, "background"),
+        ({"include": ["file_search_call.results"]}, "include"),
+        ({"tools": [{"type": "web_search"}]}, "tools"),
+        ({"tools": [WEATHER | {"name": "a b"}]}, "tools"),
+        ({"input": [{"content": "hello"}]}, "needs a role"),
+        ({"input": [{"role": "system", "content": "hello"}]}, "no message of the user"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused(scripted: Any, given: Any, why: str) -> None:
+    body = {"input": "hello"} | given
+    refused = await scripted.client.post("/v1/responses", json=body, headers=await scripted.headers("ana"))
+    assert (refused.status_code, why in refused.text) == (400, True), refused.text

@@ -1,0 +1,23 @@
+"""The pages for people, and the origins whose pages may ask."""
+
+
+async def test_the_pages_load_nothing_from_elsewhere(site) -> None:
+    for path, shows in (("/", "/docs"), ("/docs", "/v1/chat/completions")):
+        page = await site.client.get(path)
+        assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert shows in page.text
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert "src=" not in page.text
+
+
+async def test_a_browser_may_ask_from_the_origins_that_are_set(serve) -> None:
+    site = await serve(http_cors="https://chat.example.org")
+    headers = {"access-control-request-method": "POST", "access-control-request-headers": "authorization"}
+    for origin, status in (("https://chat.example.org", 200), ("https://other.example.org", 400)):
+        asked = headers | {"origin": origin}
+        preflight = await site.client.options("/v1/chat/completions", headers=asked)
+        assert preflight.status_code == status
+        assert (preflight.headers.get("access-control-allow-origin") == origin) == (status == 200)
+    refused = await site.client.get("/v1/models", headers={"origin": "https://chat.example.org"})
+    assert refused.status_code == 401  # a key is needed all the same
+    assert refused.headers["access-control-allow-origin"] == "https://chat.example.org"
