@@ -67,6 +67,16 @@ class Budget:
         return f"{self.amount} {self.unit}"
 
 
+def _ids(value: Any) -> Any:
+    return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+
+Ids = Annotated[
+    frozenset[int],
+    NoDecode,
+    BeforeValidator(_ids),
+    PlainSerializer(lambda ids: ",".join(map(str, sorted(ids)))),
+]
 BudgetSetting = Annotated[Budget, NoDecode, BeforeValidator(Budget.parse), PlainSerializer(str)]
 
 
@@ -205,6 +215,14 @@ class Settings(BaseSettings):
     """Seconds that a client may take to send a request."""
     discord_token: SecretStr | None = _conventional("DISCORD_TOKEN", "discord_token")
     """The token of the bot that `hachi discord` is."""
+    discord_servers: Ids = frozenset()
+    """The ids of the servers where the bot works, with commas between them; empty is all that it is in."""
+    discord_channels: Ids = frozenset()
+    """The ids of the channels where it works, with their threads; empty is all that it sees."""
+    discord_roles: Ids = frozenset()
+    """The ids of the roles of which people need one to use it; then it answers no direct messages."""
+    bot_daily_turns: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """Turns that one person may have with a bot in a day (UTC); 0 is any number."""
     slack_bot_token: SecretStr | None = _conventional("SLACK_BOT_TOKEN", "slack_bot_token")
     """The token of the bot that `hachi slack` is: `xoxb-…`."""
     slack_app_token: SecretStr | None = _conventional("SLACK_APP_TOKEN", "slack_app_token")

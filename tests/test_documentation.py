@@ -34,7 +34,7 @@ def settings_table() -> str:
             default = "the platform's data folder"
         else:
             value = str(field.default).lower() if isinstance(field.default, bool) else field.default
-            default = "unset" if value is None else f"`{value}`"
+            default = "unset" if value in (None, frozenset()) else f"`{value}`"
         rows.append(f"| `{variable}` | {taken(field)} | {default} | {line} |")
     return "\n".join(rows)
 

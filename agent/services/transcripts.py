@@ -54,6 +54,10 @@ class TranscriptService:
         """Return the user's message with this id, or its first eight characters. Raises NotFound."""
         return await self.transcript.own(id, user_named(user))
 
+    async def written_since(self, moment: datetime, *, user: str) -> int:
+        """Return how many messages of the user came since then, in private and in places."""
+        return await self.transcript.written_since(user_named(user), moment)
+
     async def exists(self, conversation: str, *, user: str, place: Place | str | None = None) -> bool:
         """Return whether the conversation has a message that the user may read there."""
         return bool(await self.transcript.last(conversation, audience_of(user, place), 1))

@@ -20,6 +20,7 @@ from sqlalchemy import (
     bindparam,
     case,
     false,
+    func,
     literal,
     not_,
     or_,
@@ -295,6 +296,14 @@ class Transcript:
         """Empty the caches, after an erasure."""
         self._known.clear()
         self._authors.clear()
+
+    async def written_since(self, user: str, moment: datetime) -> int:
+        """Return how many of this user's messages came since then."""
+        query = select(func.count()).where(
+            messages.c.user_id == user, messages.c.role == "user", messages.c.sent_at >= moment
+        )
+        async with self._database.read() as connection:
+            return int((await connection.execute(query)).scalar_one())
 
     async def unindexed(self, generation: str, limit: int) -> list[Line]:
         """Messages that are due for the index, oldest first; never indexed ones before the others."""

@@ -18,15 +18,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from aiohttp import WSMsgType, web
 
 TOKEN = "a-bots-token"
-SNOWFLAKE = 10**17
-"""Ids have 17 digits and more."""
+SNOWFLAKE = 2 * 10**18
+"""Ids have up to 19 digits, and grow with time: these are of the year 2030."""
 BOT = SNOWFLAKE + 900_000
 APPLICATION = BOT + 1
 ROLE = BOT + 2
@@ -135,7 +135,13 @@ class DiscordServer:
         self._nonces: dict[str | None, Posted] = {}
         self._ids = count(SNOWFLAKE + 1_000_000)
         self._sequence = count(1)
-        self._socket: web.WebSocketResponse | None = None
+        self.shards = 1
+        """How many connections Discord recommends."""
+        self.last_messages: dict[int, int] = {}
+        """Channel → the newest message that people wrote there."""
+        self.history: dict[int, list[Json]] = {}
+        self._sockets: dict[int, list[web.WebSocketResponse]] = {}
+        """Shard → the connections of all processes."""
         self._news = asyncio.Condition()
 
     @classmethod
@@ -153,13 +159,15 @@ class DiscordServer:
         try:
             yield server
         finally:
-            if server._socket is not None:
-                await server._socket.close()
+            for socket in chain(*server._sockets.values()):
+                await socket.close()
             await runner.cleanup()
 
     async def say(self, text: str, *, by: int = ANA, channel: int = DM, **other: Any) -> int:
         """A person writes. Returns the id of the message; `other` are its fields."""
         message = self.written(text, by=by, channel=channel, **other)
+        self.history.setdefault(channel, []).append(message)
+        self.last_messages[channel] = int(message["id"])
         await self.send("MESSAGE_CREATE", message)
         return int(message["id"])
 
@@ -275,9 +283,25 @@ class DiscordServer:
             await self._news.wait_for(lambda: bool(holds()))
 
     async def send(self, event: str, data: Json) -> None:
-        """Send an event to the bot, if it is connected."""
-        if self._socket is not None and not self._socket.closed:
-            await self._socket.send_json({"op": 0, "t": event, "s": next(self._sequence), "d": data})
+        """Send an event to the bot, if it is connected: what is of the server to the server's shard."""
+        await self._send(self._shard if "guild_id" in data else 0, event, data)
+
+    @property
+    def _shard(self) -> int:
+        """The shard of the server."""
+        return (GUILD >> 22) % self.shards
+
+    async def _send(self, shard: int, event: str, data: Json) -> None:
+        for socket in self._sockets.get(shard, []):
+            if not socket.closed:
+                await socket.send_json({"op": 0, "t": event, "s": next(self._sequence), "d": data})
+
+    async def end_session(self) -> None:
+        """Say that the session is invalid: the bot begins another one, and is not told what came before."""
+        lost, self._sockets = self._sockets, {}
+        self.connected.clear()
+        for socket in chain(*lost.values()):
+            await socket.send_json({"op": 9, "d": False})
 
     async def _gateway(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
@@ -295,27 +319,32 @@ class DiscordServer:
         elif frame["op"] == 2 and self.close_with is not None:
             await socket.close(code=self.close_with)
         elif frame["op"] == 2:
-            self._socket = socket
-            await self._welcome()
-            self.connected.set()
+            shard, shards = frame["d"].get("shard", (0, 1))
+            assert shards == self.shards
+            self._sockets.setdefault(shard, []).append(socket)
+            await self._welcome(socket, shard)
+            if len(self._sockets) == self.shards:
+                self.connected.set()
 
-    async def _welcome(self) -> None:
+    async def _welcome(self, socket: web.WebSocketResponse, shard: int) -> None:
+        own = not self.forget_guild and shard == self._shard
         ready = {
             "v": 10,
             "user": _user(BOT),
-            "guilds": [] if self.forget_guild else [{"id": str(GUILD), "unavailable": True}],
+            "guilds": [{"id": str(GUILD), "unavailable": True}] if own else [],
             "session_id": "a-session",
+            "shard": [shard, self.shards],
             "resume_gateway_url": f"ws://{self.address}/gw/",
             "application": {"id": str(APPLICATION), "flags": 0},
         }
-        await self.send("READY", ready)
-        if not self.forget_guild:
-            await self.send("GUILD_CREATE", self._guild())
+        for event, data in (("READY", ready), *([("GUILD_CREATE", self._guild())] if own else [])):
+            await socket.send_json({"op": 0, "t": event, "s": next(self._sequence), "d": data})
 
     def _routes(self) -> list[web.RouteDef]:
         message, webhook = "/channels/{channel}/messages", "/webhooks/{app}/{token}"
         own = TEMPLATES["application"] | {"id": str(APPLICATION), "owner": _user(ANA)}
         handlers: dict[str, Callable[..., Any]] = {
+            "GET /gateway/bot": lambda _: self._gateway_bot(),
             "GET /users/@me": lambda _: _user(BOT),
             "GET /oauth2/applications/@me": lambda _: own,
             "PUT /applications/{app}/commands": self._sync,
@@ -329,7 +358,11 @@ class DiscordServer:
             f"POST {webhook}": self._follow_up,
             f"PATCH {webhook}/messages/@original": self._patch_original,
         }
-        routes = [web.get("/gw/", self._gateway), web.get("/files/{name}", self._file)]
+        routes = [
+            web.get("/gw/", self._gateway),
+            web.get("/files/{name}", self._file),
+            web.get(f"/api/v10{message}", self._messages),
+        ]
         for address, handler in handlers.items():
             method, path = address.split()
             routes.append(web.route(method, f"/api/v10{path}", partial(self._answer, handler)))
@@ -359,6 +392,16 @@ class DiscordServer:
     async def _file(self, request: web.Request) -> web.Response:
         content = self.files.get(request.match_info["name"])
         return web.Response(body=content, status=404 if content is None else 200)
+
+    def _gateway_bot(self) -> Json:
+        limits = {"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 16}
+        return {"url": f"ws://{self.address}/gw/", "shards": self.shards, "session_start_limit": limits}
+
+    async def _messages(self, request: web.Request) -> web.Response:
+        """The messages of people after the one that is named, newest first."""
+        after = int(request.query.get("after", 0))
+        found = self.history.get(int(request.match_info["channel"]), [])
+        return _json([message for message in reversed(found) if int(message["id"]) > after])
 
     def _sync(self, given: Any) -> Any:
         assert all(0 < len(command["description"]) <= 100 for command in given)
@@ -493,7 +536,9 @@ class DiscordServer:
             return {"id": str(id), "type": 1, "recipients": [_user(ANA)]}
         if id == GROUP:
             return {"id": str(id), "type": 3, "recipients": [_user(ANA), _user(BEN)], "name": "a group"}
-        here = {"id": str(id), "guild_id": str(GUILD)}
+        here: Json = {"id": str(id), "guild_id": str(GUILD)}
+        if id in self.last_messages:
+            here["last_message_id"] = str(self.last_messages[id])
         if id in self.threads:
             return TEMPLATES["thread"] | here | {"parent_id": str(self.threads[id]), "owner_id": str(ANA)}
         return TEMPLATES["text_channel"] | here | {"name": "general" if id == GENERAL else "random"}

@@ -100,10 +100,21 @@ def expiry(expires_at: datetime | None, now: datetime, zone: tzinfo | None) -> s
     return f"until {date}" if then.year == today.year else f"until {date} {then.year}"
 
 
-def memory_item(memory: Memory, user: str, now: datetime, zone: tzinfo) -> Item:
-    """Return a memory, with a button to forget it if the user is one of those who said it."""
-    own = user_key(user) in tellers(memory.owners, memory.user_id)
-    buttons = (Button("Forget", "delete", memory.id),) if own else ()
+def memory_item(memory: Memory, asker: Asker, now: datetime, zone: tzinfo) -> Item:
+    """Return a memory, with a button to forget it if the asker is one of those who said it, and if they alone
+    did, to edit it and to make private what they said in this place."""
+    own = user_key(asker.user) in tellers(memory.owners, memory.user_id)
+    alone = own and memory.user_id == asker.user
+    told_here = alone and not asker.place.private and str(asker.place) == memory.place
+    buttons = tuple(
+        Button(label, action, memory.id)
+        for label, action, offered in (
+            ("Forget", "delete", own),
+            ("Edit", "edit", alone),
+            ("Make private", "private", told_here),
+        )
+        if offered
+    )
     created = f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
     return Item(shorten(memory.content), f"{created} {expiry(memory.expires_at, now, zone)}".strip(), buttons)
 

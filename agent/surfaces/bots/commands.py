@@ -171,7 +171,7 @@ class Commands:
         zone, now = await self._zone(asker), self._pet.clock()
         return Answer(
             "This is what I remember" + (" of that:" if query else ":"),
-            tuple(memory_item(memory, asker.user, now, zone) for memory in found),
+            tuple(memory_item(memory, asker, now, zone) for memory in found),
             note="" if asker.place.private else "What you told me in private I show in our direct messages.",
             buttons=(Button("More", "more", str(skip + PAGE)),) if more else (),
         )

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Protocol
 
 from agent.companion import Companion
@@ -36,6 +37,7 @@ BUSY_TIMEOUT = 5.0
 """Seconds that showing a typing indicator or a status may take."""
 ToForget = Sequence[ForgetCandidate] | None
 """What a person may mean who asked to forget something; None if they did not ask."""
+TOO_MANY_TODAY = "That is as much as I may answer you in a day. I go on tomorrow (UTC)."
 TOO_MANY = "That is more than I can keep up with here. Please give me a minute."
 
 
@@ -127,6 +129,8 @@ class Conversations:
     _deleted: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_DELETED))
     """The newest origins of messages that were deleted; some may wait for their turn."""
     _forgetting: set["asyncio.Task[None]"] = field(default_factory=set)
+    _told_today: dict[str, date] = field(default_factory=dict)
+    """The people who were told that their turns of the day are spent."""
     _stopped: bool = False
 
     def add(self, message: IncomingMessage) -> bool:
@@ -187,6 +191,11 @@ class Conversations:
                 conversation.warned = True
                 await self.platform.reply_to(first).finish(TOO_MANY)
             return
+        if await self._spent(first.user):
+            if first.user not in self._told_today:
+                self._told_today[first.user] = self.pet.clock().date()
+                await self.platform.reply_to(first).finish(TOO_MANY_TODAY)
+            return
         conversation.warned = False
         conversation.turns.append(self.monotonic())
         async with self._busy(first):
@@ -196,6 +205,15 @@ class Conversations:
         while conversation.turns and conversation.turns[0] <= self.monotonic() - 60:
             conversation.turns.popleft()
         return len(conversation.turns) >= self.turns_per_minute
+
+    async def _spent(self, user: str) -> bool:
+        """Return whether the person has had all turns of today."""
+        most, now = self.pet.settings.bot_daily_turns, self.pet.clock()
+        for told, day in list(self._told_today.items()):
+            if day != now.date():
+                del self._told_today[told]
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        return bool(most) and await self.pet.services.transcripts.written_since(midnight, user=user) >= most
 
     async def _burst(self, conversation: _Conversation, first: IncomingMessage) -> list[IncomingMessage]:
         """Return the message and those that the same person adds before a pause."""

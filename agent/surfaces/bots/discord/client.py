@@ -12,6 +12,7 @@ from agent.companion import Companion
 from agent.errors import FAULTS
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations, IncomingMessage, should_answer
+from agent.surfaces.bots.discord.allowed import Allowed
 from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.messages import (
     API_ERRORS,
@@ -22,6 +23,7 @@ from agent.surfaces.bots.discord.messages import (
     place_of,
     user_name,
 )
+from agent.surfaces.bots.discord.missed import Missed
 from agent.surfaces.bots.discord.reminders import reminder_post
 from agent.surfaces.bots.discord.rendering import HachiButton
 from agent.surfaces.bots.discord.replies import DiscordPlatform
@@ -43,9 +45,11 @@ INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, me
 """The events that Discord sends. Message content is privileged: the developer portal enables it."""
 
 
-class HachiClient(discord.Client):
+class HachiClient(discord.AutoShardedClient):
+    """Opens as many shards as Discord recommends: one, and more for a bot in more than a thousand servers."""
+
     def __init__(self, pet: Companion, **options: Any) -> None:
-        """`options` are those of `discord.Client`."""
+        """`options` are those of `discord.AutoShardedClient`."""
         super().__init__(
             intents=INTENTS,
             allowed_mentions=discord.AllowedMentions.none(),  # no text of a model or a memory may ping people
@@ -58,6 +62,8 @@ class HachiClient(discord.Client):
         self.commands = Commands(pet)
         self.tree = build_tree(self, self.commands)
         self.pressed = partial(press, self.commands)
+        self.allowed = Allowed.by(pet.settings)
+        self._missed = Missed(pet.clock())
         self.conversations = Conversations(pet, DiscordPlatform(self, self.commands))
         self._order = asyncio.Lock()
         self._unregister: Callable[[], None] = lambda: None
@@ -69,8 +75,14 @@ class HachiClient(discord.Client):
         except API_ERRORS as error:
             log.error("the commands are unchanged, Discord does not take them: %s", error)
 
+    async def on_connect(self) -> None:
+        self._missed.begin()
+
     async def on_ready(self) -> None:
-        if not self.online.is_set():
+        if self.online.is_set():
+            async for message in self._missed.messages(self.guilds):
+                await self.on_message(message)
+        else:
             self.online.set()
             send = reminder_sender(self.pet.services.places, ROOT, reminder_post(self))
             self._unregister = self.pet.reminders.register(f"{SOURCE}:", send)
@@ -79,6 +91,7 @@ class HachiClient(discord.Client):
     async def on_message(self, message: discord.Message) -> None:
         """Receive a message. A lock keeps their order: discord.py runs a task for each."""
         async with self._order:
+            self._missed.note(message)
             try:
                 await self._receive(message)
             except FAULTS as error:
@@ -108,7 +121,9 @@ class HachiClient(discord.Client):
         await self.close()
 
     async def _receive(self, message: discord.Message) -> None:
-        if not is_from_person(message) or (place := await self._place(message)) is None:
+        if not is_from_person(message) or not self.allowed.permits(message.channel, message.author):
+            return
+        if (place := await self._place(message)) is None:
             return
         services, addressed = self.pet.services, is_addressed(message, self.user)
         listening = await services.places.listening(place)

@@ -8,6 +8,8 @@ from typing import Any
 import discord
 from discord import app_commands
 
+from agent.companion import Companion
+from agent.errors import FAULTS
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Command, Commands
 from agent.surfaces.bots.discord.messages import API_ERRORS, place_of, user_name
@@ -23,7 +25,7 @@ from memory.people.places import Listening
 
 log = logging.getLogger("hachi.discord")
 
-NOWHERE = Answer("I can tell you that in a server's channel, or in our direct messages.")
+NOWHERE = Answer("I can tell you that in a server's channel where I may, or in our direct messages.")
 NOT_YOURS = Answer("That is not yours to forget or change, but somebody else's. Use /memories for your own.")
 _REPLACES = ("more", "erase", "keep")
 """Actions whose answer replaces the message with the button."""
@@ -31,6 +33,10 @@ TEXT = app_commands.Range[str, 1, 1000]
 
 
 class Tree(app_commands.CommandTree):
+    async def interaction_check(self, interaction: discord.Interaction, /) -> bool:
+        """Every process gets each command; one of them answers."""
+        return await is_first(interaction)
+
     async def on_error(
         self, interaction: discord.Interaction, error: app_commands.AppCommandError, /
     ) -> None:
@@ -89,10 +95,23 @@ async def _respond(interaction: discord.Interaction, run: Callable[[Asker], Awai
     await _send(interaction, await run(asker) if asker else NOWHERE)
 
 
+async def is_first(interaction: discord.Interaction) -> bool:
+    """Return whether no other process answers this. Without the database nobody knows, and all may try."""
+    pet: Companion = interaction.client.pet  # type: ignore[attr-defined]
+    try:
+        return await pet.services.deliveries.first("discord", f"interaction {interaction.id}", pet.clock())
+    except FAULTS as error:
+        log.warning("another process may answer interaction %s too: %s", interaction.id, error)
+        return True
+
+
 def _asker(interaction: discord.Interaction) -> Asker | None:
-    """Return the person and place; None outside of servers and direct messages with the bot."""
-    place = place_of(interaction.channel)
+    """Return the person and place; None outside of servers and direct messages with the bot, and where the
+    operator does not allow it."""
+    place, allowed = place_of(interaction.channel), interaction.client.allowed  # type: ignore[attr-defined]
     if place is None or (place.private and interaction.guild_id is not None):
+        return None
+    if not allowed.permits(interaction.channel, interaction.user):
         return None
     return Asker(user_name(interaction.user.id), place)
 
@@ -109,6 +128,8 @@ async def _send(interaction: discord.Interaction, answer: Answer) -> None:
 
 async def press(commands: Commands, button: HachiButton, interaction: discord.Interaction) -> None:
     """Handle a button. All in a channel see the buttons below a reply, but they work for one person."""
+    if not await is_first(interaction):
+        return
     asker = _asker(interaction)
     if asker is None or button.user != interaction.user.id:
         await interaction.response.defer(ephemeral=True, thinking=True)
@@ -136,6 +157,8 @@ async def _ask_for_text(commands: Commands, asker: Asker, id: str, interaction: 
         return
 
     async def submit(submitted: discord.Interaction, content: str) -> None:
+        if not await is_first(submitted):
+            return
         await submitted.response.defer()
         answer = await commands.edit(asker, id, content)
         if answer.update and submitted.message:

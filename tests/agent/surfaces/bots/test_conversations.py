@@ -11,6 +11,7 @@ from agent.surfaces.bots.attachments import Attachment
 from agent.surfaces.bots.conversations import (
     MAX_WAITING,
     TOO_MANY,
+    TOO_MANY_TODAY,
     Content,
     Conversations,
     IncomingMessage,
@@ -125,6 +126,25 @@ async def test_a_failed_turn_is_answered_with_what_to_do_and_its_trace_id(
     await conversations.settle()
     assert platform.said[-1].startswith(UNEXPECTED)
     assert "division" not in platform.said[-1]
+
+
+async def test_a_person_has_so_many_turns_a_day_and_others_theirs(
+    pet: Any, conversations_with: Any, platform: Any, server: ScriptedServer, clock: Any, monkeypatch: Any
+) -> None:
+    allowed = pet.settings.model_copy(update={"bot_daily_turns": 2})
+    monkeypatch.setattr(type(pet), "settings", allowed)
+    conversations = conversations_with(burst_seconds=0.0)
+    server.script(*(answer(f"Answer {number}") for number in range(4)))
+    for place in (GENERAL, PRIVATE, GENERAL, PRIVATE):
+        conversations.add(ana("and again", place=place))
+        await conversations.settle()
+    conversations.add(ben("and me?"))
+    await conversations.settle()
+    assert platform.said == ["Answer 0", "Answer 1", TOO_MANY_TODAY, "Answer 2"]
+    clock.advance(days=1)
+    conversations.add(ana("good morning"))
+    await conversations.settle()
+    assert platform.said[-1] == "Answer 3"
 
 
 async def test_too_many_turns_in_a_conversation_are_refused_once(

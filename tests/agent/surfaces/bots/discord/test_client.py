@@ -15,11 +15,13 @@ from discord_server import (
     MANAGES,
     RANDOM,
     ROLE,
+    TEMPLATES,
     DiscordServer,
 )
 from scripted_server import ScriptedServer, answer
 
 from agent import Companion
+from agent.surfaces.bots.discord.allowed import Allowed
 from memory.errors import StoreUnavailable
 
 AT = f"<@{BOT}>"
@@ -182,3 +184,58 @@ async def test_if_the_database_is_away_only_those_who_wait_for_an_answer_learn_o
     platform.closed_dms.add(DM)
     await bot.hears("hello?", channel=DM)
     assert len(platform.shown(DM)) == 1
+
+
+async def test_what_came_while_the_session_was_lost_is_answered_once(bot, platform, server) -> None:
+    server.script(answer("First."), answer("In private."), answer("Caught up."))
+    await bot.hears(f"{AT} one", channel=GENERAL)
+    await bot.hears("hello", channel=DM)
+    await platform.end_session()
+    await platform.say(f"{AT} two", channel=GENERAL)
+    await platform.say("nothing for you", channel=RANDOM)
+    await platform.until(lambda: len(platform.posted(GENERAL)) == 2)
+    await bot.client.conversations.settle()
+    assert platform.shown(GENERAL) == ["First.", "Caught up."]
+    assert (platform.shown(DM), platform.shown(RANDOM)) == (["In private."], [])
+
+
+async def test_a_bot_in_many_servers_opens_the_shards_that_discord_recommends(
+    go_online, platform, server
+) -> None:
+    platform.shards = 3
+    bot = await go_online()
+    server.script(answer("Hello."), answer("In private."))
+    await bot.hears(f"{AT} hello", channel=GENERAL)
+    await bot.hears("hello", channel=DM)
+    assert (platform.shown(GENERAL), platform.shown(DM)) == (["Hello."], ["In private."])
+    assert len(bot.client.shards) == 3
+
+
+async def test_nobody_is_answered_where_the_operator_does_not_allow_it(bot, platform) -> None:
+    bot.client.allowed = Allowed(channels=frozenset({RANDOM}))
+    await bot.hears(f"{AT} hello", channel=GENERAL)
+    assert platform.shown(GENERAL) == []
+    told = await platform.answered(await platform.command("memories", channel=GENERAL))
+    assert "where I may" in told.text
+
+
+async def test_forwarded_messages_and_stickers_are_marked_as_what_they_are(bot, platform, server) -> None:
+    server.script(answer("I see."))
+    snapshot = TEMPLATES["message"] | {"content": "I plan to quit", "type": 0}
+    sticker = {"id": "5", "name": "Wave", "format_type": 1}
+    given = {"message_snapshots": [{"message": snapshot}], "sticker_items": [sticker]}
+    await bot.hears("look", channel=DM, **given)
+    assert server.asked[0].conversation[-1] == (
+        "user",
+        "look\n(sticker: Wave)\n(forwarded, not written by the sender: “I plan to quit”)",
+    )
+
+
+async def test_the_title_of_a_forums_post_is_read_with_its_first_message(bot, platform, server) -> None:
+    server.script(answer("Ash."))
+    platform.threads[THREAD] = GENERAL
+    await platform.send("THREAD_CREATE", platform._channel(THREAD))
+    await bot.hears(f"{AT} any advice?", channel=THREAD, id=str(THREAD))
+    assert server.asked[0].conversation[-1][1].startswith("Ana: ")
+    assert "any advice?" in server.asked[0].conversation[-1][1]
+    assert TEMPLATES["thread"]["name"] in server.asked[0].conversation[-1][1]

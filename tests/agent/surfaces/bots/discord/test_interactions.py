@@ -42,7 +42,9 @@ async def test_only_who_asked_sees_the_memories_of_the_place(bot, pet, platform)
     assert "job" not in shown.text
     assert "-# What you told me in private" in shown.text
     private = await ask(platform, "memories", channel=DM)
-    assert {button["label"] for button in private.buttons} == {"Forget 1", "Forget 2"}
+    assert {button["label"] for button in private.buttons} == {
+        f"{label} {number}" for label in ("Forget", "Edit") for number in (1, 2)
+    }
     assert "tea" in (await ask(platform, "memories", channel=DM, query="what tea?")).text
     assert "somebody else" in (await press(platform, shown, "Forget 1", by=BEN)).text
     elsewhere = await ask(platform, "memories", channel=GROUP, context=2)
@@ -62,11 +64,33 @@ async def test_a_button_works_after_a_restart_and_then_goes(bot, pet, platform, 
     assert pressed.answer.text.startswith(
         "Forgotten: Ana lives in Lyon\n-# Taken: 1 memory. It can be undone"
     )
-    assert [button["label"] for button in shown.buttons] == ["Forget 2"]
+    assert [button["label"] for button in shown.buttons] == ["Forget 2", "Edit 2"]
     assert shown.text.splitlines()[1:] == ["1. (forgotten)", "2. Ana plays the cello (2026-11-21)"]
     back = await press(platform, pressed.answer, "Undo")
     assert back.text == "I remember it again: Ana lives in Lyon"
     assert len(await pet.memories(user=WHO)) == 2
+
+
+async def test_of_two_processes_one_answers(bot, pet, platform, go_online, caplog) -> None:
+    other = await go_online()
+    await pet.remember("Ana lives in Lyon", user=WHO)
+    shown = await ask(platform, "memories")
+    assert "Lyon" in shown.text
+    pressed = await platform.press(shown, "Forget 1")
+    await platform.until(lambda: pressed.follow_ups)
+    await ask(platform, "tasks")
+    await other.client.leave()
+    assert platform.refused == []
+    assert len(pressed.follow_ups) == 1
+    assert "broke" not in caplog.text
+
+
+async def test_what_was_told_in_a_channel_is_edited_and_made_private_later(bot, pet, platform) -> None:
+    await pet.remember("Ana lives in Lyon", user=WHO, place=HERE)
+    shown = await ask(platform, "memories", channel=GENERAL)
+    assert [button["label"] for button in shown.buttons] == ["Forget 1", "Edit 1", "Make private 1"]
+    await press(platform, shown, "Make private 1")
+    assert await pet.memories(user=f"discord:{BEN}", place=HERE) == []
 
 
 async def test_every_command_reaches_its_answer(bot, pet: Companion, platform: DiscordServer) -> None:

@@ -43,8 +43,10 @@ async def test_memories_are_listed_with_buttons_to_forget_them(ask, slack, pet) 
     answer = await ask(slack.command("/memories", user="UANA"))
     assert "Ana likes &lt;!channel&gt; &amp; tea" in answer["text"]
     assert "&lt;!channel&gt; &amp; tea" in str(answer["blocks"])
-    [lyon] = [block["accessory"] for block in answer["blocks"] if "Lyon" in block["text"]["text"]]
-    gone = await ask(slack.pressed(lyon, user="UANA"))
+    [at] = [at for at, block in enumerate(answer["blocks"]) if "Lyon" in str(block)]
+    forget, edit = answer["blocks"][at + 1]["elements"]
+    assert edit["text"]["text"] == "Edit"
+    gone = await ask(slack.pressed(forget, user="UANA"))
     assert "Forgotten: Ana lives in Lyon" in gone["text"]
     assert gone["replace_original"] is False
     in_channel = await ask(slack.command("/memories", user="UANA", channel=GENERAL))
