@@ -15,7 +15,7 @@ from memory.erasure import memory_removal, restore
 from memory.erasure.message_removal import teller_words
 from memory.erasure.repetition import FactWords, Words, words
 from memory.facts.derived import HeldFacts
-from memory.facts.echoes import echoes_of
+from memory.facts.evidence.echoes import echoes_of
 from memory.records import Memory
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import kept

@@ -61,7 +61,7 @@ class CandidateFact:
     made: set[str] = field(default_factory=set)
     """The ids of memories that were stored from the same statement."""
     rests_on: set[str] = field(default_factory=set)
-    """The ids of messages and memories of others that it may rest on; see `memory.facts.echoes`."""
+    """The ids of messages and memories of others that it may rest on; see `memory.facts.evidence.echoes`."""
     rulings: dict[str, Verdict] = field(default_factory=dict)
     """The model's rulings on how the fact relates to memories, by memory id."""
 

@@ -17,7 +17,6 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import NotFound
-from memory.facts import echoes, evidence
 from memory.facts.aliases import linked, links_of
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
@@ -25,6 +24,7 @@ from memory.facts.decide import Resolution, Step, decision_of, figures_of, resol
 from memory.facts.decision_log import decided, decision_run, extracted
 from memory.facts.derived import withhold
 from memory.facts.derived.sources import record_sources
+from memory.facts.evidence import echoes, unstated
 from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
 from memory.facts.similar import SimilarFacts
 from memory.index.sync import IndexSync
@@ -185,10 +185,10 @@ class FactWriter:
         until = candidate.expires_at
         if until is not None and until <= candidate.now:
             return Decision(content, "ignore", None, "it had already expired", expires_at=until)
-        if refusal := evidence.refusal(content, candidate.origin):
+        if refusal := unstated.refusal(content, candidate.origin):
             return Decision(content, "ignore", None, refusal)
         if await self._is_own_knowledge(candidate):
-            return Decision(content, "ignore", None, evidence.FROM_QUESTION)
+            return Decision(content, "ignore", None, unstated.FROM_QUESTION)
         return None
 
     async def _echo(self, connection: AsyncConnection, candidate: CandidateFact) -> str | None:
@@ -199,10 +199,10 @@ class FactWriter:
 
     async def _is_own_knowledge(self, candidate: CandidateFact) -> bool:
         content, origin = candidate.draft.content, candidate.origin
-        if not evidence.is_own_knowledge(content, origin):
+        if not unstated.is_own_knowledge(content, origin):
             return False
         known = await self._store.known_aliases(origin.audience, candidate.now)
-        return evidence.is_own_knowledge(content, origin, known.others(origin.user))
+        return unstated.is_own_knowledge(content, origin, known.others(origin.user))
 
     async def _decide(self, candidate: CandidateFact) -> Decision:
         for tries_left in reversed(range(TRIES)):

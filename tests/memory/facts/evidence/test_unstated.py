@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memory.facts import evidence
 from memory.facts.candidate import Provenance
+from memory.facts.evidence import unstated
 
 SAID = Provenance("ben", datetime(2026, 1, 10, tzinfo=UTC), speaker="Ben K.", live=True)
 
@@ -27,27 +27,27 @@ def said(text: str) -> Provenance:
     ],
 )
 def test_a_greeting_is_no_fact(content: str) -> None:
-    assert evidence.refusal(content, said("hello, I am back")) == evidence.GREETING
+    assert unstated.refusal(content, said("hello, I am back")) == unstated.GREETING
 
 
 @pytest.mark.parametrize(
     "message", ["hi", "Good morning, Hachi!", "Guten Morgen", "こんにちは", "merci beaucoup"]
 )
 def test_nothing_is_learned_from_a_greeting(message: str) -> None:
-    assert evidence.refusal("Ben lives in Lyon", said(message)) == evidence.FROM_GREETING
+    assert unstated.refusal("Ben lives in Lyon", said(message)) == unstated.FROM_GREETING
 
 
 @pytest.mark.parametrize(
     "message", ["yes", "hi, I live in Lyon", "nuts", "42", "", "שלום, אני גר בליון", "Oma"]
 )
 def test_a_fact_may_come_from_any_other_message(message: str) -> None:
-    assert evidence.refusal("Ben lives in Lyon", said(message)) is None
+    assert unstated.refusal("Ben lives in Lyon", said(message)) is None
 
 
 def test_the_message_counts_only_for_facts_of_its_own_turn() -> None:
     later = dataclasses.replace(said("hi"), live=False)
-    assert evidence.refusal("Ben lives in Lyon", later) is None
-    assert not evidence.is_own_knowledge("Paris is the capital of France", later)
+    assert unstated.refusal("Ben lives in Lyon", later) is None
+    assert not unstated.is_own_knowledge("Paris is the capital of France", later)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_the_message_counts_only_for_facts_of_its_own_turn() -> None:
     ],
 )
 def test_the_answer_to_a_question_is_no_fact_of_the_person(message: str, content: str) -> None:
-    assert evidence.is_own_knowledge(content, said(message))
+    assert unstated.is_own_knowledge(content, said(message))
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_the_answer_to_a_question_is_no_fact_of_the_person(message: str, content
     ],
 )
 def test_a_question_may_state_facts(message: str, content: str) -> None:
-    assert not evidence.is_own_knowledge(content, said(message))
+    assert not unstated.is_own_knowledge(content, said(message))
 
 
 def test_another_name_of_the_speaker_names_the_speaker() -> None:
     message, content = "Which tea from Japan do you like?", "Mickael likes tea from Japan"
-    assert evidence.is_own_knowledge(content, said(message))
-    assert not evidence.is_own_knowledge(content, said(message), ["Mickael"])
+    assert unstated.is_own_knowledge(content, said(message))
+    assert not unstated.is_own_knowledge(content, said(message), ["Mickael"])
