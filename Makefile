@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: chat test test-slow test-node check install clean format constraints test-campaign bench bench-scale
+.PHONY: chat test test-slow test-clients test-node check install clean format constraints test-campaign bench bench-scale
 
 chat: $(VENV)/.installed
 	@$(BIN)/hachi chat $(ARGS)
@@ -35,10 +35,14 @@ test-slow: $(VENV)/.installed-dev
 test-campaign: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.campaign .campaign $(ARGS)
 
-# OpenAI's client for Node, which npm installs, against hachi serve. Needs Node.js 20 or newer.
-test-node: $(VENV)/.installed-dev
-	npm install --silent --prefix tests/clients/node
+# Other people's clients against hachi serve: OpenAI's for Node (with npm, Node.js 20 or newer), LiteLLM, LangChain.
+test-clients: $(VENV)/.installed-dev
+	-npm install --silent --prefix tests/clients/node
+	test -x tests/clients/python/.venv/bin/python || $(PYTHON) -m venv tests/clients/python/.venv
+	-tests/clients/python/.venv/bin/python -m pip install --quiet openai litellm mcp langchain-openai
 	$(TEST_TMP) $(BIN)/pytest -q tests/clients
+
+test-node: test-clients
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -1,92 +1,38 @@
 """OpenAI's client for Node against `hachi serve`, each a process of its own, with a scripted model behind."""
 
 import asyncio
-import json
-import os
-import re
 import shutil
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_server import Call, Drop, Fail, Hang, ScriptedServer, answer
+from scripted_server import Call, Drop, Fail, Hang, Say, ScriptedServer, answer
 
 HERE = Path(__file__).parent / "node"
 NODE = shutil.which("node")
 
 pytestmark = [
     pytest.mark.skipif(
-        NODE is None, reason="there is no node; install Node.js 20 or newer, then: make test-node"
+        NODE is None, reason="there is no node; install Node.js 20 or newer, then: make test-clients"
     ),
     pytest.mark.skipif(
-        not (HERE / "node_modules" / "openai").is_dir(), reason="to install the client: make test-node"
+        not (HERE / "node_modules" / "openai").is_dir(), reason="to install the client: make test-clients"
     ),
 ]
 
 Serve = Callable[..., Any]
-Client = Callable[[str], Awaitable[Any]]
-
-
-@asynccontextmanager
-async def process(
-    *command: str, env: dict[str, str], **pipes: Any
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Ends with the block at the latest."""
-    running = await asyncio.create_subprocess_exec(*command, env=os.environ | env, **pipes)
-    try:
-        yield running
-    finally:
-        if running.returncode is None:
-            running.terminate()
-        async with asyncio.timeout(20):
-            await running.communicate()
 
 
 @pytest.fixture
-async def serve(home: Path, server: ScriptedServer, open_pet: Callable[..., Awaitable[Any]]) -> Serve:
-    """`async with serve(**settings) as ask`: `hachi serve` runs; `await ask(task)` is what the client saw."""
+def serve(serve: Serve) -> Serve:
+    """`async with serve(**settings) as ask`; `await ask(task)` is what the client saw."""
 
     @asynccontextmanager
-    async def running(**settings: str) -> AsyncIterator[Client]:
-        pet = await open_pet()
-        _, secret = await pet.services.keys.create("node", "user", "ana", now=pet.clock())
-        env = {
-            "HACHI_HOME": str(home),
-            "HACHI_EMBEDDER": "bundled",
-            "HACHI_MODEL": "tiny",
-            "HACHI_API": "chat",
-        }
-        env |= {
-            "OPENAI_BASE_URL": server.url,
-            "OPENAI_API_KEY": "sk-1",
-            "HACHI_MODEL_RETRIES": "0",
-            **settings,
-        }
-        code = "import sys; from agent.surfaces.cli import main; sys.exit(main())"
-        command = (sys.executable, "-c", code, "serve", "--port", "0")
-        async with process(*command, env=env, stderr=asyncio.subprocess.PIPE) as hachi:
-            assert hachi.stderr is not None
-            line = (await asyncio.wait_for(hachi.stderr.readline(), 60)).decode()
-            found = re.search(r"listening on (http://\S+);", line)
-            assert found, line
-
-            async def ask(task: str) -> Any:
-                reach = {"HACHI_URL": f"{found[1]}/v1", "HACHI_KEY": secret}
-                pipe = asyncio.subprocess.PIPE
-                async with (
-                    asyncio.timeout(60),
-                    process(
-                        str(NODE), str(HERE / "client.mjs"), task, env=reach, stdout=pipe, stderr=pipe
-                    ) as node,
-                ):
-                    out, err = await node.communicate()
-                    assert node.returncode == 0, err.decode()
-                    return json.loads(out)
-
-            yield ask
+    async def running(**settings: str) -> AsyncIterator[Callable[[str], Awaitable[Any]]]:
+        async with serve(**settings) as ask:
+            yield lambda task: ask(str(NODE), str(HERE / "client.mjs"), task)
 
     return running
 
@@ -154,7 +100,8 @@ async def test_it_raises_the_errors_that_it_has_and_repeats_no_turn(
     }
     assert saw["key"]["message"] == "401 no such key"
     assert saw["empty"]["param"] == "messages"
-    assert len(rows("SELECT id FROM messages WHERE role = 'user'")) == 3  # said once each
+    told = rows("SELECT text FROM messages WHERE role = 'user' ORDER BY seq")
+    assert [row["text"] for row in told] == ["hello", "tell"]  # what was said again is stored once
 
 
 async def test_it_waits_as_long_as_it_is_told_to(serve: Serve) -> None:
@@ -172,3 +119,18 @@ async def test_when_it_leaves_the_model_is_left_too(serve: Serve, server: Script
         assert await ask("leave") == {"left": True}
         async with asyncio.timeout(10):
             await server.left.wait()
+
+
+async def test_its_tools_are_called_and_its_history_is_the_conversation(
+    serve: Serve, server: ScriptedServer, rows: Callable[..., list[dict[str, Any]]]
+) -> None:
+    server.script(Call("weather", {"town": "Lyon"}), answer("Sunny in Lyon."), Say('{"town": "Lyon"}'))
+    server.script(*map(answer, ("Peru", "Chile", "Santiago", "Enjoy the water.")))
+    async with serve() as ask:
+        saw = await ask("turns")
+    assert saw["tools"] == {"called": "weather", "text": "Sunny in Lyon."}
+    assert saw["shaped"] == {"town": "Lyon"}
+    assert saw["edited"] == ["Peru", "Chile", "Santiago"]
+    assert saw["response"] == "Enjoy the water."
+    replaced = rows("SELECT text FROM messages WHERE replaced_at IS NOT NULL")
+    assert [row["text"] for row in replaced] == ["Peru"]

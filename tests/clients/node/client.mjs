@@ -65,6 +65,36 @@ const tasks = {
     };
   },
 
+  async turns() {
+    const parameters = { type: "object", properties: { town: { type: "string" } }, required: ["town"] };
+    const weather = { name: "weather", description: "The weather of a town", parameters };
+    const runner = client.chat.completions.runTools({
+      ...said("how is Lyon?"),
+      tools: [{ type: "function", function: { ...weather, function: () => "sunny", parse: JSON.parse } }],
+    });
+    let called = null;
+    runner.on("functionToolCall", (call) => (called = call.name));
+    const text = await runner.finalContent();
+    const schema = { type: "json_schema", json_schema: { name: "town", schema: parameters } };
+    const shaped = await client.chat.completions.create({ ...said("which town?"), response_format: schema });
+    const messages = [{ role: "user", content: "Name a country" }];
+    const edited = [];
+    for (let again = 0; again < 2; again += 1) {
+      const made = await client.chat.completions.create({ model: "hachi", messages });
+      edited.push(made.choices[0].message.content);
+    }
+    messages.push({ role: "assistant", content: edited[1] }, { role: "user", content: "Its capital?" });
+    const last = await client.chat.completions.create({ model: "hachi", messages });
+    edited.push(last.choices[0].message.content);
+    const response = await client.responses.create({ model: "hachi", input: "I row" });
+    return {
+      tools: { called, text },
+      shaped: JSON.parse(shaped.choices[0].message.content),
+      edited,
+      response: response.output_text,
+    };
+  },
+
   async patience() {
     let asked = 0;
     while (sent === asked) {

@@ -1,0 +1,61 @@
+"""What clients of the OpenAI API for Python make of `hachi serve`: python client.py TASK, with HACHI_URL and
+HACHI_KEY set. Prints what it saw as one line of JSON; ../test_python.py says what that should be."""
+
+import json
+import os
+import subprocess
+import sys
+
+URL, KEY = os.environ["HACHI_URL"], os.environ["HACHI_KEY"]
+PARAMETERS = {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
+WEATHER = {"name": "weather", "description": "The weather of a town", "parameters": PARAMETERS}
+
+
+def litellm():
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # otherwise it fetches prices
+    import litellm
+
+    litellm.telemetry = False
+    about = {"model": "openai/hachi", "api_base": URL, "api_key": KEY, "max_retries": 0}
+    messages = [{"role": "user", "content": "how is Lyon?"}]
+    tools = [{"type": "function", "function": WEATHER}]
+    first = litellm.completion(messages=messages, tools=tools, **about).choices[0]
+    [call] = first.message.tool_calls
+    messages += [first.message.model_dump(), {"role": "tool", "tool_call_id": call.id, "content": "sunny"}]
+    stream = litellm.completion(messages=messages, tools=tools, temperature=0.2, stream=True, **about)
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in stream)
+    return {"call": call.function.name, "given": json.loads(call.function.arguments), "text": text}
+
+
+def langchain():
+    from langchain_core.messages import HumanMessage, ToolMessage
+    from langchain_openai import ChatOpenAI
+    from pydantic import BaseModel
+
+    class Town(BaseModel):
+        """A town."""
+
+        name: str
+        people: int
+
+    chat = ChatOpenAI(model="hachi", base_url=URL, api_key=KEY, max_retries=0, temperature=0.2)
+    messages = [HumanMessage("how is Lyon?")]
+    with_tools = chat.bind_tools([{"type": "function", "function": WEATHER}])
+    asked = with_tools.invoke(messages)
+    [call] = asked.tool_calls
+    messages += [asked, ToolMessage("sunny", tool_call_id=call["id"])]
+    text = "".join(str(chunk.content) for chunk in with_tools.stream(messages))
+    town = chat.with_structured_output(Town, method="json_schema").invoke("Which town?")
+    return {"call": call["name"], "given": call["args"], "text": text, "town": town.model_dump()}
+
+
+def cli():
+    env = os.environ | {"OPENAI_BASE_URL": URL, "OPENAI_API_KEY": KEY}
+    command = [os.path.join(os.path.dirname(sys.executable), "openai"), "api", "chat.completions.create"]
+    told = subprocess.run(
+        [*command, "-m", "hachi", "-g", "user", "how is Lyon?"], env=env, capture_output=True, text=True
+    )
+    return {"code": told.returncode, "out": told.stdout, "err": told.stderr}
+
+
+print(json.dumps({"litellm": litellm, "langchain": langchain, "cli": cli}[sys.argv[1]]()))

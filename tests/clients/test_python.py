@@ -1,0 +1,51 @@
+"""LiteLLM, LangChain and the `openai` command against `hachi serve`, each in a process of its own."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_server import Call, Say, ScriptedServer, answer
+
+HERE = Path(__file__).parent / "python"
+PYTHON = HERE / ".venv" / "bin" / "python"
+
+pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="to install the clients: make test-clients")
+
+
+def installed(package: str) -> Any:
+    there = any((HERE / ".venv").glob(f"lib/python*/site-packages/{package}/__init__.py"))
+    return pytest.mark.skipif(not there, reason=f"there is no {package}; to install it: make test-clients")
+
+
+async def seen(serve: Callable[..., Any], task: str) -> Any:
+    async with serve() as ask:
+        return await ask(str(PYTHON), str(HERE / "client.py"), task)
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        pytest.param("litellm", marks=installed("litellm")),
+        pytest.param("langchain", marks=installed("langchain_openai")),
+    ],
+)
+async def test_its_tools_are_called_and_its_stream_is_read(
+    serve: Any, server: ScriptedServer, client: str
+) -> None:
+    server.script(Call("weather", {"town": "Lyon"}), answer("Sunny in Lyon."))
+    server.script(Say('{"name": "Lyon", "people": 500000}'))
+    saw = await seen(serve, client)
+    assert (saw["call"], saw["given"], saw["text"]) == ("weather", {"town": "Lyon"}, "Sunny in Lyon.")
+    assert saw.get("town", {"name": "Lyon", "people": 500000}) == {"name": "Lyon", "people": 500000}
+    assert server.asked[1].json["temperature"] == 0.2
+    assert server.asked[1].results == ["sunny"]
+
+
+@pytest.mark.skipif(
+    not (PYTHON.parent / "openai").exists(), reason="this version of the openai package brings no command"
+)
+async def test_the_command_line_of_openai_asks(serve: Any, server: ScriptedServer) -> None:
+    server.script(answer("Sunny in Lyon."))
+    saw = await seen(serve, "cli")
+    assert (saw["code"], saw["out"].strip()) == (0, "Sunny in Lyon."), saw["err"]
