@@ -158,13 +158,7 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
         author, text, sent_at = str(given["author"]), str(given["text"]), given["sent_at"]
     except KeyError as error:
         raise BadInput(f"message {at + 1} has no {error.args[0]!r}") from error
-    if isinstance(sent_at, str):
-        try:
-            sent_at = datetime.fromisoformat(sent_at)
-        except ValueError as error:
-            raise BadInput(f"message {at + 1}: sent_at {sent_at!r} is no ISO 8601 time") from error
-    if not isinstance(sent_at, datetime) or sent_at.tzinfo is None:
-        raise BadInput(f"message {at + 1}: sent_at needs a time zone, such as 2026-01-10T09:30:00+00:00")
+    replaced_at = given.get("replaced_at")
     incoming = _within(incoming, given, at)
     message = Message(
         id=_uuid(given.get("id"), incoming),
@@ -172,9 +166,22 @@ def _message(given: Mapping[str, Any], at: int, incoming: TurnRequest) -> tuple[
         role="assistant" if given.get("role") == "assistant" else "user",
         author=storable(author),
         text=storable(text),
-        sent_at=sent_at,
+        sent_at=_moment(sent_at, "sent_at", at),
+        replaced_at=_moment(replaced_at, "replaced_at", at) if replaced_at else None,
     )
     return message, str(incoming.user)
+
+
+def _moment(given: Any, name: str, at: int) -> datetime:
+    """Return the time that message `at` gives. Raises BadInput."""
+    if isinstance(given, str):
+        try:
+            given = datetime.fromisoformat(given)
+        except ValueError as error:
+            raise BadInput(f"message {at + 1}: {name} {given!r} is no ISO 8601 time") from error
+    if not isinstance(given, datetime) or given.tzinfo is None:
+        raise BadInput(f"message {at + 1}: {name} needs a time zone, such as 2026-01-10T09:30:00+00:00")
+    return given
 
 
 def _within(incoming: TurnRequest, given: Mapping[str, Any], at: int) -> TurnRequest:

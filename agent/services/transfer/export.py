@@ -113,6 +113,7 @@ async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
         for row in await connection.execute(query):
             line = {field: row._mapping[field] for field in _MESSAGE_FIELDS}
             line |= {"text": FORGOTTEN_TEXT} if row.forgotten_at else {}
+            line |= {"replaced_at": row.replaced_at} if row.replaced_at else {}
             found.setdefault((row.place, row.conversation_id), []).append(line)
     return [
         {"place": _shown(place), "conversation": conversation, "messages": lines}

@@ -208,3 +208,25 @@ async def test_a_recorded_turn_with_a_clients_history_replays_the_same(
     await pet.components.recorder.flush()
     trace = await pet.traces.get(reply.trace_id, pet.clock())
     assert (await replay(pet, trace)).differences == ()
+
+
+async def test_what_was_replaced_stays_replaced_in_an_export(
+    pet: Companion, server: ScriptedServer, open_pet: Callable[..., Awaitable[Companion]], tmp_path: Any
+) -> None:
+    server.script(*map(answer, ("Peru", "Chile")))
+    for _ in range(2):
+        await say(pet, "Name a country")
+    whole = await pet.export(user="ana")
+    [talk] = (
+        whole["messages"]
+        if isinstance(whole["messages"][0], dict) and "messages" in whole["messages"][0]
+        else [{"messages": whole["messages"]}]
+    )
+    assert [(line["text"], "replaced_at" in line) for line in talk["messages"]] == [
+        ("Name a country", False),
+        ("Peru", True),
+        ("Chile", False),
+    ]
+    other = await open_pet(home=tmp_path / "other", openai_base_url=server.url, model="tiny")
+    await other.import_messages(talk["messages"], user="ana")
+    assert [one.text for one in await other.messages(user="ana") if one.gone] == ["Peru"]
