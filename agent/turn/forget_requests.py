@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agent.types import ReceivedMessage
 from memory.audience import user_key
-from memory.erasure.repetition import asks, asks_to_forget, words
+from memory.erasure.repetition import Words, asks, asks_to_forget, words
 from memory.errors import MemoryFault
 from memory.index import Kind
 from memory.records import Draft, ForgetCandidate, Hit
@@ -54,11 +54,12 @@ class ForgetRequests:
         self, texts: Sequence[str], user: str, received: ReceivedMessage
     ) -> tuple[ForgetCandidate, ...]:
         found: dict[str, Hit] = {}
+        person = words(f"{user} {received.request.author or ''}")
         for text in texts:
             hits = await self.recall.search(
                 text, received.request.audience, limit=SEARCHED, kinds=TOLD, exclude={str(received.id)}
             )
-            found |= {hit.id: hit for hit in hits if _about(text, _stated(text, hit))}
+            found |= {hit.id: hit for hit in hits if _about(text, _stated(text, hit), person)}
         own = await self.transcript.written_by(user, [hit.id for hit in found.values() if not hit.memory])
         told = [hit for hit in found.values() if hit.id in own or _told_by(user, hit)]
         return tuple(
@@ -79,8 +80,11 @@ def without_forgotten(drafts: Sequence[Draft], texts: Sequence[str]) -> tuple[Dr
     return tuple(d for d in drafts if not any(text and text <= words(d.content) for text in asked))
 
 
-def _about(text: str, content: str) -> bool:
+def _about(text: str, content: str, person: Words) -> bool:
+    """Whether the content has half of the words of the text. The person's names count only where the text says
+    nothing else: they begin most of their facts."""
     asked, said = words(text), words(content)
+    asked = asked - person or asked
     return bool(asked) and 2 * len(asked & said) >= len(asked)
 
 

@@ -81,6 +81,19 @@ async def test_neither_questions_nor_earlier_requests_are_offered_and_the_reques
     assert "quit" not in str(await pet.messages(user="ben"))
 
 
+async def test_the_name_of_the_person_alone_makes_no_candidate(
+    pet_at: PetAt, first_way: Any, server: ScriptedServer
+) -> None:
+    pet = await pet_at(first_way)
+    for content in ("Ben smokes", "Ben bought a violin", "Ben has a red boat"):
+        await pet.remember(content, user="ben")
+    server.script(asks("Ben smokes"))
+
+    reply = await pet.respond("forget that I smoke", user="ben")
+
+    assert contents(reply.forget) == [("memory", "Ben smokes")]
+
+
 async def test_only_what_this_person_told_and_may_read_here_is_offered(
     pet_at: PetAt, first_way: Any, server: ScriptedServer
 ) -> None:
