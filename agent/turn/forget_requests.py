@@ -81,8 +81,8 @@ def without_forgotten(drafts: Sequence[Draft], texts: Sequence[str]) -> tuple[Dr
 
 
 def _about(text: str, content: str, person: Words) -> bool:
-    """Whether the content has half of the words of the text. The person's names count only where the text says
-    nothing else: they begin most of their facts."""
+    """Whether the content has half of the words of the text. The person's names count only where the text
+    says nothing else: they begin most of their facts."""
     asked, said = words(text), words(content)
     asked = asked - person or asked
     return bool(asked) and 2 * len(asked & said) >= len(asked)
