@@ -217,11 +217,7 @@ async def test_what_was_replaced_stays_replaced_in_an_export(
     for _ in range(2):
         await say(pet, "Name a country")
     whole = await pet.export(user="ana")
-    [talk] = (
-        whole["messages"]
-        if isinstance(whole["messages"][0], dict) and "messages" in whole["messages"][0]
-        else [{"messages": whole["messages"]}]
-    )
+    [talk] = whole["conversations"]
     assert [(line["text"], "replaced_at" in line) for line in talk["messages"]] == [
         ("Name a country", False),
         ("Peru", True),
