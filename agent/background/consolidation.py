@@ -34,7 +34,15 @@ from agent.turn.jobs import APPLY_UPDATES
 from memory.audience import Audience, Place, user_key
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
-from memory.facts.derived.sources import ended_in, memory_summary_id, outdated, record_sources, still_hold
+from memory.facts.derived.sources import (
+    MEMORY_SUMMARY,
+    ended_in,
+    entry_id,
+    memory_summary_id,
+    outdated,
+    record_sources,
+    still_hold,
+)
 from memory.facts.rulings import Ruling
 from memory.facts.writer import FactWriter
 from memory.people.memory_updates import MemoryUpdates, NewPreference
@@ -146,6 +154,11 @@ class Consolidation:
                 return False, None
             if entries:
                 await self.profiles.merge_in(connection, part.user, part.place, entries, part.now)
+            for entry in entries:
+                if entry.message_id is None and entry.value and entry.field != MEMORY_SUMMARY:
+                    id = entry_id(part.user, part.place.stored, entry.field, entry.item)
+                    said = {message.id for message in part.said}
+                    await record_sources(connection, id, said, rebuilt=True)
             if part.complete:
                 await self.queue.finish(connection, job, newest)
             if not payload:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, user_key
 from memory.facts.derived.lost import SET_BY_HAND, Lost
-from memory.facts.derived.sources import MEMORY_SUMMARY, memory_summary_id
+from memory.facts.derived.sources import MEMORY_SUMMARY, entry_id, memory_summary_id
 from memory.sql.tables import context_entries, derived_sources
 
 Row = Mapping[str, Any]
@@ -28,9 +28,23 @@ async def withhold_entries(
         await connection.execute(delete(context_entries).where(_same(row)))
         sources = derived_sources.c.text_id == memory_summary_id(row.user_id, Place.of_key(row.place))
         await connection.execute(delete(derived_sources).where(sources))
-    taken = [row for row in rows if row.field != MEMORY_SUMMARY and lost.takes(row)]
+    unclear = await _perhaps_forgotten(connection, [row for row in rows if row.message_id is None], lost)
+    taken = [row for row in rows if row.field != MEMORY_SUMMARY and (row in unclear or lost.takes(row))]
     gone: list[Row] = [dict(row._mapping) for row in taken if await _take(connection, row, lost)]
     return [dict(row._mapping) for row in summaries], gone
+
+
+async def _perhaps_forgotten(connection: AsyncConnection, rows: Sequence[Any], lost: Lost) -> list[Any]:
+    """Those of these entries that were said in one of several messages, of which one is forgotten."""
+    ids = {entry_id(row.user_id, row.place, row.field, row.item): row for row in rows}
+    if not ids or not lost.forgotten:
+        return []
+    resting = select(derived_sources.c.text_id).where(
+        derived_sources.c.text_id.in_(ids), derived_sources.c.source_id.in_(lost.forgotten)
+    )
+    found = set(await connection.scalars(resting))
+    await connection.execute(delete(derived_sources).where(derived_sources.c.text_id.in_(found)))
+    return [ids[id] for id in sorted(found)]
 
 
 async def _memory_summaries(

@@ -43,6 +43,12 @@ def memory_summary_id(user: str, place: Place) -> str:
     return str(uuid5(NAMESPACE_OID, f"{MEMORY_SUMMARY} {user} {place.stored}"))
 
 
+def entry_id(user: str, place: str, field: str, item: str) -> str:
+    """The id of an entry of a profile, under which its sources are recorded where it is not known in which of
+    several messages it was said. `place` is the stored key."""
+    return str(uuid5(NAMESPACE_OID, "\n".join((user, place, field, item))))
+
+
 async def outdated(connection: AsyncConnection, ids: Collection[str], owner: str, now: datetime) -> set[str]:
     """Which of these messages state a fact that no longer holds for this owner."""
     if not ids:

@@ -186,3 +186,26 @@ async def test_what_was_said_beside_what_has_ended_before_the_consolidation_is_n
     summaries = str((await pet.export(user="ana"))["summaries"])
     assert "flu" not in summaries
     assert "cello" in summaries or end != "purged", "until the purge a summary of what has expired is hidden"
+
+
+async def test_a_value_in_words_of_its_own_ends_with_each_message_that_it_may_come_from(
+    open_pet: OpenPet,
+) -> None:
+    def name_themes(asked: str) -> dict[str, Any]:
+        said = asked.partition("## What was said")[2].partition("## What to look for")[0]
+        themes = [{"key": "conversation_themes", "value": "grief"}] if "funeral" in said else []
+        return {"summary": "They spoke.", "new_preferences": themes}
+
+    model = AnsweringModel(learning("Ana's aunt had a funeral"), learning("Ana knits socks"))
+    pet = await open_pet(given=model, looking_back=AnsweringModel(then=name_themes))
+    await pet.respond("My aunt's funeral was on Monday.", user="ana")
+    await pet.respond("I knit socks.", user="ana")
+    await pet.settle()
+    assert (await pet.context(user="ana")).conversation_themes == ("grief",)
+
+    [funeral] = [one for one in await pet.memories(user="ana") if "funeral" in one.content]
+    await pet.delete_memory(funeral.id, user="ana")
+    await pet.settle()
+
+    assert (await pet.context(user="ana")).conversation_themes == ()
+    assert "grief" not in str(await pet.export(user="ana"))
