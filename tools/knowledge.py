@@ -7,6 +7,7 @@ from pydantic import Field
 from memory.documents.quote import display_names
 from memory.records import Chunk
 from tools.context import TurnContext
+from tools.found import SEEN
 
 LONGEST_LINE = 300
 """Characters of a title, or of the headings a passage stands under."""
@@ -22,15 +23,16 @@ async def search_knowledge(
     """Search the documents that were given to you, for what is not about the people you talk with."""
     if turn.user is None:
         return {"chunks": [], "note": "this person is anonymous: no documents are read for them"}
-    found = await turn.knowledge.search(query, turn.audience, limit)
-    if found and not (found := [chunk for chunk in found if chunk.id not in turn.shown]):
-        return {"chunks": [], "note": "nothing beyond what is before you already"}
+    best = await turn.knowledge.search(query, turn.audience, limit)
+    found = [chunk for chunk in best if chunk.id not in turn.shown]
     if not found:
-        return {"chunks": [], "note": await _why_nothing(turn)}
+        note = "nothing beyond what is before you already" if best else await _why_nothing(turn)
+        return {"chunks": [], "note": note}
     names = display_names(chunk.source for chunk in found)
     shown = _that_fit([_shown(chunk, names[chunk.source]) for chunk in found], turn.knowledge_characters)
-    notes = ["the index is away or being built: older documents may be missing"]
-    notes = notes if turn.knowledge.without_index else []
+    notes = [SEEN] if len(found) < len(best) else []
+    if turn.knowledge.without_index:
+        notes.append("the index is away or being built: older documents may be missing")
     if left := len(found) - len(shown):
         notes.append(f"{left} more did not fit; a narrower question may bring them")
     return {"chunks": shown} | ({"note": "; ".join(notes)} if notes else {})

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memory.audience import Place
 from memory.documents.quote import display_names
+from tools.found import SEEN
 
 CHANNEL = Place(("acme", "general"))
 BOATS = """# Boats
@@ -46,6 +47,19 @@ async def test_a_passage_is_found_with_where_it_stands(turn: Any, folder: Path) 
     assert (passage["source"], passage["title"]) == ("handbook/boats.md", "Boats")
     assert (passage["heading"], passage["text"]) == ("Boats > Oars", "Oars are made of ash.")
     assert 0 < passage["score"] <= 1
+
+
+async def test_a_passage_of_the_prompt_is_left_out_and_that_is_said(
+    turn: Any, turn_of: Callable[..., Any], folder: Path
+) -> None:
+    (folder / "rowing.md").write_text("# Rowing\n\nOars of ash are heavier than oars of spruce.")
+    await turn.pet.add_knowledge([folder])
+    first, second = await turn.pet.components.documents.search("oars of ash", turn.context.audience, 5)
+
+    found = await turn_of("ana", shown=frozenset({first.id})).call("search_knowledge", query="oars of ash")
+
+    assert [chunk["text"] for chunk in found["chunks"]] == [second.text]
+    assert found["note"] == SEEN
 
 
 async def test_there_are_no_more_than_were_asked_for(turn: Any, folder: Path) -> None:

@@ -48,8 +48,8 @@ class MemoryContent(Answer):
 
 
 class ForgottenMemory(MemoryContent):
-    """What was forgotten: the memory, and how many messages, replies, tasks, summaries and traces went
-    with it. The id and the text are empty if a message was named."""
+    """What was forgotten: the memory or the message that was named, and how many messages, replies, tasks,
+    summaries and traces went with it. The id is empty if a message was named."""
 
     messages: int
     replies: int

@@ -44,7 +44,7 @@ async def test_what_was_forgotten_by_mistake_is_brought_back(shared: Companion, 
         [found] = (await ida.call("search_memories", query="locker code"))["memories"]
         [id] = found["ids"]
         gone = await ida.call("forget_message", id=id)
-        assert (gone["id"], gone["content"], gone["messages"]) == ("", "", 1)
+        assert (gone["id"], gone["content"], gone["messages"]) == ("", "my locker code is 8315", 1)
         assert (await ida.call("search_memories", query="locker code"))["memories"] == []
         assert (await ida.call("undo_forget", id=gone["undo_id"]))["messages"] == 1
         [again] = (await ida.call("search_memories", query="locker code"))["memories"]
