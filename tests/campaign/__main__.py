@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Column, Table
 
-from tests.campaign import damage, disks, load, servers
+from tests.campaign import damage, disks, load, moves, servers
 from tests.campaign.kills import KILLS, ON_POSTGRESQL, seeds
 from tests.campaign.postgresql import Server, running
 from tests.campaign.trials import Outcome, Place, fresh
@@ -32,6 +32,7 @@ AMOUNTS: dict[str, tuple[int, Run]] = {
         for name, one in KILLS.items()
     },
     "killed turns": (60, KILLS["turns"].run),
+    "killed move": (25, moves.run),
     "damaged index": (150, damage.run),
     "older index": (5, damage.older_index),
     "damaged database": (45, damage.run),

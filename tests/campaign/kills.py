@@ -163,8 +163,8 @@ KILLS = {
     "migration": Killing(fill_an_old_home, migrate, facts_are_there, longest=0.4, rounds=2, opening=True),
     "erasure": Killing(fill, erase_somebody, nothing_of_the_erased, longest=0.3, rounds=3),
 }
-ON_POSTGRESQL = ("turns", "purge", "import", "erasure")
-"""What is killed there too; the index stays embedded."""
+ON_POSTGRESQL = ("turns", "purge", "import", "erasure", "move")
+"""What is killed there too; the index stays embedded. A move goes there and comes back."""
 
 
 def seeds(name: str, amount: int) -> range:

@@ -102,28 +102,30 @@ class Killing:
         for number in range(self.rounds):
             if found.crash:
                 break
-            told += self._killed(chance.uniform(0.01, self.longest), place, number)
+            told += killed(self.work, chance.uniform(0.01, self.longest), place, number, opening=self.opening)
             found = checked(self.check, place, told)
             if not Outcome(name, seed, 0, found, 0).survived:
                 break
         return Outcome(name, seed, self.rounds, found, time.monotonic() - begun)
 
-    def _killed(self, seconds: float, place: Place, number: int) -> list[Any]:
-        """What the process acknowledged until it was killed."""
-        receiver, sender = processes.Pipe(duplex=False)
-        process = processes.Process(target=_worked, args=(self.work, place, number, sender))
-        process.start()
-        sender.close()
-        told = list[Any]()
-        with receiver, suppress(EOFError):
-            if not self.opening and receiver.poll(LONGEST_CHECK):
-                told.append(receiver.recv())
-            process.join(seconds)
-            process.kill()
-            process.join()
-            while receiver.poll():
-                told.append(receiver.recv())
-        return [one for one in told if not isinstance(one, Found)]
+
+def killed(work: Work, seconds: float, place: Place, number: int, *, opening: bool = False) -> list[Any]:
+    """What the process acknowledged until it was killed, so long after its first acknowledgement, or with
+    `opening` after its start."""
+    receiver, sender = processes.Pipe(duplex=False)
+    process = processes.Process(target=_worked, args=(work, place, number, sender))
+    process.start()
+    sender.close()
+    told = list[Any]()
+    with receiver, suppress(EOFError):
+        if not opening and receiver.poll(LONGEST_CHECK):
+            told.append(receiver.recv())
+        process.join(seconds)
+        process.kill()
+        process.join()
+        while receiver.poll():
+            told.append(receiver.recv())
+    return [one for one in told if not isinstance(one, Found)]
 
 
 def checked(check: Check, place: Place, told: Sequence[Any]) -> Found:
