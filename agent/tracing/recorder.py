@@ -18,7 +18,7 @@ from uuid import uuid4
 from agent.errors import ModelError
 from agent.tracing.serialization import Serializer, texts_of
 from agent.tracing.store.traces import Traces
-from agent.tracing.trace import TURN, Summary, place_key
+from agent.tracing.trace import CALL, TURN, Summary, place_key
 from agent.types import Reply, TurnRequest
 from memory.audience import Place
 from memory.errors import StoreUnavailable
@@ -154,6 +154,20 @@ class Recorder:
             conversation=job.payload.get("conversation", ""),
         )
         with self._recorded(about, tries=job.attempts):
+            yield
+
+    @contextmanager
+    def call(self, tool: str, user: str | None, place: Place) -> Iterator[None]:
+        """Record what another agent has one tool do."""
+        about = Summary(
+            id=f"trace_{uuid4().hex}",
+            kind=CALL,
+            started_at=self._clock(),
+            user=user,
+            place=place_key(place),
+            said=tool,
+        )
+        with self._recorded(about):
             yield
 
     @contextmanager

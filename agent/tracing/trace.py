@@ -17,6 +17,8 @@ FORGOTTEN: Status = "forgotten"
 
 TURN = "turn"
 """The kind of a turn's trace; other traces are named after the background job they belong to."""
+CALL = "tool_call"
+"""The kind of the trace of a tool that another agent called."""
 
 SHORT = 8
 """Characters of an id that are shown."""

@@ -1,4 +1,4 @@
-"""The MCP server, for any transport: the tools, and the resource `hachi://context`.
+"""The MCP server, for any transport: the tools, two prompts, and the resource `hachi://context`.
 
 A tool that fails answers with one line, marked as an error, so the calling agent can read it and correct the
 call. Only an unknown tool or resource is a protocol error.
@@ -8,7 +8,7 @@ import inspect
 import json
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -22,11 +22,13 @@ from mcp_types import (
     TextContent,
     ToolAnnotations,
 )
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from agent.companion import Companion
 from agent.surfaces.http.errors import fault_response
 from agent.surfaces.mcp.tools import Identity, MemoryTools
+from memory.process.spans import note, span
+from prompts import render
 
 INSTRUCTIONS = (
     "Long-term memory of the person you work for. Search it before you answer about them, and remember what "
@@ -40,6 +42,7 @@ class MemoryServer(MCPServer[Any]):
 
     def __init__(self, pet: Companion, identity: Callable[[], Identity]) -> None:
         self._identity = identity
+        self._recorder = pet.components.recorder
         self._tools = MemoryTools(pet, identity)
         super().__init__(
             "hachi",
@@ -68,9 +71,29 @@ class MemoryServer(MCPServer[Any]):
             description="What the person told of themselves, the most important facts, their open tasks",
             mime_type="application/json",
         )(self._read_context)
+        self.prompt("recall", title="Recall", description="Answer from what Hachi remembers")(_recall)
+        self.prompt(
+            "remember_conversation",
+            title="Remember this conversation",
+            description="Keep what the person told in this conversation",
+        )(_remember_conversation)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        identity = self._identity()
+        with (
+            self._recorder.call(name, identity.user, identity.place),
+            span("tool", name, arguments=arguments),
+        ):
+            result = await self._called(name, arguments, context)
+            if isinstance(result, CallToolResult):
+                text = "".join(part.text for part in result.content if isinstance(part, TextContent))
+                note(ok=not result.is_error, result=text)
+        return result
+
+    async def _called(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None
     ) -> CallToolResult | InputRequiredResult:
         try:
             result = await super().call_tool(name, arguments, context)
@@ -102,6 +125,14 @@ class MemoryServer(MCPServer[Any]):
             return "; ".join(_describe(part) for part in error.errors(include_url=False, include_input=False))
         _, body = fault_response(error, operator=self._identity().operator)
         return str(body["error"]["message"])
+
+
+def _recall(about: Annotated[str, Field(description="what to recall")]) -> str:
+    return render("mcp_recall", about=about)
+
+
+def _remember_conversation() -> str:
+    return render("mcp_remember")
 
 
 def _tool(function: Callable[..., Any], title: str, *, reads: bool = False, deletes: bool = False) -> Tool:

@@ -15,11 +15,12 @@ from agent.errors import BadInput
 from agent.tracing.filters import TraceFilter
 from agent.tracing.serialization import MADE_BY_KEY, read_trace
 from agent.tracing.store.rows import BATCH, conditions, fetch, to_row, to_summary
-from agent.tracing.trace import FORGOTTEN, TURN, Summary, Trace, TraceWithJobs
+from agent.tracing.trace import CALL, FORGOTTEN, TURN, Summary, Trace, TraceWithJobs
+from memory.audience import user_key
 from memory.errors import NotFound
 from memory.sql.engine import Database
 from memory.sql.message_rows import kept
-from memory.sql.tables import messages, trace_bodies, traces, users
+from memory.sql.tables import memory_owners, messages, trace_bodies, traces, users
 
 LAST = "last"
 _MADE_BY = "made_by_"
@@ -161,11 +162,14 @@ async def _not_erased(
     connection: AsyncConnection, written: Sequence[tuple[Summary, bytes]]
 ) -> list[tuple[Summary, bytes]]:
     """Return the traces without turns whose message was deleted or forgotten, and without background jobs
-    whose person was erased."""
+    and calls whose person was erased. A person who only ever called tools is known by their memories."""
     rests_on = [(messages, one.message_id) if one.kind == TURN else (users, one.user) for one, _ in written]
     here: set[str | None] = {None}
     for table, condition in ((messages, kept()), (users, true())):
         if ids := {id for needed, id in rests_on if needed is table and id}:
             there = select(table.c.id).where(table.c.id.in_(ids), condition)
             here |= set(await connection.scalars(there))
+    if keys := {user_key(one.user): one.user for one, _ in written if one.kind == CALL and one.user}:
+        owners = select(memory_owners.c.owner).where(memory_owners.c.owner.in_(keys)).distinct()
+        here |= {keys[owner] for owner in await connection.scalars(owners)}
     return [pair for pair, (_, id) in zip(written, rests_on, strict=True) if id in here]

@@ -7,6 +7,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from agent import Companion
+from agent.tracing.filters import TraceFilter
+from agent.tracing.trace import CALL
 from memory.errors import IndexUnavailable
 
 READING = {"search_memories", "get_recent_memories", "search_knowledge", "list_tasks"}
@@ -110,3 +112,34 @@ async def test_what_is_known_of_the_person_is_a_resource(shared: Companion, agen
         with pytest.raises(MCPError, match="nobody is named"):
             await nobody.client.read_resource("hachi://context")
     assert zones == ["Europe/Paris", None]
+
+
+async def test_a_call_leaves_a_trace(pet: Companion, agent: Any) -> None:
+    async with agent(pet, "ana", "acme/general") as ana:
+        await ana.call("remember", content="Ana has a red boat")
+        await ana.refused("forget", id="00000000")
+    await pet.components.recorder.flush()
+    wanted = TraceFilter(user="ana", kinds=frozenset({CALL}))
+    refused, kept = [
+        await pet.traces.get(one.id, pet.clock()) for one in await pet.traces.list(wanted, pet.clock())
+    ]
+    assert (kept.summary.said, kept.summary.place) == ("remember", "place:acme/general")
+    [tool] = kept.spans("tool")
+    assert (tool.name, tool.data["arguments"]["content"], tool.data["ok"]) == (
+        "remember",
+        "Ana has a red boat",
+        True,
+    )
+    assert next(kept.spans("decision")).data["decisions"][0]["action"] == "add"
+    [tool] = refused.spans("tool")
+    assert (tool.data["ok"], "there is no memory" in tool.data["result"]) == (False, True)
+
+
+async def test_prompts_tell_an_agent_how_to_recall_and_what_to_keep(shared: Companion, agent: Any) -> None:
+    async with agent(shared, "ana") as ana:
+        offered = {prompt.name for prompt in (await ana.client.list_prompts()).prompts}
+        recall = await ana.client.get_prompt("recall", {"about": "the boat"})
+        keep = await ana.client.get_prompt("remember_conversation")
+    assert offered == {"recall", "remember_conversation"}
+    assert "about this: the boat" in recall.messages[0].content.text
+    assert "Call `remember` once for each fact" in keep.messages[0].content.text
