@@ -125,6 +125,7 @@ def answer_from(pet: Companion) -> Callable[[Tool, str], Awaitable[str]]:
             recall=pet.components.recall,
             writer=pet.components.writer,
             accept=accept,
+            accept_task=accept,
             tasks=pet.services.tasks,
             knowledge=pet.components.documents,
         )
