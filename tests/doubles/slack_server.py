@@ -1,7 +1,8 @@
 """Slack on 127.0.0.1 for a real slack-bolt: the Web API, Socket Mode, and signed requests by HTTP.
 
 It keeps messages as the channel would show them, and refuses what Slack refuses: wrong tokens, texts and
-blocks that are too long, streams outside a thread, unknown messages.
+blocks that are too long, streams outside a thread, unknown messages, and more calls of a method in a minute
+than Slack guarantees.
 
     async with SlackServer.running() as slack:
         ...                                          # an app whose client's base_url is slack.api
@@ -16,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import count
-from time import time
+from time import monotonic, time
 from typing import Any
 from urllib.parse import urlencode
 
@@ -26,6 +27,14 @@ from slack_sdk.signature import SignatureVerifier
 
 TEAM, BOT, BOT_ID, APP = "T1", "UHACHI", "BHACHI", "A1"
 BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-test-1", "xapp-test-1", "0123456789abcdef"
+PER_MINUTE = {
+    "chat.appendStream": 100,
+    "chat.startStream": 20,
+    "chat.stopStream": 20,
+    "chat.update": 50,
+    "conversations.replies": 50,
+}
+"""What Slack guarantees for each method in a workspace."""
 LONGEST_TEXT, LONGEST_MARKDOWN, LONGEST_SECTION, MOST_BLOCKS, MOST_IN_VIEW = 40_000, 12_000, 3_000, 50, 100
 
 
@@ -99,6 +108,12 @@ class SlackServer:
         """Of Socket Mode, so far."""
         self.limited: set[str] = set()
         """Methods whose next call is rate-limited."""
+        self.held: dict[str, int] = {}
+        """Method → for how many seconds each call of it is rate-limited."""
+        self.too_many: list[str] = []
+        """Methods that were called more often than Slack guarantees."""
+        self.monotonic: Callable[[], float] = monotonic
+        self._called_at: dict[str, list[float]] = {}
         self.closed: set[str] = set()
         """Channels where the bot may not write."""
         self.refused: dict[str, str] = {}
@@ -301,10 +316,9 @@ class SlackServer:
         wanted = APP_TOKEN if method == "apps.connections.open" else BOT_TOKEN
         if request.headers.get("Authorization") != f"Bearer {wanted}":
             return web.json_response({"ok": False, "error": "invalid_auth"})
-        if method in self.limited:
-            self.limited.remove(method)
+        if (seconds := self._limit(method)) is not None:
             limited = {"ok": False, "error": "ratelimited"}
-            return web.json_response(limited, status=429, headers={"Retry-After": "0"})
+            return web.json_response(limited, status=429, headers={"Retry-After": str(seconds)})
         self.calls.append((method, arguments))
         answer: dict[str, Any]
         try:
@@ -315,6 +329,19 @@ class SlackServer:
             answer = {"ok": False, "error": str(error)}
         self.changed.set()
         return web.json_response({"ok": True} | answer)
+
+    def _limit(self, method: str) -> int | None:
+        """The seconds after which the method may be called again; None for now."""
+        if method in self.limited:
+            self.limited.remove(method)
+            return 0
+        now = self.monotonic()
+        recent = [at for at in self._called_at.get(method, []) if at > now - 60]
+        self._called_at[method] = [*recent, now]
+        if len(recent) >= PER_MINUTE.get(method, 1_000):
+            self.too_many.append(method)
+            return 60
+        return self.held.get(method)
 
     async def _socket(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
@@ -391,8 +418,9 @@ class SlackServer:
         message.become(_text(arguments), arguments.get("blocks"))
         return {"channel": message.channel, "ts": message.ts}
 
-    def chat_delete(self, arguments: dict[str, Any]) -> None:
+    def chat_delete(self, arguments: dict[str, Any]) -> dict[str, Any]:
         self.messages.remove(self._find(arguments))
+        return {"channel": arguments["channel"], "ts": arguments["ts"]}
 
     def chat_startstream(self, arguments: dict[str, Any]) -> dict[str, Any]:
         if not arguments.get("thread_ts"):

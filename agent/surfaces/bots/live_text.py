@@ -17,6 +17,11 @@ EDIT_SECONDS = 1.0
 ATTEMPTS = 4
 """How often to try to show the final text. The wait doubles after each attempt."""
 
+
+class NotNow(Exception):
+    """Raised by `show` if the platform takes no edit at present. The newest text is shown later."""
+
+
 Handle = TypeVar("Handle")
 """The platform's handle of a message."""
 
@@ -77,6 +82,9 @@ class LiveText:
         self._last_attempt = self.monotonic()
         try:
             await show()
+        except NotNow:
+            self._changed.set()
+            return False
         except Exception as error:
             log.warning("cannot show the reply: %s: %s", type(error).__name__, error)
             return False

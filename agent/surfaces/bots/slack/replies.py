@@ -2,22 +2,27 @@
 
 Slack ends a stream that is idle for a while, and some workspaces have no streams. The reply then edits its
 message.
+
+Slack limits how often a method is called in a workspace. While a reply is generated, calls that find no room
+are left out. Its final text never waits for that: where Slack refuses an edit, the text is posted anew.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.surfaces.bots.answers import Asker
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Content, IncomingMessage, ToForget
-from agent.surfaces.bots.live_text import MessageGone, PostedText
+from agent.surfaces.bots.live_text import MessageGone, NotNow, PostedText
 from agent.surfaces.bots.slack.blocks import Block, answer_blocks, answer_text, receipt_blocks
-from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.client import API_ERRORS, Pace, without_waiting
 from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.messages import SlackMessage
 from agent.surfaces.bots.slack.mrkdwn import escape_markdown
@@ -29,6 +34,8 @@ LIMIT = 11_500
 """Characters of a message; Slack takes 12,000 of Markdown."""
 STATUS = "is thinking…"
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+_STREAMING = "streaming_state_conflict"
+"""The error of an edit while the message's stream is open."""
 _NO_STREAMS = frozenset({"unknown_method", "method_not_supported_for_channel_type", "missing_scope"})
 """Errors of a workspace or an app without streams."""
 
@@ -41,6 +48,10 @@ class SlackPlatform:
     busy_seconds: float = 90.0  # Slack removes a status after two minutes
     has_streams: bool = True
     """Until Slack says otherwise."""
+    pace: Pace = field(default_factory=Pace)
+
+    def __post_init__(self) -> None:
+        self.hasty = without_waiting(self.client)
 
     async def read(self, message: IncomingMessage) -> Content:
         return await self.reader.read(message.source)
@@ -74,15 +85,22 @@ class SlackReply:
         self._asker = Asker(message.user, message.place)
         self._source: SlackMessage = message.source
         self._posted = PostedText(LIMIT, self._post, self._edit, self._remove)
-        self._finished = False
+        self._final = self._finished = False
+        self._outdated: list[_Posted] = []
+        """Messages that Slack let nobody edit when the text was final, and that were posted anew."""
 
     async def show(self, text: str) -> None:
         await self._posted.show(escape_markdown(text))
 
     async def finish(self, text: str, new: Sequence[Decision] = (), forget: ToForget = None) -> None:
+        self._final = True
         await self.show(text)
         for posted in self._posted.handles:
-            await self._end_stream(posted)
+            await self._end_stream(self._client, posted)
+        while self._outdated:
+            with suppress(MessageGone):
+                await self._remove(self._outdated[-1])
+            self._outdated.pop()
         if self._finished:
             return
         self._finished, commands = True, self._platform.commands
@@ -101,23 +119,43 @@ class SlackReply:
         except API_ERRORS as error:
             log.warning("cannot show receipts or what to forget: %s", error)
 
+    @property
+    def _caller(self) -> AsyncWebClient:
+        """The client for calls that the final text cannot do without."""
+        return self._client if self._final else self._platform.hasty
+
+    async def _call(self, call: Callable[..., Awaitable[AsyncSlackResponse]], **arguments: Any) -> str:
+        """Call Slack about the message and return its `ts`. Raises NotNow if there is no room for the call
+        and the text is not final."""
+        pace, method = self._platform.pace, call.__name__
+        if not pace.take(method, self._source.id, needed=self._final):
+            raise NotNow
+        try:
+            return str((await call(channel=self._source.channel, **arguments))["ts"])
+        except SlackApiError as error:
+            if error.response.status_code == 429:
+                pace.pause(method, float(error.response.headers.get("Retry-After", 1)))
+                if not self._final:
+                    raise NotNow from error
+            raise
+
     async def _post(self, text: str) -> _Posted:
         if self._platform.has_streams and self._source.thread:
-            with suppress(SlackApiError):
+            with suppress(SlackApiError, NotNow):
                 return await self._start_stream(text, self._source.thread)
-        answer = await self._client.chat_postMessage(
-            channel=self._source.channel,
+        ts = await self._call(
+            self._caller.chat_postMessage,
             thread_ts=self._source.thread,
             markdown_text=text,
             unfurl_links=False,  # Slack must not fetch addresses that a model wrote
             unfurl_media=False,
         )
-        return _Posted(str(answer["ts"]), text, streaming=False)
+        return _Posted(ts, text, streaming=False)
 
     async def _start_stream(self, text: str, thread: str) -> _Posted:
         try:
-            answer = await self._client.chat_startStream(
-                channel=self._source.channel,
+            ts = await self._call(
+                self._platform.hasty.chat_startStream,
                 thread_ts=thread,
                 markdown_text=text,
                 recipient_team_id=self._source.team,
@@ -127,38 +165,43 @@ class SlackReply:
             if error.response.get("error") in _NO_STREAMS:
                 self._platform.has_streams = False
             raise
-        return _Posted(str(answer["ts"]), text, streaming=True)
+        return _Posted(ts, text, streaming=True)
 
     async def _edit(self, posted: _Posted, text: str) -> None:
         if not await self._append(posted, text):
-            await self._end_stream(posted)
-            with _raising_gone():
-                await self._client.chat_update(channel=self._source.channel, ts=posted.ts, markdown_text=text)
+            await self._end_stream(self._platform.hasty, posted)
+            try:
+                with _raising_gone():
+                    await self._call(self._platform.hasty.chat_update, ts=posted.ts, markdown_text=text)
+            except SlackApiError as error:
+                if error.response.status_code != 429 and error.response.get("error") != _STREAMING:
+                    raise
+                self._outdated.append(posted)
+                raise MessageGone from error
         posted.text = text
 
     async def _append(self, posted: _Posted, text: str) -> bool:
         """Append to the stream. Returns False if none is open, or the text begins differently."""
         if not (posted.streaming and text.startswith(posted.text)):
             return False
+        new = text[len(posted.text) :]
         try:
             with _raising_gone():
-                await self._client.chat_appendStream(
-                    channel=self._source.channel, ts=posted.ts, markdown_text=text[len(posted.text) :]
-                )
+                await self._call(self._platform.hasty.chat_appendStream, ts=posted.ts, markdown_text=new)
         except SlackApiError:
-            posted.streaming = False  # Slack ended it
-        return posted.streaming
+            return False  # Slack ended it, or takes no more at present
+        return True
 
-    async def _end_stream(self, posted: _Posted) -> None:
+    async def _end_stream(self, client: AsyncWebClient, posted: _Posted) -> None:
         if posted.streaming:
             with suppress(SlackApiError):  # the stream ended already, or the message was deleted
-                await self._client.chat_stopStream(channel=self._source.channel, ts=posted.ts)
+                await client.chat_stopStream(channel=self._source.channel, ts=posted.ts)
             posted.streaming = False
 
     async def _remove(self, posted: _Posted) -> None:
-        await self._end_stream(posted)
+        await self._end_stream(self._caller, posted)
         with _raising_gone():
-            await self._client.chat_delete(channel=self._source.channel, ts=posted.ts)
+            await self._call(self._caller.chat_delete, ts=posted.ts)
 
 
 @contextmanager

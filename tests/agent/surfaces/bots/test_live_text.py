@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.surfaces.bots.live_text import ATTEMPTS, EDIT_SECONDS, LiveText, MessageGone, PostedText
+from agent.surfaces.bots.live_text import ATTEMPTS, EDIT_SECONDS, LiveText, MessageGone, NotNow, PostedText
 
 
 class Screen:
@@ -65,6 +65,20 @@ async def test_a_slow_platform_that_fails_once_gets_only_the_newest_text(screen)
         await screen.write(live, "")
         assert await live.finish(lambda: screen.show("abcdef."))
     assert [text for _, text in screen.shown] == ["abcdef", "abcdef."]
+
+
+async def test_what_the_platform_does_not_take_now_is_shown_later_without_a_further_piece(screen) -> None:
+    refused = [True, True]
+
+    async def show(text: str) -> None:
+        if refused:
+            refused.pop()
+            raise NotNow
+        await screen.show(text)
+
+    async with LiveText(show, sleep=screen.sleep, monotonic=lambda: screen.now) as live:
+        await screen.write(live, "Hello")
+        assert screen.shown == [(2 * EDIT_SECONDS, "Hello")]
 
 
 @pytest.mark.parametrize(("failures", "shown"), [(0, 1), (ATTEMPTS - 1, 1), (ATTEMPTS, 0)])

@@ -1,12 +1,18 @@
 """A reply that is shown while it is generated, in a thread and elsewhere."""
 
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+
 import pytest
 from slack_server import SlackServer, buttons_of
 
 from agent import Companion, Settings
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import IncomingMessage
-from agent.surfaces.bots.slack.client import build_client
+from agent.surfaces.bots.live_text import NotNow
+from agent.surfaces.bots.slack.client import Pace, build_client
 from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.messages import SlackMessage
 from agent.surfaces.bots.slack.replies import LIMIT, SlackPlatform, SlackReply
@@ -22,9 +28,15 @@ LONG = "long " * (LIMIT // 4)
 
 
 @pytest.fixture
-def platform(settings: Settings, pet: Companion) -> SlackPlatform:
+def seconds() -> Iterator[float]:
+    """A clock on which each look takes two minutes: calls have room."""
+    return count(0.0, 120.0)
+
+
+@pytest.fixture
+def platform(settings: Settings, pet: Companion, seconds: Iterator[float]) -> SlackPlatform:
     client = build_client(settings)
-    return SlackPlatform(client, Commands(pet), Reader(client))
+    return SlackPlatform(client, Commands(pet), Reader(client), pace=Pace(lambda: next(seconds)))
 
 
 def reply(platform: SlackPlatform, source: SlackMessage) -> SlackReply:
@@ -116,3 +128,55 @@ async def test_receipts_are_shown_once_with_buttons_for_each(platform, slack) ->
     slack.refused["chat.postEphemeral"] = "user_not_in_channel"
     await reply(platform, FLAT).finish("Noted too.", NEW)
     assert slack.in_channel("D1")[-1].text == "Noted too."
+
+
+@pytest.mark.parametrize("source", [THREAD, FLAT], ids=["stream", "message"])
+async def test_replies_that_are_written_at_once_share_what_slack_guarantees_the_workspace(
+    platform: SlackPlatform, slack: SlackServer, source: SlackMessage
+) -> None:
+    now = 0.0
+    platform.pace = Pace(lambda: now)
+    slack.monotonic = lambda: now
+    views = [reply(platform, replace(source, ts=f"1.{number}")) for number in range(5)]
+    for second in range(90):
+        now = float(second)
+        for view in views:
+            with suppress(NotNow):
+                await view.show("word " * (second + 1))
+    shown = [len(message.versions) for message in slack.messages]
+    for view in views:
+        await view.finish("word " * 90 + "end")
+    assert slack.too_many == []
+    assert min(shown) >= 10, "they take turns"
+    assert [message.text[-3:] for message in slack.messages] == ["end"] * 5
+
+
+@pytest.mark.parametrize("source", [THREAD, FLAT], ids=["stream", "message"])
+async def test_the_final_text_does_not_wait_where_slack_limits_edits(
+    platform: SlackPlatform, slack: SlackServer, source: SlackMessage
+) -> None:
+    view = reply(platform, source)
+    await view.show("Good")
+    slack.held = dict.fromkeys(("chat.update", "chat.appendStream", "chat.stopStream"), 30)
+    with pytest.raises(NotNow):
+        await view.show("Good mor")
+    platform.client.retry_handlers = []  # only what comes after the text may wait
+    await view.finish("Good morning")
+    assert [message.text for message in slack.messages] == ["Good morning"]
+
+
+async def test_a_method_that_slack_limits_is_left_alone_for_as_long_as_it_asks(platform, slack) -> None:
+    now = 0.0
+    platform.pace = Pace(lambda: now)
+    view = reply(platform, FLAT)
+    await view.show("Good")
+    slack.held["chat.update"] = 30
+    for second in (10.0, 20.0, 39.0):
+        now = second
+        with pytest.raises(NotNow):
+            await view.show("Good mor")
+    assert len(slack._called_at["chat.update"]) == 1
+    slack.held.clear()
+    now = 41.0
+    await view.show("Good mor")
+    assert slack.messages[0].text == "Good mor"
