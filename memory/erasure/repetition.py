@@ -84,14 +84,15 @@ class FactWords:
     def shown_by_own(self, text: str) -> bool:
         """Whether a message of the person who told the fact shows it: it states the fact, contains one of its
         `identifiers`, or asks to forget it. A number of `IDENTIFYING` digits that is no identifier counts in
-        a sentence with more than half of the words, and all names and numbers."""
+        a sentence with all names and numbers and half of the other words."""
         if self.stated_by(text) or not self.identifiers.isdisjoint(identifiers(text)):
             return True
         for sentence in sentences(text):
             said = words(sentence)
             shared = self.all & said
             values = self.numbers | self.names
-            if self.identifying and values <= said and 2 * len(shared) > len(self.all):
+            others = self.all - values
+            if self.identifying and values <= said and 2 * len(others & said) >= max(len(others), 1):
                 return True
             if shared and asks_to_forget(sentence) and 2 * len(shared) >= len(said) - 1:  # "forget" aside
                 return True

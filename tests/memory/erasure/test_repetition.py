@@ -43,6 +43,8 @@ def test_a_message_states_a_fact_with_all_its_words(fact: str, message: str, sta
         ("Ann was born in 1990 in Lyon", "The house was built in 1990.", False),
         ("Ann earns 4250 a month", "The car costs 4250, far too much.", False),
         ("Ann's train leaves at 18:45", "Dinner is at 18:45.", False),
+        ("Ann sees her doctor on 12 May at 18:45", "My train is on 12 May at 18:45, too.", False),
+        ("Ann sees her doctor on 12 May at 18:45", "On 12 May at 18:45 I see him.", True),
         ("Ann has 2 red tulips", "I saw 2 tulips.", False),
         ("Ann plans to quit her job", "Forget that I plan to quit, please.", True),
         ("Ann plans to quit her job", "Do I plan anything?", False),
