@@ -5,9 +5,9 @@ A lane is a list of ids with raw scores, best first:
     dense, words                  the vector's and the BM25 score of a message, fact or summary
     window_dense, window_words    the same for the exchange around a message (`memory.index.windows`)
 
-Vectors are searched with `memory.text.names.without_names`, words with the whole question. Every weight is
-the middle of a wide plateau on LoCoMo, where halving or doubling it moves evidence recall@10 by 0.016 at
-most. Scores compare within one search only.
+Both are searched without the names of those who write. Every weight is the middle of a wide plateau on
+LoCoMo, where halving or doubling it moves evidence recall@10 by 0.016 at most. Scores compare within one
+search only.
 """
 
 import math
@@ -22,7 +22,7 @@ from rapidfuzz import fuzz
 
 from memory.records import DEFAULT_IMPORTANCE
 from memory.search.time_ranges import Span, time_span
-from memory.text.names import fold, named
+from memory.text.names import fold, named, spoken_of
 
 Lanes = Mapping[str, Sequence[tuple[str, float]]]
 
@@ -31,7 +31,7 @@ DEPTH = 50
 """Hits to ask of each lane: on LoCoMo 30 loses 0.005, 100 and 200 gain nothing."""
 
 SPEAKER = 0.8
-"""Added if the question names the author, or the person that a fact is about."""
+"""Added if the question names the author, or whom a fact or another's message is about."""
 WHEN = 0.9
 """Added if the question names a time and the statement is from that time."""
 TOLD_AFTER = timedelta(days=14)
@@ -99,7 +99,7 @@ def rank(
     relevant = _relevant(lanes, floor)
     for id_, candidate in candidates.items():
         then = _said_then(candidate.created_at, span) if span else 0.0
-        if id_ not in relevant and not then:
+        if id_ not in relevant and not then and not (candidate.kind == "memory" and id_ in about):
             scores[id_] = 0.0
             continue
         score = scores[id_] + (SPEAKER if id_ in about and not is_fragment(candidate) else 0.0)
@@ -193,7 +193,7 @@ def _about(question: str, candidates: Mapping[str, Candidate]) -> frozenset[str]
 
 def _is_about(candidate: Candidate, asked: frozenset[str], authors: set[str]) -> bool:
     if candidate.kind == "message":
-        return candidate.author in asked
+        return candidate.author in asked or spoken_of(candidate.text, asked)
     # "Anna skis", said by Ben, is about Anna; "I ski", said by Ben, is about Ben.
     mentioned = named(" ".join((candidate.text, *candidate.subjects)), authors)
     return not mentioned.isdisjoint(asked) if mentioned else candidate.author in asked

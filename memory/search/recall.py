@@ -169,11 +169,12 @@ class Recall:
     async def _matching(self, wanted: "_Wanted", aliases: Aliases, subjects: Collection[str]) -> list[Hit]:
         await self._indexing.begin()  # an earlier process may have left rows that are not indexed
         text = aliases.widened(wanted.question)
+        topic = _topic(text, await self._transcript.authors(wanted.audience))
         asked = Question(
             audience=wanted.audience.keys,
             now=wanted.now,
-            dense=await self._vector(text, wanted.audience),
-            text=text,
+            dense=await self._vector(topic),
+            text=topic,
             kinds=wanted.kinds,
             subjects=aliases.of(tags(subjects)),
             since=wanted.since,
@@ -191,10 +192,9 @@ class Recall:
             note(without_index=self.without_index)
         return [found.hit(id, score) for id, score in ranked[: wanted.limit] if score > 0.0]
 
-    async def _vector(self, text: str, audience: Audience) -> Any:
-        authors = await self._transcript.authors(audience)
+    async def _vector(self, text: str) -> Any:
         try:
-            [vector] = await self._embedder.embed([without_names(text, authors)])
+            [vector] = await self._embedder.embed([text])
         except EmbedderUnavailable as error:
             log.warning("searching by words alone: %s", error)
             return None
@@ -301,6 +301,14 @@ class _Found:
             return Hit(id, "summary", conversation.summary, score, conversation.updated_at)
         message = self.messages[id]
         return Hit(id, "message", message.text, score, message.sent_at, message.id, message.author)
+
+
+def _topic(question: str, authors: Collection[str]) -> str:
+    """The question without the names of those who write: a name says whose words to find, and not which.
+    Unchanged if it is only about the name ("who is Anna?")."""
+    rest = without_names(question, authors)
+    nothing_left = is_general(rest) or not any(character.isalnum() for character in rest)
+    return question if nothing_left else rest
 
 
 def _memory_hit(memory: Memory, score: float) -> Hit:

@@ -15,9 +15,6 @@ from memory.text.tags import tag
 MIN_LETTERS = 2
 """Shorter parts of a name ("J." in "J. Doe") are ignored."""
 
-MIN_WORDS_LEFT = 3
-"""If fewer words remain ("who is Anna?"), the question is about the name, so the name stays."""
-
 
 def fold(text: str) -> str:
     """The text without case and accents. Its length may change."""
@@ -33,8 +30,18 @@ def named(text: str, names: Iterable[str]) -> frozenset[str]:
     return frozenset(name for name in names if (found := _pattern((name,))) and found.search(folded))
 
 
+def spoken_of(text: str, names: Iterable[str]) -> bool:
+    """Whether the text says something of one of them ("Evan's boat", "Evan sails") and does not only address
+    them ("Thanks, Evan!"): a word follows the name."""
+    pattern, folded = _pattern(tuple(sorted(names))), fold(text)
+    if pattern is None:
+        return False
+    ends = ((match.group(), folded[match.end() :].lstrip(" ")) for match in pattern.finditer(folded))
+    return any(name.endswith(("'s", "’s")) or after[:1].isalnum() for name, after in ends)
+
+
 def without_names(question: str, names: Iterable[str]) -> str:
-    """The question without the names, for its vector. Returns it unchanged if too few words remain."""
+    """The question without the names; unchanged if it has none of them."""
     pattern = _pattern(tuple(sorted(set(names))))
     if pattern is None:
         return question
@@ -43,8 +50,7 @@ def without_names(question: str, names: Iterable[str]) -> str:
     for match in pattern.finditer("".join(c for c, _ in folded)):
         first, last = folded[match.start()][1], folded[match.end() - 1][1]
         kept[first : last + 1] = " " * (last + 1 - first)
-    rest = "".join(kept).split()
-    return " ".join(rest) if sum(any(c.isalnum() for c in w) for w in rest) >= MIN_WORDS_LEFT else question
+    return " ".join("".join(kept).split())
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:

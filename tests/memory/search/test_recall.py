@@ -141,6 +141,31 @@ async def test_either_name_finds_what_is_known_of_both(stack: Stack) -> None:
     assert (await stack.recall.aliases(Audience.of("ben"))).others("dev") == ()
 
 
+async def test_a_name_finds_what_is_said_of_somebody_before_their_small_talk(stack: Stack) -> None:
+    for text in ("haha, nice one!", "ok go ahead without me then", "see you", "Evan here"):
+        await stack.receive(text, "evan", "acme")
+    told = await stack.receive("Evan goes kayaking on the Loire with his brother", "sam", "acme")
+    await stack.receive("Thanks for the ride, Evan!", "sam", "acme")
+    hits = await stack.search("Where does Evan go kayaking?", "sam", "acme")
+    assert hits[0].id == told
+
+
+async def test_a_name_finds_what_somebody_said_of_themselves(stack: Stack) -> None:
+    for text in ("vanessa vanessa, where are you?", "vanessa, i had pasta for lunch", "the rain never stops"):
+        await stack.receive(text, "tom", "acme")
+    told = await stack.receive("i work in a surgeon clinic", "vanessa", "acme")
+    for text in ("pasta sounds lovely", "vanessa here, hello", "it is me, vanessa"):
+        await stack.receive(text, "vanessa", "acme")
+    hits = await stack.search("Vanessa's job", "tom", "acme")
+    assert hits[0].id == told
+
+
+async def test_a_question_about_a_name_alone_searches_for_the_name(stack: Stack) -> None:
+    told = await stack.receive("Evan is my neighbour", "sam", "acme")
+    await stack.receive("hello there", "evan", "acme")
+    assert (await stack.search("who is Evan?", "sam", "acme"))[0].id == told
+
+
 async def test_a_question_that_names_nothing_is_answered_by_what_was_said_last(stack: Stack) -> None:
     old = await stack.receive("my cat is ill", sent_at=stack.clock.now - timedelta(days=30))
     message = await stack.receive("I broke my shoulder")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text.names import named, without_names
+from memory.text.names import named, spoken_of, without_names
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,17 @@ def test_the_name_and_its_possessive_are_taken_out_of_the_question() -> None:
     assert without_names("Où Mélanie a-t-elle couru hier ?", ["Melanie"]) == "Où a-t-elle couru hier ?"
 
 
-def test_a_question_that_is_only_about_the_name_keeps_it() -> None:
-    assert without_names("Who is Anna?", ["Anna"]) == "Who is Anna?"
+@pytest.mark.parametrize(
+    ("text", "of_him"),
+    [
+        ("Evan sails on Sundays", True),
+        ("I borrowed Evan's boat", True),
+        ("Thanks, Evan!", False),
+        ("Evan, are you coming?", False),
+    ],
+)
+def test_who_is_spoken_of_is_told_from_who_is_addressed(text: str, of_him: bool) -> None:
+    assert spoken_of(text, ["Evan"]) is of_him
 
 
 def test_without_people_the_question_stays_as_it_is() -> None:
