@@ -32,7 +32,9 @@ from memory.audience import PRIVATE
 log = logging.getLogger("hachi.slack")
 
 Respond = Callable[..., Awaitable[Any]]
-NO_FACT = Answer("Say what I shall remember: `/remember Ana prefers tea`.")
+_NAMES = "|".join(command.name for command in (*COMMANDS, LISTEN))
+COMMAND = re.compile(rf"^/(?:\S+-)?({_NAMES})$")
+"""A command of the app, with whatever prefix the manifest gives it."""
 
 
 class Interactions:
@@ -40,8 +42,7 @@ class Interactions:
         """Listens to the events of `app`."""
         self._commands = commands
         self._client = client
-        for command in (*COMMANDS, LISTEN):
-            app.command(f"/{command.name}")(self._command)
+        app.command(COMMAND)(self._command)
         app.action(re.compile(rf"^{ACTION}\."))(self._press)
         app.view(MODAL)(self._edit)
         app.event("app_home_opened")(self._open_home)
@@ -49,11 +50,12 @@ class Interactions:
     async def _command(self, ack: Respond, respond: Respond, command: dict[str, Any], context: Any) -> None:
         await ack()
         asker = _asker(context, command["channel_id"])
-        name, text = command["command"].removeprefix("/"), plain_text(command.get("text") or "", {})
+        written, text = command["command"], plain_text(command.get("text") or "", {})
+        name = COMMAND.sub(r"\1", written)
         if name == LISTEN.name:
             answer = await self._commands.listen(asker, text, partial(self._may_set_listening, command))
         elif name == "remember" and not text:
-            answer = NO_FACT
+            answer = Answer(f"Say what I shall remember: `{written} Ana prefers tea`.")
         else:
             answer = await self._commands.run(name, asker, text)
         await _send(respond, answer, replace=False)

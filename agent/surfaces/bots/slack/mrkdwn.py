@@ -11,6 +11,10 @@ _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _TOKEN = re.compile(r"<([^<>\n]+)>")
 _USER = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")
 _SPECIAL = re.compile(r"https?://[^\s<>]*|^ {0,3}>|([&<>])", re.MULTILINE)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`\n]*)$", re.MULTILINE)
+_CODE = re.compile(r"(?<!`)((`+)(?!`).+?(?<!`)\2(?!`))")
+"""Code within a line."""
+_NOTIFIES = re.compile(r"<(?=!(?:here|channel|everyone|subteam)\b|@[UW][A-Z0-9])")
 
 
 def escape(text: str) -> str:
@@ -18,10 +22,44 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def escape_markdown(text: str) -> str:
-    """For `markdown_text`: leaves the `&` of addresses and the `>` of quotations. The result for the start of
-    a text is the start of the result for all of it, so a growing text can be appended to."""
-    return _SPECIAL.sub(lambda found: _ESCAPES[found[1]] if found[1] else found[0], text)
+def escape_markdown(text: str, *, final: bool = True) -> str:
+    """For `markdown_text`: code stays as it is, apart from what would notify people, and so do the `&` of
+    addresses and the `>` of quotations. Without `final` the text may go on: the result leaves out an end that
+    may turn out to be code or not, and is how the result for a longer text begins."""
+    lines, fence = [], ""
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
+        found = _FENCE.match(line)
+        if not (final or line.endswith("\n")):
+            lines.append(_escape_growing(line, fence))
+        elif fence or found:
+            lines.append(_NOTIFIES.sub("&lt;", line))
+        else:
+            lines.append(_escape_line(line))
+        if found and not fence:
+            fence = found[1]
+        elif found and found[1].startswith(fence) and not found[2].strip():
+            fence = ""
+    return "".join(lines)
+
+
+def _escape_line(line: str) -> str:
+    """Escape a line outside code blocks, except the code in it."""
+    parts = _CODE.split(line)  # text, code and its backticks in turn
+    return "".join(
+        _SPECIAL.sub(lambda found: _ESCAPES[found[1]] if found[1] else found[0], part)
+        if at % 3 == 0
+        else _NOTIFIES.sub("&lt;", part)
+        for at, part in enumerate(parts)
+        if at % 3 != 2
+    )
+
+
+def _escape_growing(line: str, fence: str) -> str:
+    if fence:
+        return line.partition("<")[0]
+    closed = max((found.end() for found in _CODE.finditer(line)), default=0)
+    end = 0 if line.lstrip().startswith("~") else line.find("`", closed)
+    return _escape_line(line if end < 0 else line[:end])
 
 
 def mentioned_users(text: str) -> list[str]:

@@ -90,7 +90,7 @@ class SlackReply:
         """Messages that Slack let nobody edit when the text was final, and that were posted anew."""
 
     async def show(self, text: str) -> None:
-        await self._posted.show(escape_markdown(text))
+        await self._posted.show(escape_markdown(text, final=self._final))
 
     async def finish(self, text: str, new: Sequence[Decision] = (), forget: ToForget = None) -> None:
         self._final = True

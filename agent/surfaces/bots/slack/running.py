@@ -29,6 +29,12 @@ NO_APP_TOKEN = (
     "set SLACK_APP_TOKEN to the app's token (xapp-…) for Socket Mode, or give --http PORT; see docs/slack.md"
 )
 NO_SECRET = "set SLACK_SIGNING_SECRET to the app's signing secret; docs/slack.md shows where it comes from"
+KINDS = {
+    "slack_bot_token": ("xoxb-", "the bot's token (xoxb-…)"),
+    "slack_app_token": ("xapp-", "the app's token (xapp-…)"),
+    "slack_signing_secret": ("", "the signing secret"),
+}
+"""Setting → how its value begins, and what it is."""
 _REFUSED = frozenset(
     "invalid_auth not_authed account_inactive token_revoked token_expired not_allowed_token_type "
     "missing_scope no_permission".split()
@@ -36,13 +42,29 @@ _REFUSED = frozenset(
 
 
 def check(settings: Settings, *, http: bool) -> None:
-    """Raises SettingsError if a token is missing."""
+    """Raises SettingsError if a token is missing or is another one."""
+    _check_kinds(settings)
     if settings.slack_bot_token is None:
         raise SettingsError(NO_BOT_TOKEN)
     if http and settings.slack_signing_secret is None:
         raise SettingsError(NO_SECRET)
     if not http and settings.slack_app_token is None:
         raise SettingsError(NO_APP_TOKEN)
+
+
+def _check_kinds(settings: Settings) -> None:
+    wrong = []
+    for name, (start, what) in KINDS.items():
+        given = getattr(settings, name)
+        value = given.get_secret_value() if given else start
+        found = next((kind for kind in KINDS if KINDS[kind][0] and value.startswith(KINDS[kind][0])), None)
+        if found != name and (found or start):
+            held = (
+                f"holds {KINDS[found][1]}, which goes in {found.upper()}" if found else "holds something else"
+            )
+            wrong.append(f"{name.upper()} {held}; it takes {what}")
+    if wrong:
+        raise SettingsError(". ".join(wrong))
 
 
 async def run(

@@ -34,7 +34,9 @@ def button(answer: dict[str, Any], label: str) -> dict[str, Any]:
 
 async def test_every_command_is_answered(ask: Any, slack: SlackServer) -> None:
     for command in (*COMMANDS, LISTEN):
-        assert (await ask(slack.command(f"/{command.name}", user="UANA")))["text"]
+        plain = await ask(slack.command(f"/{command.name}", user="UANA"))
+        prefixed = await ask(slack.command(f"/hachi-{command.name}", user="UANA"))
+        assert plain["text"].replace("/remember", "/hachi-remember") == prefixed["text"]
 
 
 async def test_memories_are_listed_with_buttons_to_forget_them(ask, slack, pet) -> None:
@@ -74,7 +76,8 @@ async def test_remember_reads_slacks_markup(ask: Any, slack: SlackServer, pet: C
     assert [memory.content for memory in await pet.memories(user=ANA)] == ["@ana likes 1 < 2"]
     assert (await ask(slack.pressed(button(answer, "Forget"), user="UANA")))["replace_original"] is True
     assert await pet.memories(user=ANA) == []
-    assert "Say what" in (await ask(slack.command("/remember", user="UANA")))["text"]
+    asked = await ask(slack.command("/pet-remember", user="UANA"))
+    assert "`/pet-remember Ana prefers tea`" in asked["text"]
 
 
 @pytest.fixture

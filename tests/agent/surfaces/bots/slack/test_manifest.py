@@ -52,7 +52,7 @@ def manifest() -> dict[str, Any]:
 def test_every_command_is_there_with_a_description(manifest: dict[str, Any]) -> None:
     commands = manifest["features"]["slash_commands"]
     assert sorted(command["command"] for command in commands) == sorted(
-        f"/{command.name}" for command in (*COMMANDS, LISTEN)
+        f"/hachi-{command.name}" for command in (*COMMANDS, LISTEN)
     )
     assert all(0 < len(command["description"]) <= 2_000 for command in commands)
 

@@ -1,12 +1,16 @@
 """Slack's markup, read and written."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.surfaces.bots.slack.mrkdwn import escape, escape_markdown, mentioned_users, plain_text
 
-TEXT = st.text(st.sampled_from("<>&!@#|:/ \nhtps*`ab;é中🐕"))
+TEXT = st.lists(
+    st.sampled_from([*"<>&!@#|:/ \nhtps*`~ab;é中🐕", "```", "\n```\n", "<!channel>", "<@U1>"])
+).map("".join)
 
 
 @pytest.mark.parametrize(
@@ -38,9 +42,42 @@ def test_mentions_are_found_and_quotations_and_addresses_are_not_escaped_in_mark
 @given(TEXT)
 def test_escaped_text_reads_as_it_was_and_has_nothing_that_slack_acts_on(text: str) -> None:
     assert plain_text(escape(text), {}) == text.strip()
-    assert "<" not in escape(text) + escape_markdown(text)
+    assert "<" not in escape(text) + escape_markdown(text.replace("`", ""))
+    assert not re.search("<(!channel|@U1)", escape_markdown(text))
 
 
 @given(TEXT, TEXT)
 def test_a_growing_text_only_gets_longer_when_escaped(start: str, rest: str) -> None:
-    assert escape_markdown(start + rest).startswith(escape_markdown(start))
+    shown = escape_markdown(start, final=False)
+    assert escape_markdown(start + rest, final=False).startswith(shown)
+    assert escape_markdown(start + rest).startswith(shown)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "```c\nif (a < b && *p > 1) { x_y_z = &a; } // https://a.test/?b&c\n<x>\n```\n",
+        "~~~\na < b\n```\n& c\n~~~",
+        "````\n```\n<a>\n```\n<b>\n````",
+        "`a < b && *p`, ``x ` <y>`` and `_z_ > &`",
+        "```\n<still being written>",
+        "```\na\u2028<b>\x0b<c>\r\n<d>\r\n```",
+    ],
+)
+def test_code_arrives_as_it_was_written(code: str) -> None:
+    assert escape_markdown(code) == code
+    assert escape_markdown(f"1 < 2\n{code}") == f"1 &lt; 2\n{code}"
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("`a < b", "`a &lt; b"),
+        ("``` <a> ``` & <b>", "``` <a> ``` &amp; &lt;b&gt;"),
+        ("```\na\n```\n<b>", "```\na\n```\n&lt;b&gt;"),
+        ("`<!channel> <@U1> <!DOCTYPE>`", "`&lt;!channel> &lt;@U1> <!DOCTYPE>`"),
+        ("```\n<!here>", "```\n&lt;!here>"),
+    ],
+)
+def test_what_is_not_code_is_escaped_and_code_notifies_nobody(text: str, escaped: str) -> None:
+    assert escape_markdown(text) == escaped

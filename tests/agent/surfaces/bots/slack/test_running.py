@@ -7,6 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 from scripted_server import answer
+from slack_server import APP_TOKEN, BOT_TOKEN
 
 from agent import Companion, Settings
 from agent.errors import HachiError, SettingsError
@@ -55,6 +56,19 @@ async def test_requests_that_slack_did_not_sign_just_now_are_refused(address, sl
     [
         ({"slack_bot_token": "xoxb-wrong"}, False, "Slack refuses SLACK_BOT_TOKEN (invalid_auth)"),
         ({"slack_app_token": "xapp-wrong"}, False, "Slack refuses SLACK_APP_TOKEN (invalid_auth)"),
+        (
+            {"slack_bot_token": APP_TOKEN, "slack_app_token": BOT_TOKEN},
+            False,
+            "SLACK_BOT_TOKEN holds the app's token (xapp-…), which goes in SLACK_APP_TOKEN; it takes the "
+            "bot's token (xoxb-…). "
+            "SLACK_APP_TOKEN holds the bot's token (xoxb-…), which goes in SLACK_BOT_TOKEN",
+        ),
+        (
+            {"slack_signing_secret": BOT_TOKEN},
+            True,
+            "SLACK_SIGNING_SECRET holds the bot's token (xoxb-…), which goes in SLACK_BOT_TOKEN",
+        ),
+        ({"slack_bot_token": "xoxp-mine"}, False, "SLACK_BOT_TOKEN holds something else; it takes the bot's"),
         ({"slack_bot_token": None}, False, "set SLACK_BOT_TOKEN"),
         ({"slack_app_token": None}, False, "set SLACK_APP_TOKEN"),
         ({"slack_signing_secret": None}, True, "set SLACK_SIGNING_SECRET"),
