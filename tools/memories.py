@@ -37,7 +37,7 @@ def _as_text(value: Any) -> Any:
 MOST_TASKS = 50
 SAID_AGAIN = 0.5
 """The share of words from which a second call says the fact of the first one again."""
-PATIENCE = 5.0
+PATIENCE = 3.0
 """Seconds after which a tool no longer waits for a write, and leaves it to the worker."""
 
 T = TypeVar("T")

@@ -45,7 +45,7 @@ class _Wording:
         return " ".join(self.words)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def wording(text: str) -> _Wording:
     told = [word for word in _asked_for(text) if word.key not in _ARTICLES]
     sentence = any(not word.capital for word in told)  # Not Where All Begin So
@@ -104,7 +104,7 @@ def _alike(word: str, other: str, exact: frozenset[str]) -> bool:
     return not _forms(word).isdisjoint(_forms(other))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _forms(word: str) -> frozenset[str]:
     """The word and the words it may be a form of; for scripts without spaces, pairs of letters."""
     if _UNSPACED.search(word) and len(word) > 1:
@@ -116,7 +116,7 @@ def _forms(word: str) -> frozenset[str]:
     return frozenset({word, *stems, *(word[n:] for n in joined)})
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def forms_in(text: str) -> frozenset[str]:
     words = {*wording(text).words} - _FINISHING
     return frozenset().union(*(_forms(word) for word in words))

@@ -33,7 +33,7 @@ class Word:
         return any(letter.isdecimal() for letter in self.key)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def words_of(text: str) -> tuple[Word, ...]:
     """The words without punctuation, emoji and dashes; signs such as < and % are words."""
     return tuple(_cut(text))

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -79,3 +80,18 @@ def test_loading_does_not_configure_the_root_logger() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"[] {logging.WARNING}"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_the_words_that_people_say_are_not_kept_in_memory() -> None:
+    embedder = BundledEmbedder()
+    await embedder.embed(["word"])
+
+    def resident() -> int:
+        [line] = [one for one in Path("/proc/self/status").read_text().splitlines() if "RssAnon" in one]
+        return int(line.split()[1])
+
+    before = resident()
+    for start in range(0, 20_000, 500):
+        await embedder.embed([f"hello{n} and {n}" for n in range(start, start + 500)])
+    assert resident() - before < 6_000, "kB; the tokenizer would keep some 17,000"
