@@ -29,7 +29,7 @@ def run(turns: int) -> Any:
         found = prepared(_Load(turns), place, told)
         if found.crash is None:
             found = checked(_all_kept, place, [one for one in told if one[0] != "held"])
-            held = [f"{one[2] / 2**20:.0f} MB after {one[1]:,}" for one in told if one[0] == "held"]
+            held = [f"{one[2]} after {one[1]:,}" for one in told if one[0] == "held"]
             found = replace(found, error=", ".join(held))
         return Outcome(name, seed, turns, found, time.monotonic() - begun)
 
@@ -77,9 +77,14 @@ class _Load:
             await asyncio.gather(*(person(f"user{n:02}") for n in range(USERS)))
 
 
-def _resident() -> int:
-    """Bytes of this process in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+def _resident() -> str:
+    """What this process holds in memory: its own, and mapped files, which the system can drop."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    kilobytes = {
+        name: int(line.split()[1]) for line in lines if (name := line.partition(":")[0])[:3] == "Rss"
+    }
+    own = kilobytes.pop("RssAnon")
+    return f"{own / 1024:.0f} MB and {sum(kilobytes.values()) / 1024:.0f} MB of files"
 
 
 async def _all_kept(place: Place, told: Sequence[Any]) -> Found:
