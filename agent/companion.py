@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from agent.background.reminders import Reminders
 from agent.background.scheduler import Schedule
-from agent.client_turn import ClientTurn
 from agent.services.arguments import turn_request
 from agent.settings import Settings
 from agent.tracing.store.traces import Traces
 from agent.turn.persona import read_persona
 from agent.turn.streaming import ReplyStream
 from agent.types import Reply, TurnRequest
+from agent.types.client import ClientTurn
 from agent.wiring import (
     Clock,
     Components,

@@ -358,7 +358,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     from agent.background.slice import SliceReader
     from agent.background.worker import Worker
     from agent.models.failures import model_error
-    from agent.turn.forget_requests import ForgetRequests
+    from agent.turn.output.forget_requests import ForgetRequests
     from agent.turn.turn import TurnDependencies
     from tools.registry import TOOLS
 

@@ -13,7 +13,6 @@ from typing import Any, Literal
 from agents.models.interface import Model
 from pydantic import TypeAdapter
 
-from agent.client_turn import ClientTurn
 from agent.companion import Companion
 from agent.errors import FAULTS, BadInput
 from agent.models.choose import ChosenModel
@@ -24,6 +23,7 @@ from agent.tracing.compare import Difference, differences
 from agent.tracing.trace import TURN, Trace, read_data
 from agent.turn.turn import TurnDependencies, take_turn
 from agent.types import TurnRequest
+from agent.types.client import ClientTurn
 from memory.audience import Place
 
 Fill = Callable[[Companion], Awaitable[None]]

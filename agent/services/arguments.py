@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
 
-from agent.client_turn import ClientTurn
 from agent.errors import BadInput
 from agent.types import TurnRequest
+from agent.types.client import ClientTurn
 from memory.audience import GLOBAL, Audience, Place, user_key
 from memory.people.due_dates import read_due
 from memory.people.tasks import Due

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from agent.client_turn import ClientTurn, Item, Said
 from agent.turn.prompt import Budgets, PromptContext, within_budgets
 from agent.types import ReceivedMessage, TurnRequest
+from agent.types.client import ClientTurn, Item, Said
 from memory.documents import DocumentLibrary, get_rag_context_for_query
 from memory.errors import MemoryFault
 from memory.people.profile import UserContext

@@ -21,16 +21,16 @@ from agents import (
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEvent
 
-from agent.client_turn import AnswerForm, Called, ClientTool, ClientTurn
 from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.models.offline_reading import content_words, share_found
 from agent.settings import Settings
-from agent.turn.client_wishes import StopText, model_settings, refused_wish, shaped, until_stop
+from agent.turn.client.wishes import StopText, model_settings, refused_wish, shaped, until_stop
 from agent.turn.model_run import ModelRun, tool_calls
 from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
 from agent.types import ToolCall, Usage
+from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn
 from memory.process.spans import note, span, traceback_of
 from tools.context import TurnContext
 from tools.found import cut, moment

@@ -20,12 +20,12 @@ from openai.types.responses import (
     ResponseOutputItemDoneEvent,
 )
 
-from agent.client_turn import AnswerForm
 from agent.models.ask import RequestedSchema
 from agent.models.choose import ChosenModel
 from agent.models.failures import NO_ANSWER
 from agent.tracing.model_call import recorded_call
 from agent.types import Usage
+from agent.types.client import AnswerForm
 from memory.records import MemoryType
 from memory.text import storable
 from prompts import read

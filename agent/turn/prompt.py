@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from agent.client_turn import Called, ClientTurn, Item, Returned, Said
 from agent.settings import Budget
 from agent.turn.budget import Purse, newest_that_fit, sentences_that_fit
 from agent.turn.user_snippet import (
@@ -30,6 +29,7 @@ from agent.turn.user_snippet import (
     offset,
     serialize_user_context_snippet,
 )
+from agent.types.client import Called, ClientTurn, Item, Returned, Said
 from memory.audience import Place
 from memory.documents.quote import LABEL
 from memory.people.profile import UserContext

@@ -20,10 +20,9 @@ from agent.errors import BadInput
 from agent.models.choose import ChosenModel
 from agent.settings import Settings
 from agent.tracing.recorder import Recorder
-from agent.turn.client_history import compare, with_conversation
-from agent.turn.client_wishes import check
+from agent.turn.client.history import compare, with_conversation
+from agent.turn.client.wishes import check
 from agent.turn.context import BuiltContext, ContextSources, build_context
-from agent.turn.forget_requests import ForgetRequests, without_forgotten
 from agent.turn.jobs import (
     APPLY_UPDATES,
     STORE_MEMORIES,
@@ -33,6 +32,7 @@ from agent.turn.jobs import (
     task_payload,
 )
 from agent.turn.loop import AgentResult, OnText, run_agent
+from agent.turn.output.forget_requests import ForgetRequests, without_forgotten
 from agent.turn.prompt import build_messages_for_model
 from agent.types import MAX_MESSAGE, ReceivedMessage, Reply, TurnRequest
 from memory.audience import user_key

@@ -8,13 +8,14 @@ from starlette.middleware.cors import CORSMiddleware
 
 from agent.companion import Companion
 from agent.settings import Settings
-from agent.surfaces.http import documents, errors, health, memories, pages, users
+from agent.surfaces.http import errors, health, pages
 from agent.surfaces.http.audit import Audit
 from agent.surfaces.http.authentication import Authenticator
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.http.metrics import Metrics
 from agent.surfaces.http.openai_api import chat, models, responses
-from agent.surfaces.http.strict import known_query
+from agent.surfaces.http.rest import documents, memories, users
+from agent.surfaces.http.rest.strict import known_query
 
 DESCRIPTION = """A companion that remembers.
 

@@ -12,7 +12,6 @@ from fastapi import APIRouter
 from sse_starlette import EventSourceResponse
 from starlette.responses import JSONResponse, Response
 
-from agent.client_turn import Said
 from agent.companion import Companion
 from agent.services.transcripts import conversation_id
 from agent.surfaces.http.authentication import Authenticated, Caller, Pet
@@ -22,6 +21,7 @@ from agent.surfaces.http.openai_api.chat_request import ChatRequest, parse_messa
 from agent.surfaces.http.openai_api.completion import EXAMPLE, Completion
 from agent.turn.streaming import ReplyStream
 from agent.types import Reply
+from agent.types.client import Said
 
 FIRST_PIECE_TIMEOUT = 20.0
 """Seconds that a stream waits for its first words before it sends its status."""

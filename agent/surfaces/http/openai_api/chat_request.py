@@ -8,7 +8,10 @@ from typing import Annotated, Any, Literal
 from jsonschema import Draft202012Validator, SchemaError
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.client_turn import (
+from agent.errors import BadInput
+from agent.surfaces.http.authentication import MAX_CHAT, MAX_NAME, Caller
+from agent.surfaces.http.openai_api.completion import example
+from agent.types.client import (
     AnswerForm,
     Called,
     ClientTool,
@@ -18,9 +21,6 @@ from agent.client_turn import (
     Said,
     Sampling,
 )
-from agent.errors import BadInput
-from agent.surfaces.http.authentication import MAX_CHAT, MAX_NAME, Caller
-from agent.surfaces.http.openai_api.completion import example
 
 AN_IMAGE = "[an image]"
 """What the transcript has of a message that is an image alone."""

@@ -8,7 +8,6 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
-from agent.client_turn import Said
 from agent.companion import Companion
 from agent.errors import BadInput
 from agent.surfaces.http.authentication import Authenticated, Pet
@@ -18,6 +17,7 @@ from agent.surfaces.http.openai_api.chat import Before, answer
 from agent.surfaces.http.openai_api.chat_request import ChatRequest, Parameters, Part, parse_messages
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.response_events import ResponseEvents
+from agent.types.client import Said
 from memory.audience import Audience
 
 router = APIRouter(tags=["chat"])

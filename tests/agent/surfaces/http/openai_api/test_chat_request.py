@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agent.client_turn import Called, Returned, Said
 from agent.errors import BadInput
 from agent.surfaces.http.openai_api.chat_request import ChatMessage, ChatRequest, parse_messages
+from agent.types.client import Called, Returned, Said
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 

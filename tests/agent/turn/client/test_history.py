@@ -7,8 +7,8 @@ import pytest
 from scripted_server import Asked, Call, ScriptedServer, answer
 
 from agent import Companion
-from agent.client_turn import Called, ClientTurn, Item, Returned, Said
 from agent.settings import Budget
+from agent.types.client import Called, ClientTurn, Item, Returned, Said
 
 Rows = Callable[..., list[dict[str, Any]]]
 

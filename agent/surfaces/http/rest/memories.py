@@ -14,7 +14,7 @@ from agent.companion import Companion
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError, not_found
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.strict import Strict
+from agent.surfaces.http.rest.strict import Strict
 from memory.errors import NotFound
 from memory.facts.writer import MAX_CONTENT
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType

@@ -11,9 +11,9 @@ from agent.errors import BadInput
 from agent.services.arguments import due_of
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
-from agent.surfaces.http.memories import Content, Limit, NewMemory, find_memory, stored_memory
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.strict import Strict
+from agent.surfaces.http.rest.memories import Content, Limit, NewMemory, find_memory, stored_memory
+from agent.surfaces.http.rest.strict import Strict
 from agent.surfaces.records_json import decision_json, forgotten_json, hit_json, message_json, task_json
 from memory.audience import PRIVATE
 from memory.records import MemoryType, MemoryUpdate, Task, TaskStatus, memory_json

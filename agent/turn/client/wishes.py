@@ -11,12 +11,12 @@ from jsonschema import Draft202012Validator
 from openai.types.shared import Reasoning
 from pydantic_core import from_json
 
-from agent.client_turn import AnswerForm, ClientTurn, Sampling
 from agent.errors import BadInput, ModelError
 from agent.models.providers import api_of, sees_images
 from agent.settings import Settings
 from agent.turn.output.memories import drafts_in
 from agent.turn.output.parse import Answer
+from agent.types.client import AnswerForm, ClientTurn, Sampling
 from tools.registry import TOOLS
 
 NAMES = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_penalty")

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from difflib import SequenceMatcher
 
-from agent.client_turn import ClientTurn, Item, Said
 from agent.types import TurnRequest
+from agent.types.client import ClientTurn, Item, Said
 from memory.process.spans import new_id
 from memory.records import Message
 from memory.sql.messages import Transcript

@@ -14,8 +14,8 @@ from agent.services.arguments import owner_of_documents, place_of
 from agent.surfaces.http.authentication import Authenticated, Pet, require_admin
 from agent.surfaces.http.errors import forbidden, not_found
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.strict import Strict
-from agent.surfaces.http.users import Json, User
+from agent.surfaces.http.rest.strict import Strict
+from agent.surfaces.http.rest.users import Json, User
 from memory.audience import GLOBAL, Audience, Place
 from memory.records import Chunk, Document
 from memory.text import storable
