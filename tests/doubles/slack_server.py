@@ -86,6 +86,8 @@ class SlackServer:
         """(method, arguments) of the authorised calls."""
         self.messages: list[Posted] = []
         """Those that are still there."""
+        self.said: list[dict[str, Any]] = []
+        """What people wrote."""
         self.homes: dict[str, dict[str, Any]] = {}
         """Person → App Home."""
         self.modals: dict[str, dict[str, Any]] = {}
@@ -184,6 +186,7 @@ class SlackServer:
         """A message event. Channels that begin with D are direct messages."""
         kind = "im" if channel.startswith("D") else "channel"
         event = {"type": "message", "user": user, "text": text, "ts": ts or self._next_ts()}
+        self.said.append(event | {"channel": channel} | other)
         return self.event(event | {"channel": channel, "channel_type": kind} | other)
 
     def mentions(self, user: str, text: str, /, *, channel: str, **other: Any) -> list[dict[str, Any]]:
@@ -464,6 +467,21 @@ class SlackServer:
     def conversations_info(self, arguments: dict[str, Any]) -> dict[str, Any]:
         id = arguments["channel"]
         return {"channel": {"id": id, "name": "general", "creator": self.creators.get(id, "UBOSS")}}
+
+    def conversations_replies(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        channel, thread, limit = arguments["channel"], arguments["ts"], int(arguments["limit"])
+        bots = [
+            {"user": BOT, "bot_id": BOT_ID, "text": m.text, "ts": m.ts} | {"thread_ts": m.thread}
+            for m in self.in_channel(channel)
+        ]
+        lines = [line for line in self.said if line["channel"] == channel] + bots
+        lines = [line for line in lines if thread in (line["ts"], line.get("thread_ts"))]
+        lines = sorted((line for line in lines if line["ts"] < arguments["latest"]), key=lambda m: m["ts"])
+        if not lines:
+            raise Refused("thread_not_found")
+        begin = int(arguments.get("cursor") or 0)
+        after = str(begin + limit) if len(lines) > begin + limit else ""
+        return {"messages": lines[begin : begin + limit], "response_metadata": {"next_cursor": after}}
 
     def conversations_open(self, arguments: dict[str, Any]) -> dict[str, Any]:
         channel = f"D{arguments['users'][1:]}"

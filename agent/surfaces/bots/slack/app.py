@@ -18,7 +18,7 @@ from agent.surfaces.bots.conversations import Conversations, IncomingMessage, sh
 from agent.surfaces.bots.slack.client import build_client, sdk_logger
 from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.interactions import Interactions
-from agent.surfaces.bots.slack.messages import SlackMessage, deleted_message, parse_event
+from agent.surfaces.bots.slack.messages import SlackMessage, deleted_message, parse_event, replies_to_bot
 from agent.surfaces.bots.slack.replies import SlackPlatform
 from memory.people.places import Listening
 
@@ -43,7 +43,8 @@ class SlackBot:
         self.app.client.base_url = self.client.base_url
         self.app.client.retry_handlers = self.client.retry_handlers
         commands = Commands(pet)
-        self.conversations = Conversations(pet, SlackPlatform(self.client, commands, Reader(self.client)))
+        self._reader = Reader(self.client)
+        self.conversations = Conversations(pet, SlackPlatform(self.client, commands, self._reader))
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
         self.app.event("message", middleware=[self._receive])(_acknowledge)
         Interactions(self.app, commands, self.client)
@@ -72,12 +73,15 @@ class SlackBot:
         await next()
 
     async def _should_answer(self, message: SlackMessage, listening: Listening) -> bool:
+        """Without a mention, a message in a thread is addressed to the bot if it follows what the bot said
+        there. After the words of others, people talk to each other."""
         addressed = message.private or message.mention
-        if message.conversation and not (addressed or message.to_others):
+        if message.conversation and listening == "mentions" and not (addressed or message.to_others):
             transcripts = self.pet.services.transcripts
-            addressed = message.follows_bot or await transcripts.exists(
+            spoke = message.follows_bot or await transcripts.exists(
                 message.conversation, user=message.author, place=message.place
             )
+            addressed = spoke and replies_to_bot(message, await self._reader.thread(message))
         return should_answer(listening, addressed=addressed, to_others=message.to_others)
 
 

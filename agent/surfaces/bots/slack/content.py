@@ -44,6 +44,18 @@ class Reader:
         files = [attachment_of(self.client, file) for file in message.files]
         return Content(names[message.user], text, files)
 
+    async def thread(self, message: SlackMessage) -> list[Mapping[str, Any]]:
+        """Return the lines of the message's thread; none if Slack does not tell them."""
+        lines: list[Mapping[str, Any]] = []
+        try:
+            async for page in await self.client.conversations_replies(
+                channel=message.channel, ts=str(message.thread), latest=message.ts, limit=1_000
+            ):
+                lines += page["messages"]
+        except API_ERRORS as error:
+            log.warning("cannot read a thread of %s: %s", message.channel, error)
+        return lines
+
     async def name(self, user: str) -> str:
         """Return the person's display name; the id if Slack does not know it."""
         if user not in self._names:

@@ -1,6 +1,6 @@
 """Messages in the events that Slack sends."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +81,6 @@ def parse_event(event: Mapping[str, Any], team: str, bot: str) -> SlackMessage |
     if any(event.get(mark) for mark in ("edited", "hidden", "bot_id", "bot_profile")):
         return None
     mentioned = mentioned_users(text)
-    first = mentioned[0] if mentioned and text.lstrip().startswith(f"<@{mentioned[0]}") else bot
     return SlackMessage(
         team=team,
         channel=channel,
@@ -92,7 +91,27 @@ def parse_event(event: Mapping[str, Any], team: str, bot: str) -> SlackMessage |
         thread=event.get("thread_ts") or None,
         private=event.get("channel_type") == "im" or channel.startswith("D"),
         mention=event["type"] == "app_mention" or bot in mentioned,
-        to_others=first != bot,
+        to_others=_to_others(text, bot),
         follows_bot=event.get("parent_user_id") == bot,
         files=tuple(event.get("files") or ()),
     )
+
+
+def replies_to_bot(message: SlackMessage, thread: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether the last line before the message is the bot's. `thread` has the lines of its thread.
+    Lines of the author in between count as part of the message, unless they are to somebody else."""
+    lines = [line for line in thread if float(line["ts"]) < float(message.ts)]
+    for line in sorted(lines, key=lambda line: float(line["ts"]), reverse=True):
+        text = line.get("text") or ""
+        if line.get("user") != message.user:
+            return bool(line.get("user") == message.bot)
+        if _to_others(text, message.bot):
+            return False
+        if message.bot in mentioned_users(text):
+            return True
+    return False
+
+
+def _to_others(text: str, bot: str) -> bool:
+    first = next(iter(mentioned_users(text)), bot)
+    return first != bot and text.lstrip().startswith(f"<@{first}")

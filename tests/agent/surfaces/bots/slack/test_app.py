@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scripted_server import Hang, Say, ScriptedServer, answer
-from slack_server import BOT, BOT_ID, SlackServer, buttons_of
+from slack_server import BOT, BOT_ID, Posted, SlackServer, buttons_of
 
 from agent.surfaces.bots.forgetting import GONE, NOTHING, QUESTION
 from memory.audience import Place
@@ -37,14 +37,38 @@ async def test_a_mention_in_a_channel_is_answered_in_a_thread_that_goes_on_witho
     assert (GENERAL, "1.5", "is thinking…") in slack.statuses
     assert slack.statuses[-1] == (GENERAL, "1.5", "")
     again = await go_online()
-    await again.hears(slack.says("UANA", "<@UBEN> do you want some?", channel=GENERAL, thread_ts="1.5"))
     await again.hears(slack.says("UBEN", "with milk", channel=GENERAL, thread_ts="1.5"))
     assert slack.in_channel(GENERAL, thread="1.5")[-1].text == "With milk, then."
     said = [text for _, text in server.asked[1].conversation]
     assert said == ["Ana: tea?", "Tea is ready.", "Ben: with milk"]
     server.script(answer("Good."))  # in a thread that the bot began
+    slack.messages.append(Posted("C2", "1.5", "A reminder"))
     await again.hears(slack.says("UANA", "done!", channel="C2", thread_ts="1.5", parent_user_id=BOT))
-    assert texts(slack, "C2") == [("Good.", "1.5")]
+    assert texts(slack, "C2")[1:] == [("Good.", "1.5")]
+
+
+async def test_where_people_talk_to_each_other_in_a_thread_the_bot_is_silent(
+    bot: Any, slack: SlackServer, server: ScriptedServer
+) -> None:
+    async def says(user: str, text: str, answered: str = "") -> None:
+        asked = len(server.asked)
+        if answered:
+            server.script(answer(answered))
+        await bot.hears(slack.says(user, text, channel=GENERAL, thread_ts=root))
+        assert len(server.asked) - asked == bool(answered), text
+
+    server.script(answer("Tea is ready."))
+    root = slack.says("UANA", "", channel=GENERAL)["event"]["ts"]
+    await bot.hears(*slack.mentions("UANA", "tea?", channel=GENERAL, ts=root))
+    await says("UBEN", "with milk", "Here you are.")
+    await says("UANA", "<@UBEN> shall we go for lunch?")
+    await says("UANA", "at noon, say")
+    await says("UBEN", "yes, at noon")
+    await says("UANA", "fine")
+    await says("UANA", f"<@{BOT}> how long is the walk?", "Ten minutes.")
+    await says("UANA", "and back?", "As long.")
+    slack.refused["conversations.replies"] = "internal_error"
+    await says("UANA", "thanks")
 
 
 async def test_a_message_deleted_on_slack_is_forgotten(bot, slack, server, pet) -> None:

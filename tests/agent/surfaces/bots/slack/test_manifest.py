@@ -24,6 +24,7 @@ SCOPES = {
     "chat_update": {"chat:write"},
     "conversations_info": {"channels:read", "groups:read", "mpim:read"},
     "conversations_open": {"im:write"},
+    "conversations_replies": {"channels:history", "groups:history", "mpim:history"},
     "users_info": {"users:read"},
     "views_open": set(),
     "views_publish": set(),
@@ -37,8 +38,8 @@ EVENTS = {
     "message.im": {"im:history"},
     "message.mpim": {"mpim:history"},
 }
-BESIDE = {"commands", "files:read"}
-"""For slash commands, and to fetch what is attached."""
+BESIDE = {"assistant:write", "commands", "files:read"}
+"""For Slack's view of agents and slash commands, and to fetch what is attached."""
 
 NOT_METHODS = {"base_url", "issue_new_wss_url"}
 
@@ -78,3 +79,10 @@ def test_the_home_buttons_and_socket_mode_are_on(manifest: dict[str, Any]) -> No
     assert not home["messages_tab_read_only_enabled"]
     assert manifest["settings"]["interactivity"]["is_enabled"]
     assert manifest["settings"]["socket_mode_enabled"]
+
+
+def test_the_view_of_agents_suggests_what_to_say(manifest: dict[str, Any]) -> None:
+    view = manifest["features"]["agent_view"]
+    assert view["agent_description"]
+    assert 1 <= len(view["suggested_prompts"]) <= 4, "Slack shows four"
+    assert all(prompt["title"] and prompt["message"] for prompt in view["suggested_prompts"])
