@@ -53,8 +53,8 @@ class SlackBot:
 
     async def _receive(self, event: dict[str, Any], context: Any, next: Callable[[], Awaitable[Any]]) -> None:
         """Queue a message that is to be answered, or forget one that was deleted. Both events of a mention,
-        and repeated ones, have the same id. The answer to a mention starts a thread, unless the bot answers
-        everything in the channel."""
+        and repeated ones, have the same id. The answer starts a thread, in which Slack streams, unless
+        the bot answers everything in the channel."""
         team = context.team_id or context.enterprise_id
         message = parse_event(event, team, context.bot_user_id)
         if deleted := deleted_message(event, team):
@@ -65,7 +65,7 @@ class SlackBot:
             if await self._should_answer(message, listening) and await services.deliveries.first(
                 SOURCE, message.id, self.pet.clock()
             ):
-                if not (message.private or message.thread or listening == "everything"):
+                if not message.thread and (message.private or listening != "everything"):
                     message = replace(message, thread=message.ts)
                 origin = f"{SOURCE}:{message.id}"
                 asked = IncomingMessage(message.author, place, message.conversation, message, origin)

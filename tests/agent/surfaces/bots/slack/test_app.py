@@ -18,11 +18,12 @@ def texts(slack: SlackServer, channel: str) -> list[tuple[str, str | None]]:
     return [(message.text, message.thread) for message in slack.in_channel(channel)]
 
 
-async def test_direct_messages_are_answered_in_place(bot, slack, server) -> None:
+async def test_direct_messages_are_answered_by_a_stream_in_their_thread(bot, slack, server) -> None:
     server.script(answer("Hello **Ana**!"), answer("Here I am."))
-    await bot.hears(slack.says("UANA", "hello", channel=DM))
+    await bot.hears(slack.says("UANA", "hello", channel=DM, ts="1.1"))
     await bot.hears(slack.says("UANA", "are you there?", channel=DM, thread_ts="1.2"))
-    assert texts(slack, DM) == [("Hello **Ana**!", None), ("Here I am.", "1.2")]
+    assert texts(slack, DM) == [("Hello **Ana**!", "1.1"), ("Here I am.", "1.2")]
+    assert slack.in_channel(DM)[0].streamed
     assert server.asked[0].conversation[-1] == ("user", "hello")
 
 
@@ -85,7 +86,7 @@ async def test_only_who_asks_to_forget_sees_the_question_and_confirms(bot, slack
     for text in ("Ana has the flu", "an umbrella"):
         server.script(Say(json.dumps({"message": "I will ask you.", "forget": [text]})))
         await bot.hears(slack.says("UANA", "please forget that", channel=DM))
-    assert texts(slack, DM) == [("I will ask you.", None)] * 2
+    assert [text for text, _ in texts(slack, DM)] == ["I will ask you."] * 2
     [asked, none] = slack.only_for("UANA")
     assert (asked.text.splitlines()[0], none.text) == (QUESTION, NOTHING)
     [forget] = buttons_of(asked.blocks)
@@ -154,7 +155,7 @@ async def test_a_message_that_comes_again_is_answered_once_also_after_a_restart(
     await slack.deliver(message, retry_attempt=1, retry_reason="timeout")
     second = await go_online()
     await second.hears(message)
-    assert texts(slack, DM) == [("Hello!", None)]
+    assert [text for text, _ in texts(slack, DM)] == ["Hello!"]
 
 
 async def test_facts_of_a_thread_belong_to_its_channel(bot, slack, server, pet) -> None:
@@ -167,6 +168,7 @@ async def test_facts_of_a_thread_belong_to_its_channel(bot, slack, server, pet) 
 
 
 async def test_calls_are_repeated_files_are_fetched_and_a_reply_notifies_nobody(bot, slack, server) -> None:
+    slack.refused["chat.startStream"] = "internal_error"
     slack.limited = {"chat.postMessage"}
     slack.refused["assistant.threads.setStatus"] = "channel_not_found"
     server.script(answer("You said <!channel>, <@UBEN> & see https://x.test/?a=1&b=2"))
@@ -212,4 +214,4 @@ async def test_a_message_that_cannot_be_stored_is_left_for_slack_to_send_again(
     server.script(answer("Hello!"))
     await bot.hears(message)
     assert lost not in slack.acknowledged
-    assert texts(slack, DM) == [("Hello!", None)]
+    assert [text for text, _ in texts(slack, DM)] == ["Hello!"]
