@@ -99,14 +99,29 @@ def _unsearchable(shard: "EdgeShard") -> str | None:
 
 
 def _unwritable(shard: "EdgeShard") -> str | None:
-    from qdrant_edge import Point, UpdateOperation
+    from qdrant_edge import Point, ScrollRequest, UpdateOperation
 
-    id = str(uuid4())
-    shard.update(UpdateOperation.upsert_points([Point(id, {}, {})]))
+    id, lane = str(uuid4()), next(iter(schema.DENSE))
+    records, _ = shard.scroll(ScrollRequest(limit=2, with_payload=False, with_vector=True))
+    found: list[Any] = [record.vector for record in records if record.vector and lane in record.vector]
+    vectors: Any = {lane: found[0][lane]} if found else {}
+    shard.update(UpdateOperation.upsert_points([Point(id, vectors, {})]))
     there = bool(shard.retrieve([id], False, False))
+    versions = _versions(shard, lane, vectors[lane]) if vectors else {}
     shard.update(UpdateOperation.delete_points([id]))
     shard.flush()
-    return None if there else "a point that was written is not there"
+    if not there:
+        return "a point that was written is not there"
+    # Edge passes over a change that is older than the point's version.
+    return "points take no change" if max(versions.values(), default=0) > versions.get(id, 0) else None
+
+
+def _versions(shard: "EdgeShard", lane: str, vector: Any) -> dict[str, int]:
+    """By the id of each point with a vector in this lane, which change it was written by."""
+    from qdrant_edge import CountRequest, Query, QueryRequest
+
+    every = QueryRequest(shard.count(CountRequest(exact=True)), query=Query.Nearest(vector, using=lane))
+    return {str(point.id): point.version for point in shard.query(every)}
 
 
 if __name__ == "__main__":

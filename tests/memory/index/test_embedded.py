@@ -138,6 +138,25 @@ async def test_another_dimension_rebuilds_beside_files_of_others(tmp_path: Path)
     assert (tmp_path / "diary.txt").read_text() == "not ours"
 
 
+def overwrite(folder: Path, pattern: str) -> None:
+    for file in folder.rglob(pattern):
+        file.write_bytes(b"\x7f" * file.stat().st_size)
+
+
+async def test_an_index_whose_points_would_take_no_change_is_made_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    index = index_in(tmp_path)
+    await index.put([a_point(1), a_point(2)])
+    await index.close()
+    overwrite(tmp_path, "mutable_id_tracker.versions")
+
+    index = index_in(tmp_path)
+    assert await index.count() == 0, "every row is due again"
+    assert "points take no change" in caplog.text
+    await index.close()
+
+
 @pytest.mark.parametrize("damage", ["edge_config.json", "wal", "segments"])
 async def test_a_damaged_folder_is_told_and_made_anew(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
