@@ -12,19 +12,17 @@ OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
 
 
-async def test_decisions_and_searches_are_counted_where_they_happen(open_pet: OpenPet) -> None:
+async def test_decisions_are_counted_where_they_happen(open_pet: OpenPet) -> None:
     one, other = await open_pet(), await open_pet()
     for pet, user in ((one, "ana"), (other, "ana"), (other, "ben")):
         await pet.remember("Ana skis", user=user)
-    await one.search_memories("ski", user="ana")
-    await one.search_memories("ski", user="zoe")
     await other.components.figures.flush()
 
     figures = one.services.statistics.figures
     assert (await figures.totals("ana"))["decided"] == 2
     everybody = await figures.totals(None)
     assert (everybody["add"], everybody["known"]) == (2, 1)
-    assert (everybody["searches"], everybody["hits"]) == (2, 1)
+    assert everybody.get("searches", 0) == 0, "those of models alone are counted, by what they use"
     assert await figures.totals("nobody") == {}
 
 

@@ -98,7 +98,7 @@ def test_what_is_there_is_replaced_only_on_demand_with_its_log_and_its_index(
 ) -> None:
     copy = backed_up(home, tmp_path / "copy")
     with closing(sqlite3.connect(home / "hachi.db")) as database, database:
-        database.execute("INSERT INTO users VALUES ('ana', '2026-01-01')")
+        database.execute("INSERT INTO users (id, created_at) VALUES ('ana', '2026-01-01')")
     (home / "index").mkdir(exist_ok=True)
 
     with pytest.raises(BadInput, match=r"hachi.db is there already; --yes replaces it"):
@@ -127,7 +127,7 @@ def spoil_manifest(copy: Path) -> None:
 
 def spoil_database(copy: Path) -> None:
     with closing(sqlite3.connect(copy / "hachi.db")) as database, database:
-        database.execute("INSERT INTO users VALUES ('ana', '2026-01-01')")
+        database.execute("INSERT INTO users (id, created_at) VALUES ('ana', '2026-01-01')")
 
 
 def spoil_name(copy: Path) -> None:

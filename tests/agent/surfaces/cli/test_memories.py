@@ -173,7 +173,7 @@ def test_an_erasure_needs_yes_without_a_terminal_and_exits_with_1_if_not_verifie
     with closing(sqlite3.connect(home / "hachi.db")) as database, database:
         database.execute(
             "CREATE TRIGGER back AFTER DELETE ON users "
-            "BEGIN INSERT INTO users VALUES ('ana', OLD.created_at); END"
+            "BEGIN INSERT INTO users (id, created_at) VALUES ('ana', OLD.created_at); END"
         )
     refused = anas("memories", "erase", "--user", "ana")
     assert (refused.code, "--yes" in refused.complaint) == (2, True)

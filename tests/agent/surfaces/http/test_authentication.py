@@ -207,17 +207,17 @@ async def test_a_body_is_not_awaited_without_a_right_key(site: Any, head: str, p
 
 
 ODD_PATHS = """
-    /api/users/ana/../ben/memories /api/users/ana%2F..%2Fben/memories //api/users/ben/memories
-    /api/users/%62en/memories /api/users/ben%00/memories /api/users/ben;ana/memories
-    /api/users/ben/memories?user=ana /api/users/ben/memories/
-    /api/sessions/ana%2F..%2Fben/memories /api/sessions/dm:ben/memories /healthz/%2e%2e/metrics //metrics
-    http://127.0.0.1/api/users/ben/memories *
+    /api/users/ana/../carl/memories /api/users/ana%2F..%2Fcarl/memories //api/users/carl/memories
+    /api/users/%63arl/memories /api/users/carl%00/memories /api/users/carl;ana/memories
+    /api/users/carl/memories?user=ana /api/users/carl/memories/
+    /api/sessions/ana%2F..%2Fcarl/memories /api/sessions/dm:carl/memories /healthz/%2e%2e/metrics //metrics
+    http://127.0.0.1/api/users/carl/memories *
 """.split()
 
 
 async def test_no_odd_path_leads_around_authentication(site: Any) -> None:
     """On raw connections: no client would write such requests."""
-    await site.pet.remember(SECRET, user="ben")
+    await site.pet.remember(SECRET, user="carl")
     proof = f"authorization: {(await site.headers('ana'))['authorization']}\r\n"
 
     async def ask(method: str, path: str, key: str) -> None:

@@ -26,11 +26,17 @@ async def test_similar_texts_are_near_and_others_far() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(texts=st.lists(st.text(alphabet=st.characters(), max_size=40), max_size=5))
+@given(texts=st.lists(st.text(alphabet=st.characters(exclude_characters="\0"), max_size=40), max_size=5))
 async def test_every_text_has_a_unit_vector_and_a_blank_one_zeros(texts: list[str]) -> None:
     for text, vector in zip(texts, await EMBEDDER.embed(texts), strict=True):
         expected = 1.0 if text.strip() else 0.0
         assert np.linalg.norm(vector) == pytest.approx(expected, abs=1e-5)
+
+
+async def test_the_character_that_no_database_stores_has_no_meaning() -> None:
+    nothing, a, same = await EMBEDDER.embed(["\0", "a dog", "a\0 dog"])
+    assert np.linalg.norm(nothing) == 0
+    assert a @ same > 0.9
 
 
 async def test_a_text_has_the_same_vector_alone_and_among_others() -> None:
