@@ -65,7 +65,7 @@ class ConversationSlice:
     user: str
     speaker: str
     messages: tuple[Message, ...]
-    """Oldest first, without what no longer holds, and without replies to what that was said in."""
+    """Oldest first, without what no longer holds, and without replies that may repeat it."""
     ended: Mapping[str, Ended]
     """What of the messages no longer holds, by id."""
     summary: str

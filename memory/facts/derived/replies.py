@@ -1,11 +1,11 @@
-"""What a reply was written from, and whether that still holds when the reply is stored."""
+"""What a reply was written from, and whether that still holds when the reply is stored or summarised."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, exists, func, or_, select, union
+from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, exists, func, or_, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
@@ -14,9 +14,12 @@ from memory.sql.message_rows import Condition, has_text, kept
 from memory.sql.tables import (
     Utc,
     active_conversations,
+    context_entries,
     erasure_items,
     memories,
     memory_owners,
+    memory_sources,
+    memory_updates,
     messages,
     tasks,
 )
@@ -110,3 +113,63 @@ async def source_texts(connection: AsyncConnection, replies: Iterable[WrittenRep
         facts = select(memories.c.id, memories.c.content).where(memories.c.id.in_(part))
         texts |= {row.id: row.content for row in await connection.execute(facts)}
     return texts
+
+
+async def replies_from_ended(
+    connection: AsyncConnection, ids: Collection[str], owner: str, now: datetime
+) -> list[str]:
+    """Which of these are replies that were written from something which has ended for this owner since."""
+    written = select(messages.c.id, messages.c.sent_at, messages.c.sources)
+    written = written.where(messages.c.id.in_(ids), messages.c.sources.is_not(None))
+    replies = [
+        (row.id, row.sent_at, {*row.sources["found"], *row.sources["given"]})
+        for row in await connection.execute(written)
+    ]
+    given = set[str]().union(*(sources for _, _, sources in replies))
+    ended = await _ended_at(connection, given, owner, now) if given else {}
+    return [id for id, at, sources in replies if any(ended[source] > at for source in sources & ended.keys())]
+
+
+async def _ended_at(
+    connection: AsyncConnection, ids: Collection[str], owner: str, now: datetime
+) -> dict[str, datetime]:
+    """When those of these messages and memories that no longer hold for this owner ended; `now` for those
+    that are deleted. A message ends with a fact that it states."""
+    stated = select(memory_sources.c.message_id, memory_sources.c.memory_id)
+    stating = (await connection.execute(stated.where(memory_sources.c.message_id.in_(ids)))).all()
+    facts = {*ids, *(row.memory_id for row in stating)}
+    new = memories.alias("new")
+    replaced = (
+        select(memory_updates.c.old_id, func.max(new.c.created_at))
+        .join(new, new.c.id == memory_updates.c.new_id)
+        .join(memory_owners, memory_owners.c.memory_id == memory_updates.c.old_id)
+        .where(
+            memory_updates.c.old_id.in_(facts),
+            memory_owners.c.owner == owner,
+            memory_owners.c.superseded == 1,
+        )
+        .group_by(memory_updates.c.old_id)
+    )
+    ended = await _times(connection, replaced)
+    expired = select(memories.c.id, memories.c.expires_at).where(
+        memories.c.id.in_(facts), memories.c.expires_at <= now
+    )
+    ended |= await _times(connection, expired)
+    ended |= {row.message_id: ended[row.memory_id] for row in stating if row.memory_id in ended}
+    marked = select(messages.c.id, messages.c.outdated_at).where(
+        messages.c.id.in_(ids), messages.c.outdated_at.is_not(None)
+    )
+    ended |= await _times(connection, marked)
+    columns = (
+        messages.c.id,
+        memories.c.id,
+        tasks.c.id,
+        active_conversations.c.id,
+        context_entries.c.message_id,
+    )
+    known = await connection.scalars(union(*(select(column).where(column.in_(ids)) for column in columns)))
+    return dict.fromkeys(set(ids).difference(known), now) | ended
+
+
+async def _times(connection: AsyncConnection, ids_and_times: Select[Any]) -> dict[str, datetime]:
+    return {row[0]: row[1] for row in await connection.execute(ids_and_times)}

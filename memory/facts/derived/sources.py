@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, Place
 from memory.facts.derived.ended import Ended, Part, ended_parts
+from memory.facts.derived.replies import replies_from_ended
 from memory.records import Message
 from memory.sql.memory_rows import BY_IDS
 from memory.sql.message_rows import MESSAGE, kept
@@ -60,10 +61,11 @@ async def outdated(connection: AsyncConnection, ids: Collection[str], owner: str
 async def ended_in(
     connection: AsyncConnection, ids: Collection[str], owner: str, now: datetime
 ) -> dict[str, Ended]:
-    """What of these messages no longer holds for this owner, by message id."""
+    """What of these messages and replies no longer holds for this owner, by message id."""
+    found = {id: Ended(None) for id in await replies_from_ended(connection, ids, owner, now)}
     gone = await outdated(connection, ids, owner, now)
     if not gone:
-        return {}
+        return found
     states = memory_sources.alias("states")
     stated = select(states.c.message_id, memories.c.content)
     stated = stated.join(memories, memories.c.id == states.c.memory_id).order_by(memories.c.id)
@@ -71,7 +73,6 @@ async def ended_in(
     facts = stated.where(states.c.message_id.in_(gone), _has_ended(states, _OF, _NOW))
     for row in await connection.execute(facts, {"of": owner, "now": now}):
         contents.setdefault(row.message_id, []).append(row.content)
-    found = {}
     for row in await connection.execute(select(messages).where(messages.c.id.in_(gone))):
         known = tuple(contents.get(row.id, ()))
         parts: tuple[Part, ...] | None = ()

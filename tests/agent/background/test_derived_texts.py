@@ -33,8 +33,8 @@ def echo(asked: str) -> dict[str, Any]:
     return found
 
 
-def learning(content: str, **draft: Any) -> dict[str, Any]:
-    return {"message": "I see.", "memories": [{"content": content, "importance": 0.9, **draft}]}
+def learning(content: str, reply: str = "I see.", **draft: Any) -> dict[str, Any]:
+    return {"message": reply, "memories": [{"content": content, "importance": 0.9, **draft}]}
 
 
 class Story:
@@ -44,6 +44,11 @@ class Story:
     async def say(self, text: str, content: str = "", place: str | None = None, **draft: Any) -> None:
         self.model._answers = [learning(content, **draft)] if content else []
         await self.pet.respond(text, user="ana", place=place)
+        await self.pet.settle()
+
+    async def answer(self, text: str, reply: str) -> None:
+        self.model._answers = [{"message": reply}]
+        await self.pet.respond(text, user="ana")
         await self.pet.settle()
 
     async def derived(self, place: str | None = None) -> str:
@@ -85,6 +90,19 @@ async def test_a_correction_in_the_conversation_ends_every_text_that_rests_on_wh
     assert "Lisbon" not in after
     assert "Porto" in after
     assert "cello" in after, "the rest is rebuilt"
+
+
+async def test_a_reply_to_a_correction_is_summarised_and_those_before_it_are_not(
+    story: Story, clock: Any
+) -> None:
+    await story.say("I live in Lisbon now.", "Ana lives in Lisbon")
+    await story.answer("Where do I live?", "In Lisbon, with your cello.")
+    clock.advance(minutes=1)
+    old = await story.id_of("Lisbon")
+    await story.say("No, in Porto.", "Ana lives in Porto", reply="Berlin is far from there.", replaces=old)
+
+    after = await story.derived()
+    assert {word for word in TOLD if word in after} == {"Porto", "Berlin"}
 
 
 async def test_a_correction_by_hand_ends_them_too_and_an_undo_turns_them_round(story: Story) -> None:

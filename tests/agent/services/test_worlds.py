@@ -414,3 +414,23 @@ async def test_consolidations_of_two_people_at_once_keep_to_their_own(
         ("wait",),
     ]
     await live(story, home_with_index, clock)
+
+
+ASK = ("ask", "cleo", None, 0)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        pytest.param([("tell", "cleo", None, "1d", True), ASK], id="expired"),
+        pytest.param([("tell", "cleo", None, None, True), ASK, ("correct", "cleo", None, 0)], id="corrected"),
+        pytest.param(
+            [("tell", "cleo", CHANNEL, "1d", True), ASK, ("day",), ("tell", "cleo", None, None, False)],
+            id="told elsewhere",
+        ),
+    ],
+)
+async def test_a_reply_that_told_what_has_ended_since_is_not_summarised(
+    story: list[tuple[Any, ...]], home_with_index: Path, clock: Any, light_embedder: None
+) -> None:
+    await live(story, home_with_index, clock)

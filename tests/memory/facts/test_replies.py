@@ -1,8 +1,10 @@
-"""A reply is stored without its text if something that it was written from is gone by then."""
+"""A reply is stored without its text if something that it was written from is gone by then, and is not
+summarised if something has ended since."""
 
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -11,7 +13,7 @@ from sqlalchemy import select, update
 
 from memory.audience import Audience, Place
 from memory.erasure.person import listing
-from memory.facts.derived.replies import ReplySources
+from memory.facts.derived.replies import ReplySources, replies_from_ended
 from memory.records import Message
 from memory.sql.tables import active_conversations, messages
 
@@ -30,7 +32,13 @@ async def stored(stack: Stack, *ids: str, told_in: frozenset[str] = NOTHING, use
     sources = ReplySources(frozenset(ids), told_in, Audience.of(user, ACME), since)
     stack.clock.move(seconds=1)
     reply = Message(str(uuid4()), "place:acme", "assistant", "hachi", "So it is.", stack.clock.now)
-    given = {"user": user, "place": ACME, "now": stack.clock.now, "answering": asked}
+    given = {
+        "user": user,
+        "place": ACME,
+        "now": stack.clock.now,
+        "answering": asked,
+        "sources": sources.to_json(),
+    }
     async with stack.database.write(lock=[ACME.key], shared=True) as connection:
         written = await stack.transcript.append(connection, reply, lost=sources.lost(), **given)
     assert written is not None
@@ -96,3 +104,30 @@ async def test_replies_share_a_lock_that_a_forgetting_waits_for(stack: Stack) ->
         order.append("stored")
     await forgetting
     assert order == ["stored", "forgotten"]
+
+
+@on_both
+async def test_the_replies_are_found_that_were_written_from_what_has_ended_since(stack: Stack) -> None:
+    message = await stack.receive("I live in Paris", "anna", "acme")
+    paris = await stack.remember("Anna lives in Paris", place="acme", message_id=message)
+    flu = await stack.remember("Anna has the flu", place="acme", ttl="1h")
+    cello = await stack.remember("Anna plays the cello", place="acme")
+    sources = [message, str(paris.id), str(flu.id), str(cello.id)]
+    for id in (*sources, str(uuid4())):
+        await stored(stack, id)
+    stack.clock.move(minutes=1)
+    await stack.remember("Anna lives in Lyon", place="acme", replaces=paris.id)
+    stack.clock.move(seconds=1)
+    await stored(stack, message)
+
+    async def found(hours: int = 0) -> list[bool]:
+        """Whether each reply is found, in the order in which they were written."""
+        async with stack.database.read() as connection:
+            replies = select(messages.c.id).where(messages.c.role == "assistant").order_by(messages.c.seq)
+            ids = list(await connection.scalars(replies))
+            now = stack.clock.now + timedelta(hours=hours)
+            ended = await replies_from_ended(connection, ids, ACME.key, now)
+        return [id in ended for id in ids]
+
+    assert await found() == [True, True, False, False, True, False]
+    assert await found(hours=1) == [True, True, True, False, True, False]
