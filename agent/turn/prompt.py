@@ -44,6 +44,8 @@ _COLONS = re.compile("[:\ua789\u02d0\u02f8\u2236\ufe13\ufe55\uff1a]")
 MORE_TASKS = "More tasks are open than these; `get_recent_memories` lists them all."
 SENT = "sent to them when a task falls due, where they asked for it"
 NOT_SENT = "not sent to them; a task is only shown when they write here"
+MOST_HERE = 6
+"""The most people besides the speaker who are named as being in a shared place lately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,26 @@ def _setting(context: PromptContext) -> str:
         else f"{local:%A %d %B %Y, %H:%M} UTC"
     )
     reminders = SENT if context.reminders else NOT_SENT
-    return render("setting", now=now, speaker=_name(context.speaker), where=where, reminders=reminders)
+    here = _here_lately(context)
+    return render(
+        "setting",
+        now=now,
+        speaker=_name(context.speaker),
+        where=where,
+        reminders=reminders,
+        here=f"\nAlso here lately: {', '.join(here)}" if here else "",
+    )
+
+
+def _here_lately(context: PromptContext) -> list[str]:
+    """Return who else wrote the messages shown of a shared place, who wrote last first; nobody in private. A
+    name loses its commas: a comma ends it here."""
+    if context.place.private:
+        return []
+    wrote = [one for one in context.history if isinstance(one, Message) and one.role == "user"]
+    names = dict.fromkeys(_name(message.author).replace(",", "") for message in reversed(wrote))
+    names.pop(_name(context.speaker).replace(",", ""), None)
+    return list(names)[:MOST_HERE]
 
 
 def _cost(shown: dict[str, Any]) -> str:

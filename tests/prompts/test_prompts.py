@@ -38,7 +38,7 @@ PLACES: dict[str, set[str]] = {
     "person": {"known"},
     "persona": set(),
     "rerank": {"limit", "passages", "question"},
-    "setting": {"now", "reminders", "speaker", "where"},
+    "setting": {"here", "now", "reminders", "speaker", "where"},
     "summary": {"summary"},
 }
 """What each prompt is made with."""
@@ -115,7 +115,7 @@ def test_each_prompt_is_packaged(name: str) -> None:
 
 
 def test_a_missing_value_is_named() -> None:
-    with pytest.raises(KeyError, match=r"setting.*no value for \['reminders', 'speaker', 'where'\]"):
+    with pytest.raises(KeyError, match=r"setting.*no value for \['here', 'reminders', 'speaker', 'where'\]"):
         render("setting", now="today")
 
 
@@ -125,7 +125,7 @@ def test_a_value_without_a_place_is_named() -> None:
 
 
 def test_a_value_that_looks_like_a_place_is_left_as_it_is() -> None:
-    text = render("setting", now="{{speaker}}", speaker="Ana", reminders="", where=r"\1 {{now}}")
+    text = render("setting", now="{{speaker}}", speaker="Ana", reminders="", where=r"\1 {{now}}", here="")
 
     assert "Now: {{speaker}}" in text
     assert r"Where: \1 {{now}}" in text

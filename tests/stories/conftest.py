@@ -48,12 +48,12 @@ def hachi(home: Path) -> Callable[..., Ran]:
 
 @pytest.fixture
 def our_words() -> Callable[[str], list[str]]:
-    """The lines of a prompt that are not quoted, without what the two lines hold that name who speaks and
-    where: what a model may take for instructions."""
+    """The lines of a prompt that are not quoted, without what the lines hold that name who speaks,
+    where, and who else wrote: what a model may take for instructions."""
 
     def lines(system: str) -> list[str]:
         own = [line for line in system.splitlines() if not line.startswith(">")]
-        valued = ("Speaking now: ", "Where: ")
+        valued = ("Speaking now: ", "Where: ", "Also here lately: ")
         return [next((start for start in valued if line.startswith(start)), line) for line in own]
 
     return lines

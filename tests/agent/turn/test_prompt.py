@@ -122,10 +122,13 @@ def test_each_line_of_the_system_message_is_our_own_or_quoted_or_labelled(some: 
 
     own = {*HEADINGS, LABEL, MORE_TASKS, *read("person").splitlines(), *read("knowledge").splitlines()}
     own |= set(answer_style(some.known.preferences))
-    *rest, now, speaker, reminders, where = [text for text in lines if text and not text.startswith(">")]
+    spoken = [text for text in lines if text and not text.startswith(">")]
+    here = [spoken.pop()] if spoken[-1].startswith("Also here lately: ") else []
+    *rest, now, speaker, reminders, where = spoken
+    assert not (here and some.place.private)
     assert set(rest) <= own
     assert len(rest) == len(set(rest))
-    assert lines[-4:] == [now, speaker, reminders, where]
+    assert lines[-4 - len(here) :] == [now, speaker, reminders, where, *here]
     assert now.startswith("Now: ")
     assert speaker.startswith("Speaking now: ")
     assert reminders == f"Reminders: {SENT if some.reminders else NOT_SENT}"
@@ -316,6 +319,27 @@ def test_in_a_shared_place_each_message_says_who_spoke() -> None:
     history = [message(1, author="Bob"), message(2, "assistant", "hachi", text="one\ntwo")]
 
     assert said(place=CHANNEL, history=history) == ["Bob: line 1", "one\ntwo", "Ana: hello"]
+
+
+def here_lately(*authors: str, **other: Any) -> str:
+    """The last line of the prompt of a turn of Ana's, after messages by these people."""
+    history = [message(at, author=author) for at, author in enumerate(authors)]
+    return system(history=history, **{"place": CHANNEL} | other).splitlines()[-1]
+
+
+def test_in_a_shared_place_it_says_who_else_wrote_lately_the_last_first() -> None:
+    assert here_lately("Ben", "Ana", "Cleo", "Ben", "Dan: boss, Eve", "") == (
+        "Also here lately: someone, Dan boss Eve, Ben, Cleo"
+    )
+    assert here_lately(*"abcdefgh") == "Also here lately: h, g, f, e, d, c"
+
+
+def test_nobody_else_is_named_where_nobody_wrote_and_in_private() -> None:
+    where = "Where: acme/general, where others read along"
+
+    assert here_lately() == here_lately("Ana") == where
+    assert system(place=CHANNEL, history=[message(1, "assistant", "hachi")]).endswith(where)
+    assert here_lately("Ben", place=PRIVATE) == "Where: a private conversation"
 
 
 # Budgets.
