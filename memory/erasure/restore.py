@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.erasure import message_removal
 from memory.erasure.repetition import FactWords, ForgottenData, repeated_by_task
 from memory.errors import NotFound
+from memory.facts.derived.sources import entry_id, record_sources
 from memory.sql.tables import (
     Utc,
     context_entries,
@@ -228,13 +229,16 @@ async def put_back(connection: AsyncConnection, payload: Mapping[str, Any]) -> N
 
 
 async def put_back_entries(connection: AsyncConnection, payload: Mapping[str, Any]) -> None:
-    """Restore the entries of the profile, except where something else was told meanwhile."""
+    """Restore the entries of the profile with their possible sources, except where something else was told
+    meanwhile."""
     for row in payload["entries"]:
-        values = _decoded(context_entries, row)
+        values = _decoded(context_entries, {column.name: row[column.name] for column in context_entries.c})
         same = and_(*(column == values[column.name] for column in context_entries.primary_key))
         await connection.execute(delete(context_entries).where(same, context_entries.c.value == ""))
         if not await connection.scalar(select(exists().where(same))):
             await connection.execute(insert(context_entries).values(**values))
+            id = entry_id(values["user_id"], values["place"], values["field"], values["item"])
+            await record_sources(connection, id, row.get("sources", ()), rebuilt=True)
 
 
 async def _put_back_row(connection: AsyncConnection, table: Table, values: Row) -> None:

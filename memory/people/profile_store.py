@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place
 from memory.facts.derived import MEMORY_SUMMARY, memory_summary_id
 from memory.facts.derived.lost import repeats
+from memory.facts.derived.sources import entry_id
 from memory.people.profile import UserContext
 from memory.people.profile_entries import READ_EVERYWHERE, Entry, context_of, merged
 from memory.sql.engine import Database
@@ -91,6 +92,7 @@ class ProfileStore:
         where = {"user_id": user, "place": place.stored}
         removed = [id for id in known if id not in after]
         changed = [entry for id, entry in after.items() if known.get(id) != entry]
+        await _forget_sources(connection, user, place, [*removed, *map(_id, changed)])
         if removed:
             given = [
                 {"of_user": user, "of_place": place.stored, "of_field": f, "of_item": i} for f, i in removed
@@ -167,6 +169,15 @@ async def _held(connection: AsyncConnection, user: str, place: Place) -> list[En
     )
     found = [_entry(row) for row in await connection.execute(query)]
     return sorted(found, key=_id)  # in Python's order, which is that of `merged`
+
+
+async def _forget_sources(
+    connection: AsyncConnection, user: str, place: Place, gone: Collection[tuple[str, str]]
+) -> None:
+    """Delete the notes of the messages in which entries may have been said, once they say something else."""
+    ids = [entry_id(user, place.stored, field, item) for field, item in gone]
+    if ids:
+        await connection.execute(delete(derived_sources).where(derived_sources.c.text_id.in_(ids)))
 
 
 def _lock(user: str) -> str:

@@ -19,7 +19,8 @@ async def withhold_entries(
     connection: AsyncConnection, lost: Lost, emptied: Collection[str]
 ) -> tuple[list[Row], list[Row]]:
     """Empty the entries that rest on what is lost or on the `emptied` summaries. Returns the rows of the
-    summaries of facts that were deleted, and those of the other entries that lost their value."""
+    summaries of facts that were deleted, and those of the other entries that lost their value, with their
+    possible `sources`."""
     written = (context_entries.c.user_id.in_(lost.people), context_entries.c.value != "")
     rows = (await connection.execute(select(context_entries).where(*written))).all() if lost.people else []
     in_short = [row for row in rows if row.field == MEMORY_SUMMARY]
@@ -28,23 +29,32 @@ async def withhold_entries(
         await connection.execute(delete(context_entries).where(_same(row)))
         sources = derived_sources.c.text_id == memory_summary_id(row.user_id, Place.of_key(row.place))
         await connection.execute(delete(derived_sources).where(sources))
-    unclear = await _perhaps_forgotten(connection, [row for row in rows if row.message_id is None], lost)
-    taken = [row for row in rows if row.field != MEMORY_SUMMARY and (row in unclear or lost.takes(row))]
-    gone: list[Row] = [dict(row._mapping) for row in taken if await _take(connection, row, lost)]
+    entries = [row for row in rows if row.field != MEMORY_SUMMARY]
+    sources = await _possible_sources(connection, [_id(row) for row in entries if row.message_id is None])
+    gone: list[Row] = []
+    for row in entries:
+        id = _id(row)
+        said_in = sources.get(id, set())
+        lost_one = not said_in.isdisjoint(lost.forgotten)
+        if (lost_one or lost.takes(row)) and await _take(connection, row, lost):
+            gone.append({**row._mapping, "sources": sorted(said_in)})
+            if said_in:
+                await connection.execute(delete(derived_sources).where(derived_sources.c.text_id == id))
     return [dict(row._mapping) for row in summaries], gone
 
 
-async def _perhaps_forgotten(connection: AsyncConnection, rows: Sequence[Any], lost: Lost) -> list[Any]:
-    """Those of these entries that were said in one of several messages, of which one is forgotten."""
-    ids = {entry_id(row.user_id, row.place, row.field, row.item): row for row in rows}
-    if not ids or not lost.forgotten:
-        return []
-    resting = select(derived_sources.c.text_id).where(
-        derived_sources.c.text_id.in_(ids), derived_sources.c.source_id.in_(lost.forgotten)
-    )
-    found = set(await connection.scalars(resting))
-    await connection.execute(delete(derived_sources).where(derived_sources.c.text_id.in_(found)))
-    return [ids[id] for id in sorted(found)]
+async def _possible_sources(connection: AsyncConnection, ids: Collection[str]) -> dict[str, set[str]]:
+    """The messages in one of which each entry was said, where it is not known in which; by entry id."""
+    found: dict[str, set[str]] = {}
+    if ids:
+        noted = select(derived_sources).where(derived_sources.c.text_id.in_(ids))
+        for row in await connection.execute(noted):
+            found.setdefault(row.text_id, set()).add(row.source_id)
+    return found
+
+
+def _id(row: Any) -> str:
+    return entry_id(row.user_id, row.place, row.field, row.item)
 
 
 async def _memory_summaries(

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select
 
 from memory.audience import PRIVATE, Place
+from memory.facts.derived.sources import entry_id, record_sources
 from memory.people.profile import Preferences, Profile, UserContext
 from memory.people.profile_entries import Entry, context_of, entry_for
 from memory.people.profile_store import ProfileStore
 from memory.sql.engine import Database
+from memory.sql.tables import derived_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,6 +155,19 @@ async def test_what_is_forgotten_leaves_no_text_behind(contexts: ProfileStore) -
     assert set(await contexts.entries("anna", PRIVATE)) == set(gone)
     assert (await contexts.view("anna", PRIVATE, NOW)).profile == Profile()
     assert await contexts.merge("anna", PRIVATE, [said("goals", "", 2)]) == []
+
+
+async def test_a_value_that_is_told_anew_loses_its_possible_sources(
+    contexts: ProfileStore, database: Database
+) -> None:
+    await contexts.merge("anna", PRIVATE, [said("role", "nurse"), said("goals", "ski")])
+    ids = [entry_id("anna", "", "profile.role", ""), entry_id("anna", "", "profile.goals", "ski")]
+    async with database.write() as connection:
+        for id in ids:
+            await record_sources(connection, id, {"a message"}, rebuilt=True)
+    await contexts.merge("anna", PRIVATE, [said("role", "baker", 1), said("goals", "", 1)])
+    async with database.read() as connection:
+        assert (await connection.execute(select(derived_sources))).all() == []
 
 
 async def test_a_list_in_the_record_keeps_its_newest(contexts: ProfileStore) -> None:
