@@ -124,7 +124,8 @@ class Forgotten:
     memory: Memory | None
     """The memory that was named; None if a message was."""
     memories: tuple[Memory, ...] = ()
-    """All memories that were taken: the named one, those that state the same, and what they had replaced."""
+    """All memories that were taken: the named one, those that state the same or less, and what they had
+    replaced."""
     messages: int = 0
     """The person's messages that lost their text."""
     replies: int = 0
@@ -142,6 +143,8 @@ class Forgotten:
     undo_until: datetime | None = None
     text: str = ""
     """The text of the message that was named."""
+    near: tuple[Memory, ...] = ()
+    """At most three memories that the person still has and that share a telling word with what was taken."""
 
     @property
     def id(self) -> str:

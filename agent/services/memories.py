@@ -108,7 +108,8 @@ class MemoryService:
     async def delete(self, id: str, *, user: str, place: Where = None) -> Forgotten:
         """Forget the memory, with everything that shows it: see `memory.erasure.statements`."""
         memory = await self.get(id, user=user, place=place)
-        return await self._forgotten(*await self.statements.forget(memory, user_named(user)))
+        gone = await self._forgotten(*await self.statements.forget(memory, user_named(user)))
+        return await self._with_near(gone, user, place)
 
     async def delete_message(self, id: str, *, user: str) -> Forgotten:
         """Forget one of the user's messages, and the memories that rest on it alone."""
@@ -139,7 +140,7 @@ class MemoryService:
                     message = await self.transcript.own(candidate.id, named)
                     gone = await self.statements.forget_message(message.id, named, asked_in=asked_in)
                 receipts.append(await self._forgotten(*gone))
-        return receipts
+        return [await self._with_near(receipt, user, place) for receipt in receipts]
 
     async def undo_forget(self, id: str, *, user: str) -> Forgotten:
         back = await self.statements.undo(id, user_named(user))
@@ -152,6 +153,12 @@ class MemoryService:
         self.store.forget_aliases()
         await self.sync.try_to_catch_up()
         return replace(receipt, traces=await self.forget_outside(job))
+
+    async def _with_near(self, receipt: Forgotten, user: str, place: Where) -> Forgotten:
+        """The receipt with the memories that stay and are near what was taken, as far as they may be read in
+        the place."""
+        known = await self.newest(user=user, place=place) if receipt.memories else []
+        return replace(receipt, near=await self.statements.near(receipt, known, user_named(user)))
 
     async def make_private(self, id: str, *, user: str, place: Where = None) -> Memory:
         memory = await self.get(id, user=user, place=place)

@@ -34,7 +34,7 @@ def message_json(message: Message) -> dict[str, Any]:
 
 
 def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
-    """What a forgetting took: the ids of the memories, and how many of the rest."""
+    """What a forgetting took: the ids of the memories, and how many of the rest; and what near it stays."""
     return {
         "memories": [memory.id for memory in receipt.memories],
         "messages": receipt.messages,
@@ -45,6 +45,7 @@ def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
         "traces": receipt.traces,
         "undo_id": receipt.undo_id,
         "undo_until": receipt.undo_until,
+        "near": [{"id": memory.id, "content": memory.content} for memory in receipt.near],
     }
 
 

@@ -69,6 +69,11 @@ class FactWords:
             frozenset(one for one in identifiers(content) if not words(one) <= teller),
         )
 
+    @property
+    def telling(self) -> Words:
+        """The words that tell two topics apart: neither numbers nor words that are everywhere."""
+        return self.all - self.numbers - _weak()
+
     def stated_by(self, text: str) -> bool:
         """Whether one sentence of the text, or two in a row, contain every word of the fact. A fact of few
         words and no value is stated only where it is at least half of what is said; one of a single word,
@@ -105,8 +110,14 @@ class FactWords:
         return self.identifying and self.all <= other.all
 
     def repeated_by(self, reply: str, question: str = "") -> bool:
-        """Whether a reply of Hachi's shows the fact; see `repeated_in`."""
-        return self.repeated_in(words(reply), words(question))
+        """Whether a reply of Hachi's shows the fact; see `repeated_in`. Of the message that it answers only
+        what asks counts: a sentence with a question mark, or one with nothing but words of the fact."""
+        said = words(reply)
+        if self.all.isdisjoint(said):
+            return False
+        parts = [(sentence, words(sentence)) for sentence in sentences(question)]
+        asking = [part for sentence, part in parts if asks(sentence) or part - _weak() <= self.all]
+        return self.repeated_in(said, NO_WORDS.union(*asking))
 
     def repeated_in(self, said: Words, asked: Words) -> bool:
         """Whether a reply of these words, to a message of those `asked`, shows the fact. It contains all its

@@ -5,7 +5,7 @@ answered those or repeat it, and the person's tasks that do; it withholds derive
 and adds the job that removes the rest from traces and files. What other people stated is never taken.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -18,7 +18,7 @@ from memory.erasure import message_removal, restore, task_removal
 from memory.erasure.follow_up import FollowUp, Statements
 from memory.erasure.message_removal import ForgottenTexts, Readers
 from memory.erasure.repetition import FactWords, Words, asks, identifiers, telling_sentences
-from memory.erasure.taken import TakenMemories, echoing, resting_on, stating_the_same, take
+from memory.erasure.taken import TakenMemories, echoing, near, resting_on, stating_the_same, take
 from memory.errors import NotFound
 from memory.facts.derived import HeldFacts, withhold, withhold_lost
 from memory.records import Forgotten, Memory
@@ -104,6 +104,11 @@ class StatementForgetting:
             lost = await _lost(connection, readers, taken, {id}, stated, teller, asked_in=asked_in)
             receipt, job = await self._follow_up.run(connection, lost)
             return replace(receipt, text=row.text), job
+
+    async def near(self, receipt: Forgotten, known: Sequence[Memory], user: str) -> tuple[Memory, ...]:
+        """Which of the `known` memories are near what was taken; see `memory.erasure.taken.near`."""
+        async with self._database.read() as connection:
+            return await near(connection, receipt.memories, known, user)
 
     async def undo(self, id: str, user: str) -> Forgotten:
         """Bring back what was forgotten as `undo_id`, or its first eight characters. Returns what came back.

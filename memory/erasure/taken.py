@@ -13,13 +13,19 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import user_key
 from memory.erasure import memory_removal, restore
 from memory.erasure.message_removal import teller_words
-from memory.erasure.repetition import FactWords, Words, words
+from memory.erasure.repetition import NO_WORDS, FactWords, Words, words
+from memory.facts.compare.relation import FEWEST_WORDS, added_words, opens_plainly
+from memory.facts.compare.tokens import words_of
 from memory.facts.derived import HeldFacts
 from memory.facts.evidence.echoes import echoes_of
 from memory.records import Memory
+from memory.sql.memories import tellers
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import kept
 from memory.sql.tables import memories, memory_owners, memory_sources, messages
+
+MOST_NEAR = 3
+"""Memories that a receipt names as near what was forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +102,39 @@ async def take(
 async def stating_the_same(
     connection: AsyncConnection, memory: Memory, user: str, teller: Words
 ) -> list[str]:
-    """The person's other memories that state the same."""
+    """The person's other memories that state the same, or a part of it."""
     fact = FactWords.of(memory.content, teller)
     told = select(memory_owners.c.memory_id).where(memory_owners.c.owner == user_key(user))
     theirs = or_(memories.c.user_id == user, memories.c.id.in_(told))
     rows = await connection.execute(
         select(memories.c.id, memories.c.content).where(theirs, memories.c.id != memory.id)
     )
-    return [row.id for row in rows if fact.same_as(FactWords.of(row.content, teller))]
+    return [
+        row.id
+        for row in rows
+        if fact.same_as(FactWords.of(row.content, teller)) or _says_less(row.content, memory.content)
+    ]
+
+
+def _says_less(content: str, than: str) -> bool:
+    """Whether the other statement is this one, followed by an addition that begins as a place, a time or a
+    companion does, or with a function word."""
+    said = words_of(content)
+    added = added_words(said, words_of(than)) if len(said) >= FEWEST_WORDS else ()
+    return bool(added) and (opens_plainly(added) or not words(added[0].text))
+
+
+async def near(
+    connection: AsyncConnection, gone: Sequence[Memory], known: Sequence[Memory], user: str
+) -> tuple[Memory, ...]:
+    """Up to `MOST_NEAR` of the `known` memories: the person's own that share a name or another telling word
+    with what is gone, those that share most first."""
+    teller = await teller_words(connection, user)
+    lost: Words = NO_WORDS.union(*(FactWords.of(memory.content, teller).telling for memory in gone))
+    own = [memory for memory in known if user_key(user) in tellers(memory.owners, memory.user_id)]
+    shared = [(len(lost & words(memory.content)), memory) for memory in own]
+    found = sorted((one for one in shared if one[0]), key=lambda one: -one[0])
+    return tuple(memory for _, memory in found[:MOST_NEAR])
 
 
 async def echoing(

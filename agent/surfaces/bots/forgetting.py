@@ -68,7 +68,11 @@ class Forgetting:
         until = expiry(receipt.undo_until, self.pet.clock(), await self.zone(asker))
         undo = f"It can be undone {until}. " if receipt.undo_id else ""
         return Answer(
-            f"{text}: {content}",
+            f"{text}: {content}" + ("\nAlso remembered. Forget this too?" if receipt.near else ""),
+            tuple(
+                Item(shorten(memory.content), buttons=(Button("Forget", "delete", memory.id),))
+                for memory in receipt.near
+            ),
             note=f"Taken: {taken_with(receipt)}. {undo}What stands in the chat you delete there.",
             buttons=(Button("Undo", "restore", receipt.undo_id),) if receipt.undo_id else (),
             update=ReceiptUpdate(content, "forgotten"),

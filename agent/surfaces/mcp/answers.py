@@ -58,6 +58,9 @@ class ForgottenMemory(MemoryContent):
     traces: int
     undo_id: str | None = None
     undo_until: datetime | None = None
+    near: Annotated[
+        list[MemoryContent], Field(description="other memories near it that stay: ask about them")
+    ] = []
 
 
 class RememberResult(Answer):

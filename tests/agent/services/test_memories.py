@@ -60,6 +60,15 @@ async def test_nobody_else_changes_or_takes_it_from_there(pet: Any, user: str) -
     assert await known(pet) == await known(pet, "ana", None) == {LYON}
 
 
+async def test_a_receipt_names_what_stays_near_it_as_far_as_it_may_be_read_there(pet: Any) -> None:
+    for fact in ("Citalopram makes Ana tired", "Ana plays the cello"):
+        await pet.remember(fact, user="ana")
+    for place, near in ((GENERAL, []), (None, ["Citalopram makes Ana tired"])):
+        told = await pet.remember("Ana takes citalopram for her depression", user="ana", place=place)
+        gone = await pet.delete_memory(told.id, user="ana", place=place)
+        assert [memory.content for memory in gone.near] == near
+
+
 async def test_what_two_have_told_is_not_one_persons_to_change(pet: Any) -> None:
     for user in ("ana", "ben"):
         told = await pet.remember(PARIS, user=user, place=GENERAL)

@@ -68,6 +68,8 @@ def test_a_message_of_the_teller_shows_a_fact_with_what_identifies_it(
         ("Ann lives in Paris", "which city has museums?", "Paris has many.", False),
         ("Ann plans to quit her job", "what about my job?", "You plan to quit.", True),
         ("Ann plans to quit her job", "I plan to quit my job", "Good luck!", False),
+        ("Ann loves tea", "what do I love", "Tea.", True),
+        ("Ann loves tea", "My sister loves me and tea was cold today.", "Oh dear, cold tea.", False),
         ("Ann", "", "Ann!", False),
     ],
 )

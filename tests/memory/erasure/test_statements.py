@@ -18,6 +18,7 @@ from memory.audience import Audience, Place
 from memory.erasure import restore
 from memory.erasure.statements import StatementForgetting
 from memory.errors import NotFound
+from memory.facts.derived.sources import entry_id, record_sources
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.process.spans import new_id
@@ -127,6 +128,15 @@ async def test_replies_that_repeat_it_go_from_every_conversation_of_its_readers(
         "where is the fair?",
         "It takes place in Paris, where Anna lives.",
     ]
+
+
+async def test_what_says_less_of_it_goes_too_and_what_says_something_else_stays(stack: Stack) -> None:
+    stays = {"Citalopram makes Anna tired", "Anna takes aspirin", "Anna takes citalopram for her sister"}
+    for fact in ("Anna takes citalopram.", "Anna takes citalopram for her depression.", *stays):
+        await stack.remember(fact)
+    receipt = await forget(stack, "Anna takes citalopram for her depression.")
+    assert len(receipt.memories) == 2
+    assert await stack.known() == stays
 
 
 async def test_what_others_said_and_know_is_never_taken(stack: Stack) -> None:
@@ -435,6 +445,22 @@ async def test_of_entries_without_a_message_only_those_that_repeat_the_forgotten
     await stack.statements.forget_message(message, "anna")
     profile = (await ProfileStore(stack.database).view("anna", Place(), stack.clock.now)).profile
     assert (profile.location, profile.role) == (None, "nurse")
+
+
+async def test_a_value_of_several_possible_messages_is_forgotten_again_after_an_undo(stack: Stack) -> None:
+    message = await stack.receive("My aunt's funeral was on Monday", sent_at=stack.clock.now)
+    await noted_of(stack, "profile.role", "mourner", None, "anna")
+    async with stack.database.write() as connection:
+        id = entry_id("anna", "", "profile.role", "")
+        await record_sources(connection, id, {message, "another"}, rebuilt=True)
+    before = await everything(stack, "work", "forgotten")
+    for _ in range(2):
+        receipt, _job = await stack.statements.forget_message(message, "anna")
+        gone = await everything(stack, "work", "forgotten")
+        assert "mourner" not in gone
+        assert id not in gone
+        await stack.statements.undo(str(receipt.undo_id), "anna")
+        assert await everything(stack, "work", "forgotten") == before
 
 
 async def test_a_writer_that_still_works_on_a_forgotten_message_stores_nothing(stack: Stack) -> None:

@@ -65,6 +65,15 @@ async def test_what_a_person_confirms_is_forgotten_with_their_request_and_comes_
     assert "not there any more" in (await press(pet, gone, "Undo")).text
 
 
+async def test_what_stays_near_it_can_be_forgotten_too(pet: Companion) -> None:
+    for fact in ("Citalopram makes Ana tired", "Ana takes citalopram for her depression"):
+        told = await pet.remember(fact, user=ANA)
+    gone = await Commands(pet).press(PRIVATELY, "delete", str(told.id))
+    assert [item.text for item in gone.items] == ["Citalopram makes Ana tired"]
+    assert (await press(pet, gone, "Forget")).text == "Forgotten: Citalopram makes Ana tired"
+    assert await pet.memories(user=ANA) == []
+
+
 async def test_a_message_of_which_no_fact_was_made_is_forgotten_too(pet: Companion) -> None:
     await pet.respond("what is a PIN good for?", user=ANA)
     [_, message] = await pet.messages(user=ANA)

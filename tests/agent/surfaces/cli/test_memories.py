@@ -91,9 +91,12 @@ def test_forgetting_asks_at_a_terminal_and_tells_what_was_taken(hachi):
     told = hachi("memories", "delete", id, "--yes", "--json", typed=True).json
     assert (told["id"], told["forgotten"]["memories"]) == (id, [id])
     again = hachi("memories", "add", "Mickael skis", "--json").json["id"]
+    red = hachi("memories", "add", "The red skis are new", "--json").json["id"]
     told = hachi("memories", "delete", again[:8], stdin=b"y\n", typed=True).out
     assert f"forgotten {again[:8]}: Mickael skis\ntaken: 1 memory\n" in told
-    assert hachi("memories", "list", "--json").json == []
+    assert f"forgets one of these too:\n  {red[:8]}: The red skis are new\n" in told
+    near = hachi("memories", "delete", red, "--json").json["forgotten"]["near"]
+    assert (near, hachi("memories", "list", "--json").json) == ([], [])
 
 
 def test_what_was_forgotten_is_not_found_and_can_be_restored_for_a_while(hachi, home):
