@@ -30,11 +30,11 @@ async def withhold_entries(
         sources = derived_sources.c.text_id == memory_summary_id(row.user_id, Place.of_key(row.place))
         await connection.execute(delete(derived_sources).where(sources))
     entries = [row for row in rows if row.field != MEMORY_SUMMARY]
-    sources = await _possible_sources(connection, [_id(row) for row in entries if row.message_id is None])
+    possible = await _possible_sources(connection, [_id(row) for row in entries if row.message_id is None])
     gone: list[Row] = []
     for row in entries:
         id = _id(row)
-        said_in = sources.get(id, set())
+        said_in = possible.get(id, set())
         lost_one = not said_in.isdisjoint(lost.forgotten)
         if (lost_one or lost.takes(row)) and await _take(connection, row, lost):
             gone.append({**row._mapping, "sources": sorted(said_in)})
