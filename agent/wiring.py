@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from agent.background.forgetting import ForgettingOutside
+from agent.background.forget_outside import ForgettingOutside
 from agent.background.reminders import Reminders
 from agent.models.providers import base_url_of
 from agent.models.registry import Models, load
@@ -37,7 +37,7 @@ from agent.tracing.store.traces import Traces
 from agent.turn.persona import read_persona
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, Limits
-from memory.erasure.forgetting import Forgetting
+from memory.erasure.expiry import Forgetting
 from memory.erasure.person.erasure import Erasure
 from memory.erasure.statements import StatementForgetting
 from memory.errors import StoreUnavailable
@@ -46,7 +46,7 @@ from memory.facts.similar import SimilarFacts
 from memory.facts.writer import FactWriter
 from memory.index import Index
 from memory.index.alone import Alone
-from memory.index.embedded import EmbeddedIndex
+from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
 from memory.index.embedders.calibration import stored_thresholds
 from memory.index.server import ServerIndex

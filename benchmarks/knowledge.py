@@ -33,7 +33,7 @@ from memory.audience import GLOBAL, Audience
 from memory.documents import DocumentLibrary, FusedReranker, IngestProgress, IngestResult
 from memory.documents.store import DocumentStore
 from memory.index import Question
-from memory.index.embedded import EmbeddedIndex
+from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders import Embedder, open_embedder
 from memory.sql.engine import Database
 

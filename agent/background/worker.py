@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from agent.background.consolidation import Consolidation
-from agent.background.forgetting import ForgettingOutside
+from agent.background.forget_outside import ForgettingOutside
 from agent.tracing.recorder import Recorder
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, read_store_memories
 from memory.errors import MemoryFault

@@ -8,7 +8,7 @@ from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
 from memory.documents import DocumentLibrary
 from memory.erasure.cleanup import CleanUp, CleanupItem
-from memory.erasure.forgetting import Forgetting
+from memory.erasure.expiry import Forgetting
 from memory.erasure.statements import StatementForgetting
 from memory.index import Index
 from memory.index.embedders import Embedder, know_dimension

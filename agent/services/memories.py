@@ -9,7 +9,7 @@ from typing import Any
 from agent.services.arguments import audience_of, place_of, user_named
 from agent.services.erasure import ErasureService
 from memory.audience import PRIVATE, Place, user_key
-from memory.erasure.forgetting import Forgetting
+from memory.erasure.expiry import Forgetting
 from memory.erasure.statements import StatementForgetting
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance

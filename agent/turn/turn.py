@@ -89,8 +89,8 @@ async def take_turn(
 ) -> Reply:
     """Answer the request. `on_text` receives the reply's text as the model generates it.
 
-    With `settle` the jobs run before this returns, so that `Reply.memories` has what was stored. A replay
-    passes the `trace_id` of the recorded turn. Raises BadInput, ModelError, or MemoryFault if the database
+    With `settle` the answer's memories are stored before this returns, so that `Reply.memories` has them; a
+    consolidation does not hold the reply up. A replay passes the `trace_id` of the recorded turn. Raises BadInput, ModelError, or MemoryFault if the database
     cannot be reached.
     """
     began = deps.clock()
@@ -114,7 +114,7 @@ async def take_turn(
         reply_id, jobs = await commit_answer(
             deps, received, result, sources, tool_context.recalled, settle=settle, trace=trace.id
         )
-        settled = [decision for job in (jobs if settle else ()) for decision in await deps.worker.do(job)]
+        settled = [decision for job in jobs for decision in await deps.worker.do(job)]
         reply = Reply(
             message=result.answer.message,
             memories=(*tool_context.decisions, *settled),
@@ -190,6 +190,8 @@ def _tool_context(
             await deps.queue.add(connection, kind, str(received.request.user), job, deps.clock())
         deps.worker.wake()
 
+    # A tool writes by itself; these keep what the database cannot store in a moment.
+
     async def accept(draft: Draft, recalled: Sequence[Hit]) -> None:
         await add(
             STORE_MEMORIES,
@@ -228,12 +230,12 @@ async def commit_answer(
     settle: bool = False,
     trace: str | None = None,
 ) -> tuple[str | None, list[str]]:
-    """Store the reply and its jobs. Returns the reply's id in the transcript and the ids of the jobs.
+    """Store the reply and its jobs. Returns the reply's id in the transcript, and with `settle` the ids of the
+    jobs that the caller has run at once: no worker claims them by itself.
 
-    With `settle` the caller has the jobs run at once, by id, and no worker claims them by itself. Nothing is
-    stored while the client's tools run: there is no answer yet. If the
-    message was erased or forgotten while the model was thinking, nothing is stored. If one of the `sources`
-    was, the reply is stored as a forgotten message, and nothing that the model wrote is remembered.
+    Nothing is stored while the client's tools run: there is no answer yet. If the message was erased or
+    forgotten while the model was thinking, nothing is stored. If one of the `sources` was, the reply is stored
+    as a forgotten message, and nothing that the model wrote is remembered.
     """
     request, now = received.request, deps.clock()
     if request.user is None or result.client_calls:
@@ -246,6 +248,7 @@ async def commit_answer(
         text=result.answer.message,
         sent_at=now,
     )
+    jobs: list[str] = []
     # A forgetting holds these locks alone: it either finds the stored reply, or the reply finds what is lost.
     async with deps.database.write(lock=request.audience.keys, shared=True) as connection:
         stored = await deps.transcript.append(
@@ -260,13 +263,14 @@ async def commit_answer(
         )
         if stored is None:
             return None, []
-        jobs = [
-            await deps.queue.add(
-                connection, kind, request.user, payload | {"trace": trace}, now, about=subject, ours=settle
+        for kind, payload, subject in _jobs(deps.settings, received, result, recalled, sources.ids):
+            if kind == STORE_MEMORIES and stored.forgotten_at is not None:
+                continue
+            now_ours = settle and kind == STORE_MEMORIES
+            id = await deps.queue.add(
+                connection, kind, request.user, payload | {"trace": trace}, now, about=subject, ours=now_ours
             )
-            for kind, payload, subject in _jobs(deps.settings, received, result, recalled, sources.ids)
-            if kind != STORE_MEMORIES or stored.forgotten_at is None
-        ]
+            jobs += [id] if now_ours else []
     return reply.id, jobs
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from sqlalchemy import ColumnElement, and_, func, or_, select
 
 from memory.audience import GLOBAL
-from memory.erasure.forgetting import Forgetting
+from memory.erasure.expiry import Forgetting
 from memory.errors import NotFound
 from memory.records import Memory
 from memory.sql.engine import Database

@@ -1,5 +1,5 @@
 """Removes memories and their replaced predecessors, for one owner or for everybody. Each function runs in the
-caller's transaction; `memory.erasure.forgetting` also removes the vectors."""
+caller's transaction; `memory.erasure.expiry` also removes the vectors."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime

@@ -287,7 +287,7 @@ def _requests(question: Question, lanes: dict[str, Any]) -> "list[models.QueryRe
     from qdrant_client import models
 
     wanted = _filter(schema.conditions(question))
-    # As in `memory.index.embedded`: the reader's own points decide how rare a word is.
+    # As in `memory.index.embedded.index`: the reader's own points decide how rare a word is.
     own = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter([schema.audience(question)])))
     return [
         models.QueryRequest(

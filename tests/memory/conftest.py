@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from memory.audience import Audience, Place
-from memory.erasure.forgetting import Forgetting
+from memory.erasure.expiry import Forgetting
 from memory.erasure.statements import StatementForgetting
 from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.facts.candidate import Provenance
@@ -29,7 +29,7 @@ from memory.facts.history import History
 from memory.facts.similar import Doubt, SimilarFacts
 from memory.facts.writer import FactWriter
 from memory.index import Point
-from memory.index.embedded import EmbeddedIndex
+from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders import Thresholds
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.index.sync import IndexSync

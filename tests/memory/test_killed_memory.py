@@ -30,7 +30,7 @@ from memory.facts.candidate import Provenance
 from memory.sql.summaries import ConversationSummaries
 from memory.sql.engine import Database
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.index.embedded import EmbeddedIndex
+from memory.index.embedded.index import EmbeddedIndex
 from memory.index.sync import IndexSync
 from memory.facts.similar import SimilarFacts
 from memory.records import Draft, Message

@@ -56,8 +56,8 @@ STAGES = (
     f"{ERASURE}._memory_batch",
     f"{ERASURE}._rest",
     f"{ERASURE}._delete_documents",
-    "memory.index.embedded:EmbeddedIndex.remove",
-    "memory.index.embedded:compacting.settle",  # the copy is complete, and not in its place yet
+    "memory.index.embedded.index:EmbeddedIndex.remove",
+    "memory.index.embedded.index:compacting.settle",  # the copy is complete, and not in its place yet
     f"{ERASURE}._clean_indexes",
     f"{OUTSIDE}.rest",
     f"{ERASURE}._verify",

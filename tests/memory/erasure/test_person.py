@@ -23,7 +23,7 @@ from memory.erasure.person.receipt import Erased, ErasureProgress, Remainder
 from memory.errors import NotFound
 from memory.facts.candidate import Provenance
 from memory.index import Question
-from memory.index.embedded import EmbeddedIndex
+from memory.index.embedded.index import EmbeddedIndex
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.records import Draft, Message

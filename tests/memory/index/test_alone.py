@@ -9,7 +9,7 @@ import pytest
 
 from memory.errors import IndexUnavailable
 from memory.index.alone import Alone
-from memory.index.embedded import EmbeddedIndex
+from memory.index.embedded.index import EmbeddedIndex
 from memory.sql.engine import Database
 
 

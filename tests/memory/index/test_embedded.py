@@ -17,7 +17,7 @@ import qdrant_edge
 
 from memory.errors import IndexUnavailable
 from memory.index import Index, Point, Question
-from memory.index.embedded import EmbeddedIndex
+from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedded import folder as files
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -30,7 +30,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from uuid import UUID
 from memory.index import Point
-from memory.index.embedded import EmbeddedIndex
+from memory.index.embedded.index import EmbeddedIndex
 
 async def main():
     index = EmbeddedIndex(Path(sys.argv[1]), SimpleNamespace(name="one", dimension=4))

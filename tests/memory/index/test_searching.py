@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from memory.index import KINDS, Point, Question, Rankings
-from memory.index.embedded import EmbeddedIndex
+from memory.index.embedded.index import EmbeddedIndex
 from memory.index.schema import LANES
 from memory.index.searching import entry_of, rank
 

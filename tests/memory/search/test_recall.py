@@ -391,7 +391,7 @@ HOLDER = """
 import asyncio, sys
 from pathlib import Path
 from memory.index.embedders.bundled import BundledEmbedder
-from memory.index.embedded import EmbeddedIndex
+from memory.index.embedded.index import EmbeddedIndex
 
 async def main():
     index = EmbeddedIndex(Path(sys.argv[1]), BundledEmbedder())

@@ -13,8 +13,7 @@ from agent.errors import FAULTS
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Conversations, IncomingMessage, should_answer
 from agent.surfaces.bots.discord.allowed import Allowed
-from agent.surfaces.bots.discord.interactions import build_tree, press
-from agent.surfaces.bots.discord.messages import (
+from agent.surfaces.bots.discord.content import (
     API_ERRORS,
     ROOT,
     is_addressed,
@@ -23,6 +22,7 @@ from agent.surfaces.bots.discord.messages import (
     place_of,
     user_name,
 )
+from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.missed import Missed
 from agent.surfaces.bots.discord.reminders import reminder_post
 from agent.surfaces.bots.discord.rendering import HachiButton

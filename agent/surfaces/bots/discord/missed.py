@@ -8,7 +8,7 @@ from typing import Any
 
 import discord
 
-from agent.surfaces.bots.discord.messages import API_ERRORS
+from agent.surfaces.bots.discord.content import API_ERRORS
 
 log = logging.getLogger("hachi.discord")
 

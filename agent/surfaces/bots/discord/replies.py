@@ -11,7 +11,7 @@ import discord
 from agent.surfaces.bots.answers import Asker
 from agent.surfaces.bots.commands import Commands
 from agent.surfaces.bots.conversations import Content, IncomingMessage, ToForget
-from agent.surfaces.bots.discord.messages import content_of
+from agent.surfaces.bots.discord.content import content_of
 from agent.surfaces.bots.discord.rendering import (
     LIMIT,
     MAX_RECEIPTS,

@@ -88,6 +88,7 @@ class ChatCommands:
         if self.last_trace is None:
             print("(There was no turn yet.)")
             return
+        await self.pet.components.recorder.flush()
         found = await self.pet.traces.get_with_jobs(self.last_trace, datetime.now(UTC))
         print_lines(overview_lines(found.trace, found.jobs))
 

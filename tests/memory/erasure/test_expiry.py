@@ -65,7 +65,7 @@ async def test_an_expired_memory_is_hidden_at_once_and_purged_later(stack: Stack
 async def test_the_purge_deletes_for_everybody_in_batches(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.erasure.forgetting.BATCH", 2)
+    monkeypatch.setattr("memory.erasure.expiry.BATCH", 2)
     for user in ("anna", "ben", "cleo"):
         for number in range(2):
             await stack.remember(f"{user} has a meeting at {number}", user, "acme", ttl="1d")
