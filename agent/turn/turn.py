@@ -90,8 +90,8 @@ async def take_turn(
     """Answer the request. `on_text` receives the reply's text as the model generates it.
 
     With `settle` the answer's memories are stored before this returns, so that `Reply.memories` has them; a
-    consolidation does not hold the reply up. A replay passes the `trace_id` of the recorded turn. Raises BadInput, ModelError, or MemoryFault if the database
-    cannot be reached.
+    consolidation does not hold the reply up. A replay passes the `trace_id` of the recorded turn. Raises
+    BadInput, ModelError, or MemoryFault if the database cannot be reached.
     """
     began = deps.clock()
     if request.client:
@@ -230,12 +230,12 @@ async def commit_answer(
     settle: bool = False,
     trace: str | None = None,
 ) -> tuple[str | None, list[str]]:
-    """Store the reply and its jobs. Returns the reply's id in the transcript, and with `settle` the ids of the
-    jobs that the caller has run at once: no worker claims them by itself.
+    """Store the reply and its jobs. Returns the reply's id in the transcript, and with `settle` the ids of
+    the jobs that the caller has run at once: no worker claims them by itself.
 
     Nothing is stored while the client's tools run: there is no answer yet. If the message was erased or
-    forgotten while the model was thinking, nothing is stored. If one of the `sources` was, the reply is stored
-    as a forgotten message, and nothing that the model wrote is remembered.
+    forgotten while the model was thinking, nothing is stored. If one of the `sources` was, the reply is
+    stored as a forgotten message, and nothing that the model wrote is remembered.
     """
     request, now = received.request, deps.clock()
     if request.user is None or result.client_calls:

@@ -17,8 +17,8 @@ import qdrant_edge
 
 from memory.errors import IndexUnavailable
 from memory.index import Index, Point, Question
-from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedded import folder as files
+from memory.index.embedded.index import EmbeddedIndex
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA = frozenset({"user:anna"})
