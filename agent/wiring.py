@@ -165,6 +165,9 @@ async def open_components(
             raise StoreUnavailable(lost)
         database = await Database.open(url, settings.home)
         closing.push_async_callback(database.close)
+        closing.push_async_callback(_count_writes, database)
+        if database.older:
+            log.warning("%s", database.older)
         traces_database = traces_database_of(settings)
         if traces_database is not None:
             closing.push_async_callback(traces_database.close)
@@ -453,6 +456,13 @@ async def _note_uses(c: Components) -> None:
         await c.figures.flush()
     except StoreUnavailable as error:
         log.warning("the use of memories is not noted: %s", error)
+
+
+async def _count_writes(database: Database) -> None:
+    try:
+        await database.count_writes()
+    except StoreUnavailable as error:
+        log.warning("the writes are not counted: %s", error)
 
 
 def _days(number: float | None) -> timedelta | None:

@@ -31,7 +31,7 @@ ERASE_SECONDS = 300
 """How often interrupted erasures are tried again."""
 
 FIGURES_SECONDS = 60
-"""How often the figures of this process are added to the database."""
+"""How often the figures of this process are added to the database, and its writes are counted."""
 
 STOP_SECONDS = 1.0
 """How long running jobs may take when the companion closes."""
@@ -74,6 +74,12 @@ class Schedule:
             ("remind", REMIND_SECONDS, self._remind, "reminders were not sent"),
             ("erase", ERASE_SECONDS, self._erase, "an interrupted erasure could not go on"),
             ("figures", FIGURES_SECONDS, self.figures.flush, "the figures were not stored"),
+            (
+                "writes",
+                FIGURES_SECONDS,
+                self.maintenance.database.count_writes,
+                "the writes were not counted",
+            ),
             (
                 "optimise",
                 OPTIMISE_SECONDS,

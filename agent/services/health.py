@@ -35,6 +35,11 @@ class HealthService:
         """None if traces are in the same database as everything else."""
         return None if self.traces.where == self.database.where else self.traces.where
 
+    @property
+    def older(self) -> str | None:
+        """Says that the database is older than the one that was here before."""
+        return self.database.older
+
     async def revision(self) -> str | None:
         """The revision of the database's schema. Raises StoreUnavailable."""
         return await self.database.revision()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agent.errors import FAULTS
-from agent.surfaces.cli.output import Output
+from agent.surfaces.cli.output import Output, say
 from memory.text import storable
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ class Session(ExitStack):
         from agent.companion import Companion
 
         async with Companion.open(settings, upkeep=upkeep) as pet:
+            if older := pet.services.health.older:
+                say(older)
             yield pet
 
     @asynccontextmanager

@@ -21,6 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from memory.errors import StoreUnavailable
 from memory.sql.engine.errors import explain, translated
 from memory.sql.engine.loop_sqlite import begin, set_up
+from memory.sql.engine.seen import read_seen, seen_file, store_seen
 from memory.sql.engine.writers import Writers
 from memory.sql.tables import metadata
 
@@ -45,6 +46,7 @@ _ANSWER_SECONDS = 60.0
 _CONNECTIONS = 15
 """The most connections to SQLite. They stay open: opening one takes longer than most transactions."""
 
+_COUNTER = "PRAGMA user_version"
 _AFTER_COMMIT = "hachi_after_commit"
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 _LOCK_SHARED = text("SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))")
@@ -60,6 +62,9 @@ class Database:
         self.sqlite = engine.dialect.name == "sqlite"
         self.writes = 0
         """The number of transactions that this process has committed."""
+        self._counted_writes = 0
+        self.older: str | None = None
+        """Says, in one line, that SQLite's file is older than the one that was here before."""
         self._prepared = True
         self._writers = Writers()
 
@@ -69,8 +74,11 @@ class Database:
         as needed. A PostgreSQL database must have been migrated with `hachi migrate`. `setting` is the name
         of the setting that holds the URL."""
         database = cls.connect(url, home, setting)
+        seen = read_seen(database.where)  # before the database is read, since others may raise its counter
         try:
             await database._prepare()
+            if seen:
+                await database._compare(seen)
         except BaseException:
             await database.close()
             raise
@@ -220,6 +228,29 @@ class Database:
                 if "locked" not in str(error.orig) or time.monotonic() > give_up:
                     raise
                 await asyncio.sleep(0.005)
+
+    async def _compare(self, seen: int) -> None:
+        async with self.read() as connection:
+            counter = (await connection.exec_driver_sql(_COUNTER)).scalar() or 0
+        if counter < min(seen, read_seen(self.where)):  # which is gone if the database was begun anew
+            self.older = (
+                f"{self.where} lacks what was written last, like a copy without its -wal: stop Hachi and run "
+                f"`hachi restore` with a backup, or delete {seen_file(self.where)} to go on with it"
+            )
+
+    async def count_writes(self) -> None:
+        """If this process has written since the last call, raise the counter in SQLite's file and repeat it
+        beside the file. Where the file is older, both stay, so that this can be noticed again."""
+        if not self.sqlite or self.writes == self._counted_writes:
+            return
+        seen = read_seen(self.where)
+        async with self.write() as connection:
+            counter = (await connection.exec_driver_sql(_COUNTER)).scalar() or 0
+            if counter >= seen:
+                await connection.exec_driver_sql(f"{_COUNTER}={counter + 1}")
+        self._counted_writes = self.writes
+        if counter >= seen:
+            store_seen(self.where, counter + 1)
 
     async def empty_log(self) -> None:
         """Empty SQLite's write-ahead log, which still holds deleted texts; not while somebody reads."""

@@ -45,6 +45,23 @@ def test_everything_in_order(hachi, home):
     assert settings["HACHI_MAX_TURNS"] == {"name": "HACHI_MAX_TURNS", "value": "5", "source": "default"}
 
 
+def test_an_older_copy_of_the_database_is_told_until_a_backup_is_restored(hachi, home, tmp_path):
+    shutil.copy(home / "hachi.db", tmp_path)
+    hachi("memories", "add", "Ana skis")
+    hachi("backup", str(tmp_path / "backup"))
+    assert hachi("doctor").code == 0
+    shutil.copy(tmp_path / "hachi.db", home)
+    shutil.rmtree(home / "index", ignore_errors=True)
+    ran = hachi("doctor")
+    assert (ran.code, marks(ran.out)["database"]) == (1, "✗")
+    assert "hachi.db-seen" in ran.out
+    listed = hachi("memories", "list")
+    assert (listed.code, listed.err.count("lacks what was written last")) == (0, 1)
+    assert hachi("restore", str(tmp_path / "backup"), "--yes").code == 0
+    assert hachi("memories", "list").err == ""
+    assert hachi("doctor").code == 0
+
+
 def test_where_traces_are_is_shown(shared, tmp_path):
     ran = shared("doctor", "--json", HACHI_TRACES_URL=f"sqlite:///{tmp_path / 'traces.db'}")
     [check] = [check for check in ran.json["checks"] if check["name"] == "traces"]

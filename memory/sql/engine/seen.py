@@ -1,0 +1,32 @@
+"""Repeats the counter of a SQLite file in a small file beside it, so that an older copy can be noticed.
+
+The counter is `PRAGMA user_version`. It is raised while something is written, and stored here once it is
+durable. So a lower one in the database means that writes are missing, as in a copy made without its `-wal`.
+"""
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+
+def seen_file(database: str) -> Path:
+    return Path(f"{database}-seen")
+
+
+def read_seen(database: str) -> int:
+    """Return the counter that was stored last; 0 if there is none that can be read."""
+    try:
+        return int.from_bytes(seen_file(database).read_bytes()[:4])
+    except OSError:
+        return 0
+
+
+def store_seen(database: str, counter: int) -> None:
+    """Other processes may do the same, so each writes a file of its own first. A missing or lower counter
+    raises no alarm, so a fault is passed over."""
+    file = seen_file(database)
+    with suppress(OSError), tempfile.TemporaryDirectory(prefix=f"{file.name}-", dir=file.parent) as folder:
+        new = Path(folder, file.name)
+        new.touch(mode=0o600)
+        new.write_bytes(counter.to_bytes(4))  # no digits, which an erasure could take for somebody's id
+        new.replace(file)
