@@ -4,7 +4,6 @@ The counter is `PRAGMA user_version`. It is raised while something is written, a
 durable. So a lower one in the database means that writes are missing, as in a copy made without its `-wal`.
 """
 
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,11 +21,9 @@ def read_seen(database: str) -> int:
 
 
 def store_seen(database: str, counter: int) -> None:
-    """Other processes may do the same, so each writes a file of its own first. A missing or lower counter
-    raises no alarm, so a fault is passed over."""
-    file = seen_file(database)
-    with suppress(OSError), tempfile.TemporaryDirectory(prefix=f"{file.name}-", dir=file.parent) as folder:
-        new = Path(folder, file.name)
+    """A missing or lower counter raises no alarm, so a fault is passed over."""
+    new = Path(f"{database}-seen.new")
+    with suppress(OSError):
         new.touch(mode=0o600)
         new.write_bytes(counter.to_bytes(4))  # no digits, which an erasure could take for somebody's id
-        new.replace(file)
+        new.replace(seen_file(database))
