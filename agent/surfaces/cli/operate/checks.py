@@ -67,9 +67,9 @@ async def _check_memory(session: Session, settings: "Settings") -> tuple[list[Ch
         async def database() -> str:
             if damage := await health.damage():
                 raise StoreUnavailable(f"{health.database_location} is damaged; restore a copy: {damage[0]}")
+            counts.update(await pet.services.statistics.totals())
             if health.older:
                 raise StoreUnavailable(health.older)
-            counts.update(await pet.services.statistics.totals())
             return f"{health.database_location}, sound"
 
         checks = [
