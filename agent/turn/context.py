@@ -143,9 +143,12 @@ def _earlier(request: TurnRequest, limit: int) -> list[Message]:
 
 async def _known(sources: ContextSources, request: TurnRequest, user: str, now: datetime) -> UserContext:
     """Return what may be read here about the speaker: their profile, and the facts and tasks relevant to
-    the text."""
+    the text. In a shared place some facts are what others told there of a person of the speaker's name."""
     place, most = request.place, sources.budgets.facts
-    facts = await get_relevant_memories(sources.facts, user, request.audience, request.text, now, most)
+    named = "" if place.private else request.speaker
+    facts = await get_relevant_memories(
+        sources.facts, user, request.audience, request.text, now, most, named=named
+    )
     tasks = await sources.tasks.relevant(user, request.text, place, now=now)
     return replace(
         await sources.profiles.view(user, place, now),

@@ -413,6 +413,25 @@ async def test_what_was_said_in_private_is_not_found_in_a_channel(
     assert "Ana's locker code is 4417" in await _found(pet, server, "locker code", user="ana")
 
 
+async def test_what_one_tells_of_another_in_a_channel_is_before_the_model_there_as_told_by_them(
+    pet_at: PetAt, server: ScriptedServer, first_way: Any
+) -> None:
+    pet = await pet_at(first_way, history_messages=0)
+    fact = {"content": "Ana loves climbing", "subjects": ["ana", "climbing"]}
+    secret = {"content": "Ana owes Ben money for climbing", "subjects": ["ana"]}
+    server.script(answer("Nice.", fact), answer("I see.", secret), *[answer("Sure.")] * 3)
+    await pet.respond("Ana loves climbing", user="7", author="Ben", place="acme/general", settle=True)
+    await pet.respond("Ana owes me money for climbing", user="7", author="Ben", settle=True)
+
+    for place in ("acme/general", "acme/random", None):
+        await pet.respond("climbing today?", user="8", author="Ana", place=place)
+
+    there, elsewhere, private = (asked.system for asked in server.asked[-3:])
+    assert "> - [FACT] Ben said: “Ana loves climbing” (" in there
+    assert "money" not in there
+    assert "climbing" not in elsewhere + private
+
+
 async def test_what_was_said_in_a_channel_is_found_there_and_by_its_author_in_private(
     pet_at: PetAt, server: ScriptedServer, first_way: Any
 ) -> None:

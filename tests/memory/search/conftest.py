@@ -1,8 +1,8 @@
-"""These tests run on SQLite alone: see `database_url` in tests/memory/conftest.py."""
+"""These tests run on SQLite alone unless they say otherwise: `on_database` in tests/memory/conftest.py."""
 
 import pytest
 
 
 @pytest.fixture
-def database_url(sqlite_url: str) -> str:
-    return sqlite_url
+def on_database(request: pytest.FixtureRequest) -> str:
+    return str(getattr(request, "param", "sqlite"))

@@ -23,6 +23,7 @@ from memory.search.core_facts import (
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
 
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -96,6 +97,76 @@ async def test_facts_and_questions_of_any_length_need_no_index(stack: Stack) -> 
     [found] = await get_relevant_memories(stack.store, "anna", anna, question, stack.clock.now)
 
     assert found.content == "Anna skis on Sundays"
+
+
+# What others told of the person.
+
+
+async def of_anna(
+    stack: Stack, place: str | None = "acme", named: str = "Anna", user: str = "anna"
+) -> list[str]:
+    """The facts that a prompt shows to Anna there, where she writes under this name."""
+    audience = Audience.of(user, Place.parse(place))
+    found = await get_relevant_memories(
+        stack.store, user, audience, "And what of climbing?", stack.clock.now, named=named
+    )
+    return [memory.content for memory in found]
+
+
+async def tell(
+    stack: Stack, content: str, *subjects: str, place: str | None = "acme", user: str = "bob"
+) -> str:
+    """What this person said of others; its id."""
+    line = await stack.receive(content, user, place, author=user.title())
+    told = await stack.remember(content, user=user, place=place, subjects=subjects, message_id=line)
+    return str(told.id)
+
+
+async def test_what_another_told_of_the_person_in_the_place_is_shown_as_told_by_them(stack: Stack) -> None:
+    await stack.remember("Anna fell while climbing", place="acme")
+    await tell(stack, "Anna loves climbing", "anna", "climbing")
+    await tell(stack, "Annabel hates climbing", "annabel")
+    await tell(stack, "Cleo is climbing", "cleo")
+
+    shown = ["Anna fell while climbing", "Bob said: “Anna loves climbing”"]
+    for place in ("acme", "acme/general"):
+        assert sorted(await of_anna(stack, place)) == shown
+    assert await told(stack, place="acme") == shown[:1]
+    assert sorted(await of_anna(stack, user="bob", named="Bob")) == [
+        "Anna loves climbing",
+        "Annabel hates climbing",
+        "Cleo is climbing",
+    ]
+
+
+@on_both
+async def test_it_is_shown_nowhere_else_and_never_where_it_was_told_in_private(stack: Stack) -> None:
+    await tell(stack, "Anna loves climbing", "anna", place="acme/general")
+    await tell(stack, "Anna is bad at climbing", "anna", place=None)
+
+    for place in (None, "acme", "acme/random", "other"):
+        assert await of_anna(stack, place) == []
+    assert await of_anna(stack, "acme/general") == ["Bob said: “Anna loves climbing”"]
+
+
+@on_both
+@pytest.mark.parametrize("name", ["Zoë", "Аня", "100%_/\\ me", 'the "one"'])
+async def test_any_name_is_found_as_a_whole(stack: Stack, name: str) -> None:
+    await tell(stack, f"{name} loves climbing", name)
+    await tell(stack, "somebody else loves climbing", f"{name}s", name[:-1])
+
+    assert await of_anna(stack, named=name.upper()) == [f"Bob said: “{name} loves climbing”"]
+
+
+async def test_what_has_expired_or_has_no_teller_is_not_shown(stack: Stack) -> None:
+    await stack.remember("Anna loves climbing walls", user="bob", place="acme", subjects=["anna"])
+    line = await stack.receive("Anna goes climbing today", "bob", "acme", author="Bob")
+    about = {"place": "acme", "message_id": line, "subjects": ["anna"], "ttl": "1h"}
+    await stack.remember("Anna goes climbing today", user="bob", **about)
+
+    assert await of_anna(stack) == ["Bob said: “Anna goes climbing today”"]
+    stack.clock.move(hours=1)
+    assert await of_anna(stack) == []
 
 
 # Which of them are relevant.
