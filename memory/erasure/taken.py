@@ -3,6 +3,7 @@
 Each function runs in the caller's transaction.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -128,13 +129,20 @@ async def near(
     connection: AsyncConnection, gone: Sequence[Memory], known: Sequence[Memory], user: str
 ) -> tuple[Memory, ...]:
     """Up to `MOST_NEAR` of the `known` memories: the person's own that share a name or another telling word
-    with what is gone, those that share most first."""
+    with what is gone, those that share most first. The word with which most of these facts begin is no
+    telling word: it names the person."""
     teller = await teller_words(connection, user)
-    lost: Words = NO_WORDS.union(*(FactWords.of(memory.content, teller).telling for memory in gone))
     own = [memory for memory in known if user_key(user) in tellers(memory.owners, memory.user_id)]
+    begin = Counter(_first(memory.content) for memory in (*gone, *own))
+    person = NO_WORDS.union(*(word for word, count in begin.most_common(1) if count > 1))
+    lost = NO_WORDS.union(*(FactWords.of(memory.content, teller | person).telling for memory in gone))
     shared = [(len(lost & words(memory.content)), memory) for memory in own]
     found = sorted((one for one in shared if one[0]), key=lambda one: -one[0])
     return tuple(memory for _, memory in found[:MOST_NEAR])
+
+
+def _first(content: str) -> Words:
+    return next(filter(None, (words(word.text) for word in words_of(content))), NO_WORDS)
 
 
 async def echoing(

@@ -62,10 +62,10 @@ async def test_nobody_else_changes_or_takes_it_from_there(pet: Any, user: str) -
 
 async def test_a_receipt_names_what_stays_near_it_as_far_as_it_may_be_read_there(pet: Any) -> None:
     for fact in ("Citalopram makes Ana tired", "Ana plays the cello"):
-        await pet.remember(fact, user="ana")
+        await pet.remember(fact, user="chat:1")
     for place, near in ((GENERAL, []), (None, ["Citalopram makes Ana tired"])):
-        told = await pet.remember("Ana takes citalopram for her depression", user="ana", place=place)
-        gone = await pet.delete_memory(told.id, user="ana", place=place)
+        told = await pet.remember("Ana takes citalopram for her depression", user="chat:1", place=place)
+        gone = await pet.delete_memory(told.id, user="chat:1", place=place)
         assert [memory.content for memory in gone.near] == near
 
 

@@ -25,9 +25,10 @@ _BLOCK, _INPUT = "memory", "words"
 
 def answer_blocks(answer: Answer, limit: int = MAX_BLOCKS) -> list[Block]:
     frame = 1 + bool(answer.note) + bool(answer.buttons)
+    alone = len(answer.items) <= 1 and not answer.buttons
     return [
         section(escape(answer.text)),
-        *item_blocks(answer.items, alone=len(answer.items) <= 1)[: limit - frame],
+        *item_blocks(answer.items, alone=alone)[: limit - frame],
         *([context(escape(answer.note))] if answer.note else []),
         *([_actions(answer.buttons, alone=True)] if answer.buttons else []),
     ]

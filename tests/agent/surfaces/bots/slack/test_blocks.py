@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 from slack_server import _fits
 
 from agent.surfaces.bots.answers import Answer, Button, Item
-from agent.surfaces.bots.slack.blocks import MAX_BLOCKS, answer_blocks, answer_text, item_blocks, shorten
+from agent.surfaces.bots.slack.blocks import (
+    ALONE,
+    MAX_BLOCKS,
+    answer_blocks,
+    answer_text,
+    item_blocks,
+    shorten,
+)
 from agent.surfaces.bots.slack.mrkdwn import escape, plain_text
 
 BUTTONS = st.builds(Button, st.text(min_size=1), st.sampled_from(["delete", "undo"]), st.text(max_size=60))
@@ -30,6 +37,13 @@ def test_shortened_text_is_still_escaped(text: str, limit: int) -> None:
     assert text.startswith(plain_text(short.removesuffix(" …"), {}).strip()) or text.strip().startswith(
         plain_text(short.removesuffix(" …"), {})
     )
+
+
+def test_what_replaces_a_line_leaves_the_buttons_of_the_whole_answer() -> None:
+    forget, undo = Button("Forget", "delete", "1"), Button("Undo", "restore", "2")
+    line = Item("tea", buttons=(forget,))
+    pressed = [answer_blocks(Answer("?", (line,), "", buttons))[1] for buttons in ((), (undo,))]
+    assert [one["accessory"]["action_id"].endswith(ALONE) for one in pressed] == [True, False]
 
 
 def test_one_button_stands_beside_its_line_and_several_below_it() -> None:
