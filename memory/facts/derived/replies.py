@@ -1,11 +1,28 @@
 """What a reply was written from, and whether that still holds when the reply is stored or summarised."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, exists, func, or_, select, union
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    CompoundSelect,
+    Row,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    exists,
+    func,
+    null,
+    or_,
+    outerjoin,
+    select,
+    union,
+    union_all,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
@@ -116,18 +133,18 @@ async def source_texts(connection: AsyncConnection, replies: Iterable[WrittenRep
 
 
 async def replies_from_ended(
-    connection: AsyncConnection, ids: Collection[str], owner: str, now: datetime
+    connection: AsyncConnection, replies: Sequence[Row[Any]], owner: str, now: datetime
 ) -> list[str]:
-    """Which of these are replies that were written from something which has ended for this owner since."""
-    written = select(messages.c.id, messages.c.sent_at, messages.c.sources)
-    written = written.where(messages.c.id.in_(ids), messages.c.sources.is_not(None))
-    replies = [
+    """Which of these rows of `messages`, with their id, time and sources, are replies that were written from
+    something which has ended for this owner since."""
+    written = [
         (row.id, row.sent_at, {*row.sources["found"], *row.sources["given"]})
-        for row in await connection.execute(written)
+        for row in replies
+        if row.sources
     ]
-    given = set[str]().union(*(sources for _, _, sources in replies))
+    given = set[str]().union(*(sources for _, _, sources in written))
     ended = await _ended_at(connection, given, owner, now) if given else {}
-    return [id for id, at, sources in replies if any(ended[source] > at for source in sources & ended.keys())]
+    return [id for id, at, sources in written if any(ended[source] > at for source in sources & ended.keys())]
 
 
 async def _ended_at(
@@ -135,41 +152,41 @@ async def _ended_at(
 ) -> dict[str, datetime]:
     """When those of these messages and memories that no longer hold for this owner ended; `now` for those
     that are deleted. A message ends with a fact that it states."""
-    stated = select(memory_sources.c.message_id, memory_sources.c.memory_id)
-    stating = (await connection.execute(stated.where(memory_sources.c.message_id.in_(ids)))).all()
-    facts = {*ids, *(row.memory_id for row in stating)}
-    new = memories.alias("new")
-    replaced = (
-        select(memory_updates.c.old_id, func.max(new.c.created_at))
+    rows = (await connection.execute(_ENDED, {"ids": list(ids), "of": owner, "now": now})).all()
+    ended = {row.id: row.at for row in rows if row.at is not None}
+    ended |= {row.stating: row.at for row in rows if row.stating is not None and row.at is not None}
+    return dict.fromkeys(set(ids).difference(row.id for row in rows), now) | ended
+
+
+def _ended() -> CompoundSelect[Any]:
+    """Rows with an id that is still there, the message that states it, and when it ended, where it has."""
+    ids: BindParameter[str] = bindparam("ids", expanding=True)
+    now = bindparam("now", type_=Utc())
+    nobody, never = cast(null(), Text), cast(null(), Utc())
+    states, new = memory_sources.c, memories.alias("new")
+    stated = outerjoin(
+        memories, memory_sources, and_(states.memory_id == memories.c.id, states.message_id.in_(ids))
+    )
+    given = or_(memories.c.id.in_(ids), states.message_id.is_not(None))
+    replaced = and_(memory_owners.c.owner == bindparam("of"), memory_owners.c.superseded == 1)
+    columns = (tasks.c.id, active_conversations.c.id, context_entries.c.message_id)
+    return union_all(
+        select(messages.c.id, nobody.label("stating"), messages.c.outdated_at.label("at")).where(
+            messages.c.id.in_(ids)
+        ),
+        select(memories.c.id, states.message_id, never).select_from(stated).where(given),
+        select(memories.c.id, states.message_id, memories.c.expires_at)
+        .select_from(stated)
+        .where(given, memories.c.expires_at <= now),
+        select(memories.c.id, states.message_id, func.max(new.c.created_at))
+        .select_from(stated)
+        .join(memory_updates, memory_updates.c.old_id == memories.c.id)
         .join(new, new.c.id == memory_updates.c.new_id)
-        .join(memory_owners, memory_owners.c.memory_id == memory_updates.c.old_id)
-        .where(
-            memory_updates.c.old_id.in_(facts),
-            memory_owners.c.owner == owner,
-            memory_owners.c.superseded == 1,
-        )
-        .group_by(memory_updates.c.old_id)
+        .join(memory_owners, memory_owners.c.memory_id == memories.c.id)
+        .where(given, replaced)
+        .group_by(memories.c.id, states.message_id),
+        *(select(column, nobody, never).where(column.in_(ids)) for column in columns),
     )
-    ended = await _times(connection, replaced)
-    expired = select(memories.c.id, memories.c.expires_at).where(
-        memories.c.id.in_(facts), memories.c.expires_at <= now
-    )
-    ended |= await _times(connection, expired)
-    ended |= {row.message_id: ended[row.memory_id] for row in stating if row.memory_id in ended}
-    marked = select(messages.c.id, messages.c.outdated_at).where(
-        messages.c.id.in_(ids), messages.c.outdated_at.is_not(None)
-    )
-    ended |= await _times(connection, marked)
-    columns = (
-        messages.c.id,
-        memories.c.id,
-        tasks.c.id,
-        active_conversations.c.id,
-        context_entries.c.message_id,
-    )
-    known = await connection.scalars(union(*(select(column).where(column.in_(ids)) for column in columns)))
-    return dict.fromkeys(set(ids).difference(known), now) | ended
 
 
-async def _times(connection: AsyncConnection, ids_and_times: Select[Any]) -> dict[str, datetime]:
-    return {row[0]: row[1] for row in await connection.execute(ids_and_times)}
+_ENDED = _ended()

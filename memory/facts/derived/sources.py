@@ -62,8 +62,10 @@ async def ended_in(
     connection: AsyncConnection, ids: Collection[str], owner: str, now: datetime
 ) -> dict[str, Ended]:
     """What of these messages and replies no longer holds for this owner, by message id."""
-    found = {id: Ended(None) for id in await replies_from_ended(connection, ids, owner, now)}
-    gone = await outdated(connection, ids, owner, now)
+    given = {"ids": list(ids), "of": owner, "now": now}
+    told = (await connection.execute(_TOLD, given)).all()
+    found = {id: Ended(None) for id in await replies_from_ended(connection, told, owner, now)}
+    gone = {row.id for row in told if row.outdated}
     if not gone:
         return found
     states = memory_sources.alias("states")
@@ -133,6 +135,9 @@ def _has_ended(
 _OF: BindParameter[str] = bindparam("of")
 _NOW = bindparam("now", type_=Utc())
 _OUTDATED = _is_outdated(_OF, _NOW)
+_TOLD = select(messages.c.id, messages.c.sent_at, messages.c.sources, _OUTDATED.label("outdated")).where(
+    messages.c.id.in_(bindparam("ids", expanding=True))
+)
 _OUTDATED_OF = select(messages.c.id).where(messages.c.id.in_(bindparam("ids", expanding=True)), _OUTDATED)
 
 

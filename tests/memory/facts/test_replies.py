@@ -123,11 +123,11 @@ async def test_the_replies_are_found_that_were_written_from_what_has_ended_since
     async def found(hours: int = 0) -> list[bool]:
         """Whether each reply is found, in the order in which they were written."""
         async with stack.database.read() as connection:
-            replies = select(messages.c.id).where(messages.c.role == "assistant").order_by(messages.c.seq)
-            ids = list(await connection.scalars(replies))
+            replies = select(messages).where(messages.c.role == "assistant").order_by(messages.c.seq)
+            rows = (await connection.execute(replies)).all()
             now = stack.clock.now + timedelta(hours=hours)
-            ended = await replies_from_ended(connection, ids, ACME.key, now)
-        return [id in ended for id in ids]
+            ended = await replies_from_ended(connection, rows, ACME.key, now)
+        return [row.id in ended for row in rows]
 
     assert await found() == [True, True, False, False, True, False]
     assert await found(hours=1) == [True, True, True, False, True, False]
