@@ -61,7 +61,7 @@ def test_a_folder_is_added_and_a_chat_answers_from_it_and_says_where_that_stands
 ) -> None:
     assert all(told not in chat(hachi, question) for question, told, _ in QUESTIONS)
 
-    assert "3 added" in hachi("knowledge", "add", str(handbook)).out
+    assert "3 added" in hachi("knowledge", "add", str(handbook), "--everybody").out
 
     for question, told, name in QUESTIONS:
         reply = chat(hachi, question)
@@ -82,15 +82,15 @@ def test_the_answer_follows_the_file(
     hachi: Hachi, handbook: Path, question: str, name: str, old: str, new: str
 ) -> None:
     page = handbook / name
-    hachi("knowledge", "add", str(handbook))
+    hachi("knowledge", "add", str(handbook), "--everybody")
     before = chat(hachi, question, "--user", "ana")
 
     page.write_text(HANDBOOK[name].replace(old, new))
-    assert "1 replaced, 2 unchanged" in hachi("knowledge", "add", str(handbook)).out
+    assert "1 replaced, 2 unchanged" in hachi("knowledge", "add", str(handbook), "--everybody").out
     changed = chat(hachi, question, "--user", "ben")
 
     page.unlink()
-    assert "1 removed" in hachi("knowledge", "add", str(handbook)).out
+    assert "1 removed" in hachi("knowledge", "add", str(handbook), "--everybody").out
     removed = chat(hachi, question, "--user", "cleo")
 
     assert [old in before, old in changed, old in removed] == [True, False, False]
@@ -100,12 +100,12 @@ def test_the_answer_follows_the_file(
 def test_what_was_answered_from_a_file_that_is_gone_is_not_answered_again(
     hachi: Hachi, handbook: Path
 ) -> None:
-    hachi("knowledge", "add", str(handbook))
+    hachi("knowledge", "add", str(handbook), "--everybody")
     question, told, name = QUESTIONS[0]
     assert told in chat(hachi, question)
 
     (handbook / name).unlink()
-    hachi("knowledge", "add", str(handbook))
+    hachi("knowledge", "add", str(handbook), "--everybody")
 
     assert told not in chat(hachi, question)
 

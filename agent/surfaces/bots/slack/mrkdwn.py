@@ -57,7 +57,9 @@ def _escape_line(line: str) -> str:
 def _escape_growing(line: str, fence: str) -> str:
     if fence:
         return line.partition("<")[0]
-    closed = max((found.end() for found in _CODE.finditer(line)), default=0)
+    # One more backtick would open the last one again.
+    ends = [found.end() for found in _CODE.finditer(line)]
+    closed = max((end for end in ends if end < len(line)), default=0)
     end = 0 if line.lstrip().startswith("~") else line.find("`", closed)
     return _escape_line(line if end < 0 else line[:end])
 

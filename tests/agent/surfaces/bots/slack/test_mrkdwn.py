@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent.surfaces.bots.slack.mrkdwn import escape, escape_markdown, mentioned_users, plain_text
@@ -46,6 +46,7 @@ def test_escaped_text_reads_as_it_was_and_has_nothing_that_slack_acts_on(text: s
     assert not re.search("<(!channel|@U1)", escape_markdown(text))
 
 
+@example("`<`", "```")
 @given(TEXT, TEXT)
 def test_a_growing_text_only_gets_longer_when_escaped(start: str, rest: str) -> None:
     shown = escape_markdown(start, final=False)
