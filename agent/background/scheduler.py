@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -132,7 +132,8 @@ def _guarded(
         task = asyncio.create_task(run())
         acting.add(task)
         task.add_done_callback(acting.discard)
-        await asyncio.shield(task)
+        with suppress(asyncio.CancelledError):  # the scheduler stops; `_finish` waits for the task
+            await asyncio.shield(task)
 
     return start
 

@@ -104,6 +104,7 @@ async def _why(pet: Companion, memory: Memory, user: str) -> Why:
         message = await pet.services.transcripts.own(memory.message_id, user=user)
     except NotFound:
         return Why(None, None, None, steps)
+    await pet.components.recorder.flush()
     wanted = TraceFilter(user=user, message_id=message.id)
     turns = await pet.traces.list(wanted, pet.clock(), 1)
     reason = await _decision(pet, turns[0], memory.id) if turns else None
