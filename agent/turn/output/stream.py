@@ -142,8 +142,11 @@ class MessageStream:
         """Show the inside of the message, up to a quote that ends it or may end it."""
         units = _UNITS[self._quote].match(self._tail)
         if units and units.end():
-            if not self._shown and any(word.startswith(units[0]) for word in PLACEHOLDERS):
-                return self._hold() if units.end() < len(self._tail) else None
+            goes_on = units.end() == len(self._tail)
+            if not self._shown and goes_on and any(word.startswith(units[0]) for word in PLACEHOLDERS):
+                return None
+            if not self._shown and units[0] in PLACEHOLDERS:
+                return self._hold()
             self._tail = self._tail[units.end() :]
             return unescape(units[0])
         after = in_ascii(self._tail[1:]).lstrip(EDGES)

@@ -58,6 +58,11 @@ def test_an_undecided_place_is_left_to_the_end():
     assert streamed(raw) == ("Hi", "Hi")
 
 
+def test_a_message_that_begins_as_a_placeholder_does_is_shown():
+    assert streamed('{"message": "s", "memories": []}') == ("s", "s")
+    assert streamed('{"message": "sty", "memories": []}', 1) == ("sty", "sty")
+
+
 @settings(deadline=None)
 @given(
     message=st.text(st.characters(exclude_categories=["Cs"])),
