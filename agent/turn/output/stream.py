@@ -25,7 +25,7 @@ _KEYS = rf"(?:{LABELS}|name|tool|function|tool_calls|type|text|content|thoughts?
 _OBJECT = re.compile(r"(```\w*\s*)?(?=\{)")
 _ENVELOPE = re.compile(rf"""(```\w*\s*)?(?=\{{\s*\\*["']?{_KEYS}\\*["']?\s*:)""", re.IGNORECASE)
 _MESSAGE_STRING = re.compile(
-    rf"(?:{'|'.join(MESSAGES)})[^\w\s]{{0,2}}\s{{0,9}}:\s{{0,60}}([\"'`])(?!\1\1)(?=..)",
+    rf"(?:{'|'.join(MESSAGES)})[^\w\s]{{0,2}}\s{{0,9}}:\s{{0,60}}([\"'`])(?=..)",
     re.IGNORECASE | re.DOTALL,
 )
 _NOISE = r"</?(?:think|thought|reason|reflect|scratch|analysis|tool|function|invoke|start_of|end_of|s>)"
@@ -126,7 +126,9 @@ class MessageStream:
         """Read the outermost object up to the string of its message."""
         before = self._searched
         for opened in _MESSAGE_STRING.finditer(in_ascii(self._tail[before:])):
-            self._searched = before + opened.end()
+            self._searched = at = before + opened.end()
+            if self._tail[at : at + 2] == 2 * self._tail[at - 1]:
+                continue  # three quotes begin another kind of string
             fields = read_object(self._tail[: self._searched], 0).value
             *_, (name, message) = fields.items() or [("", None)]
             if name_of(name) not in MESSAGES or not isinstance(message, CutText):

@@ -58,8 +58,9 @@ def test_an_undecided_place_is_left_to_the_end():
     assert streamed(raw) == ("Hi", "Hi")
 
 
-def test_a_message_that_begins_as_a_placeholder_does_is_shown():
+def test_a_message_is_shown_that_begins_as_a_placeholder_or_is_a_quote():
     assert streamed('{"message": "s", "memories": []}') == ("s", "s")
+    assert streamed('{"message": "«", "memories": []}') == ("«", "«")
     assert streamed('{"message": "sty", "memories": []}', 1) == ("sty", "sty")
 
 
