@@ -33,7 +33,7 @@ _CUT_KEY = rf"""["']?\w{{0,40}}+["']?{_BLANK}*+\Z"""
 _AFTER_FIELD = re.compile(
     rf"{_GAP}\Z"
     rf"|{_GAP},{_GAP}(?:[}}\]]|{_CUT_KEY}|{_ANY_KEY}|\{{{_GAP}{_QUOTED_KEY}{_COLON})"
-    rf"|{_GAP}{_OUR_KEY}"
+    rf"|{_GAP};?{_GAP}{_OUR_KEY}"
     rf"|[^\S\n]*+\n{_BLANK}*+{_QUOTED_KEY}{_COLON}"
     rf"|{_GAP}\]{_GAP}(?:[,}}\]]|\Z)"
     rf"|{_GAP}}}(?:{_GAP}(?:[,}}\])<{{`]|\Z)|[^\S\n]*+\n)"

@@ -39,6 +39,9 @@ def _strict_object(**properties: dict[str, Any]) -> dict[str, Any]:
 _TAGS = "Flat lower-case tags: who and what it is about."
 _TTL = "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever."
 _NEW_FACTS = "New facts worth keeping about the user and the people around them. Often empty."
+_FORGET = (
+    "What the user asks to forget, one sentence each, in the words they told it in. Nearly always empty."
+)
 _MEMORY = _strict_object(
     content={"type": "string", "description": "One fact, understood on its own."},
     subjects={"type": "array", "items": {"type": "string"}, "description": _TAGS},
@@ -52,6 +55,7 @@ ANSWER_SCHEMA = RequestedSchema(
     _strict_object(
         message={"type": "string", "description": "What the user sees."},
         memories={"type": "array", "description": _NEW_FACTS, "items": _MEMORY},
+        forget={"type": "array", "description": _FORGET, "items": {"type": "string"}},
     ),
 )
 """The answer as a JSON schema that OpenAI's strict mode accepts."""

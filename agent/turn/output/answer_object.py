@@ -8,11 +8,13 @@ from agent.turn.output.memories import ATTRIBUTES, draft_in, first, named, value
 
 MESSAGES = tuple("message reply response answer msg réponse finalanswer finalreply finalresponse".split())
 MESSAGES += tuple(
-    "nachricht antwort mensaje respuesta mensagem resposta risposta 消息 回复 メッセージ".split()
+    "nachricht antwort mensaje respuesta mensagem resposta risposta сообщение ответ 消息 回复 メッセージ".split()
 )
 OTHER_MESSAGES = (*MESSAGES, *"text content output say utterance assistant final value".split())
-_MEMORIES = tuple("memories memory newmemories memoriestostore memorylist facts newfacts".split())
-_MEMORIES += tuple("souvenirs erinnerungen recuerdos memórias ricordi 记忆 記憶".split())
+MEMORIES = tuple("memories memory newmemories memoriestostore memorylist facts newfacts".split())
+MEMORIES += tuple(
+    "souvenirs mémoires erinnerungen recuerdos memorias memórias ricordi воспоминания 记忆 記憶".split()
+)
 _ASIDES = frozenset("thought thoughts thinking reasoning analysis plan followup".split())
 _ASIDES |= frozenset("mood emotion tone sentiment language lang id".split())
 _CALL_ARGUMENTS = tuple("arguments parameters args input toolinput".split())
@@ -68,7 +70,7 @@ def sentences_in(value: object) -> Iterator[str]:
 def _in_object(value: Mapping[str, object]) -> Envelope | None:
     fields = named(value)
     # Another word for "memories" counts only beside a message.
-    names = _MEMORIES if any(isinstance(fields.get(name), str) for name in MESSAGES) else _MEMORIES[:1]
+    names = MEMORIES if any(isinstance(fields.get(name), str) for name in MESSAGES) else MEMORIES[:1]
     if memories_name := next((name for name in names if name in fields), None):
         return _with_memories(fields, fields[memories_name])
     if "content" in fields and len(ATTRIBUTES.intersection(fields)) > 1:  # a memory outside a list

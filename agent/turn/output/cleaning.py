@@ -4,18 +4,22 @@ import re
 
 EDGES = " \t\r\n\f\v\u200b\u2060\ufeff"
 
-_THOUGHT_NAMES = r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|commentary)"
+_THOUGHT_NAMES = (
+    r"(?:(?:seed:)?think|thinking|thoughts?|reasoning(?:_content)?|reflection|scratchpad|analysis|commentary)"
+)
 _FINAL = r"<\|channel\|>\s*final[^<{]{0,40}(?:<\|constrain\|>\s*\w{0,20}\s*)?<\|message\|>"
 THOUGHT_OPENS = re.compile(
-    rf"<({_THOUGHT_NAMES})>|\[THINK\]|<\|channel\|>\s*(?:analysis|commentary)\b", re.IGNORECASE
+    rf"[<◁]({_THOUGHT_NAMES})[>▷]|\[THINK\]|<\|channel\|>\s*(?:analysis|commentary)\b", re.IGNORECASE
 )
-THOUGHT_CLOSES = re.compile(rf"</{_THOUGHT_NAMES}>|\[/THINK\]|{_FINAL}", re.IGNORECASE)
+THOUGHT_CLOSES = re.compile(rf"[<◁]/{_THOUGHT_NAMES}[>▷]|\[/THINK\]|{_FINAL}", re.IGNORECASE)
 # After a brace, a closing tag counts at the end of a passage, not where a sentence mentions it.
 _ENDS_PASSAGE = re.compile(
     rf"(?:(?<=\n)|(?<=\n )|(?<=\}}))(?:{THOUGHT_CLOSES.pattern})"
     rf"|(?:{THOUGHT_CLOSES.pattern})[ \t]*(?:[\n{{`]|\Z)",
     re.IGNORECASE,
 )
+_THOUGHT_AFTER = re.compile(rf"(?<=[}}`])\s*<({_THOUGHT_NAMES})>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_STEPS = re.compile(r"\A(?:Question|Thought|Action):.*^Final Answer:", re.DOTALL | re.MULTILINE)
 _FINAL_CHANNEL = re.compile(rf"(?s:{_FINAL}|\A(?:assistant)?analysis(?=[A-Z]).{{0,20000}}?assistantfinal)")
 _LAST_ANSWER = re.compile(r"(?m:^|\|message\|>)[ \t]*(?:```\w*\s{0,9})?\{\s{0,99}[\"']message[\"']\s{0,9}:")
 
@@ -80,6 +84,7 @@ def first_turn(text: str) -> str:
 
 def without_thoughts(text: str) -> str:
     """Return the text after the model's thoughts, whether it wrote both tags, one or none."""
+    text = _THOUGHT_AFTER.sub("", _STEPS.sub("", text))
     while opened := THOUGHT_OPENS.match(text := text.lstrip(EDGES)):
         closed = THOUGHT_CLOSES.search(text, opened.end())
         if closed is None:

@@ -3,15 +3,18 @@
 import re
 
 from agent.models.json_repair import Fields, read_object, unescape
+from agent.turn.output.answer_object import MEMORIES as MEMORY_WORDS
+from agent.turn.output.answer_object import MESSAGES
 
+_COLON = r"(?:[:：]|=(?=[ \t]*[\"'\[]))"
 _MESSAGE = re.compile(
-    r"[\s#>*_-]{0,9}(message|reply|response|answer)(?:[*_ \t]{0,4}[:：][*_]{0,3}[ \t]*|[*_]{0,3}[ \t]*\n)",
+    rf"[\s#>*_-]{{0,9}}({'|'.join(MESSAGES)})(?:[*_ \t]{{0,4}}{_COLON}[*_]{{0,3}}[ \t]*|[*_]{{0,3}}[ \t]*\n)",
     re.I,
 )
 _MESSAGE_BELOW = re.compile(r"\n" + _MESSAGE.pattern, re.I)
-_NAME = r"[\"']?(?:new )?memor(?:ies|y)(?: to \w{4,8})?[\"'*_]{0,3}"
+_NAME = rf"[\"']?(?:new )?(?:{'|'.join(MEMORY_WORDS)})(?: to \w{{4,8}})?[\"'*_]{{0,3}}"
 MEMORIES = re.compile(
-    rf"^(?:[ \t#>*_,`]{{0,9}}{_NAME}[ \t]{{0,4}}[:：][*_]{{0,3}}|[#*_]{{1,6}} ?{_NAME}[*_ \t]*$"
+    rf"^(?:[ \t#>*_,`]{{0,9}}{_NAME}[ \t]{{0,4}}{_COLON}[*_]{{0,3}}|[#*_]{{1,6}} ?{_NAME}[*_ \t]*$"
     rf"|(?=\|[ \t*]*(?:content|fact|memory)[ \t*]*\|.{{0,200}}(?:subjects|ttl|importance)))",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -22,11 +25,16 @@ _NONE = re.compile(r"\W*(?:none|no|nothing|null|n/a)\b", re.IGNORECASE)
 _EMPTY_FIELD = re.compile(r"^[ \t]*\w{1,40}:[ \t]*$", re.MULTILINE)
 _FIELD = re.compile(r"^[ \t]*[\"'*]{0,2}(\w{1,40})[\"'*]{0,2}[ \t]*:[*]{0,2}(?=\s)", re.MULTILINE)
 _HAS_KEY = re.compile(r"\{|[\"'*]{0,2}[A-Za-z_]\w{0,30}[\"'*]{0,2}[ \t]*:[*]{0,2}(?:[ \t]|$)", re.MULTILINE)
+_TAG = re.compile(r"<(message|memories)>|</(?:message|memories)>")
+_QUOTED = re.compile(r"^> ?", re.MULTILINE)
 _MARK_BELOW = re.compile(r"(?:```[\w+-]{0,20}|[-*_]{3,9})\Z")
 
 
 def labelled_fields(text: str) -> Fields | None:
     """Return the labelled parts as the fields of an object; None if the text has no such labels."""
+    text = _TAG.sub(lambda tag: f"\n{tag[1]}: " if tag[1] else "", text).lstrip()
+    if text.startswith(">"):  # all of it is quoted
+        text = _QUOTED.sub("", text)
     label, memories = _MESSAGE.match(text), MEMORIES.search(text)
     if memories and memories.start() == 0 and (below := _MESSAGE_BELOW.search(text, memories.end())):
         items = _items(text[memories.end() : below.start()])

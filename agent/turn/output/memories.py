@@ -15,6 +15,7 @@ MOST_SUBJECTS = 64
 MOST_FORGET = 8
 
 _CONTENTS = tuple("content fact text memory statement description summary note insight preference".split())
+_CONTENTS += tuple("contenu inhalt contenido conteúdo contenuto содержание 内容".split())
 _SUBJECTS = tuple("subjects subject tags topics entities keywords about".split())
 _TTLS = tuple("ttl timetolive expiresin expires expiry duration lifetime validfor".split())
 _TYPES = tuple("type kind category memorytype".split())

@@ -12,7 +12,15 @@ from pydantic_core import from_json
 
 from agent.models.json_repair import CutText, Found, in_ascii, objects_in, read_object, unescape
 from agent.turn.output import cleaning
-from agent.turn.output.answer_object import OTHER_MESSAGES, Envelope, envelope_in, is_call, sentences_in
+from agent.turn.output.answer_object import (
+    MEMORIES,
+    MESSAGES,
+    OTHER_MESSAGES,
+    Envelope,
+    envelope_in,
+    is_call,
+    sentences_in,
+)
 from agent.turn.output.cleaning import trimmed, unfenced
 from agent.turn.output.labels import labelled_fields, memories_below
 from agent.turn.output.memories import drafts_in, first, forget_in, named
@@ -36,7 +44,7 @@ class Answer:
     """What the person asked to forget, in a sentence each. Nothing is forgotten until they confirm."""
 
 
-LABELS = r"(?:message|reply|response|answer|memories)"
+LABELS = f"(?:{'|'.join((*MESSAGES, *MEMORIES))})"
 _KEY_FIRST = re.compile(rf"(?:```\w*\s{{0,9}})?[\"']{LABELS}[\"']\s{{0,9}}:", re.I)
 _ENCODED = re.compile(
     r'"(?:[^"\\]|\\.)*+"\Z|\s*"?\s*\{\s{0,99}\\+"\w{1,40}\\+"\s{0,9}:'

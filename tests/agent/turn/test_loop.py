@@ -120,7 +120,7 @@ async def test_the_form_of_the_answer_is_asked_for_as_the_server_bears_it(
         form = server.asked[0].form or {}
         described = form.get("json_schema", form)
         assert described["strict"] is True
-        assert described["schema"]["required"] == ["message", "memories"]
+        assert described["schema"]["required"] == ["message", "memories", "forget"]
 
 
 WRONG = {
@@ -443,6 +443,7 @@ def test_the_answer_schema_is_strict_and_not_enforced() -> None:
     for part in (schema, memory):
         assert part["required"] == list(part["properties"])
         assert part["additionalProperties"] is False
+    assert list(schema["properties"]) == ["message", "memories", "forget"]
     assert list(memory["properties"]) == ["content", "subjects", "ttl", "type", "importance", "replaces"]
     assert memory["properties"]["type"]["enum"] == ["fact", "preference", "insight"]
     assert not ANSWER_SCHEMA.is_plain_text()
