@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from agent.turn.output.memories import ATTRIBUTES, draft_in, first, named, value_in
 
 MESSAGES = tuple("message reply response answer msg réponse finalanswer finalreply finalresponse".split())
-MESSAGES += tuple(
-    "nachricht antwort mensaje respuesta mensagem resposta risposta сообщение ответ 消息 回复 メッセージ".split()
-)
+MESSAGES += tuple("nachricht antwort mensaje respuesta mensagem resposta risposta".split())
+MESSAGES += tuple("сообщение ответ 消息 回复 メッセージ".split())
 OTHER_MESSAGES = (*MESSAGES, *"text content output say utterance assistant final value".split())
 MEMORIES = tuple("memories memory newmemories memoriestostore memorylist facts newfacts".split())
 MEMORIES += tuple(

@@ -28,10 +28,12 @@ _MESSAGE_STRING = re.compile(
     rf"(?:{'|'.join(MESSAGES)})[^\w\s]{{0,2}}\s{{0,9}}:\s{{0,60}}([\"'`])(?=..)",
     re.IGNORECASE | re.DOTALL,
 )
-_NOISE = r"[<◁]/?(?:seed:think|think|thought|message>|memories>|reason|reflect|scratch|analysis|tool|function|invoke|start_of|end_of|s>)"
+_NOISE = r"[<◁]/?(?:seed:|think|thought|reason|reflect|scratch|analysis|message>|memories>|tool|function"
+_NOISE += r"|invoke|start_of|end_of|s>)"
 _NOISE += r"|<[|｜]|\[/?(?:INST|TOOL|THINK)"
 _NOT_PROSE = re.compile(
-    rf"[`\[\"“]|{_NOISE}|[\s#>*_-]{{0,9}}{LABELS}[*_ \t]{{0,4}}(?:[:：=]|\n)|(?:assistant)?analysis[A-Z]|(?:question|thought|action):",
+    rf"[`\[\"“]|{_NOISE}|[\s#>*_-]{{0,9}}{LABELS}[*_ \t]{{0,4}}(?:[:：=]|\n)"
+    r"|(?:assistant)?analysis[A-Z]|(?:question|thought|action):",
     re.I,
 )
 _PROSE_ENDS = re.compile(rf"{_ENVELOPE.pattern}|{_NOISE}", re.IGNORECASE)
