@@ -86,10 +86,11 @@ async def run_agent(
     system, *rest = messages
     client = client or ClientTurn()
     run = ModelRun(chosen, settings.max_turns, client.form)
+    own = () if client.tool_choice == "required" else tools  # a call of these is none of the client's
     agent = Agent[_Turn](
         name="Hachi",
         instructions=system["content"],
-        tools=[*map(_function_tool, tools), *map(_clients_tool, client.tools)],
+        tools=[*map(_function_tool, own), *map(_clients_tool, client.tools)],
         tool_use_behavior={"stop_at_tool_names": [tool.name for tool in client.tools]},
         model_settings=chosen.settings.resolve(model_settings(client, settings)),
     )

@@ -2,6 +2,7 @@
 servers: only an operator (an admin's key, or a server without keys) sees it, others get a general message."""
 
 import logging
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -56,6 +57,8 @@ PUBLIC_MESSAGES = {
 }
 """For callers who are not operators, by code."""
 
+TOOL_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
+"""The pattern of the name of a client's tool."""
 DO_NOT_RETRY = {"x-should-retry": "false"}
 """Stops OpenAI's clients from repeating a turn whose message is in the transcript already."""
 
@@ -74,7 +77,7 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.status = status
-        self.body = error_body(message, type, code)
+        self.body = error_body(message, type, code, _parameter_of(message) if status == 400 else None)
         self.headers = dict(headers or {})
 
 
@@ -93,6 +96,12 @@ def error_body(message: str, type: str, code: str | None, param: str | None = No
     return {"error": {"message": storable(message), "type": type, "param": param, "code": code}}
 
 
+def _parameter_of(message: str) -> str | None:
+    """Return the parameter that the message of a refusal begins with, if it is about one."""
+    named = re.match(r"([a-z_]+): ", message)
+    return named[1] if named else None
+
+
 def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, Any]]:
     """Return status and body for any error. Server faults are logged; only the log describes an error that
     is not one of `FAULTS`."""
@@ -108,7 +117,8 @@ def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, 
         log.warning("%s: %s", trace or code, message)
         if not operator:
             message = PUBLIC_MESSAGES.get(code, "something is wrong with this server; its log says what")
-    return status, error_body(f"{message} ({trace})" if trace else message, kind, code)
+    param = _parameter_of(message) if isinstance(error, BadInput) else None
+    return status, error_body(f"{message} ({trace})" if trace else message, kind, code, param)
 
 
 def add_handlers(app: Starlette) -> None:
@@ -141,10 +151,10 @@ def _http_error(error: HTTPException) -> dict[str, Any]:
 
 
 def _invalid_request(error: RequestValidationError) -> dict[str, Any]:
-    """Return the body for the first invalid field, without its value."""
-    first = error.errors()[0]
-    kind, path = first["type"], [str(part) for part in first["loc"]]
-    where = ".".join(path[1:] if path[0] in ("body", "query", "path") else path)
+    """Return the body for the invalid field that lies deepest, without its value."""
+    found = [(_path(one, error.body), one) for one in error.errors()]
+    path, fault = max(found, key=lambda one: (len(one[0]), not one[1]["type"].endswith("_type")))
+    kind, where = fault["type"], ".".join(path)
     if kind == "json_invalid":
         where, message = "", "the body is not JSON"
     elif not where and kind == "missing":
@@ -152,8 +162,26 @@ def _invalid_request(error: RequestValidationError) -> dict[str, Any]:
     elif not where:
         message = "the body must be an object in JSON, sent with content-type: application/json"
     elif kind == "string_pattern_mismatch":
-        blank = first["ctx"]["pattern"] == r"\S"
-        message = f"{where}: {'it is blank' if blank else 'this is not an id'}"
+        pattern = fault["ctx"]["pattern"]
+        wanted = {r"\S": "it is blank", TOOL_NAME: "letters, digits, _ and - make a name, at most 64 of them"}
+        message = f"{where}: {wanted.get(pattern, 'this is not an id')}"
+    elif kind == "extra_forbidden":
+        message = f"{where}: there is no such field; leave it out"
     else:
-        message = f"{where}: {first['msg'].lower()}"
+        message = f"{where}: {fault['msg'].lower()}"
     return error_body(message, "invalid_request_error", kind, where or None)
+
+
+def _path(fault: Mapping[str, Any], body: Any) -> list[str]:
+    """Return the names and positions that lead to a fault. Pydantic's location also has the kinds of value
+    that it tried, which the body does not have."""
+    source, *parts = fault["loc"]
+    if source != "body":
+        return [str(part) for part in (parts if source in ("query", "path") else fault["loc"])]
+    path: list[str] = []
+    for at, part in enumerate(parts):
+        if (isinstance(body, dict) and part in body) or (isinstance(body, list) and isinstance(part, int)):
+            path, body = [*path, str(part)], body[part]
+        elif at == len(parts) - 1 and fault["type"] == "missing" and isinstance(body, dict):
+            path.append(part)
+    return path

@@ -36,6 +36,8 @@ def check(client: ClientTurn, settings: Settings) -> None:
     for tool in client.tools:
         if tool.name in own:
             raise BadInput(f"tools: {tool.name!r} is a tool of Hachi's own; give yours another name")
+    if client.tool_choice and not client.tools:
+        raise BadInput("tool_choice: a call is wanted, and `tools` has nothing to call")
     if client.tool_choice not in (None, "required", *(tool.name for tool in client.tools)):
         raise BadInput(f"tool_choice: there is no tool {client.tool_choice!r} among `tools`")
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import BadInput
 from agent.surfaces.http.authentication import MAX_CHAT, MAX_NAME, Caller
+from agent.surfaces.http.errors import TOOL_NAME
 from agent.surfaces.http.openai_api.completion import example
 from agent.types.client import (
     AnswerForm,
@@ -41,7 +42,8 @@ REFUSED = {
     "store": "answers are kept as the person's conversation alone; GET /api/users/{user}/messages lists it",
     "service_tier": "there is one",
     "background": "answers are made while the client waits",
-    "previous_response_id": "it names no answer of this person's",
+    "previous_response_id": "only /v1/responses goes on from a response",
+    "include": "only reasoning.encrypted_content may be asked for, which adds nothing",
 }
 
 
@@ -116,7 +118,7 @@ class ChatMessage(_Open):
 
 
 class FunctionTool(_Open):
-    name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
+    name: Annotated[str, Field(pattern=TOOL_NAME)]
     description: str | None = None
     parameters: dict[str, Any] | None = None
 
@@ -161,6 +163,9 @@ def answer_form(type: str, name: str, schema: dict[str, Any] | None, *, strict: 
     if not schema or schema.get("type", "object") != "object":
         raise BadInput("response_format: json_schema needs a `schema` of an object")
     return AnswerForm(name, schema, strict)
+
+
+Stop = Annotated[str, Field(min_length=1)]
 
 
 class StreamOptions(_Open):
@@ -228,7 +233,7 @@ class ChatRequest(Parameters):
     presence_penalty: Annotated[float | None, Field(ge=-2, le=2)] = None
     frequency_penalty: Annotated[float | None, Field(ge=-2, le=2)] = None
     seed: int | None = None
-    stop: str | Annotated[list[str], Field(max_length=16)] | None = None
+    stop: Stop | Annotated[list[Stop], Field(max_length=16)] | None = None
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     verbosity: Literal["low", "medium", "high"] | None = None
     response_format: ResponseFormat | None = None

@@ -29,6 +29,7 @@ HARMLESS = {
     "service_tier": ("auto", "default"),
     "include": (["reasoning.encrypted_content"],),
     "top_logprobs": (0,),
+    "stream_options": ({"include_obfuscation": False},),
 }
 HISTORY = 1_000
 """Messages of an earlier response's conversation that are read."""

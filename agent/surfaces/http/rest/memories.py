@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from agent.companion import Companion
@@ -16,6 +17,7 @@ from agent.surfaces.http.errors import ApiError, not_found
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.strict import Strict
 from memory.errors import NotFound
+from memory.facts.ttl import read_ttl
 from memory.facts.writer import MAX_CONTENT
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
 from memory.sql.memories import CORRECTED
@@ -40,6 +42,18 @@ Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT, pattern=r"\
 Limit = Annotated[int, Query(ge=1, le=10_000, description="the newest so many")]
 
 
+def _understood(ttl: str) -> str:
+    if not read_ttl(ttl).understood:
+        message = "{ttl} is no length of time such as 1h, 7d, 2w or never"
+        raise PydanticCustomError("ttl", message, {"ttl": repr(ttl)})
+    return ttl
+
+
+Ttl = Annotated[
+    str, Field(max_length=100, description="7d, 2w …; unset is for good"), AfterValidator(_understood)
+]
+
+
 class NewMemory(Strict):
     """A statement to remember."""
 
@@ -51,7 +65,7 @@ class NewMemory(Strict):
     subjects: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)] = Field(
         default_factory=list
     )
-    ttl: Annotated[str | None, Field(max_length=100, description="7d, 2w …; unset is for good")] = None
+    ttl: Ttl | None = None
 
 
 class SessionMemory(BaseModel):

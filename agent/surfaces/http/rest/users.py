@@ -12,7 +12,7 @@ from agent.services.arguments import due_of
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.rest.memories import Content, Limit, NewMemory, find_memory, stored_memory
+from agent.surfaces.http.rest.memories import Content, Limit, NewMemory, Ttl, find_memory, stored_memory
 from agent.surfaces.http.rest.strict import Strict
 from agent.surfaces.records_json import decision_json, forgotten_json, hit_json, message_json, task_json
 from memory.audience import PRIVATE
@@ -44,7 +44,7 @@ class Changed(Strict):
     content: Content
     type: MemoryType | None = None
     importance: Annotated[float | None, Field(ge=0, le=1)] = None
-    ttl: Annotated[str | None, Field(max_length=100)] = None
+    ttl: Ttl | None = None
 
 
 class TaskChange(Strict):

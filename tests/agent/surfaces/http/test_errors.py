@@ -117,6 +117,8 @@ async def test_half_a_character_breaks_nothing(site: Any) -> None:
         assert answer.status_code in (200, 400)
 
 
+SAID = {"messages": [{"role": "user", "content": "hello"}]}
+BAD_NAME = {"type": "function", "function": {"name": "bad name"}}
 WHOLE = "the body must be an object in JSON, sent with content-type: application/json"
 
 
@@ -128,9 +130,24 @@ WHOLE = "the body must be an object in JSON, sent with content-type: application
         ("PATCH", "/api/users/ana/tasks/milk", {"json": {"status": "done"}}, "id: this is not an id"),
         ("POST", "/api/users/ana/memories", {"json": {"content": " \n"}}, "content: it is blank"),
         ("GET", "/api/users/ana/memories?limit=many", {}, "limit: input should be a valid integer"),
+        ("GET", "/api/users/ana/memories?offset=2", {}, "offset: there is no such parameter"),
+        ("POST", "/api/users/ana/memories", {"json": {"content": "x", "a": 1}}, "a: there is no such field"),
+        ("POST", "/api/users/ana/memories", {"json": {"content": "x", "ttl": "banana"}}, "ttl: 'banana' is no"),
+        ("PATCH", "/api/users/ana/memories/0", {"json": {"content": "x", "ttl": "banana"}}, "ttl: 'banana'"),
+        ("POST", "/v1/embeddings", {"json": {"input": []}}, "input: list should have at least 1 item"),
+        ("POST", "/v1/embeddings", {"json": {"input": ["a", ""]}}, "input.1: string should have at least 1"),
+        ("POST", "/v1/embeddings", {"json": {"input": "a", "dimensions": 5}}, "dimensions: "),
+        ("POST", "/v1/responses", {"json": {"input": [{"type": "x"}]}}, "input.0.type: input should be "),
+        ("POST", "/v1/responses", {"json": {"input": "x", "include": ["a"]}}, "include: only reasoning"),
+        ("POST", "/v1/chat/completions", {"json": SAID | {"n": 2}}, "n: one answer is made"),
+        ("POST", "/v1/chat/completions", {"json": SAID | {"stop": ["", "x"]}}, "stop.0: string should have"),
+        ("POST", "/v1/chat/completions", {"json": SAID | {"tool_choice": "required"}}, "tool_choice: a call"),
+        ("POST", "/v1/chat/completions", {"json": SAID | {"tools": [BAD_NAME]}}, "tools.0.function.name: lett"),
     ],
 )
 async def test_what_is_wrong_with_a_request_is_told_in_words(site, method, path, given, said) -> None:
     answer = await site.client.request(method, path, headers=await site.headers("ana"), **given)
     assert answer.status_code == 400
-    assert answer.json()["error"]["message"].startswith(said)
+    error = answer.json()["error"]
+    assert error["message"].startswith(said)
+    assert error["param"] == (None if said == WHOLE else said.partition(":")[0])

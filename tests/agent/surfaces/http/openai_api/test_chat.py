@@ -99,7 +99,7 @@ async def test_two_chats_are_two_conversations_and_one_person(site: Any) -> None
         ({"messages": [{"role": "robot", "content": "hello"}]}, "messages.0.role"),
         ({"messages": [{"role": "user", "content": "   "}]}, None),
         ({"messages": said("x" * 100_001)}, None),
-        ({"messages": said("hello"), "n": 2}, None),
+        ({"messages": said("hello"), "n": 2}, "n"),
         ({"messages": said("hello"), "stream": "perhaps"}, "stream"),
     ],
 )

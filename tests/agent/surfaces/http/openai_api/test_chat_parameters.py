@@ -147,8 +147,9 @@ async def test_tools_that_a_client_does_not_want_called_are_not_offered(scripted
     await scripted.say(
         "hello there", headers, tools=[WEATHER], tool_choice="required", parallel_tool_calls=False
     )
-    asked = model.asked[-1].json
-    assert (asked["tool_choice"], asked["parallel_tool_calls"]) == ("required", False)
+    asked = model.asked[-1]
+    assert (asked.json["tool_choice"], asked.json["parallel_tool_calls"]) == ("required", False)
+    assert asked.tools.keys() == {"weather"}  # a call of one of Hachi's own would not be what is required
 
 
 @pytest.mark.parametrize(
