@@ -132,7 +132,12 @@ WHOLE = "the body must be an object in JSON, sent with content-type: application
         ("GET", "/api/users/ana/memories?limit=many", {}, "limit: input should be a valid integer"),
         ("GET", "/api/users/ana/memories?offset=2", {}, "offset: there is no such parameter"),
         ("POST", "/api/users/ana/memories", {"json": {"content": "x", "a": 1}}, "a: there is no such field"),
-        ("POST", "/api/users/ana/memories", {"json": {"content": "x", "ttl": "banana"}}, "ttl: 'banana' is no"),
+        (
+            "POST",
+            "/api/users/ana/memories",
+            {"json": {"content": "x", "ttl": "banana"}},
+            "ttl: 'banana' is no",
+        ),
         ("PATCH", "/api/users/ana/memories/0", {"json": {"content": "x", "ttl": "banana"}}, "ttl: 'banana'"),
         ("POST", "/v1/embeddings", {"json": {"input": []}}, "input: list should have at least 1 item"),
         ("POST", "/v1/embeddings", {"json": {"input": ["a", ""]}}, "input.1: string should have at least 1"),
@@ -142,7 +147,12 @@ WHOLE = "the body must be an object in JSON, sent with content-type: application
         ("POST", "/v1/chat/completions", {"json": SAID | {"n": 2}}, "n: one answer is made"),
         ("POST", "/v1/chat/completions", {"json": SAID | {"stop": ["", "x"]}}, "stop.0: string should have"),
         ("POST", "/v1/chat/completions", {"json": SAID | {"tool_choice": "required"}}, "tool_choice: a call"),
-        ("POST", "/v1/chat/completions", {"json": SAID | {"tools": [BAD_NAME]}}, "tools.0.function.name: lett"),
+        (
+            "POST",
+            "/v1/chat/completions",
+            {"json": SAID | {"tools": [BAD_NAME]}},
+            "tools.0.function.name: lett",
+        ),
     ],
 )
 async def test_what_is_wrong_with_a_request_is_told_in_words(site, method, path, given, said) -> None:
