@@ -2,10 +2,10 @@
 written from.
 
 A reply in a place may repeat what the person told there, or in a place around it, since nobody there could
-read more. What somebody else told there too is theirs, and a reply that repeats it stays. A reply that was
-written with something of the person in view goes if it speaks of them, answers a question about them, was
-written from what a search found of theirs, or has a word of theirs, unless something else that the model was
-given explains all its words.
+read more. What somebody else told there or around too is theirs, and a reply that repeats no more stays. A
+reply that was written with something of the person in view goes if it speaks of them, answers a question
+about them, was written from what a search found of theirs, or has a word of theirs, unless something else
+that the model was given explains all its words.
 """
 
 import asyncio
@@ -27,6 +27,7 @@ from memory.facts.derived.lost import links_of
 from memory.facts.derived.replies import WrittenReply, source_texts
 from memory.sql.message_rows import has_text
 from memory.sql.tables import active_conversations, memories, memory_owners, messages
+from memory.text import sentences
 from memory.text.names import fold
 
 AT_ONCE = 200
@@ -50,7 +51,7 @@ class TellingReplies:
 async def telling_replies(connection: AsyncConnection, user: str, places: Collection[str]) -> TellingReplies:
     """The replies to others, in these places and inside them, that tell what only this person told there."""
     told, sources = await _told_in(connection, user, places), await _sources(connection, user, places)
-    return await _telling(connection, user, places, told, sources)
+    return await _telling(connection, user, told, sources)
 
 
 async def replies_left_behind(connection: AsyncConnection, user: str, held: HeldFacts) -> list[str]:
@@ -72,35 +73,73 @@ async def replies_left_behind(connection: AsyncConnection, user: str, held: Held
         sources[fact.id] = {FactWords.of(fact.content, teller)}
         told[owner] |= sources[fact.id]
     places = told.keys() | await places_of(connection, user)
-    found = await _telling(connection, user, places, told, sources)
+    found = await _telling(connection, user, told, sources)
     still = await telling_replies(connection, user, places) if found.ids else found
     return sorted(set(found.ids).difference(still.ids))
 
 
-async def _telling(
-    connection: AsyncConnection, user: str, places: Collection[str], told: _Facts, sources: _Facts
-) -> TellingReplies:
+@dataclass(frozen=True, slots=True)
+class _Repetition:
+    """A reply that repeats facts of the person."""
+
+    place: str
+    facts: set[FactWords]
+    exchange: Words
+    """The words of the reply, of the question, and of the asker's names."""
+
+    def told_in(self, statement: "_Statement") -> set[FactWords]:
+        """The facts that this statement tells too: it states them, or has a sentence that tells all that the
+        exchange says of them. The exchange contains this sentence as a whole, and names the speaker."""
+        speaker = statement.speaker
+        whole = [part | speaker for part in statement.sentences if part <= self.exchange]
+        if speaker.isdisjoint(self.exchange) and speaker:
+            whole = []
+        return {
+            fact
+            for fact in self.facts
+            if (fact.all <= statement.words and fact.stated_by(statement.text))
+            or any(fact.all & self.exchange <= part for part in whole)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """What somebody else told."""
+
+    text: str
+    words: Words
+    sentences: tuple[Words, ...]
+    speaker: Words
+    """The names of who says "I" in it; none in a memory."""
+
+    @classmethod
+    def of(cls, text: str, speaker: str = "") -> "_Statement":
+        return cls(text, words(text), tuple(map(words, sentences(text))), words(speaker))
+
+
+async def _telling(connection: AsyncConnection, user: str, told: _Facts, sources: _Facts) -> TellingReplies:
     if not any(told.values()):
         return TellingReplies(())
     named, teller = set(), await teller_words(connection, user)
-    repeated: dict[str, set[FactWords]] = {}
+    repeated: dict[str, _Repetition] = {}
     asked: dict[tuple[str, str], Any] = {}
     written: list[WrittenReply] = []
-    async for row in _heard(connection, user, told.keys()):
+    async for row in _heard(connection, user, _inside(messages.c.place, told.keys())):
         talk = (row.conversation_id, row.user_id)
         question = asked.get(talk)
         heard = words(question.text) if question else frozenset()
         if row.role == "user":
             asked[talk] = row
         elif found := _repeated(_readable_in(row.place, told), words(row.text), heard):
-            repeated[row.id] = found
+            asker = words(f"{row.user_id} {question.author if question else ''}")
+            repeated[row.id] = _Repetition(row.place, found, words(row.text) | heard | asker)
             if not teller.isdisjoint(words(row.text)):
                 named.add(row.id)
         elif row.sources:
             written.append(WrittenReply.of(row, [question] if question else []))
-    theirs = await _also_told(connection, user, places, set().union(*repeated.values()))
-    ids = {id for id, found in repeated.items() if id in named or found - theirs}
-    known = dict(sources) | {id: repeated[id] for id in ids}
+    theirs = await _also_told(connection, user, repeated)
+    ids = {id for id, reply in repeated.items() if id in named or reply.facts - theirs[id]}
+    known = dict(sources) | {id: repeated[id].facts for id in ids}
     reworded = await _reworded(connection, written, known, await _summaries(connection, user), teller)
     return TellingReplies(sorted(ids.union(reworded.ids)), reworded.unverified)
 
@@ -179,13 +218,11 @@ async def _told_in(connection: AsyncConnection, user: str, places: Collection[st
     return told
 
 
-async def _heard(connection: AsyncConnection, user: str, places: Collection[str]) -> Any:
-    """The messages of others in these places and the replies to them, in order."""
+async def _heard(connection: AsyncConnection, user: str, here: ColumnElement[bool]) -> Any:
+    """The messages of others there and the replies to them, in order."""
     columns = ("id", "conversation_id", "user_id", "place", "role", "author", "text", "sources")
-    query = select(*(messages.c[name] for name in columns)).where(
-        _inside(messages.c.place, places), has_text()
-    )
-    query = query.where(messages.c.user_id != user).order_by(messages.c.seq)
+    query = select(*(messages.c[name] for name in columns)).order_by(messages.c.seq)
+    query = query.where(here, has_text(), messages.c.user_id != user)
     for number, row in enumerate((await connection.execute(query)).all()):
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)
@@ -193,17 +230,25 @@ async def _heard(connection: AsyncConnection, user: str, places: Collection[str]
 
 
 async def _also_told(
-    connection: AsyncConnection, user: str, places: Collection[str], facts: set[FactWords]
-) -> set[FactWords]:
-    """Which of these facts somebody else stated in one of the places: in a memory, or in a message."""
-    here = _inside(memory_owners.c.owner, places)
-    query = select(memories.c.content).join(memory_owners).where(here, _told_by_others(user))
-    texts = list((await connection.execute(query)).scalars()) if facts else []
-    texts += [row.text async for row in _heard(connection, user, places) if facts and row.role == "user"]
-    found: set[FactWords] = set()
-    for text in texts:
-        said = words(text)
-        found |= {fact for fact in facts - found if fact.all <= said and fact.stated_by(text)}
+    connection: AsyncConnection, user: str, repeated: Mapping[str, _Repetition]
+) -> Mapping[str, set[FactWords]]:
+    """By reply: which of its facts somebody else told too where it was given, or around."""
+    found: dict[str, set[FactWords]] = defaultdict(set)
+    readers: dict[str, list[str]] = defaultdict(list)
+    for id, reply in repeated.items():
+        for place in Place.of_key(reply.place).containing():
+            readers[place.key].append(id)
+    here = (memory_owners.c.owner.in_(readers), _told_by_others(user))
+    known = select(memory_owners.c.owner, memories.c.content).join(memories).where(*here)
+    for row in await connection.execute(known):
+        statement = _Statement.of(row.content)
+        for id in readers[row.owner]:
+            found[id] |= repeated[id].told_in(statement)
+    async for row in _heard(connection, user, messages.c.place.in_(readers)):
+        if row.role == "user":
+            statement = _Statement.of(row.text, f"{row.user_id} {row.author}")
+            for id in readers[row.place]:
+                found[id] |= repeated[id].told_in(statement)
     return found
 
 

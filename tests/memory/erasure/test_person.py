@@ -370,6 +370,44 @@ async def test_replies_that_repeat_what_others_told_too_or_could_not_know_it_sta
     assert await texts_of(stack, "ben") == [*told, KIWI]
 
 
+@pytest.mark.parametrize("heard", ["memory", "message"])
+@pytest.mark.parametrize(
+    ("asker", "question", "answer", "stays"),
+    [
+        ("cleo", "Where does Ben live?", "In Paris.", True),
+        ("ben", "Where do I live?", "You live in Paris.", True),
+        ("cleo", "And Mickael?", "He lives in Paris.", False),
+        ("cleo", "Where do Ben and Mickael live?", "Both live in Paris.", False),
+        ("cleo", "Where do I live?", "You live in Paris.", False),
+    ],
+)
+async def test_a_reply_stays_where_all_that_it_says_was_told_by_somebody_else(
+    stack: Stack, heard: str, asker: str, question: str, answer: str, stays: bool
+) -> None:
+    await stack.remember(PARIS, "anna", ACME)
+    if heard == "memory":
+        await stack.remember("Ben lives in Paris", "ben", ACME)
+    else:
+        await stack.receive("I live in Paris", "ben", ACME)
+    await stack.receive(question, asker, ACME)
+    id = await reply(stack, answer, asker)
+
+    await erase(stack)
+
+    assert dict(await rows(stack, tables.messages.c.id, tables.messages.c.text))[id] == answer * stays
+
+
+@pytest.mark.parametrize(("told_in", "stays"), [("acme", True), (f"{ACME}/thread-7", False)])
+async def test_a_reply_stays_where_somebody_else_told_it_around_and_not_further_in(
+    stack: Stack, told_in: str, stays: bool
+) -> None:
+    await stack.remember(PARIS, "anna", ACME)
+    await stack.receive(PARIS, "cleo", told_in)
+    await reply(stack, PARIS, "ben")
+
+    assert (await erase(stack)).removed.get("replies", 0) == (not stays)
+
+
 # Messages and summaries of a place.
 
 
@@ -828,6 +866,22 @@ PROFILE: dict[str, Any] = {
         ("context", "ben", "acme", "{me} has a cat"),
     ],
     leaving="anna",
+)
+@example(
+    story=[
+        ("tell", "ben", "acme", "Mickael lives in Paris"),
+        ("tell", "anna", "acme", "{me} lives in Paris"),
+        ("reply", "cleo", "acme", ""),
+    ],
+    leaving="ben",
+)
+@example(
+    story=[
+        ("tell", "anna", "acme", "{me} has a cat"),
+        ("reply", "anna", "acme", ""),
+        ("tell", "ben", "acme", "{me} has a cat"),
+    ],
+    leaving="ben",
 )
 async def test_in_any_story_the_others_lose_nothing(
     stack: Stack, story: list[tuple[str, str, str | None, str]], leaving: str
