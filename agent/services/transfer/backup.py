@@ -20,6 +20,7 @@ from agent.errors import BadInput
 from agent.services.home import FOLDERS
 from memory.errors import StoreUnavailable
 from memory.sql.engine import HEAD
+from memory.sql.engine.loop_sqlite import read_only_uri
 
 FORMAT, VERSION = "hachi-backup", 1
 MANIFEST = "manifest.json"
@@ -133,8 +134,9 @@ def _checked(source: Path) -> list[BackedUp]:
 def _copy_database(path: Path, copy: Path) -> str:
     """Copy the database as it is at one moment, with what its log holds. In the copy no row is indexed.
     Returns the migration that its tables are at."""
+    uri = read_only_uri(path)
     try:
-        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as database:
+        with closing(sqlite3.connect(uri or path, timeout=BUSY_SECONDS, uri=bool(uri))) as database:
             database.execute("VACUUM INTO ?", (str(copy),))
         copy.chmod(0o600)
         with closing(sqlite3.connect(copy)) as database, database:

@@ -15,7 +15,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from memory.errors import IndexUnavailable
+from memory.errors import IndexInUse
 from memory.index.embedded.compacting import COPIED, COPYING, PARTS, delete
 
 SEAL, LOCK = "seal.json", "lock"
@@ -44,7 +44,7 @@ def make(folder: Path) -> None:
 
 
 class Hold:
-    """A lock on the folder, for this process. Raises IndexUnavailable if another one holds it. It ends with
+    """A lock on the folder, for this process. Raises IndexInUse if another one holds it. It ends with
     `release`, or with the process."""
 
     _file: int | None = None
@@ -57,7 +57,7 @@ class Hold:
             portalocker.lock(self._file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
         except portalocker.LockException as error:
             self.release()
-            raise IndexUnavailable(in_use(folder)) from error
+            raise in_use(folder) from error
 
     def release(self) -> None:
         file, self._file = self._file, None
@@ -67,8 +67,8 @@ class Hold:
     __del__ = release
 
 
-def in_use(folder: Path) -> str:
-    return (
+def in_use(folder: Path) -> IndexInUse:
+    return IndexInUse(
         f"the memory index in {folder} is in use by another hachi process; "
         "stop it, or set QDRANT_URL so that several can share one"
     )

@@ -225,7 +225,7 @@ class EmbeddedIndex:
                 raise
             damage = engine.first_line(error)
         if files.HELD in damage:
-            raise IndexUnavailable(files.in_use(self.folder))
+            raise files.in_use(self.folder)
         log.warning(
             "the memory index in %s is damaged (%s); it is rebuilt from the database", self.folder, damage
         )
@@ -293,17 +293,18 @@ class EmbeddedIndex:
         try:
             yield
         except OSError as error:
-            raise IndexUnavailable(f"the memory index cannot be kept in {self.folder}: {error}") from error
+            reason = error.strerror or error
+            raise IndexUnavailable(f"the memory index cannot be kept in {self.folder}: {reason}") from error
         except BaseException as error:
             if not engine.is_engine_error(error):
                 raise
             self._drop()
-            raise IndexUnavailable(self._advice(error)) from error
+            raise self._explained(error) from error
 
-    def _advice(self, error: BaseException) -> str:
+    def _explained(self, error: BaseException) -> IndexUnavailable:
         if engine.is_held(error):
             return files.in_use(self.folder)
-        return (
+        return IndexUnavailable(
             f"the memory index in {self.folder} cannot be used ({engine.first_line(error)}); it is checked "
             "and, if it is damaged, rebuilt at the next search; nothing that is remembered is lost"
         )

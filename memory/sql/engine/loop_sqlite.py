@@ -58,7 +58,7 @@ class LoopSQLite(SQLiteDialect_pysqlite):
     def connect(self, *args: Any, **kwargs: Any) -> Any:
         path, *rest = args
         _create_private(path)
-        uri = _read_only_uri(Path(path))
+        uri = read_only_uri(Path(path))
         connection = super().connect(uri or path, *rest, factory=_Connection, uri=bool(uri), **kwargs)
         connection.read_only = bool(uri)
         return connection
@@ -84,7 +84,7 @@ def _create_private(path: str) -> None:
         seen_file(path).unlink()  # of the database that was here before
 
 
-def _read_only_uri(path: Path) -> str | None:
+def read_only_uri(path: Path) -> str | None:
     """The file's address if it or its folder cannot be written: SQLite needs to be told. Without a log of
     changes nobody has it open, and SQLite need not look for one; it could not make one either."""
     effective = os.access in os.supports_effective_ids

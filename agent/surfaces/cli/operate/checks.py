@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from agent.errors import FAULTS
 from agent.services.home import lost_database
 from agent.surfaces.cli.session import Session, error_line
-from memory.errors import EmbedderUnavailable, IndexUnavailable, MemoryFault, StoreUnavailable
+from memory.errors import EmbedderUnavailable, IndexInUse, IndexUnavailable, MemoryFault, StoreUnavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,6 +165,8 @@ async def _check(name: str, look: Callable[[], Awaitable[Any]], told: Callable[[
     try:
         async with asyncio.timeout(CHECK_TIMEOUT):
             return Check(name, True, told(await look()))
+    except IndexInUse:
+        return Check(name, None, "another hachi process keeps it, and looks after it")
     except TimeoutError:
         return Check(name, False, f"no answer within {CHECK_TIMEOUT} s")
     except (*FAULTS, OSError) as error:

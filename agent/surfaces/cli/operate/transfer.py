@@ -72,6 +72,8 @@ async def move(
     Nothing may run. An interrupted move goes on where it was.
     """
     settings = session.settings()
+    if not settings.database_url and not (settings.home / "hachi.db").is_file():
+        raise BadInput(f"there is no database {settings.home / 'hachi.db'}, so there is nothing to move")
     from agent.services.transfer.move import Move
     from memory.sql.engine import Database
 

@@ -50,6 +50,14 @@ def test_what_only_reads_works(hachi: Any, read_only: Path, command: tuple[str, 
     assert (ran.code, shown in ran.out) == (0, True), ran.complaint
 
 
+def test_it_can_be_backed_up(hachi: Any, read_only: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        ran = hachi("backup", f"{folder}/copy", HACHI_HOME=str(read_only))
+        assert ran.code == 0, ran.complaint
+        assert hachi("restore", f"{folder}/copy", HACHI_HOME=f"{folder}/home").code == 0
+        assert "Ana keeps ferrets" in hachi("memories", "list", HACHI_HOME=f"{folder}/home").out
+
+
 def test_what_writes_says_that_it_cannot(hachi: Any, read_only: Path) -> None:
     ran = hachi("memories", "add", "Bo skis", HACHI_HOME=str(read_only))
     assert ran.code == 1

@@ -8,6 +8,8 @@ from scripted_server import Fail, Say
 
 from agent.services.health import HealthService
 from agent.surfaces.cli.operate import checks, doctor
+from memory.index.embedded.index import EmbeddedIndex
+from memory.index.embedders.bundled import BundledEmbedder
 
 AWAY = "http://127.0.0.1:9"
 HEALTHY = {"database": "✓", "embedder": "✓", "index": "✓", "work": "✓", "disk": "✓"}
@@ -43,6 +45,15 @@ def test_everything_in_order(hachi, home):
     settings = {setting["name"]: setting for setting in found["settings"]}
     assert settings["HACHI_HOME"] == {"name": "HACHI_HOME", "value": str(home), "source": "environment"}
     assert settings["HACHI_MAX_TURNS"] == {"name": "HACHI_MAX_TURNS", "value": "5", "source": "default"}
+
+
+async def test_an_index_that_a_running_hachi_keeps_is_not_wrong(hachi, home):
+    index = EmbeddedIndex(home / "index", BundledEmbedder())
+    await index.refresh()
+    ran = await asyncio.to_thread(hachi, "doctor")
+    await index.close()
+    assert (ran.code, marks(ran.out)["index"]) == (0, "–")
+    assert "another hachi process keeps it, and looks after it" in ran.out
 
 
 def test_an_older_copy_of_the_database_is_told_until_a_backup_is_restored(hachi, home, tmp_path):

@@ -46,3 +46,14 @@ def test_everything_moves_to_another_database_and_is_compared(hachi, tmp_path):
         "Mickael skis"
     ]
     assert "--to is no URL" in hachi("move", "--to", "nowhere").complaint
+
+
+def test_a_home_without_a_database_is_not_moved(hachi, tmp_path):
+    nowhere = tmp_path / "nowhere"
+    ran = hachi("move", "--to", f"sqlite:///{tmp_path / 'new.db'}", HACHI_HOME=str(nowhere))
+    assert (ran.code, ran.complaint) == (
+        1,
+        f"hachi: there is no database {nowhere / 'hachi.db'}, so there is nothing to move",
+    )
+    assert not (tmp_path / "new.db").exists()
+    assert not (nowhere / "hachi.db").exists()
