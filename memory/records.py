@@ -182,6 +182,8 @@ class MemoryUpdate:
     created_at: datetime
     old_content: str
     new_content: str | None
+    old_message_id: str | None = None
+    """The message from which the old memory was learned, if it was learned from one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,11 +33,15 @@ class History:
         """The steps of the memory's chain, oldest first. `id` may be its first eight or more characters."""
         async with self._database.read() as connection:
             steps, texts = await self._chain(connection, id, audience)
+            joined = memories.c.id.in_(texts)
+            query = select(memories.c.id, memories.c.message_id).where(joined)
+            messages = {row.id: row.message_id for row in await connection.execute(query)}
         return [
             MemoryUpdate(
                 *(row.id, row.user_id, row.old_id, row.new_id, row.reason, row.created_at),
                 old_content=texts.get(row.old_id, ""),
                 new_content=texts.get(row.new_id),
+                old_message_id=messages.get(row.old_id),
             )
             for row in steps
         ]

@@ -42,7 +42,7 @@ async def serve(session: Session, host: Host = "127.0.0.1", port: Port = 8000) -
         port,
         lambda pet, loopback, stopping: web.beside(
             app(pet, settings, loopback=loopback),
-            web.app(pet, person=login(), loopback=loopback, stopping=stopping),
+            web.app(pet, person=login(), loopback=loopback, stopping=stopping, docs=True),
         ),
     )
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +19,7 @@ from agent.surfaces.http.errors import ApiError
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.web import listing, trace_page
 from agent.surfaces.web.console import console_pages
-from agent.surfaces.web.forms import field_of
+from agent.surfaces.web.forms import field_of, typed_in
 from agent.surfaces.web.templates import page
 from agent.surfaces.web.visits import OtherKey, Visits, require_own_page, require_visit
 from memory.errors import NotFound
@@ -48,12 +49,14 @@ def app(
     person: str | None = None,
     loopback: bool = False,
     stopping: Callable[[], bool] = lambda: False,
+    docs: bool = False,
 ) -> FastAPI:
     """Return the pages over an open companion, which must stay open while it is served.
 
     With a `person` it is the console: theirs while no key is needed, later that of the key's person. Without
     one, the traces alone. `loopback` is for a server that only this machine can reach: it needs no key until
-    the first one is created. `stopping` tells live lists that the server is stopping.
+    the first one is created. `stopping` tells live lists that the server is stopping. With `docs` the pages
+    link to `/docs`, which the server beside them answers.
     """
     made = FastAPI(
         openapi_url=None,
@@ -63,6 +66,7 @@ def app(
     made.state.pet, made.state.traces, made.state.clock = pet, pet.traces, pet.clock
     made.state.stopping, made.state.test_lock = stopping, asyncio.Lock()
     made.state.visits, made.state.console = Visits(pet, loopback=loopback, person=person), person is not None
+    made.state.docs = docs
     pages = (*console_pages,) if person is not None else (traces_only,)
     for router in (*pages, listing.router, trace_page.router):
         made.include_router(router, dependencies=[Depends(require_visit)])
@@ -142,20 +146,31 @@ async def _refused(request: Request, error: ApiError) -> HTMLResponse:
     asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     back = asked if request.method == "GET" and request.url.path != "/live" else "/"
     form = error.status == 401 or isinstance(error, OtherKey)
-    return page(request, "enter.html", status=error.status, wrong=str(error), back=back, form=form)
+    typed = await typed_in(request) if error.status == 401 else {}
+    return page(
+        request, "enter.html", status=error.status, wrong=str(error), back=back, form=form, typed=typed
+    )
 
 
 async def _no_page(request: Request, error: HTTPException) -> HTMLResponse:
     messages = {404: "There is nothing at this address.", 405: "This address does not take that method."}
-    return _error(request, error.status_code, messages.get(error.status_code, "This cannot be read."))
+    message = messages.get(error.status_code, "This cannot be read.")
+    return _error(request, error.status_code, message)
 
 
 async def _fault(request: Request, error: Exception) -> HTMLResponse:
     status = 404 if isinstance(error, NotFound) else 400 if isinstance(error, BadInput) else 503
     if status == 503:
         log.warning("%s", error)
-    return _error(request, status, str(error))
+    message = str(error).partition("; `hachi ")[0] if status == 404 else str(error)
+    return _error(request, status, message, await typed_in(request))
 
 
-def _error(request: Request, status: int, message: str) -> HTMLResponse:
-    return page(request, "refused.html", status=status, code=status, message=message)
+TITLES = {400: "This cannot be done", 404: "Not found", 500: "Something broke", 503: "Not now"}
+
+
+def _error(
+    request: Request, status: int, message: str, typed: Mapping[str, str] = MappingProxyType({})
+) -> HTMLResponse:
+    title = TITLES.get(status, "Refused")
+    return page(request, "refused.html", status=status, title=title, message=message, typed=typed)

@@ -14,6 +14,16 @@ async def form_of(request: Request) -> dict[str, list[str]]:
     return {name: [storable(value) for value in values] for name, values in fields.items()}
 
 
+async def typed_in(request: Request) -> dict[str, str]:
+    """What a person typed into a form that was refused, so that the page can give it back."""
+    if request.method != "POST" or request.url.path in ("/enter", "/leave"):
+        return {}
+    return {name: values[0] for name, values in (await form_of(request)).items() if name in _TYPED}
+
+
+_TYPED = ("name", "content", "description", "due", "text")
+
+
 async def field_of(request: Request, name: str) -> str:
     """One field of the form, without spaces around it; empty if it is not there."""
     return (await form_of(request)).get(name, [""])[0].strip()

@@ -44,6 +44,7 @@ def environment() -> Environment:
         "duration": lambda seconds: duration(seconds) or "…",
         "moment": lambda time: time.astimezone().strftime("%d %b %H:%M:%S"),
         "clock": lambda time: time.astimezone().strftime("%A %d %B %Y, %H:%M:%S %Z"),
+        "minute": lambda time: time.astimezone().strftime("%d %b %H:%M"),
         "iso": lambda time: time.isoformat(timespec="milliseconds"),
         "day": lambda time: time.astimezone().strftime("%d %b %Y"),
         "place": lambda key: str(Place.of_key(key)),
@@ -68,8 +69,15 @@ def cut(lines: Sequence[str]) -> tuple[str, int]:
 
 
 def markdown(text: str) -> Markup:
-    """Render what a model wrote. HTML in it stays text, and no picture is fetched from elsewhere."""
-    return Markup(_MARKDOWN.render(harmless(text)))
+    """Render what a model wrote. HTML in it stays text, and no picture is fetched from elsewhere. Each block
+    runs in the direction of its own words."""
+    tokens = _MARKDOWN.parse(harmless(text))
+    for token in tokens:
+        if token.nesting == 1 and token.level == 0:
+            token.attrSet("dir", "auto")
+        if align := token.attrs.pop("style", ""):  # the headers let no styles in
+            token.attrSet("class", str(align).removeprefix("text-align:"))
+    return Markup(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))
 
 
 def render(template: str, **values: Any) -> str:
@@ -81,7 +89,9 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     about = {
         "logged_in": COOKIE in request.cookies,
         "user": visitor.user if visitor else None,
+        "admin": bool(visitor and visitor.admin),
         "console": request.app.state.console,
+        "docs": request.app.state.docs,
         "path": request.url.path,
     }
     return HTMLResponse(render(template, **about, **values), status)

@@ -1,25 +1,31 @@
 """Talking: the page with the conversation, and the answer as it is written."""
 
 import json
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from agent.companion import Companion
 from agent.errors import FAULTS
-from agent.surfaces.web.forms import field_of, form_of
+from agent.surfaces.web.console.why import turn_of
+from agent.surfaces.web.forms import form_of
 from agent.surfaces.web.templates import markdown, page, render
 from agent.surfaces.web.visits import person_of, require_own_page
 from agent.types import Reply, TurnRequest
-from memory.records import ForgetCandidate
+from memory.errors import NotFound
 
 SHOWN = 40
 """Messages of the conversation on the page."""
+LEARNED = 200
+"""The newest facts, among which those of the shown messages are looked for."""
 PAUSE = 0.05
 """Seconds between two pieces of an answer at least: each is the whole text so far."""
+SETTLE = 10.0
+"""Seconds for which the page waits for what is learned from a message after its answer."""
 
 router = APIRouter()
 
@@ -40,47 +46,34 @@ async def say(request: Request) -> Response:
     return await _page(request, await pet.respond(text, user=user) if text else None)
 
 
-@router.post("/messages/{id}/forget", dependencies=[Depends(require_own_page)])
-async def forget_message(request: Request, id: str) -> HTMLResponse:
-    """Forget one of the person's messages."""
-    pet: Companion = request.app.state.pet
-    receipt = await pet.delete_message(id, user=person_of(request))
-    return page(request, "console/forgotten.html", receipts=[receipt])
-
-
-@router.post("/forget", dependencies=[Depends(require_own_page)])
-async def forget_chosen(request: Request) -> Response:
-    """Forget what the person confirmed of what they asked in words to forget."""
-    pet, form = request.app.state.pet, await form_of(request)
-    kinds: tuple[Literal["memory", "message"], ...] = ("memory", "message")
-    chosen = [
-        ForgetCandidate(id, kind, "", pet.clock(), form.get("asked", [""])[0])
-        for kind in kinds
-        for id in form.get(kind, [])
-    ]
-    receipts = await pet.forget(chosen, user=person_of(request))
-    if not receipts:
-        return RedirectResponse("/", 303)
-    return page(request, "console/forgotten.html", receipts=receipts)
-
-
-@router.post("/restore", dependencies=[Depends(require_own_page)])
-async def restore(request: Request) -> Response:
-    """Bring back what was forgotten."""
-    pet: Companion = request.app.state.pet
-    await pet.undo_forget(await field_of(request, "id"), user=person_of(request))
-    return RedirectResponse("/memories", 303)
+@router.get("/messages/{id}/why")
+async def why(request: Request, id: str) -> Response:
+    """Lead to the trace of the turn that answered the message."""
+    turn = await turn_of(request.app.state.pet, id, person_of(request))
+    if turn is None:
+        raise NotFound("the trace of this turn is not kept")
+    return RedirectResponse(f"/traces/{turn.id}", 303)
 
 
 async def _page(request: Request, reply: Reply | None = None) -> HTMLResponse:
-    pet, user = request.app.state.pet, person_of(request)
+    said = await _said(request.app.state.pet, person_of(request))
+    return page(request, "console/talk.html", reply=reply, **said)
+
+
+async def _said(pet: Companion, user: str) -> dict[str, Any]:
+    """The newest messages of the private conversation, oldest first, and what was learned from each."""
     conversation = TurnRequest("", user, pet.clock()).conversation_id
     found = await pet.messages(user=user, limit=SHOWN)
+    learned = defaultdict(list)
+    for memory in await pet.memories(user=user, limit=LEARNED):
+        learned[memory.message_id].append(memory)
     shown = [message for message in reversed(found) if message.conversation_id == conversation]
-    return page(request, "console/talk.html", messages=shown, reply=reply)
+    return {"messages": shown, "learned": learned}
 
 
 async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
+    """The answer while it grows; then both messages as the page shows them, twice: at once, and with what
+    was learned from them."""
     said, told = "", 0.0
     try:
         async with pet.stream(text, user=user) as stream:
@@ -89,10 +82,19 @@ async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
                 if perf_counter() - told >= PAUSE:
                     told = perf_counter()
                     yield _line(html=markdown(said))
-        after = render("console/after.html", reply=stream.reply)
-        yield _line(html=markdown(stream.reply.message), after=after)
+        yield await _turn(pet, user, stream.reply)
+        await pet.settle(SETTLE)
+        yield await _turn(pet, user, stream.reply)
     except FAULTS as error:
         yield _line(wrong=str(error))
+
+
+async def _turn(pet: Companion, user: str, reply: Reply) -> str:
+    """The reply and the message before it, as the page shows them."""
+    said = await _said(pet, user)
+    end = next((at for at, one in enumerate(said["messages"], 1) if one.id == reply.message_id), 0)
+    said["messages"] = said["messages"][max(0, end - 2) : end]
+    return _line(turn=render("console/messages.html", reply=reply, **said))
 
 
 def _line(**values: Any) -> str:

@@ -22,7 +22,9 @@ async def overview(request: Request) -> HTMLResponse:
     everything = "all" in request.query_params
     found = await pet.services.tasks.list(user, PRIVATE, done=everything)
     known = await pet.context(user=user)
-    return page(request, "console/tasks.html", tasks=found, everything=everything, zone=known.zone)
+    return page(
+        request, "console/tasks.html", tasks=found, everything=everything, zone=known.zone, now=pet.clock()
+    )
 
 
 @router.post("", dependencies=[Depends(require_own_page)])

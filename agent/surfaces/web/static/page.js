@@ -115,17 +115,18 @@ document.addEventListener("DOMContentLoaded", () => {
     if (all(".pick input:checked").length !== 2) { event.preventDefault(); tell("Choose two traces to compare"); }
   });
 
-  // Talking: the answer appears as it is written.
+  // Talking: the answer appears as it is written, then both messages as the server shows them.
   const talk = one("#talk"), text = one("#text"), said = one("#said");
-  function add(role, author) {
-    one("#empty")?.remove();
-    const item = document.createElement("li");
-    item.className = role;
-    item.innerHTML = '<div class="by"><b></b></div><div class="prose"></div><div class="after"></div>';
-    item.querySelector("b").textContent = author;
-    said.append(item);
-    return item;
+  function put(html) {  // rendered and escaped by the server
+    const holder = document.createElement("template");
+    holder.innerHTML = html;
+    for (const item of [...holder.content.children]) {
+      const old = item.id && document.getElementById(item.id);
+      if (!old) said.append(item); else if (!old.isEqualNode(item)) old.replaceWith(item);
+    }
   }
+  const atTheEnd = () => innerHeight + scrollY > root.scrollHeight - 120;
+  const toTheEnd = () => scrollTo(0, root.scrollHeight);
   async function read(body, each) {
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
@@ -137,38 +138,55 @@ document.addEventListener("DOMContentLoaded", () => {
       lines.forEach((line) => each(JSON.parse(line)));
     }
   }
+  async function ask(words) {
+    const response = await fetch("/talk", { method: "POST", body: new URLSearchParams({ text: words, stream: "yes" }) });
+    if (response.status === 401 || response.status === 403) throw new Error("This page is not open to you any more; load it again.");
+    if (!response.ok) throw new Error(`The server refused it (${response.status}).`);
+    return response.body;
+  }
   talk?.addEventListener("submit", async (event) => {
     event.preventDefault();
     const words = text.value.trim();
     if (!words || talk.dataset.busy) return;
     talk.dataset.busy = "yes";
     text.value = "";
-    const mine = add("user", "you").querySelector(".prose");
-    mine.className = "typed";
-    mine.textContent = words;
-    const answer = add("assistant", "hachi"), body = answer.querySelector(".prose");
-    body.textContent = "…";
+    one("#empty")?.remove();
+    put(`<li class="user"><div class="by"><b></b></div><p class="typed" dir="auto"></p></li>
+      <li class="assistant"><div class="by"><b>hachi</b></div><div class="prose waiting" role="status">…</div></li>`);
+    const answer = said.lastElementChild, mine = answer.previousElementSibling, body = answer.querySelector(".prose");
+    mine.querySelector("b").textContent = talk.dataset.person;
+    mine.querySelector(".typed").textContent = words;
+    toTheEnd();
+    let whole = false;
     try {
-      const response = await fetch("/talk", { method: "POST", body: new URLSearchParams({ text: words, stream: "yes" }) });
-      if (!response.ok) throw new Error(response.status);
-      await read(response.body, (line) => {
-        if (line.html !== undefined) body.innerHTML = line.html;  // rendered and escaped by the server
-        if (line.after !== undefined) answer.querySelector(".after").innerHTML = line.after;
+      await read(await ask(words), (line) => {
+        const follow = atTheEnd();
+        if (line.html !== undefined) { body.className = "prose"; body.innerHTML = line.html; }
         if (line.wrong !== undefined) { body.className = "wrong"; body.textContent = line.wrong; }
-        answer.scrollIntoView({ block: "end" });
+        if (line.html === undefined && !whole) {  // the answer is there; what was learned from it comes later
+          whole = true;
+          delete talk.dataset.busy;
+          if (line.turn !== undefined) { mine.remove(); answer.remove(); }
+        }
+        if (line.turn !== undefined) put(line.turn);
+        if (follow) toTheEnd();
       });
-    } catch {
-      body.className = "wrong";
-      body.textContent = "The server does not answer. What you wrote stands below.";
-      text.value = words;
+      if (!whole) throw new TypeError();
+    } catch (error) {
+      if (whole) return;  // only what comes after the answer is missing
+      const why = error.name === "Error" ? error.message : "The server does not answer.";
+      body.insertAdjacentHTML("afterend", '<p class="wrong" role="alert"></p>');
+      body.nextElementSibling.textContent = `${why} What you wrote stands below.`;
+      if (body.textContent === "…") body.remove();
+      text.value = [words, text.value].filter(Boolean).join("\n");
+      delete talk.dataset.busy;
+      toTheEnd();
     }
-    delete talk.dataset.busy;
-    text.focus();
   });
   text?.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); talk.requestSubmit(); }
   });
-  said?.lastElementChild?.scrollIntoView({ block: "end" });
+  if (said) toTheEnd();
   document.addEventListener("submit", (event) => {
     const question = event.target.dataset.confirm;
     if (question && !confirm(question)) event.preventDefault();

@@ -34,16 +34,20 @@ async def test_what_is_said_is_answered_and_stays_on_the_page(ana):
     assert "Why this answer" in text_of(page)
     page = text_of(await ana.get("/"))
     assert page.index("ana") < page.index("allergic to nuts")
-    assert "Why this answer" not in page
+    assert "Why this answer" in page
+    [to] = re.findall(r"/messages/[^/]+/why", (await ana.get("/")).text)
+    assert "allergic to nuts" in text_of(await ana.get((await ana.get(to)).headers["location"]))
 
 
 async def test_an_answer_comes_as_it_is_written(ana, pet):
     answer = await ana.post("/talk", data={"text": "I keep **bees** & <b>wasps</b>", "stream": "yes"})
-    *pieces, last = [json.loads(line) for line in answer.text.splitlines()]
-    assert pieces
-    assert "<strong>bees</strong> &amp; &lt;b&gt;wasps&lt;/b&gt;" in last["html"]
+    *pieces, first, last = [json.loads(line) for line in answer.text.splitlines()]
+    assert all(set(piece) == {"html"} for piece in pieces)
+    for turn in (first["turn"], last["turn"]):
+        assert "<strong>bees</strong> &amp; &lt;b&gt;wasps&lt;/b&gt;" in turn
     [memory] = await pet.memories(user="ana")
-    assert f"/memories/{memory.id}" in last["after"]
+    assert f"/memories/{memory.id}" in last["turn"]
+    assert last["turn"].strip() in (await ana.get("/")).text
 
 
 async def test_a_failed_turn_is_told_in_the_stream(ana, pet, monkeypatch):
@@ -62,7 +66,7 @@ async def test_a_fact_shows_why_it_is_there(ana, pet):
     [memory] = await pet.memories(user="ana")
     page = text_of(await ana.get(f"/memories/{memory.id}"))
     assert "You said this on" in page
-    assert "Decided: add: new" in page
+    assert "What was decided: added, since nothing like it was known." in page
     assert "/traces/trace_" in (await ana.get(f"/memories/{memory.id}")).text
 
 
@@ -71,8 +75,8 @@ async def test_a_fact_is_corrected_and_the_correction_undone(ana, pet):
     [memory] = await pet.memories(user="ana")
     answer = await ana.post(f"/memories/{memory.id}", data={"content": "Ana lives in Lisbon"})
     page = await ana.get(answer.headers["location"])
-    assert "written down as a note" in text_of(page)
-    assert "<del>Ana lives in Lyon</del>" in page.text
+    assert "You wrote it down on" in text_of(page)
+    assert re.search("<del[^>]*>Ana lives in Lyon</del>", page.text)
     answer = await ana.post(f"{answer.headers['location']}/undo")
     assert "Ana lives in Lyon" in text_of(await ana.get(answer.headers["location"]))
     assert [one.content for one in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
@@ -86,6 +90,54 @@ async def test_a_fact_is_forgotten_and_brought_back(ana, pet):
     [undo] = re.findall(r'name="id" value="([^"]+)"', page.text)
     await ana.post("/restore", data={"id": undo})
     assert [one.content for one in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
+
+
+async def test_what_is_near_a_forgotten_fact_is_named_and_may_go_too(ana, pet):
+    await pet.remember("Ana sails a dinghy on the Alster", user="ana")
+    near = (await pet.remember("The dinghy of Ana is red", user="ana")).id
+    sails, *_ = [one for one in await pet.memories(user="ana") if "sails" in one.content]
+    page = await ana.post(f"/memories/{sails.id}/forget")
+    assert "Also remembered" in text_of(page)
+    assert f'href="/memories/{near}"' in page.text
+    await ana.post(f"/memories/{near}/forget")
+    assert await pet.memories(user="ana") == []
+
+
+async def test_the_address_of_a_replaced_fact_leads_to_the_newest(ana, pet):
+    old = (await pet.remember("Ana lives in Lyon", user="ana")).id
+    new = (await pet.update_memory(old, "Ana lives in Nice", user="ana")).id
+    newest = (await pet.update_memory(new, "Ana lives in Brest", user="ana")).id
+    for id in (old, new):
+        assert (await ana.get(f"/memories/{id}")).headers["location"] == f"/memories/{newest}"
+    await pet.delete_memory(newest, user="ana")
+    page = await ana.get(f"/memories/{old}")
+    assert page.status_code == 404
+    assert "hachi memories" not in page.text
+
+
+async def test_a_corrected_fact_still_shows_what_was_said(ana, pet):
+    await pet.respond("My sister Lucie is allergic to nuts", user="ana", settle=True)
+    [memory] = await pet.memories(user="ana")
+    answer = await ana.post(f"/memories/{memory.id}", data={"content": "Lucie is allergic to peanuts"})
+    page = await ana.get(answer.headers["location"])
+    assert re.search("<blockquote[^>]*>My sister Lucie is allergic to nuts</blockquote>", page.text)
+
+
+async def test_what_was_typed_comes_back_with_the_error(ana, pet, ask):
+    page = await ana.post("/tasks", data={"description": "call <mum>", "due": "soon"})
+    assert 'name="description" value="call &lt;mum&gt;"' in page.text
+    assert 'name="due" value="soon"' in page.text
+    await pet.services.keys.create("ben", "user", "ben", False, now=pet.clock())
+    page = await ana.post("/documents", data={"name": "notes", "content": "a long text"})
+    assert page.status_code == 401
+    assert "a long text</textarea>" in page.text
+
+
+async def test_only_an_admin_filters_traces_by_person(ana, ask, pet):
+    assert 'name="user"' in (await ana.get("/traces")).text
+    _, secret = await pet.services.keys.create("ben", "user", "ben", False, now=pet.clock())
+    ana.headers["authorization"] = f"Bearer {secret}"
+    assert 'name="user"' not in (await ana.get("/traces")).text
 
 
 async def test_a_message_is_forgotten(ana, pet):

@@ -7,6 +7,8 @@ import pytest
 from selenium.webdriver.common.keys import Keys as Key
 from test_browser import CHROMIUM, DRIVER, Site, all_of, chromium, one, until  # noqa: F401
 
+from agent.surfaces.web.templates import markdown
+
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no Chromium with its chromedriver is here")
 
 
@@ -32,10 +34,11 @@ def say(browser, text):
 
 def test_a_person_talks_corrects_forgets_and_undoes(browser, site):
     say(browser, "My sister Lucie is allergic to nuts")
-    until(browser, lambda: all_of(browser, ".after a[href^='/memories/']"))
-    one(browser, ".after a[href^='/memories/']").click()
+    until(browser, lambda: all_of(browser, ".learned a"))
+    browser.get(one(browser, ".learned a").get_attribute("href"))
     until(browser, lambda: all_of(browser, "article.fact"))
     assert "You said this on" in one(browser, "article.fact").text
+    one(browser, ".change summary").click()
     field = one(browser, "#content")
     field.clear()
     field.send_keys("My sister Lucie is allergic to peanuts", Key.ENTER)
@@ -47,14 +50,47 @@ def test_a_person_talks_corrects_forgets_and_undoes(browser, site):
     browser.switch_to.alert.accept()
     until(browser, lambda: one(browser, "h1").text == "Forgotten")
     one(browser, "form[action='/restore'] button").click()
-    until(browser, lambda: "Lucie" in one(browser, "main").text)
+    until(browser, lambda: all_of(browser, "article.fact"))
+    assert one(browser, "h1").text == "My sister Lucie is allergic to nuts"
 
 
 def test_the_answer_appears_below_and_the_page_stays(browser):
     say(browser, "hello")
-    until(browser, lambda: "remember" in all_of(browser, ".said .assistant")[-1].text)
+    until(browser, lambda: "Why this answer" in all_of(browser, ".said .assistant")[-1].text)
     assert one(browser, "#text").get_attribute("value") == ""
     assert browser.switch_to.active_element == one(browser, "#text")
+    texts = "return [...document.querySelectorAll('#said > li')].slice(-2).map((item) => item.innerText)"
+    shown = browser.execute_script(texts)
+    browser.refresh()
+    assert browser.execute_script(texts) == shown
+
+
+def test_what_a_model_writes_runs_in_its_own_direction_and_has_no_styles(browser):
+    browser.execute_script(
+        "put = document.querySelector('#said').appendChild(document.createElement('div'));"
+        "put.className = 'prose'; put.innerHTML = arguments[0]",
+        markdown("- مرحبا\n- one\n\n| a |\n|--:|\n| 1 |"),
+    )
+    style = "return getComputedStyle(put.querySelector(arguments[0]))[arguments[1]]"
+    assert browser.execute_script(style, "ul", "direction") == "rtl"
+    assert browser.execute_script(style, "td", "textAlign") == "right"
+
+
+def test_what_was_typed_stays_where_the_server_goes_away(browser):
+    browser.execute_cdp_cmd("Network.enable", {})
+    gone = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
+    browser.execute_cdp_cmd("Network.emulateNetworkConditions", gone)
+    try:
+        say(browser, "keep these words")
+        until(browser, lambda: all_of(browser, ".said .wrong"))
+        assert one(browser, ".said .wrong").text.startswith("The server does not answer.")
+        assert one(browser, "#text").get_attribute("value") == "keep these words"
+    finally:
+        browser.execute_cdp_cmd(
+            "Network.emulateNetworkConditions",
+            gone | {"offline": False, "downloadThroughput": -1, "uploadThroughput": -1},
+        )
+    browser.get_log("browser")  # has the failed request
 
 
 def test_without_scripts_it_answers_too(browser, site):
