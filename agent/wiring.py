@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from agents.models.interface import Model
 
     from agent.background.worker import Worker
-    from agent.turn.context import ContextSources
+    from agent.turn.context import ContextServices
     from agent.turn.turn import TurnDependencies
 
 log = logging.getLogger("hachi")
@@ -407,7 +407,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         model=await c.models.answering(),
         database=c.database,
         transcript=c.transcript,
-        sources=_context_sources(c, reminds),
+        context=_context_services(c, reminds),
         recall=c.recall,
         forget_requests=ForgetRequests(c.recall, c.transcript),
         writer=c.writer,
@@ -420,12 +420,12 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
     return Runtime(turn, worker)
 
 
-def _context_sources(c: Components, reminds: Callable[[str], bool]) -> "ContextSources":
-    from agent.turn.context import ContextSources
+def _context_services(c: Components, reminds: Callable[[str], bool]) -> "ContextServices":
+    from agent.turn.context import ContextServices
     from agent.turn.prompt import Budgets
 
     settings = c.settings
-    return ContextSources(
+    return ContextServices(
         clock=c.clock,
         transcript=c.transcript,
         summaries=c.summaries,

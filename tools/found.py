@@ -26,6 +26,7 @@ Entry = dict[str, Any] | list[str]
 
 NOTHING_YET = "nothing is remembered yet"
 SEEN = "what you see already, in the prompt or in an earlier result, is left out"
+NOTHING_NEW = f"nothing else was found; {SEEN}"
 NEWEST_ONLY = "the index is away or being built: older messages and facts may be missing"
 
 
@@ -110,8 +111,13 @@ async def _shown(reader: Reader, hits: Sequence[Hit], limit: int) -> dict[str, A
     around = await reader.recall.around(new, reader.audience)
     ids = short_ids([hit.id for hit in new if hit.memory])
 
+    told_by = await reader.recall.told_by(new, reader.audience)
+
     def entries_of(parts: Sequence[Hit | Excerpt]) -> list[Entry]:
-        return [_excerpt(p, reader) if isinstance(p, Excerpt) else _hit(p, ids, reader.zone) for p in parts]
+        return [
+            _excerpt(p, reader) if isinstance(p, Excerpt) else _hit(p, ids, told_by, reader.zone)
+            for p in parts
+        ]
 
     def characters(count: int) -> int:
         return sum(map(_size, entries_of(excerpts(new[:count], around, known))))
@@ -121,16 +127,18 @@ async def _shown(reader: Reader, hits: Sequence[Hit], limit: int) -> dict[str, A
     entries, texts = entries_of(parts), {hit.id: hit for hit in new}
     reader.searches.append([hit for one in parts for hit in _texts(one, texts)])
     if known - {reader.message_id}:
-        return {"memories": entries, "note": SEEN}
+        return {"memories": entries, "note": SEEN if entries else NOTHING_NEW}
     if entries:
         return {"memories": entries}
     there = await reader.recall.anything(reader.audience, reader.shown)
     return {"memories": [], "note": "nothing was found" if there else NOTHING_YET}
 
 
-def _hit(hit: Hit, ids: dict[str, str], zone: tzinfo) -> dict[str, Any]:
+def _hit(hit: Hit, ids: dict[str, str], told_by: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": ids[hit.id]} if hit.memory else {}
     shown |= {"kind": hit.kind, "content": cut(hit.content, LONGEST_HIT), "at": moment(hit.created_at, zone)}
+    if hit.id in told_by:
+        shown["told_by"] = told_by[hit.id]
     if hit.memory:
         shown["subjects"] = list(hit.memory.subjects)
         if hit.memory.expires_at:

@@ -66,6 +66,10 @@ class Tool:
             part.pop("title", None)
             if name in asked:  # its default is for a model that leaves it out all the same
                 part.pop("default", None)
+            elif part.get("default", ...) is None:  # null is borne with, and need not be said
+                [given, _] = part.pop("anyOf")
+                part |= given
+                del part["default"]
         return schema | {"required": asked, "additionalProperties": False}
 
     @property

@@ -31,7 +31,9 @@ async def update_task(
         BeforeValidator(bare_id),
         Field(default=None, description="of the task to change, or how it begins; null for a new task"),
     ],
-    description: Annotated[str, Field(max_length=1000, description="what is to be done, in a few words")],
+    description: Annotated[
+        str, Field(max_length=1000, description="what is to be done, in a few words; empty keeps it")
+    ],
     status: Annotated[
         TaskStatus | None,
         BeforeValidator(none_if_blank),
@@ -46,7 +48,7 @@ async def update_task(
         BeforeValidator(none_if_blank),
         Field(
             description="when, ISO 8601; without an offset by the person's clock, a date alone is 09:00; "
-            'null leaves it as it is, "never" takes it away'
+            'left out it stays as it is, "never" takes it away'
         ),
     ] = None,
 ) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from agent.settings import Budget
 from agent.turn.budget import Purse, sentences_that_fit
 from agent.turn.user_snippet import (
     LONGEST_NAME,
+    clock,
     fact_lines,
     line,
     moment,
@@ -67,7 +68,7 @@ def extraction_prompt(part: ConversationSlice, summary: Budget) -> str:
     return render(
         "look_back",
         speaker=quoted([_named(part.speaker)]),
-        now=moment(part.now, part.known.zone),
+        now=clock(part.now, part.known.zone),
         previous=quoted(_previous(part) or ["(none yet)"]),
         known=quoted(text.removeprefix("> ") for text in known.splitlines() or ["(nothing)"]),
         noted=quoted(_facts(part, part.stored, STORED) or ["(nothing)"]),
@@ -186,7 +187,7 @@ def _facts(part: ConversationSlice, facts: Iterable[Memory], budget: Budget) -> 
 
 
 def _extras(part: ConversationSlice) -> Sequence[tuple[str, bool]]:
-    return (("memory_summary", bool(part.to_summarise)), ("rulings", part.judged))
+    return (("memory_summary", bool(part.to_summarise)), ("rulings", part.rulable))
 
 
 def _asked(part: ConversationSlice) -> list[str]:
@@ -194,8 +195,8 @@ def _asked(part: ConversationSlice) -> list[str]:
     if part.to_summarise:
         facts = quoted(_facts(part, part.to_summarise, TO_SUMMARISE))
         asked.append(render("look_back_memory_summary", facts=facts))
-    if part.judged:
-        near = _facts(part, part.near, NEAR) or ["(none)"]
+    if part.rulable:
+        near = _facts(part, part.near, NEAR) or ["(none but those above)"]
         asked.append(render("look_back_rulings", facts=quoted(near)))
     return asked
 

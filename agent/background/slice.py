@@ -96,6 +96,11 @@ class ConversationSlice:
     now: datetime
 
     @property
+    def rulable(self) -> bool:
+        """Whether the model has known facts to rule on."""
+        return self.judged and bool(self.near or self.known.long_term_facts)
+
+    @property
     def said(self) -> tuple[Message, ...]:
         return tuple(message for message in self.messages if message.role == "user")
 

@@ -13,6 +13,11 @@ from memory.process.breaker import ABOUT_THE_REQUEST
 NO_ANSWER = "the server sent an incomplete or malformed answer; check OPENAI_BASE_URL and HACHI_API"
 WORTH_RETRYING = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses of temporary errors."""
+REFUSED = {
+    "response_format": "set HACHI_STRUCTURED=none, or to what it takes",
+    "stream_options": "set HACHI_PROVIDER=mistral, which is not sent this field",
+}
+"""What to do where a server names a field that it does not take."""
 
 
 class KnownFailure(AgentsException):
@@ -45,7 +50,8 @@ def model_error(error: Exception, settings: Settings) -> ModelError | None:
         passing = error.status_code >= 500 or error.status_code in WORTH_RETRYING
         kind = ModelUnavailable if passing else ModelRejected
         said = error.message.removeprefix(f"Error code: {error.status_code} - ")
-        return kind(f"{where} answered {error.status_code}: {_first_line(said, settings)}")
+        advice = next((f"; {what}" for field, what in REFUSED.items() if field in said), "")
+        return kind(f"{where} answered {error.status_code}: {_first_line(said, settings)}{advice}")
     if isinstance(error, openai.OpenAIError | AgentsException):
         return ModelUnavailable(f"the model at {where} failed: {_first_line(str(error), settings)}")
     return None

@@ -116,12 +116,12 @@ def sandbox_settings(settings: Settings, folder: str) -> Settings:
 def _as_recorded(deps: TurnDependencies, trace: Trace, options: ReplayOptions) -> TurnDependencies:
     context = recorded_context(trace)
     known: dict[str, Any] = context.get("known") or {}
-    persona = deps.sources.persona if options.persona is None else options.persona
+    persona = deps.context.persona if options.persona is None else options.persona
     profiles = RecordedProfiles(known, deps.database)
     return replace(
         deps,
-        sources=replace(
-            deps.sources,
+        context=replace(
+            deps.context,
             profiles=profiles,
             persona=persona,
             reminds=lambda _: bool(context.get("reminders")),

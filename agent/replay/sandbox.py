@@ -17,6 +17,7 @@ from agent.companion import Companion
 from agent.tracing.trace import Summary, Trace, read_data
 from memory.audience import Audience, Place, owners_of
 from memory.sql import tables as t
+from memory.sql.memories import tag_in
 from memory.sql.message_rows import readable
 from memory.sql.summaries import owner_of
 
@@ -169,7 +170,10 @@ class _Copy:
 
 
 async def insert_rows(connection: AsyncConnection, table: Table, rows: Iterable[Row]) -> None:
-    """Insert the rows, as not yet indexed."""
+    """Insert the rows, as not yet indexed, and the tags of memories."""
     not_indexed = {"indexed_under": None} if "indexed_under" in table.c else {}
-    if values := [{**row, **not_indexed} for row in rows]:
+    values = [{**row, **not_indexed} for row in rows]
+    if values:
         await connection.execute(insert(table), values)
+    for row in values if table is t.memories else ():
+        await tag_in(connection, row["id"], row["subjects"])

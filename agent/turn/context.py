@@ -28,7 +28,7 @@ log = logging.getLogger("hachi.turn")
 
 
 @dataclass(frozen=True)
-class ContextSources:
+class ContextServices:
     """The services that provide the context of a turn."""
 
     clock: Callable[[], datetime]
@@ -56,13 +56,13 @@ class BuiltContext:
     shown: frozenset[str]
     """Ids of the messages, facts, passages and the summary in the prompt. Searches do not return them
     again."""
-    sources: frozenset[str]
+    given: frozenset[str]
     """Ids of the messages, facts, tasks and the summary that the prompt was written from."""
 
 
-async def build_context(sources: ContextSources, received: ReceivedMessage) -> BuiltContext:
+async def build_context(services: ContextServices, received: ReceivedMessage) -> BuiltContext:
     with span("scene") as here:  # the name in stored traces
-        built = await _build(sources, received)
+        built = await _build(services, received)
         if here:
             prompt = built.prompt
             here.data["scene"] = {
@@ -76,52 +76,52 @@ async def build_context(sources: ContextSources, received: ReceivedMessage) -> B
     return built
 
 
-async def _build(sources: ContextSources, received: ReceivedMessage) -> BuiltContext:
-    request, now, limit = received.request, sources.clock(), sources.history_messages
+async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltContext:
+    request, now, limit = received.request, services.clock(), services.history_messages
     prompt = PromptContext(
         now,
         request.speaker,
         request.place,
         _earlier(request, limit) if received.history is None else received.history,
         request.text,
-        persona=sources.persona,
-        budgets=sources.budgets,
+        persona=services.persona,
+        budgets=services.budgets,
         instructions=request.instructions,
         client=request.client or ClientTurn(),
     )
     if request.user is None:
         return BuiltContext(prompt, frozenset(), frozenset())
-    history = await _history(sources, received) or prompt.history
+    history = await _history(services, received) or prompt.history
     owner = owner_of(request.user, request.place)
-    active = await sources.summaries.of(request.conversation_id, owner, now)
-    documents, passages = await _documents(sources, request)
+    active = await services.summaries.of(request.conversation_id, owner, now)
+    documents, passages = await _documents(services, request)
     prompt = within_budgets(
         replace(
             prompt,
             history=history,
-            known=await _known(sources, request, request.user, now),
+            known=await _known(services, request, request.user, now),
             summary=active.summary if active else "",
             knowledge=documents,
-            reminders=sources.reminds(request.user),
+            reminders=services.reminds(request.user),
         )
     )
     known = prompt.known
-    sources.count("", {"retrieved": len(known.long_term_facts)})
+    services.count("", {"retrieved": len(known.long_term_facts)})
     messages = {*_ids(prompt.history), str(received.id)}
     summary = {active.id} if active and prompt.summary else set()
     shown = messages | {fact.id for fact in known.long_term_facts} | summary
     rest = {task.id for task in known.open_tasks}
     if known.memory_summary:
-        rest |= {fact.id for fact in await core_facts(sources.facts, request.user, request.audience, now)}
+        rest |= {fact.id for fact in await core_facts(services.facts, request.user, request.audience, now)}
     return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest))
 
 
-async def _history(sources: ContextSources, received: ReceivedMessage) -> Sequence[Message | Item]:
+async def _history(services: ContextServices, received: ReceivedMessage) -> Sequence[Message | Item]:
     """Return the messages before the question: as the client has them, or the last ones of the transcript."""
     if received.history is not None:
         return received.history
-    request, limit = received.request, sources.history_messages
-    last = await sources.transcript.last(request.conversation_id, request.audience, limit + 1)
+    request, limit = received.request, services.history_messages
+    last = await services.transcript.last(request.conversation_id, request.audience, limit + 1)
     history = [message for message in last if message.id != received.id]
     return history[max(0, len(history) - limit) :]
 
@@ -141,33 +141,33 @@ def _earlier(request: TurnRequest, limit: int) -> list[Message]:
     ]
 
 
-async def _known(sources: ContextSources, request: TurnRequest, user: str, now: datetime) -> UserContext:
+async def _known(services: ContextServices, request: TurnRequest, user: str, now: datetime) -> UserContext:
     """Return what may be read here about the speaker: their profile, and the facts and tasks relevant to
     the text. In a shared place some facts are what others told there of a person of the speaker's name."""
-    place, most = request.place, sources.budgets.facts
+    place, most = request.place, services.budgets.facts
     named = "" if place.private else request.speaker
     facts = await get_relevant_memories(
-        sources.facts, user, request.audience, request.text, now, most, named=named
+        services.facts, user, request.audience, request.text, now, most, named=named
     )
-    tasks = await sources.tasks.relevant(user, request.text, place, now=now)
+    tasks = await services.tasks.relevant(user, request.text, place, now=now)
     return replace(
-        await sources.profiles.view(user, place, now),
+        await services.profiles.view(user, place, now),
         long_term_facts=tuple(facts),
         open_tasks=tuple(tasks),
     )
 
 
-async def _documents(sources: ContextSources, request: TurnRequest) -> tuple[str, frozenset[str]]:
+async def _documents(services: ContextServices, request: TurnRequest) -> tuple[str, frozenset[str]]:
     """Return the relevant document passages as one block, and their ids."""
-    if not sources.documents_first:
+    if not services.documents_first:
         return "", frozenset()
     try:
         return await get_rag_context_for_query(
-            sources.documents,
+            services.documents,
             request.text,
             request.user,
             request.place,
-            characters=sources.budgets.knowledge.characters,
+            characters=services.budgets.knowledge.characters,
         )
     except MemoryFault as error:
         log.warning("answering without documents: %s", error)

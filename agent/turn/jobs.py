@@ -3,19 +3,28 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from agent.types import TurnRequest
 from memory.audience import Place
 from memory.facts.candidate import Provenance
 from memory.records import Draft, Hit
 from memory.sql.jobs import Job
-from memory.sql.summaries import consolidation_subject, owner_of
+from memory.sql.summaries import LOOK_BACK, consolidation_subject, owner_of
 
 APPLY_UPDATES = "apply_updates"
 """The kind of job that stores the facts and tasks that a consolidation extracted."""
 STORE_MEMORIES = "store_memories"
 """The kind of job that stores the memories[] of an answer."""
+
+
+class QueuedJob(NamedTuple):
+    """A job that is to be queued."""
+
+    kind: str
+    payload: dict[str, Any]
+    subject: str | None = None
+    """What it is about: of the jobs of one subject, one runs for all."""
 
 
 def store_memories_payload(
@@ -69,13 +78,9 @@ def task_payload(
     return {**origin, "facts": [], "said": {}, "tasks": [dict(task)]}
 
 
-def look_back_payload(incoming: TurnRequest) -> dict[str, Any]:
-    return {
-        "conversation": incoming.conversation_id,
-        "place": list(incoming.place.path),
-        "may_wait": True,
-    }
-
-
-def look_back_subject(incoming: TurnRequest) -> str:
-    return consolidation_subject(incoming.conversation_id, owner_of(str(incoming.user), incoming.place))
+def consolidation(incoming: TurnRequest) -> QueuedJob:
+    """Return the job that consolidates the conversation."""
+    place = list(incoming.place.path)
+    payload = {"conversation": incoming.conversation_id, "place": place, "may_wait": True}
+    owner = owner_of(str(incoming.user), incoming.place)
+    return QueuedJob(LOOK_BACK, payload, consolidation_subject(incoming.conversation_id, owner))

@@ -52,8 +52,6 @@ class AgentResult:
     tools: tuple[ToolCall, ...]
     calls: int
     usage: Usage
-    searches_used: int = 0
-    """Of how many searches in memory the answer repeats something."""
     client_calls: tuple[Called, ...] = ()
     """If the client's tools were called, there is no answer yet."""
     cut: bool = False
@@ -83,9 +81,9 @@ async def run_agent(
     of one of the `client`'s tools ends the run. Raises ModelError, and BadInput if the model's server refuses
     a parameter of the client.
     """
-    system, *rest = messages
+    system, *said = messages
     client = client or ClientTurn()
-    run = ModelRun(chosen, settings.max_turns, client.form)
+    run, here = ModelRun(chosen, settings.max_turns, client.form), _Turn(turn, [])
     own = () if client.tool_choice == "required" else tools  # a call of these is none of the client's
     agent = Agent[_Turn](
         name="Hachi",
@@ -96,40 +94,42 @@ async def run_agent(
     )
     config = copy(_CONFIG)
     config.model = run
-    here = _Turn(turn, [])
-    show = StopText(client.sampling.stop, on_text) if on_text else None
     arguments: dict[str, Any] = {
-        "input": rest,
+        "input": said,
         "context": here,
         "max_turns": settings.max_turns,
         "run_config": config,
         "error_handlers": RunErrorHandlers(model_refusal=_refused),
     }
     try:
-        if show is None:
-            result = await Runner.run(agent, **arguments)
-            answer = _read(str(result.final_output or ""), here, client.form)
-        else:
-            answer = await _streamed(agent, arguments, show, client.form)
-            show.end()
+        answer = await _answer(agent, arguments, on_text, client)
     except Exception as error:
-        if wish := refused_wish(error, client.sampling):
-            raise wish from error
-        fault = model_error(error, settings)
-        if fault is None:
-            raise
-        raise fault from error
-    answer = replace(answer, message=until_stop(answer.message, client.sampling.stop))
+        if fault := refused_wish(error, client.sampling) or model_error(error, settings):
+            raise fault from error
+        raise
     most = client.sampling.max_tokens
     return AgentResult(
         answer=answer,
         tools=tuple(here.called),
         calls=run.calls,
         usage=run.usage,
-        searches_used=_searches_used(turn, answer),
         client_calls=tuple(here.client_calls),
         cut=most is not None and run.last_output >= most,
     )
+
+
+async def _answer(
+    agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: OnText | None, client: ClientTurn
+) -> Answer:
+    stops = client.sampling.stop
+    if on_text is None:
+        result = await Runner.run(agent, **arguments)
+        answer = _read(str(result.final_output or ""), arguments["context"], client.form)
+    else:
+        show = StopText(stops, on_text)
+        answer = await _streamed(agent, arguments, show, client.form)
+        show.end()
+    return replace(answer, message=until_stop(answer.message, stops))
 
 
 async def _no_such_tool(wrong: ToolErrorFormatterArgs[_Turn]) -> str:
@@ -168,20 +168,26 @@ async def _streamed(
     text that an earlier call wrote beside its tool calls is shown too, on lines of its own.
     """
     result = Runner.run_streamed(agent, **arguments)
-    stream, above = MessageStream(), False
+    stream, new_line = MessageStream(), ""
+
+    def show(text: str) -> None:
+        nonlocal new_line
+        if text:
+            on_text(new_line + text)
+            new_line = ""
+
     async for event in result.stream_events():
         if event.type != "raw_response_event":
             continue
         if isinstance(event.data, ResponseTextDeltaEvent) and form is None:
-            above = _show(stream.feed(event.data.delta), above, on_text)
+            show(stream.feed(event.data.delta))
         elif isinstance(event.data, ResponseCompletedEvent) and tool_calls(event.data.response.output):
-            above = above or bool(stream.shown)
+            new_line = "\n" if stream.shown else new_line
             stream = MessageStream()
     answer = _read(str(result.final_output or ""), arguments["context"], form)
-    if answer.message.startswith(stream.shown):
-        _show(answer.message[len(stream.shown) :], above, on_text)
-    else:
-        _show(answer.message, True, on_text)
+    if not answer.message.startswith(stream.shown):  # what was shown is not the answer: show it below
+        stream, new_line = MessageStream(), "\n"
+    show(answer.message[len(stream.shown) :])
     return answer
 
 
@@ -213,7 +219,7 @@ def _quoted(turn: _Turn) -> str:
     return "\n".join(["This is what I found:", *lines]) if lines else ""
 
 
-def _searches_used(turn: TurnContext, answer: Answer) -> int:
+def searches_used(turn: TurnContext, answer: Answer) -> int:
     """Count the searches of which the answer or what was remembered repeats something: two telling words of
     a fact or message (or all, if there are fewer) that the person's message does not have."""
     if not any(turn.searches):
@@ -223,15 +229,6 @@ def _searches_used(turn: TurnContext, answer: Answer) -> int:
     asked, said = content_words(turn.text).keys(), content_words(" ".join(written)).keys()
     telling = [[content_words(hit.content).keys() - asked for hit in hits] for hits in turn.searches]
     return sum(any(new and len(new & said) >= min(2, len(new)) for new in words) for words in telling)
-
-
-def _show(text: str, above: bool, on_text: OnText) -> bool:
-    """Pass on a piece, on a new line if other text precedes it. Returns whether that new line is still
-    due."""
-    if not text:
-        return above
-    on_text(f"\n{text}" if above else text)
-    return False
 
 
 def _function_tool(tool: Tool) -> FunctionTool:

@@ -24,9 +24,9 @@ from agent.turn.budget import Purse, newest_that_fit, sentences_that_fit
 from agent.turn.user_snippet import (
     LONGEST_NAME,
     MAX_FACTS,
+    clock,
     fitting,
     line,
-    offset,
     serialize_user_context_snippet,
 )
 from agent.types.client import Called, ClientTurn, Item, Returned, Said
@@ -182,19 +182,11 @@ def _documents_that_fit(knowledge: str, budget: Budget) -> str:
 def _setting(context: PromptContext) -> str:
     shared = f"{line(str(context.place))}, where others read along"
     where = "a private conversation" if context.place.private else shared
-    zone = context.known.zone
-    local = context.now.astimezone(zone)
-    called = f"{zone}, " if str(zone) != "UTC" else ""
-    now = (
-        f"{local:%A %d %B %Y, %H:%M} ({called}{offset(local)})"
-        if called
-        else f"{local:%A %d %B %Y, %H:%M} UTC"
-    )
     reminders = SENT if context.reminders else NOT_SENT
     here = _here_lately(context)
     return render(
         "setting",
-        now=now,
+        now=clock(context.now, context.known.zone),
         speaker=_name(context.speaker),
         where=where,
         reminders=reminders,

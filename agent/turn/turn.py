@@ -22,16 +22,16 @@ from agent.settings import Settings
 from agent.tracing.recorder import Recorder
 from agent.turn.client.history import compare, with_conversation
 from agent.turn.client.wishes import check
-from agent.turn.context import BuiltContext, ContextSources, build_context
+from agent.turn.context import BuiltContext, ContextServices, build_context
 from agent.turn.jobs import (
     APPLY_UPDATES,
     STORE_MEMORIES,
-    look_back_payload,
-    look_back_subject,
+    QueuedJob,
+    consolidation,
     store_memories_payload,
     task_payload,
 )
-from agent.turn.loop import AgentResult, OnText, run_agent
+from agent.turn.loop import AgentResult, OnText, run_agent, searches_used
 from agent.turn.output.forget_requests import ForgetRequests, without_forgotten
 from agent.turn.prompt import build_messages_for_model
 from agent.types import MAX_MESSAGE, ReceivedMessage, Reply, TurnRequest
@@ -46,7 +46,6 @@ from memory.search.recall import Recall
 from memory.sql.engine import Database
 from memory.sql.jobs import JobQueue
 from memory.sql.messages import Transcript
-from memory.sql.summaries import LOOK_BACK
 from memory.text import storable
 from tools.context import TurnContext
 from tools.registry import Tool
@@ -69,7 +68,7 @@ class TurnDependencies:
     model: ChosenModel
     database: Database
     transcript: Transcript
-    sources: ContextSources
+    context: ContextServices
     recall: Recall
     forget_requests: ForgetRequests
     writer: FactWriter
@@ -101,23 +100,20 @@ async def take_turn(
     with deps.recorder.turn(request, deps.model.name, trace_id) as trace:
         received = await receive(deps, request)
         trace.heard(received.id)
-        built = await build_context(deps.sources, received)
-        tool_context = _tool_context(deps, received, built, trace.id)
+        built = await build_context(deps.context, received)
+        tools = _tool_context(deps, received, built, trace.id)
         messages = build_messages_for_model(built.prompt)
         result = await run_agent(
-            deps.model, deps.settings, messages, tool_context, on_text, deps.tools, request.client
+            deps.model, deps.settings, messages, tools, on_text, deps.tools, request.client
         )
         forget = await deps.forget_requests.candidates(result.answer.forget, received)
-        found = frozenset(hit.id for hit in tool_context.recalled)
-        told_in, audience = built.prompt.known.message_ids, received.request.audience
-        sources = ReplySources(built.sources | found, told_in, audience, began, found)
         reply_id, jobs = await commit_answer(
-            deps, received, result, sources, tool_context.recalled, settle=settle, trace=trace.id
+            deps, received, built, tools.recalled, result, began=began, settle=settle, trace=trace.id
         )
         settled = [decision for job in jobs for decision in await deps.worker.do(job)]
         reply = Reply(
             message=result.answer.message,
-            memories=(*tool_context.decisions, *settled),
+            memories=(*tools.decisions, *settled),
             tools=result.tools,
             trace_id=trace.id,
             model=deps.model.name,
@@ -126,12 +122,12 @@ async def take_turn(
             forget=forget,
             usage=result.usage,
             given=built.prompt.known.long_term_facts,
-            found=tuple({hit.id: hit for hit in tool_context.recalled if hit.score}.values()),
+            found=tuple({hit.id: hit for hit in tools.recalled if hit.score}.values()),
             client_calls=result.client_calls,
             cut=result.cut,
         )
-        searches = {"turn searches": len(tool_context.searches), "turn searches used": result.searches_used}
-        deps.sources.count("", searches)
+        used = searches_used(tools, result.answer)
+        deps.context.count("", {"turn searches": len(tools.searches), "turn searches used": used})
         trace.answered(reply)
     deps.worker.wake()
     return reply
@@ -195,7 +191,7 @@ def _tool_context(
     async def accept(draft: Draft, recalled: Sequence[Hit]) -> None:
         await add(
             STORE_MEMORIES,
-            store_memories_payload([draft], received.request, received.id, recalled, built.sources),
+            store_memories_payload([draft], received.request, received.id, recalled, built.given),
         )
 
     async def accept_task(task: Mapping[str, Any]) -> None:
@@ -213,9 +209,9 @@ def _tool_context(
         writer=deps.writer,
         accept=accept,
         accept_task=accept_task,
-        tasks=deps.sources.tasks,
-        knowledge=deps.sources.documents,
-        knowledge_characters=deps.sources.budgets.knowledge.characters,
+        tasks=deps.context.tasks,
+        knowledge=deps.context.documents,
+        knowledge_characters=deps.context.budgets.knowledge.characters,
         zone=built.prompt.known.zone,
     )
 
@@ -223,19 +219,20 @@ def _tool_context(
 async def commit_answer(
     deps: TurnDependencies,
     received: ReceivedMessage,
-    result: AgentResult,
-    sources: ReplySources,
+    built: BuiltContext,
     recalled: Sequence[Hit],
+    result: AgentResult,
     *,
-    settle: bool = False,
-    trace: str | None = None,
+    began: datetime,
+    settle: bool,
+    trace: str,
 ) -> tuple[str | None, list[str]]:
     """Store the reply and its jobs. Returns the reply's id in the transcript, and with `settle` the ids of
     the jobs that the caller has run at once: no worker claims them by itself.
 
     Nothing is stored while the client's tools run: there is no answer yet. If the message was erased or
-    forgotten while the model was thinking, nothing is stored. If one of the `sources` was, the reply is
-    stored as a forgotten message, and nothing that the model wrote is remembered.
+    forgotten while the model was thinking, nothing is stored. If something else that the model was given was,
+    the reply is stored as a forgotten message, and nothing that the model wrote is remembered.
     """
     request, now = received.request, deps.clock()
     if request.user is None or result.client_calls:
@@ -248,7 +245,9 @@ async def commit_answer(
         text=result.answer.message,
         sent_at=now,
     )
-    jobs: list[str] = []
+    found, told_in = frozenset(hit.id for hit in recalled), built.prompt.known.message_ids
+    written_from = ReplySources(built.given, told_in, request.audience, began, found)
+    ours: list[str] = []
     # A forgetting holds these locks alone: it either finds the stored reply, or the reply finds what is lost.
     async with deps.database.write(lock=request.audience.keys, shared=True) as connection:
         stored = await deps.transcript.append(
@@ -258,20 +257,20 @@ async def commit_answer(
             place=request.place,
             now=now,
             answering=str(received.id),
-            lost=sources.lost(),
-            sources=sources.to_json(),
+            lost=written_from.lost(),
+            sources=written_from.to_json(),
         )
         if stored is None:
             return None, []
-        for kind, payload, subject in _jobs(deps.settings, received, result, recalled, sources.ids):
+        for kind, payload, subject in _jobs(deps.settings, received, result, recalled, built.given):
             if kind == STORE_MEMORIES and stored.forgotten_at is not None:
                 continue
-            now_ours = settle and kind == STORE_MEMORIES
+            at_once = settle and kind == STORE_MEMORIES
             id = await deps.queue.add(
-                connection, kind, request.user, payload | {"trace": trace}, now, about=subject, ours=now_ours
+                connection, kind, request.user, payload | {"trace": trace}, now, about=subject, ours=at_once
             )
-            jobs += [id] if now_ours else []
-    return reply.id, jobs
+            ours += [id] if at_once else []
+    return reply.id, ours
 
 
 def _jobs(
@@ -279,15 +278,15 @@ def _jobs(
     received: ReceivedMessage,
     result: AgentResult,
     recalled: Sequence[Hit],
-    shown: frozenset[str],
-) -> list[tuple[str, dict[str, Any], str | None]]:
-    """Return the kind, payload and subject of each job that follows from the answer."""
+    given: frozenset[str],
+) -> list[QueuedJob]:
+    """Return the jobs that follow from the answer; `given` are the ids that the prompt was written from."""
     request = received.request
     memories = without_forgotten(result.answer.memories, result.answer.forget)
-    jobs: list[tuple[str, dict[str, Any], str | None]] = []
+    jobs: list[QueuedJob] = []
     if memories or linked(request.text, request.speaker):
-        payload = store_memories_payload(memories, request, received.id, recalled, shown)
-        jobs.append((STORE_MEMORIES, payload, None))
+        payload = store_memories_payload(memories, request, received.id, recalled, given)
+        jobs.append(QueuedJob(STORE_MEMORIES, payload))
     if settings.look_back != "off":
-        jobs.append((LOOK_BACK, look_back_payload(request), look_back_subject(request)))
+        jobs.append(consolidation(request))
     return jobs

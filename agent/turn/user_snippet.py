@@ -132,12 +132,19 @@ def task_line(task: Task, zone: tzinfo) -> str:
 
 
 def moment(at: datetime, zone: tzinfo) -> str:
-    """Return ``2026-11-23 09:00 UTC+01:00``, in the person's zone."""
+    """Return ``Mon 23 Nov 2026 09:00 UTC+01:00``, in the person's zone."""
     local = at.astimezone(zone)
-    return f"{local:%Y-%m-%d %H:%M} {offset(local)}"
+    return f"{local:%a %d %b %Y %H:%M} {_offset(local)}"
 
 
-def offset(local: datetime) -> str:
+def clock(now: datetime, zone: tzinfo) -> str:
+    """Return ``Monday 23 November 2026, 09:00 (Europe/Paris, UTC+01:00)``."""
+    local = now.astimezone(zone)
+    where = "UTC" if str(zone) == "UTC" else f"({zone}, {_offset(local)})"
+    return f"{local:%A %d %B %Y, %H:%M} {where}"
+
+
+def _offset(local: datetime) -> str:
     written = f"{local:%z}"
     return "UTC" if written == "+0000" else f"UTC{written[:3]}:{written[3:5]}"
 

@@ -24,6 +24,7 @@ from memory.sql.tables import (
     memory_aliases,
     memory_owners,
     memory_sources,
+    memory_tags,
     memory_updates,
     messages,
     tasks,
@@ -54,6 +55,7 @@ def _touching(ids: Collection[str]) -> dict[Table, ColumnElement[bool]]:
         memories: memories.c.id.in_(ids),
         memory_owners: memory_owners.c.memory_id.in_(ids),
         memory_aliases: memory_aliases.c.memory_id.in_(ids),
+        memory_tags: memory_tags.c.memory_id.in_(ids),
         memory_sources: memory_sources.c.memory_id.in_(ids),
         memory_updates: or_(memory_updates.c.old_id.in_(ids), memory_updates.c.new_id.in_(ids)),
     }

@@ -206,7 +206,7 @@ async def _named(connection: AsyncConnection, mine: Select[Any], id: str) -> tup
     rows = (await connection.execute(mine.add_columns(tasks.c.place).where(same).limit(MOST_NAMED + 1))).all()
     found = [Task(*row[:-1]) for row in rows]
     if not found:
-        raise NotFound(f"no task {id[:80]!r}; give null to make a new one")
+        raise NotFound(f"no task {id[:80]!r}; give an id that you were shown, or null and a description")
     if len(found) > 1:
         raise Unclear(f"{id!r} begins the ids of several tasks", found)
     return found[0], rows[0].place

@@ -1,24 +1,23 @@
 """The few facts that every prompt contains: the most important ones that a person stated, and those that
 share words with the message; in a shared place also what others told of them there, attributed.
 
-They come from SQL alone, without index and embedder, and cost the same however large the memory is; what
-others told takes a millisecond per thousand facts of the place. The model searches for everything else.
+They come from SQL alone, without index and embedder, and cost the same however large the memory is. The
+model searches for everything else.
 """
 
-import json
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
-from sqlalchemy import Text, bindparam, cast, or_, select
+from sqlalchemy import bindparam, or_, select
 
 from memory.audience import Audience
 from memory.index import bm25 as words
 from memory.records import Memory
 from memory.sql.memories import MemoryStore
-from memory.sql.memory_rows import READABLE, UNEXPIRED, WITH_OWNERS, is_active, with_owners
+from memory.sql.memory_rows import READABLE, UNEXPIRED, WITH_OWNERS, with_owners
 from memory.sql.message_rows import kept
-from memory.sql.tables import memories, memory_owners, messages
+from memory.sql.tables import memories, memory_tags, messages
 from memory.text.tags import tag
 
 IMPORTANT = 0.5
@@ -33,9 +32,6 @@ UNASKED = 3
 """… but at most this many of those that share no word with it."""
 LONGEST_QUESTION = 4_000
 """How many characters at the end of a question are read: the question follows pasted text."""
-LONGEST_TAG = 200
-"""How many characters of a name are compared with tags: SQLite limits the length of a pattern."""
-
 
 _BEST_FIRST = (memories.c.importance.desc(), memories.c.created_at.desc(), memories.c.id)
 _TOLD = select(memories.c.id).where(
@@ -51,14 +47,10 @@ _TOLD_BY_OTHERS = (
     select(memories.c.id)
     .join(messages, messages.c.id == memories.c.message_id)
     .where(
-        memories.c.id.in_(
-            select(memory_owners.c.memory_id).where(
-                memory_owners.c.owner.in_(bindparam("owners", expanding=True)), is_active()
-            )
-        ),
+        memories.c.id.in_(select(memory_tags.c.memory_id).where(memory_tags.c.tag == bindparam("tag"))),
         memories.c.user_id != bindparam("user"),
         memories.c.importance >= IMPORTANT,
-        cast(memories.c.subjects, Text).like(bindparam("tagged"), escape="/"),
+        READABLE,
         UNEXPIRED,
         kept(),
     )
@@ -108,10 +100,7 @@ async def _core_facts_here(
     store: MemoryStore, user: str, audience: Audience, now: datetime, named: str
 ) -> list[Memory]:
     """The person's core facts, then what others told of them, each as its teller's words."""
-    tagged = json.dumps(tag(named)[:LONGEST_TAG])
-    for special in "/%_":
-        tagged = tagged.replace(special, f"/{special}")
-    given = {"user": user, "owners": list(audience.keys), "now": now, "most": POOL, "tagged": f"%{tagged}%"}
+    given = {"user": user, "owners": list(audience.keys), "now": now, "most": POOL, "tag": tag(named)}
     async with store.database.read() as connection:
         rows = (await connection.execute(_CORE_FACTS_HERE, given)).all()
     authors = {row.id: row.author for row in rows}

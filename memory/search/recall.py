@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from memory.audience import GLOBAL, Audience
+from memory.audience import GLOBAL, Audience, user_key
 from memory.errors import EmbedderUnavailable, StoreUnavailable
 from memory.index import KINDS, Kind, Question, Rankings
 from memory.index.embedders import Embedder
@@ -145,6 +145,13 @@ class Recall:
         """Each found message with the lines around it that this audience may read, for `excerpts`."""
         found = [hit.id for hit in hits if hit.kind == "message"]
         return await self._transcript.neighbours(found, audience)
+
+    async def told_by(self, hits: Sequence[Hit], audience: Audience) -> dict[str, str]:
+        """The names of who told the found facts, by the facts' ids. In private all are the person's own."""
+        told = [hit for hit in hits if hit.memory and user_key(hit.memory.user_id) not in audience.keys]
+        evidence = {hit.id: str(hit.message_id) for hit in told}
+        said = await self._transcript.by_ids(evidence.values(), audience) if evidence else {}
+        return {id: said[message].author for id, message in evidence.items() if message in said}
 
     async def anything(self, audience: Audience, beside: Collection[str]) -> bool:
         """Whether this audience may read any fact, or a message from a person other than those `beside`."""

@@ -40,6 +40,7 @@ from memory.sql.tables import (
     memory_aliases,
     memory_owners,
     memory_sources,
+    memory_tags,
     memory_updates,
     messages,
 )
@@ -253,6 +254,7 @@ class MemoryStore:
             {"memory_id": memory.id, "owner": owner, "content_key": content_key} for owner in memory.owners
         ]
         await connection.execute(insert(memory_owners), links)
+        await tag_in(connection, memory.id, memory.subjects)
         if aliases:
             pairs = [
                 {"memory_id": memory.id, "owner": owner, "name": name, "other": other}
@@ -366,6 +368,12 @@ def _begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
     """Whether a column holds this id, or begins with it if it is a prefix of eight or more characters:
     comparing a prefix reads every row."""
     return column.startswith(id, autoescape=True) if 8 <= len(id) < WHOLE_ID else column == id
+
+
+async def tag_in(connection: AsyncConnection, id: str, tags: Iterable[str]) -> None:
+    """Store the tags of a memory for the reads that begin with a tag."""
+    if rows := [{"memory_id": id, "tag": tag} for tag in dict.fromkeys(tags)]:
+        await connection.execute(insert(memory_tags), rows)
 
 
 async def link(connection: AsyncConnection, id: str, owners: Iterable[str], content_key: str) -> None:

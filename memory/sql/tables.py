@@ -232,6 +232,13 @@ memory_aliases = Table(
     ),
 )
 
+memory_tags = Table(
+    "memory_tags",
+    metadata,
+    Column("tag", Text, primary_key=True, comment="one of the memory's subjects"),
+    Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True, index=True),
+)
+
 memory_sources = Table(
     "memory_sources",
     metadata,

@@ -134,7 +134,8 @@ def test_tomorrow_at_nine_is_nine_by_the_persons_own_clock(
     prompt = asyncio.run(talk())
 
     offset = "UTC+01:00" if now == WINTER else "UTC+02:00"
-    assert f"{now:%Y-%m}-{due[:2]} 09:00 {offset}" in next(n for n in prompt.splitlines() if task in n)
+    day = f"{due[:2]} {now:%b %Y} 09:00 {offset}"
+    assert day in next(n for n in prompt.splitlines() if task in n)
     assert "10:30 (Europe/Paris, UTC+01:00)" in prompt
     listed = next(line for line in hachi("tasks", "list").out.splitlines() if task in line)
     assert f"{now:%Y-%m}-{due[:2]} 09:00" in listed
@@ -153,7 +154,7 @@ async def test_a_time_that_a_model_gives_without_an_offset_is_by_the_persons_own
         await say(pet, "hello", conversation="another")
 
     assert task.due == datetime(2026, 11, 22, 8, tzinfo=UTC)
-    assert "call mum (open, due 2026-11-22 09:00 UTC+01:00)" in server.asked[-1].system
+    assert "call mum (open, due Sun 22 Nov 2026 09:00 UTC+01:00)" in server.asked[-1].system
 
 
 async def test_a_task_is_closed_by_its_words_and_the_next_prompt_no_longer_shows_it(

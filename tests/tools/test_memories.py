@@ -8,8 +8,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from agent import Companion
+from agent.turn.turn import receive
+from agent.types import TurnRequest
 from memory.audience import PRIVATE, Place
-from tools.found import NEWEST_ONLY, NOTHING_YET, SEEN
+from tools.found import NEWEST_ONLY, NOTHING_NEW, NOTHING_YET, SEEN
 
 CHANNEL = Place(("acme", "general"))
 
@@ -64,7 +67,7 @@ async def test_messages_are_found_with_their_author_cut_and_not_those_in_the_pro
     assert line.startswith("Bob: the boat is green")
     assert line.endswith(" … (7,500 more characters)")
     [hit] = turn.context.recalled
-    nothing = {"memories": [], "note": SEEN, "ok": True}
+    nothing = {"memories": [], "note": NOTHING_NEW, "ok": True}
     for again in (turn, turn_of("ana", shown=frozenset({hit.id}))):
         assert await again.call("search_memories", query="boat") == nothing
 
@@ -120,6 +123,18 @@ async def test_of_many_finds_the_best_are_shown_as_far_as_they_fit(turn: Any) ->
     assert 3_400 < sum(len(line) for one in found for line in one) <= 4_000
 
 
+async def test_in_a_shared_place_a_fact_says_who_told_it(turn_of: Any, pet: Companion) -> None:
+    asked = TurnRequest("Cleo loves climbing", "ben", pet.clock(), CHANNEL, author="Ben")
+    received = await receive((await pet.runtime()).turn, asked)
+    await remember(turn_of("ben", place=CHANNEL, message_id=received.id), asked.text, subjects=["cleo"])
+
+    search = {"query": "climbing", "kind": "memory"}
+    [there] = (await turn_of("cleo", place=CHANNEL).call("search_memories", **search))["memories"]
+    [private] = (await turn_of("ben").call("search_memories", **search))["memories"]
+    assert there["told_by"] == "Ben"
+    assert "told_by" not in private
+
+
 async def test_a_search_is_narrowed_by_day_author_and_kind(turn: Any) -> None:
     for day, author in (("10", "Bob"), ("11", "Ana"), ("12", "Bob")):
         await import_message(
@@ -158,7 +173,7 @@ async def test_an_empty_memory_says_so(turn: Any, turn_of: Callable[..., Any]) -
     await remember(turn, "Ana skis")
     assert (await turn.call("search_memories", query="zzzz"))["note"] == "nothing was found"
     shown = frozenset({str(turn.context.decisions[0].id)})
-    assert (await turn_of("ana", shown=shown).call("search_memories", query="skis"))["note"] == SEEN
+    assert (await turn_of("ana", shown=shown).call("search_memories", query="skis"))["note"] == NOTHING_NEW
 
 
 async def test_that_the_index_is_away_and_that_something_was_seen_are_both_said(
@@ -171,7 +186,7 @@ async def test_that_the_index_is_away_and_that_something_was_seen_are_both_said(
 
     monkeypatch.setattr(turn.context.recall, "_search", without_index)
     seen = await turn_of("ana", shown=frozenset({"m1"})).call("search_memories", query="boat")
-    assert seen["note"] == f"{SEEN}; {NEWEST_ONLY}"
+    assert seen["note"] == f"{NOTHING_NEW}; {NEWEST_ONLY}"
 
 
 async def test_what_a_search_has_just_found_is_not_stored_as_new(turn: Any) -> None:

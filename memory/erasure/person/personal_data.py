@@ -38,6 +38,7 @@ COLUMNS: Mapping[str, Columns] = {
     "memories": Columns(names=("user_id",), texts=("content", "subjects")),
     "memory_owners": Columns(names=("owner",)),
     "memory_aliases": Columns(names=("owner",), texts=("name", "other")),
+    "memory_tags": Columns(texts=("tag",)),
     "forgotten": Columns(names=("user_id",), texts=("payload",)),
     "memory_updates": Columns(names=("user_id", "owners"), texts=("reason",)),
     "tasks": Columns(names=("user_id",), texts=("description",)),

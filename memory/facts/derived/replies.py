@@ -47,8 +47,8 @@ IDS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class ReplySources:
-    ids: frozenset[str]
-    """The messages, memories, summaries and tasks that the model was given."""
+    given: frozenset[str]
+    """The messages, memories, summaries and tasks that the prompt was written from."""
     told_in: frozenset[str]
     """The messages in which the given profile was told; some may be gone already."""
     audience: Audience
@@ -56,11 +56,15 @@ class ReplySources:
     since: datetime
     """When the turn began, before anything was read."""
     found: frozenset[str] = frozenset()
-    """Those of the ids that searches returned."""
+    """What searches returned."""
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return self.given | self.found
 
     def to_json(self) -> dict[str, list[str]]:
         """What is stored with the reply: see `WrittenReply`."""
-        return {"found": sorted(self.found), "given": sorted((self.ids | self.told_in) - self.found)}
+        return {"found": sorted(self.found), "given": sorted((self.given | self.told_in) - self.found)}
 
     def lost(self) -> Condition:
         """True if one of them has been deleted, forgotten or withdrawn from the audience since, or is to go

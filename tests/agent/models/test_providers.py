@@ -4,7 +4,7 @@ import pytest
 from scripted_server import Call, answer
 
 from agent import Companion, Settings
-from agent.errors import SettingsError
+from agent.errors import ModelRejected, SettingsError
 from agent.models.choose import choose_model
 from agent.models.providers import PROVIDERS, api_of, base_url_of, provider_of, structured_of
 
@@ -37,6 +37,24 @@ async def test_a_turn_sends_each_provider_only_what_it_takes(open_pet, server, n
     assert [asked.path for asked in server.asked] == [
         "/v1/responses" if name == "openai" else "/v1/chat/completions"
     ] * 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "streamed", "advice"),
+    [
+        ({"structured": "schema"}, False, "set HACHI_STRUCTURED=none"),
+        ({}, True, "set HACHI_PROVIDER=mistral"),
+    ],
+)
+async def test_where_a_field_is_refused_the_error_names_the_setting(
+    open_pet, server, setting, streamed, advice
+):
+    server.takes = COMMON
+    pet: Companion = await open_pet(openai_base_url=server.url, model="tiny", model_retries=0, **setting)
+    server.script(answer("Green tea."))
+    reading = anext(aiter(pet.stream("tea?", user="ana"))) if streamed else pet.respond("tea?", user="ana")
+    with pytest.raises(ModelRejected, match=advice):
+        await reading
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])

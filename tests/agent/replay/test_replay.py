@@ -124,6 +124,18 @@ async def test_a_turn_in_a_place_sees_what_that_place_sees(pet, recorded):
     assert found == ["The team loves jasmine tea"]
 
 
+async def test_what_others_told_of_the_speaker_is_before_the_model_again(pet, recorded, clock):
+    told = {"content": "Ana loves tea.", "subjects": ["ana"], "ttl": None, "importance": 0.7}
+    await recorded(answer("Nice.", told), said="Ana loves tea", user="ben", author="Ben", place="acme")
+    trace = await recorded(answer("Tea."), said="which tea?", author="Ana", place="acme")
+    assert "Ben said: “Ana loves tea.”" in str(trace.root)
+
+    replayed = await replay(pet, trace)
+
+    assert replayed.same
+    assert "Ben said: “Ana loves tea.”" in str(replayed.after.root)
+
+
 async def test_tools_can_repeat_their_results(pet, recorded):
     trace = await recorded()
     for memory in await pet.memories(user="ana"):

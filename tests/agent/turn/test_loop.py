@@ -79,7 +79,8 @@ async def test_arguments_have_types_bounds_and_choices(
     )
     assert offered["update_task"]["status"]["enum"] == ["open", "in_progress", "done"]
     assert offered["search_memories"]["limit"]["maximum"] == 50
-    for tool, argument in [("remember", "ttl"), ("remember", "replaces"), ("update_task", "id")]:
+    assert offered["remember"]["replaces"]["type"] == offered["search_memories"]["since"]["type"] == "string"
+    for tool, argument in [("remember", "ttl"), ("update_task", "id")]:
         assert [{"type": part["type"]} for part in offered[tool][argument]["anyOf"]] == nullable_text
 
 

@@ -544,7 +544,7 @@ async def test_without_history_what_another_says_meanwhile_is_not_shown_either(o
     mine = await receive(house, TurnRequest("one", "ana", pet.clock(), place))
     await receive(house, TurnRequest("two", "bob", pet.clock(), place))
 
-    built = await build_context(house.sources, mine)
+    built = await build_context(house.context, mine)
 
     assert list(built.prompt.history) == []
 

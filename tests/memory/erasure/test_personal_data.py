@@ -25,6 +25,7 @@ FREE_OF_PERSONAL_DATA = {
     ),
     "memory_owners": "content_key memory_id superseded",
     "memory_aliases": "memory_id",
+    "memory_tags": "memory_id",
     "memory_sources": "memory_id message_id",
     "forgotten": "forgotten_at id until",
     "memory_updates": "created_at id new_id old_id",

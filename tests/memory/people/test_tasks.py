@@ -60,7 +60,7 @@ async def test_a_task_is_kept_as_it_was_given_and_is_its_users_alone(asked: Aske
     assert task.due.utcoffset() == timedelta(0)
     assert await asked.open() == [task]
     assert await asked.tasks.list("ben", PRIVATE) == []
-    with pytest.raises(NotFound, match="give null to make a new one"):
+    with pytest.raises(NotFound, match="give an id that you were shown"):
         await asked.put("", "done", user="ben", id=task.id)
     assert await asked.open() == [task]
 
