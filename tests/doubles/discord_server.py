@@ -5,9 +5,12 @@
         await discord.say("hello", by=ANA, channel=DM)
         assert discord.shown(DM) == ["Hello, Ana."]
 
-It refuses what Discord refuses: empty and over-long messages (2,000 UTF-16 code units), unknown messages,
-buttons with long or equal ids, answers to interactions that come late or twice. A nonce that it knows
-returns the first message. The fixed fields of its objects are in discord.json.
+It refuses what Discord refuses: empty and over-long messages (2,000 UTF-16 code units), unknown messages and
+channels, buttons with long or equal ids, answers to interactions that come twice or after three seconds (15
+minutes for follow-ups), replies where the bot may not read the history, and more calls in a channel than
+`bucket` allows. A nonce that it knows returns the first message. A connection that breaks may be resumed.
+The messages of a history come without their authors' roles. The fixed fields of its objects are in
+discord.json.
 """
 
 import asyncio
@@ -20,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -37,6 +41,8 @@ ANA, BEN, ANOTHER_BOT = range(SNOWFLAKE + 11, SNOWFLAKE + 14)
 NAMES = {ANA: "Ana", BEN: "Ben", ANOTHER_BOT: "Robo", BOT: "Hachi"}
 LIMIT = 2_000
 
+ACKNOWLEDGE_SECONDS, TOKEN_SECONDS = 3, 15 * 60
+"""How long an interaction may wait for its first answer, and how long it takes further ones."""
 EPHEMERAL = 64
 EVERYBODY_MAY = 0x400 | 0x800
 MANAGES = EVERYBODY_MAY | 0x10
@@ -98,6 +104,7 @@ class Interaction:
     modal: Json | None = None
     follow_ups: list[Posted] = field(default_factory=list)
     done: asyncio.Event = field(default_factory=asyncio.Event)
+    made_at: float = 0.0
 
     @property
     def answer(self) -> Posted:
@@ -130,8 +137,19 @@ class DiscordServer:
         self.refused: list[tuple[int, Json]] = []
         self.lost_answers = 0
         """So many posted messages are answered with 502."""
-        self.late = False
-        """Every answer to an interaction comes too late."""
+        self.monotonic: Callable[[], float] = monotonic
+        self.roles: dict[int, list[int]] = {}
+        """Person → their roles in the server."""
+        self.asked_for: Counter[str] = Counter()
+        """(method and path) of the calls."""
+        self.deleted_channels: set[int] = set()
+        self.without_history: set[int] = set()
+        """Channels whose history the bot may not read."""
+        self.bucket = (1_000, 60.0)
+        """So many calls in so many seconds are taken for a channel, of each method."""
+        self.limited = 0
+        """How many calls were too many."""
+        self._called_at: dict[tuple[str, str], list[float]] = {}
         self._nonces: dict[str | None, Posted] = {}
         self._ids = count(SNOWFLAKE + 1_000_000)
         self._sequence = count(1)
@@ -142,6 +160,10 @@ class DiscordServer:
         self.history: dict[int, list[Json]] = {}
         self._sockets: dict[int, list[web.WebSocketResponse]] = {}
         """Shard → the connections of all processes."""
+        self._sent: dict[int, list[Json]] = {}
+        """Shard → the events so far, for those who resume."""
+        self.resumed = 0
+        """How often a session was resumed."""
         self._news = asyncio.Condition()
 
     @classmethod
@@ -237,7 +259,7 @@ class DiscordServer:
         context: int | None = None,
     ) -> Interaction:
         id, token = next(self._ids), f"token-{next(self._ids)}"
-        made = Interaction(id, by, channel, on)
+        made = Interaction(id, by, channel, on, made_at=self.monotonic())
         self.interactions[token] = made
         private = channel in (DM, GROUP)
         payload = TEMPLATES["interaction"] | {
@@ -253,7 +275,7 @@ class DiscordServer:
         if private:
             payload["user"] = _user(by)
         else:
-            member = TEMPLATES["member"] | {"permissions": str(may), "user": _user(by)}
+            member = self._member(by) | {"permissions": str(may)}
             guild = {"id": str(GUILD), "locale": "en-US", "features": []}
             payload |= {"guild_id": str(GUILD), "guild": guild, "member": member}
         if on is not None:
@@ -284,24 +306,33 @@ class DiscordServer:
 
     async def send(self, event: str, data: Json) -> None:
         """Send an event to the bot, if it is connected: what is of the server to the server's shard."""
-        await self._send(self._shard if "guild_id" in data else 0, event, data)
+        await self._send(self.shard if "guild_id" in data else 0, event, data)
 
     @property
-    def _shard(self) -> int:
+    def shard(self) -> int:
         """The shard of the server."""
         return (GUILD >> 22) % self.shards
 
     async def _send(self, shard: int, event: str, data: Json) -> None:
+        frame = {"op": 0, "t": event, "s": next(self._sequence), "d": data}
+        self._sent.setdefault(shard, []).append(frame)
         for socket in self._sockets.get(shard, []):
             if not socket.closed:
-                await socket.send_json({"op": 0, "t": event, "s": next(self._sequence), "d": data})
+                await socket.send_json(frame)
 
-    async def end_session(self) -> None:
-        """Say that the session is invalid: the bot begins another one, and is not told what came before."""
-        lost, self._sockets = self._sockets, {}
+    async def end_session(self, shard: int | None = None) -> None:
+        """Say that the session of the shard, or of all, is invalid: the bot begins another one, and is not
+        told what came before."""
+        lost = [self._sockets.pop(one) for one in list(self._sockets) if shard in (None, one)]
         self.connected.clear()
-        for socket in chain(*lost.values()):
+        for socket in chain(*lost):
             await socket.send_json({"op": 9, "d": False})
+
+    async def drop(self) -> None:
+        """Break the connections. The bot resumes its session, and is told what came meanwhile."""
+        lost, self._sockets = self._sockets, {}
+        for socket in chain(*lost.values()):
+            await socket.close(code=4000)
 
     async def _gateway(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
@@ -325,19 +356,27 @@ class DiscordServer:
             await self._welcome(socket, shard)
             if len(self._sockets) == self.shards:
                 self.connected.set()
+        elif frame["op"] == 6:
+            shard = int(frame["d"]["session_id"])
+            self._sockets.setdefault(shard, []).append(socket)
+            for missed in self._sent.get(shard, []):
+                if missed["s"] > frame["d"]["seq"]:
+                    await socket.send_json(missed)
+            await socket.send_json({"op": 0, "t": "RESUMED", "s": next(self._sequence), "d": {}})
+            self.resumed += 1
 
     async def _welcome(self, socket: web.WebSocketResponse, shard: int) -> None:
-        own = not self.forget_guild and shard == self._shard
+        own = not self.forget_guild and shard == self.shard
         ready = {
             "v": 10,
             "user": _user(BOT),
             "guilds": [{"id": str(GUILD), "unavailable": True}] if own else [],
-            "session_id": "a-session",
+            "session_id": str(shard),
             "shard": [shard, self.shards],
             "resume_gateway_url": f"ws://{self.address}/gw/",
             "application": {"id": str(APPLICATION), "flags": 0},
         }
-        for event, data in (("READY", ready), *([("GUILD_CREATE", self._guild())] if own else [])):
+        for event, data in (("READY", ready), *([("GUILD_CREATE", self.guild())] if own else [])):
             await socket.send_json({"op": 0, "t": event, "s": next(self._sequence), "d": data})
 
     def _routes(self) -> list[web.RouteDef]:
@@ -350,6 +389,7 @@ class DiscordServer:
             "PUT /applications/{app}/commands": self._sync,
             "POST /users/@me/channels": lambda _: self._channel(DM),
             "GET /channels/{channel}": self._get_channel,
+            "GET /guilds/{guild}/members/{user}": self._get_member,
             "POST /channels/{channel}/typing": self._typing,
             f"POST {message}": self._post,
             f"PATCH {message}/{{id}}": self._patch,
@@ -374,7 +414,12 @@ class DiscordServer:
         for fault in self.faults:
             if (instead := fault(request.method, path)) is not None:
                 return instead
-        keyed = path.startswith(("/users", "/channels", "/applications", "/oauth2"))
+        self.asked_for[f"{request.method} {path}"] += 1
+        if (wait := self._wait(request.method, path)) > 0:
+            limited = _json({"message": "rate limited", "retry_after": wait, "global": False}, 429)
+            limited.headers["Via"] = "1.1 google"
+            return limited
+        keyed = path.startswith(("/users", "/channels", "/applications", "/oauth2", "/guilds"))
         if keyed and request.headers.get("Authorization") != f"Bot {TOKEN}":
             return refusal(401, 0, "401: Unauthorized")
         try:
@@ -389,6 +434,19 @@ class DiscordServer:
             self._news.notify_all()
         return answer
 
+    def _wait(self, method: str, path: str) -> float:
+        """The seconds after which the channel takes another call of the method."""
+        most, seconds = self.bucket
+        if not path.startswith("/channels"):
+            return 0
+        called = self._called_at.setdefault((method, path.split("/")[2]), [])
+        called[:] = [at for at in called if at > self.monotonic() - seconds]
+        if len(called) >= most:
+            self.limited += 1
+            return called[0] + seconds - self.monotonic()
+        called.append(self.monotonic())
+        return 0
+
     async def _file(self, request: web.Request) -> web.Response:
         content = self.files.get(request.match_info["name"])
         return web.Response(body=content, status=404 if content is None else 200)
@@ -398,10 +456,14 @@ class DiscordServer:
         return {"url": f"ws://{self.address}/gw/", "shards": self.shards, "session_start_limit": limits}
 
     async def _messages(self, request: web.Request) -> web.Response:
-        """The messages of people after the one that is named, newest first."""
-        after = int(request.query.get("after", 0))
+        """The first messages of people after the one that is named, newest first."""
+        after, limit = int(request.query.get("after", 0)), int(request.query.get("limit", 50))
+        assert 1 <= limit <= 100
         found = self.history.get(int(request.match_info["channel"]), [])
-        return _json([message for message in reversed(found) if int(message["id"]) > after])
+        newer = [message.copy() for message in found if int(message["id"]) > after]
+        for message in newer:
+            message.pop("member", None)  # only the gateway tells it
+        return _json(newer[:limit][::-1])
 
     def _sync(self, given: Any) -> Any:
         assert all(0 < len(command["description"]) <= 100 for command in given)
@@ -412,9 +474,18 @@ class DiscordServer:
         return self.commands
 
     def _get_channel(self, _: Json, channel: str) -> Json:
-        if int(channel) not in {GENERAL, RANDOM, DM, *self.threads}:
+        if int(channel) not in {GENERAL, RANDOM, DM, *self.threads} - self.deleted_channels:
             raise _Refused(404, 10003, "Unknown Channel")
         return self._channel(int(channel))
+
+    def _get_member(self, _: Json, __: str, user: str) -> Json:
+        return self._member(int(user))
+
+    def _member(self, user: int) -> Json:
+        return TEMPLATES["member"] | {
+            "user": _user(user),
+            "roles": [str(id) for id in self.roles.get(user, ())],
+        }
 
     def _typing(self, _: Json, channel: str) -> None:
         self.typed[int(channel)] += 1
@@ -422,6 +493,10 @@ class DiscordServer:
     def _post(self, body: Json, channel: str) -> Json:
         if int(channel) in self.closed_dms:
             raise _Refused(403, 50007, "Cannot send messages to this user")
+        if int(channel) in self.deleted_channels:
+            raise _Refused(404, 10003, "Unknown Channel")
+        if int(channel) in self.without_history and body.get("message_reference"):
+            raise _Refused(403, 160002, "Cannot reply without permission to read message history")
         self._check(body)
         nonce = body["nonce"] if body.get("enforce_nonce") else None
         assert len(str(nonce)) <= 25
@@ -443,7 +518,7 @@ class DiscordServer:
 
     def _callback(self, body: Json, _: str, token: str) -> Json:
         made = self.interactions[token]
-        if self.late:
+        if self.monotonic() > made.made_at + ACKNOWLEDGE_SECONDS:
             raise _Refused(404, 10062, "Unknown interaction")
         if made.answered:
             raise _Refused(400, 40060, "Interaction has already been acknowledged.")
@@ -479,6 +554,8 @@ class DiscordServer:
         made = self.interactions.get(token)
         if made is None or not made.answered:
             raise _Refused(404, 10015, "Unknown Webhook")
+        if self.monotonic() > made.made_at + TOKEN_SECONDS:
+            raise _Refused(401, 50027, "Invalid Webhook Token")
         return made
 
     def _known(self, id: str) -> Posted:
@@ -528,7 +605,9 @@ class DiscordServer:
         message = {"id": str(id), "channel_id": str(channel), "author": _user(by), "content": text}
         message |= TEMPLATES["message"]
         if channel not in (DM, GROUP):
-            message |= {"guild_id": str(GUILD), "member": TEMPLATES["member"]}
+            member = self._member(by)
+            del member["user"]
+            message |= {"guild_id": str(GUILD), "member": member}
         return message
 
     def _channel(self, id: int) -> Json:
@@ -543,12 +622,16 @@ class DiscordServer:
             return TEMPLATES["thread"] | here | {"parent_id": str(self.threads[id]), "owner_id": str(ANA)}
         return TEMPLATES["text_channel"] | here | {"name": "general" if id == GENERAL else "random"}
 
-    def _guild(self) -> Json:
+    def guild(self) -> Json:
         own = _role(ROLE, "Hachi") | {"managed": True, "tags": {"bot_id": str(BOT)}}
         return TEMPLATES["guild"] | {
             "id": str(GUILD),
             "owner_id": str(ANA),
-            "roles": [_role(GUILD, "@everyone"), own],
+            "roles": [
+                _role(GUILD, "@everyone"),
+                own,
+                *(_role(id, "a role") for id in {*chain(*self.roles.values())}),
+            ],
             "members": [TEMPLATES["member"] | {"user": _user(BOT), "roles": [str(ROLE)]}],
             "channels": [self._channel(GENERAL), self._channel(RANDOM)],
             "threads": [self._channel(id) for id in self.threads],

@@ -35,6 +35,8 @@ PER_MINUTE = {
     "conversations.replies": 50,
 }
 """What Slack guarantees for each method in a workspace."""
+STREAM_SECONDS = 5 * 60
+"""How long a stream takes text, however often some comes."""
 LONGEST_TEXT, LONGEST_MARKDOWN, LONGEST_SECTION, MOST_BLOCKS, MOST_IN_VIEW = 40_000, 12_000, 3_000, 50, 100
 
 
@@ -62,6 +64,9 @@ class Posted:
     streaming: bool = False
     streamed: bool = False
     """Whether it began as a stream."""
+    began: float = 0.0
+    stopped: bool = False
+    """Whether a person stopped the stream."""
 
     def become(self, text: str, blocks: list[dict[str, Any]] | None = None) -> None:
         self.text = text
@@ -96,6 +101,8 @@ class SlackServer:
         """Trigger → person. Each opens one modal."""
         self.statuses: list[tuple[str, str, str]] = []
         """(channel, thread, status)."""
+        self.is_agent = True
+        """Whether the app is declared as one of Slack's agents."""
         self.responses: list[dict[str, Any]] = []
         """Sent to a response_url."""
         self.names: dict[str, str] = {}
@@ -433,12 +440,16 @@ class SlackServer:
             raise Refused("missing_recipient_user_id")
         posted = self._post(arguments)
         posted.streaming = posted.streamed = True
+        posted.began = self.monotonic()
         return {"channel": posted.channel, "ts": posted.ts}
 
     def chat_appendstream(self, arguments: dict[str, Any]) -> dict[str, Any]:
         _fits(arguments)
         message = self._find(arguments)
-        if not message.streaming:
+        if message.stopped:
+            raise Refused("stopped_by_user")
+        if not message.streaming or self.monotonic() > message.began + STREAM_SECONDS:
+            message.streaming = False
             raise Refused("message_not_in_streaming_state")
         message.become(message.text + _text(arguments))
         return {"channel": message.channel, "ts": message.ts}
@@ -447,6 +458,21 @@ class SlackServer:
         answer = self.chat_appendstream(arguments)
         self._find(arguments).streaming = False
         return answer
+
+    def stop(self, user: str, *, channel: str, thread: str) -> dict[str, Any]:
+        """The person presses the button that stops what the bot does in the thread. The event that tells."""
+        streams = [m for m in self.in_channel(channel, thread=thread) if m.streaming]
+        for message in streams:
+            message.streaming, message.stopped = False, True
+        event = {"type": "agent_session_stopped", "channel": channel, "thread_ts": thread, "user": user}
+        return self.event(event | {"streaming_message_ts": [message.ts for message in streams]})
+
+    def agents_sessions_setstatus(self, arguments: dict[str, Any]) -> None:
+        if not self.is_agent:
+            raise Refused("not_allowed")
+        if arguments["status"] not in ("active", "processing", "suspended", "closed"):
+            raise Refused("invalid_arguments")
+        self.statuses.append((arguments["channel_id"], arguments["thread_ts"], arguments["status"]))
 
     def assistant_threads_setstatus(self, arguments: dict[str, Any]) -> None:
         self.statuses.append((arguments["channel_id"], arguments["thread_ts"], arguments["status"]))

@@ -29,6 +29,8 @@ class Asker:
 
     user: str
     place: Place = PRIVATE
+    prefix: str = "/"
+    """What the names of commands begin with for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +159,8 @@ def _text(value: Any) -> str:
     return "; ".join(value) if isinstance(value, tuple) else str(value or "")
 
 
-def privacy_answer(settings: Settings) -> Answer:
-    """Return which data is stored, who may read it, and where it is sent."""
+def privacy_answer(settings: Settings, prefix: str) -> Answer:
+    """Return which data is stored, who may read it, and where it is sent. `prefix` begins each command."""
     where = "Nothing of it leaves the machine I run on."
     if not settings.offline:
         at = "" if base_url_of(settings) else " at OpenAI"
@@ -172,8 +174,8 @@ def privacy_answer(settings: Settings) -> Answer:
         "up in that channel, and in private with you."
     )
     can = (
-        "/memories shows what I remember and takes it away, /context and /tasks show the rest, and "
-        "/forget-me takes away everything, everywhere."
+        f"{prefix}memories shows what I remember and takes it away, {prefix}context and {prefix}tasks show "
+        f"the rest, and {prefix}forget-me takes away everything, everywhere."
     )
     labelled = {
         "What I keep": kept,

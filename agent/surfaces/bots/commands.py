@@ -36,7 +36,6 @@ PAGE = 8
 """Memories in one list."""
 NOT_THEIRS = "That is not there any more, or somebody else said it too."
 NOT_ALLOWED = "Only those who manage this channel can set that; you may not."
-LISTEN_USAGE = f"Say `/listen` and one of: {', '.join(LISTENING)}."
 _LISTENING: dict[Listening, str] = {
     "mentions": "Here I answer who mentions me or replies to me. Nothing else is read or kept.",
     "everything": "Here I answer everything that is written, and remember it for this channel.",
@@ -140,7 +139,7 @@ class Commands:
         places, choice = self._pet.services.places, text.strip().lower()
         listening = next((known for known in LISTENING if known == choice), None)
         if choice and listening is None:
-            return Answer(LISTEN_USAGE)
+            return Answer(f"Say `{asker.prefix}{LISTEN.name}` and one of: {', '.join(LISTENING)}.")
         if asker.place.private:
             return Answer("In direct messages I answer everything.")
         if listening:
@@ -177,6 +176,8 @@ class Commands:
         )
 
     async def _remember(self, asker: Asker, content: str) -> Answer:
+        if not content:
+            return Answer(f"Say what I shall remember: `{asker.prefix}remember Ana prefers tea`.")
         decision = await self._pet.remember(content, **_scope(asker))
         await self._pet.services.maintenance.try_to_catch_up()
         if not (new := new_memories([decision])):
@@ -204,7 +205,7 @@ class Commands:
         )
 
     async def _privacy(self, asker: Asker, _: str) -> Answer:
-        return privacy_answer(self._pet.settings)
+        return privacy_answer(self._pet.settings, asker.prefix)
 
     async def _tasks(self, asker: Asker, _: str) -> Answer:
         tasks = await self._pet.services.tasks.list(asker.user, asker.place)

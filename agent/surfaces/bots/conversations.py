@@ -3,23 +3,21 @@ one person writes in a burst make one turn."""
 
 import asyncio
 import logging
-import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Protocol
+from functools import partial
 
 from agent.companion import Companion
 from agent.surfaces.bots.answers import new_memories
-from agent.surfaces.bots.attachments import Attachment, read_attachments
+from agent.surfaces.bots.attachments import read_attachments
 from agent.surfaces.bots.errors import describe_error
 from agent.surfaces.bots.live_text import EDIT_SECONDS, LiveText
-from memory.audience import Place
-from memory.people.places import Listening
-from memory.records import Decision, ForgetCandidate
+from agent.surfaces.bots.platform import Content, IncomingMessage, Platform, ToForget
+from memory.records import Decision
 
 log = logging.getLogger("hachi.bots")
 
@@ -28,83 +26,17 @@ BURST_SECONDS = 0.7
 TURNS_PER_MINUTE = 20
 """In one conversation. People hardly write more."""
 MAX_WAITING = 50
-"""Messages in one conversation. Further ones are dropped."""
+"""Messages in one conversation. Further ones are dropped, and one of their authors is told."""
 MAX_DELETED = 1_000
 """Deleted messages that are remembered, in case they still wait for their turn."""
-STOP_SECONDS = 5.0
-"""How long turns in progress may take when the bot stops."""
+STOP_SECONDS, LAST_SECONDS = 5.0, 1.0
+"""How long turns in progress may take when the bot stops, and those that are ended then to say so."""
+STOPPED = "(stopped)"
+"""Ends a reply that was not generated to its end."""
 BUSY_TIMEOUT = 5.0
 """Seconds that showing a typing indicator or a status may take."""
-ToForget = Sequence[ForgetCandidate] | None
-"""What a person may mean who asked to forget something; None if they did not ask."""
 TOO_MANY_TODAY = "That is as much as I may answer you in a day. I go on tomorrow (UTC)."
 TOO_MANY = "That is more than I can keep up with here. Please give me a minute."
-
-
-@dataclass(frozen=True, slots=True)
-class IncomingMessage:
-    """A message to answer. Its content is read when its turn starts."""
-
-    user: str
-    """The author's id across platforms: ``discord:1234``."""
-    place: Place
-    conversation: str | None = None
-    """None selects the user's private conversation, or that of the place."""
-    source: Any = None
-    """The platform's own message, needed to read and answer it."""
-    origin: str = ""
-    """The message's id across platforms: ``discord:1234``."""
-
-    @property
-    def queue(self) -> str:
-        if self.conversation is not None:
-            return self.conversation
-        return f"dm:{self.user}" if self.place.private else self.place.key
-
-
-@dataclass(frozen=True, slots=True)
-class Content:
-    author: str
-    """The author's name, as other people see it."""
-    text: str
-    attachments: Sequence[Attachment] = ()
-
-
-class ReplyView(Protocol):
-    """The messages in which one reply appears."""
-
-    async def show(self, text: str) -> None:
-        """Show the whole text so far. May raise."""
-
-    async def finish(self, text: str, new: Sequence[Decision] = (), forget: ToForget = None) -> None:
-        """Show the final text, receipts of the memories that are new and, if the person asked to forget
-        something, the question what they meant. May raise; it is then called again."""
-
-
-class Platform(Protocol):
-    """The operations of a chat platform that a turn needs."""
-
-    busy_seconds: float
-    """How long `set_busy` lasts before it has to be repeated."""
-
-    async def read(self, message: IncomingMessage) -> Content: ...
-
-    async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
-        """Show or hide a typing indicator or a status. May raise."""
-
-    def reply_to(self, message: IncomingMessage) -> ReplyView: ...
-
-
-def without_call(text: str, bot: str) -> str:
-    """Return the text without a mention of the bot at its start or end. `bot` is a pattern that matches its
-    mentions."""
-    return re.sub(rf"^(?:\s*(?:{bot})[\s,:]*)+|(?:\s*(?:{bot}))+\s*$", "", text)
-
-
-def should_answer(listening: Listening, *, addressed: bool, to_others: bool) -> bool:
-    """Return whether to answer. `addressed`: the message mentions the bot, replies to it or is private.
-    `to_others`: it names somebody else."""
-    return listening != "nothing" and (addressed or (listening == "everything" and not to_others))
 
 
 @dataclass(slots=True)
@@ -114,6 +46,8 @@ class _Conversation:
     turns: deque[float] = field(default_factory=deque)
     """The start times of the turns in the last minute."""
     warned: bool = False
+    dropped: IncomingMessage | None = None
+    """The last message for which there was no room."""
     worker: "asyncio.Task[None] | None" = None
 
 
@@ -126,6 +60,8 @@ class Conversations:
     turns_per_minute: int = TURNS_PER_MINUTE
     monotonic: Callable[[], float] = time.monotonic
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
+    _turns: dict[str, tuple[IncomingMessage, asyncio.Timeout]] = field(default_factory=dict)
+    """Queue → the message that is answered, and what ends its turn."""
     _deleted: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_DELETED))
     """The newest origins of messages that were deleted; some may wait for their turn."""
     _forgetting: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -133,10 +69,17 @@ class Conversations:
     """The people who were told that their turns of the day are spent."""
     _stopped: bool = False
 
+    async def accept(self, message: IncomingMessage) -> None:
+        """Queue a message unless it came before, to this process or another."""
+        source, _, id = message.origin.partition(":")
+        if await self.pet.services.deliveries.first(source, id, self.pet.clock()):
+            self.add(message)
+
     def add(self, message: IncomingMessage) -> bool:
         """Queue a message. Returns False if too many wait or the bot is stopping."""
         conversation = self._conversations.setdefault(message.queue, _Conversation())
         if self._stopped or len(conversation.waiting) >= MAX_WAITING:
+            conversation.dropped = message
             return False
         conversation.waiting.append(message)
         conversation.arrived.set()
@@ -163,14 +106,25 @@ class Conversations:
         while running := self._running():
             await asyncio.wait(running)
 
+    def interrupt(self, is_meant: Callable[[IncomingMessage], bool]) -> None:
+        """End the turns that answer a message that is meant. What was generated stays, marked as stopped."""
+        for message, turn in self._turns.values():
+            if is_meant(message) and not turn.expired():
+                turn.reschedule(0)
+
     async def stop(self, grace: float = STOP_SECONDS) -> None:
-        """Accept no more messages, and cancel what takes longer than `grace` seconds."""
+        """Accept no more messages, and end the turns that take longer than `grace` seconds."""
         self._stopped = True
-        if running := self._running():
-            _, late = await asyncio.wait(running, timeout=grace)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        for seconds in (grace, LAST_SECONDS):
+            if running := self._running():
+                await asyncio.wait(running, timeout=seconds)
+            for conversation in self._conversations.values():
+                conversation.waiting.clear()
+            self.interrupt(lambda _: True)
+        late = self._running()
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
 
     def _running(self) -> "list[asyncio.Task[None]]":
         workers = [c.worker for c in self._conversations.values() if c.worker and not c.worker.done()]
@@ -180,6 +134,9 @@ class Conversations:
         while conversation.waiting:
             try:
                 await self._next_turn(conversation)
+                if dropped := conversation.dropped:
+                    conversation.dropped = None
+                    await self.platform.reply_to(dropped).finish(TOO_MANY)
             except Exception as error:
                 log.exception("a turn is lost: %s", error)
         self._drop_idle()
@@ -256,7 +213,8 @@ class Conversations:
             return
         message = burst[-1]
         view = self.platform.reply_to(message)
-        async with LiveText(view.show, interval=self.edit_seconds) as live:
+        stopped = partial(self.interrupt, lambda meant: meant is message)
+        async with LiveText(view.show, stopped, interval=self.edit_seconds) as live:
             final = await self._run_turn(burst, live)
             if final and not await live.finish(lambda: view.finish(*final)):
                 log.error("a reply in %s could not be shown; the transcript has it", message.queue)
@@ -268,29 +226,42 @@ class Conversations:
         self, burst: list[IncomingMessage], live: LiveText
     ) -> tuple[str, list[Decision], ToForget] | None:
         """Return the arguments of `ReplyView.finish`; None if the messages were deleted while they were read.
-        If the turn fails, the text says so."""
-        message = burst[-1]
+        If the turn fails or is interrupted, the text says so."""
+        message, ended = burst[-1], asyncio.timeout(None)
         try:
-            contents = [await self.platform.read(part) for part in burst]
-            texts = [await _with_attachments(content) for content in contents]
-            left = [at for at, part in enumerate(burst) if part.origin not in self._deleted]
-            if not left:
-                return None
-            async with self.pet.stream(
-                "\n".join(filter(None, [texts[at] for at in left])),
-                user=message.user,
-                place=message.place,
-                conversation=message.conversation,
-                author=contents[-1].author,
-                origins=[burst[at].origin for at in left if burst[at].origin],
-                settle=True,
-            ) as stream:
-                async for piece in stream:
-                    live.add(piece)
-                reply = stream.reply
-            return reply.message.strip() or "…", new_memories(reply.memories), reply.forget
+            async with ended:
+                self._turns[message.queue] = message, ended
+                return await self._reply(burst, live)
         except Exception as error:
+            if ended.expired():
+                return f"{live.text}\n\n{STOPPED}".strip(), [], None
             return describe_error(error), [], None
+        finally:
+            del self._turns[message.queue]
+
+    async def _reply(
+        self, burst: list[IncomingMessage], live: LiveText
+    ) -> tuple[str, list[Decision], ToForget] | None:
+        """Run the turn, with those of the messages that were not deleted."""
+        message = burst[-1]
+        contents = [await self.platform.read(part) for part in burst]
+        texts = [await _with_attachments(content) for content in contents]
+        left = [at for at, part in enumerate(burst) if part.origin not in self._deleted]
+        if not left:
+            return None
+        async with self.pet.stream(
+            "\n".join(filter(None, [texts[at] for at in left])),
+            user=message.user,
+            place=message.place,
+            conversation=message.conversation,
+            author=contents[-1].author,
+            origins=[burst[at].origin for at in left if burst[at].origin],
+            settle=True,
+        ) as stream:
+            async for piece in stream:
+                live.add(piece)
+            reply = stream.reply
+        return reply.message.strip() or "…", new_memories(reply.memories), reply.forget
 
     def _drop_idle(self) -> None:
         """Forget conversations without a turn in the last minute."""

@@ -18,6 +18,10 @@ ATTEMPTS = 4
 """How often to try to show the final text. The wait doubles after each attempt."""
 
 
+class Stopped(Exception):
+    """Raised by `show` if a person stopped the reply on the platform."""
+
+
 class NotNow(Exception):
     """Raised by `show` if the platform takes no edit at present. The newest text is shown later."""
 
@@ -33,10 +37,13 @@ class LiveText:
 
     show: Callable[[str], Awaitable[None]]
     """Receives the whole text so far. Its errors are logged."""
+    stopped: Callable[[], None] = lambda: None
+    """Called if the reply was stopped on the platform."""
     interval: float = EDIT_SECONDS
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     monotonic: Callable[[], float] = time.monotonic
-    _text: str = ""
+    text: str = ""
+    """What was added."""
     _final: Callable[[], Awaitable[None]] | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _last_attempt: float = float("-inf")
@@ -50,8 +57,8 @@ class LiveText:
         await asyncio.gather(self._task, return_exceptions=True)
 
     def add(self, piece: str) -> None:
-        self._text += piece
-        if self._text.strip():
+        self.text += piece
+        if self.text.strip():
             self._changed.set()
 
     async def finish(self, show: Callable[[], Awaitable[None]]) -> bool:
@@ -68,7 +75,7 @@ class LiveText:
             self._changed.clear()
             if self._final is not None:
                 return await self._show_final(self._final)
-            await self._attempt(lambda: self.show(self._text))
+            await self._attempt(lambda: self.show(self.text))
 
     async def _show_final(self, show: Callable[[], Awaitable[None]]) -> bool:
         for attempt in range(ATTEMPTS):
@@ -84,6 +91,9 @@ class LiveText:
             await show()
         except NotNow:
             self._changed.set()
+            return False
+        except Stopped:
+            self.stopped()
             return False
         except Exception as error:
             log.warning("cannot show the reply: %s: %s", type(error).__name__, error)

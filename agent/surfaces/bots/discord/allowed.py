@@ -20,15 +20,18 @@ class Allowed:
         return cls(settings.discord_servers, settings.discord_channels, settings.discord_roles)
 
     def permits(self, channel: Any, person: Any) -> bool:
-        """Return whether this person may use the bot in this channel. Direct messages are permitted where no
-        role is demanded, since nobody has a role there."""
+        return self.permits_channel(channel) and self.permits_person(person)
+
+    def permits_channel(self, channel: Any) -> bool:
+        """Return whether the bot may be used there. No list names direct messages."""
         guild = getattr(channel, "guild", None)
-        if guild is None:
-            return not self.roles
         here = {channel.id, getattr(channel, "parent_id", None)}
-        roles = {role.id for role in getattr(person, "roles", ())}
-        return (
+        return guild is None or (
             (not self.servers or guild.id in self.servers)
             and (not self.channels or not self.channels.isdisjoint(here))
-            and (not self.roles or not self.roles.isdisjoint(roles))
         )
+
+    def permits_person(self, person: Any) -> bool:
+        """Return whether they have a role that is demanded. In direct messages nobody has one."""
+        roles = {role.id for role in getattr(person, "roles", ())}
+        return not self.roles or not self.roles.isdisjoint(roles)

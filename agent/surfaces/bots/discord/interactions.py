@@ -12,7 +12,7 @@ from agent.companion import Companion
 from agent.errors import FAULTS
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Command, Commands
-from agent.surfaces.bots.discord.content import API_ERRORS, place_of, user_name
+from agent.surfaces.bots.discord.messages import API_ERRORS, place_of, user_name
 from agent.surfaces.bots.discord.rendering import (
     EditModal,
     HachiButton,

@@ -5,7 +5,7 @@ from typing import Any
 
 import discord
 
-from agent.surfaces.bots.discord.content import channel_id, user_id
+from agent.surfaces.bots.discord.messages import channel_id, user_id
 from agent.surfaces.bots.reminders import Post
 from memory.audience import Place
 

@@ -10,7 +10,6 @@ import discord
 
 from agent.surfaces.bots.answers import Asker
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.conversations import Content, IncomingMessage, ToForget
 from agent.surfaces.bots.discord.content import content_of
 from agent.surfaces.bots.discord.rendering import (
     LIMIT,
@@ -21,10 +20,14 @@ from agent.surfaces.bots.discord.rendering import (
     receipt_view,
 )
 from agent.surfaces.bots.live_text import MessageGone, PostedText
+from agent.surfaces.bots.platform import Content, IncomingMessage, ToForget
 from agent.surfaces.bots.splitting import close_code_block
 from memory.records import Decision, ForgetCandidate
 
 log = logging.getLogger("hachi.discord")
+
+_NO_HISTORY = 160002
+"""Discord's code where the bot may write, but not reply, since it may not read the history."""
 
 
 @dataclass(eq=False)
@@ -82,7 +85,13 @@ class DiscordReply:
         options: dict[str, Any] = {"nonce": f"{self._message.id}-{self._count}", "suppress_embeds": True}
         if self._count == 0 and not self._asker.place.private:
             options["reference"] = self._message.to_reference(fail_if_not_exists=False)
-        sent = await self._message.channel.send(text, **options)
+        try:
+            sent = await self._message.channel.send(text, **options)
+        except discord.Forbidden as error:
+            if error.code != _NO_HISTORY:
+                raise
+            del options["reference"]
+            sent = await self._message.channel.send(text, **options)
         if sent.content.strip() != text.strip():
             await _edit(sent, text)
         self._count += 1

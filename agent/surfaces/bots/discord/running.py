@@ -9,7 +9,7 @@ import discord
 
 from agent.companion import Companion
 from agent.errors import HachiError, SettingsError
-from agent.surfaces.bots.discord.client import PERMISSIONS, HachiClient
+from agent.surfaces.bots.discord.bot import PERMISSIONS, DiscordBot
 from agent.surfaces.signals import on_stop_signal
 
 PORTAL = "https://discord.com/developers/applications"
@@ -24,7 +24,7 @@ async def run(pet: Companion, token: str, say: Callable[[str], None] = print, **
     """Run until SIGTERM or Ctrl-C. `say` receives the link that invites the bot; `options` are those of
     discord.Client. Raises SettingsError if Discord rejects the bot, HachiError if it cannot be reached."""
     await pet.runtime()  # loads everything for a turn, so that wrong settings raise before anybody writes
-    client, stop = HachiClient(pet, **options), asyncio.Event()
+    client, stop = DiscordBot(pet, **options), asyncio.Event()
     with on_stop_signal(stop.set):
         online = asyncio.create_task(_online(client, token))
         announcing = asyncio.create_task(_announce(client, say))
@@ -40,7 +40,7 @@ async def run(pet: Companion, token: str, say: Callable[[str], None] = print, **
         raise error
 
 
-async def _online(client: HachiClient, token: str) -> None:
+async def _online(client: DiscordBot, token: str) -> None:
     try:
         await client.start(token)
     except discord.LoginFailure as error:
@@ -55,7 +55,7 @@ async def _online(client: HachiClient, token: str) -> None:
         raise HachiError(f"Discord cannot be reached ({error})") from error
 
 
-async def _announce(client: HachiClient, say: Callable[[str], None]) -> None:
+async def _announce(client: DiscordBot, say: Callable[[str], None]) -> None:
     await client.online.wait()
     link = discord.utils.oauth_url(
         int(client.application_id or 0), permissions=PERMISSIONS, scopes=("bot", "applications.commands")

@@ -3,6 +3,7 @@
 Slack requires the bot's token to download a file.
 """
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +15,8 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.attachments import MAX_BYTES, TOO_LARGE, Attachment, Unreadable, display_name
-from agent.surfaces.bots.conversations import Content
-from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.platform import Content
+from agent.surfaces.bots.slack.client import API_ERRORS, without_waiting
 from agent.surfaces.bots.slack.messages import SlackMessage
 from agent.surfaces.bots.slack.mrkdwn import mentioned_users, plain_text
 
@@ -24,6 +25,7 @@ log = logging.getLogger("hachi.slack")
 MAX_NAMES = 10_000
 """Names in the cache. The oldest are dropped first; a restart makes a changed name visible."""
 TIMEOUT = aiohttp.ClientTimeout(total=20)
+THREAD_SECONDS = 2.0
 _HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
 """Hosts that receive the bot's token, by https. Files elsewhere can be anybody's."""
 
@@ -45,13 +47,16 @@ class Reader:
         return Content(names[message.user], text, files)
 
     async def thread(self, message: SlackMessage) -> list[Mapping[str, Any]]:
-        """Return the lines of the message's thread; none if Slack does not tell them."""
+        """Return the lines of the message's thread; none if Slack does not tell them soon. The event that
+        brought the message is acknowledged after this, for which Slack waits three seconds."""
         lines: list[Mapping[str, Any]] = []
+        hasty = without_waiting(self.client)
         try:
-            async for page in await self.client.conversations_replies(
-                channel=message.channel, ts=str(message.thread), latest=message.ts, limit=1_000
-            ):
-                lines += page["messages"]
+            async with asyncio.timeout(THREAD_SECONDS):
+                async for page in await hasty.conversations_replies(
+                    channel=message.channel, ts=str(message.thread), latest=message.ts, limit=1_000
+                ):
+                    lines += page["messages"]
         except API_ERRORS as error:
             log.warning("cannot read a thread of %s: %s", message.channel, error)
         return lines

@@ -6,8 +6,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.slack.blocks import Block, answer_blocks, confirmed, context, header
 from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.rendering import Block, answer_blocks, confirmed, context, header
 
 log = logging.getLogger("hachi.slack")
 

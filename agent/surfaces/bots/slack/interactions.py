@@ -13,7 +13,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Commands
-from agent.surfaces.bots.slack.blocks import (
+from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.home import publish_home
+from agent.surfaces.bots.slack.messages import place_of, user_name
+from agent.surfaces.bots.slack.mrkdwn import plain_text
+from agent.surfaces.bots.slack.rendering import (
     ACTION,
     ALONE,
     MODAL,
@@ -23,15 +27,13 @@ from agent.surfaces.bots.slack.blocks import (
     empty_error,
     submitted_text,
 )
-from agent.surfaces.bots.slack.client import API_ERRORS
-from agent.surfaces.bots.slack.home import publish_home
-from agent.surfaces.bots.slack.messages import place_of, user_name
-from agent.surfaces.bots.slack.mrkdwn import plain_text
 from memory.audience import PRIVATE
 
 log = logging.getLogger("hachi.slack")
 
 Respond = Callable[..., Awaitable[Any]]
+PREFIX = "/hachi-"
+"""What the manifest that comes with Hachi puts before the names of commands."""
 _NAMES = "|".join(command.name for command in (*COMMANDS, LISTEN))
 COMMAND = re.compile(rf"^/(?:\S+-)?({_NAMES})$")
 """A command of the app, with whatever prefix the manifest gives it."""
@@ -49,13 +51,11 @@ class Interactions:
 
     async def _command(self, ack: Respond, respond: Respond, command: dict[str, Any], context: Any) -> None:
         await ack()
-        asker = _asker(context, command["channel_id"])
         written, text = command["command"], plain_text(command.get("text") or "", {})
         name = COMMAND.sub(r"\1", written)
+        asker = _asker(context, command["channel_id"], written.removesuffix(name))
         if name == LISTEN.name:
             answer = await self._commands.listen(asker, text, partial(self._may_set_listening, command))
-        elif name == "remember" and not text:
-            answer = Answer(f"Say what I shall remember: `{written} Ana prefers tea`.")
         else:
             answer = await self._commands.run(name, asker, text)
         await _send(respond, answer, replace=False)
@@ -126,11 +126,11 @@ class Interactions:
             await publish_home(self._client, self._commands, _asker(context, None), event["user"])
 
 
-def _asker(context: Any, channel: str | None) -> Asker:
+def _asker(context: Any, channel: str | None, prefix: str = PREFIX) -> Asker:
     """Return the person and place. Direct messages and the App Home are private."""
     team = context.team_id or context.enterprise_id
     place = PRIVATE if not channel or channel.startswith("D") else place_of(team, channel)
-    return Asker(user_name(team, context.user_id), place)
+    return Asker(user_name(team, context.user_id), place, prefix)
 
 
 async def _send(respond: Respond, answer: Answer, *, replace: bool) -> None:

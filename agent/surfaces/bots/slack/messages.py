@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.surfaces.bots.conversations import without_call
+from agent.surfaces.bots.platform import without_call
 from agent.surfaces.bots.slack.mrkdwn import mentioned_users
 from memory.audience import PRIVATE, Place
 
@@ -36,8 +36,14 @@ class SlackMessage:
     files: tuple[Mapping[str, Any], ...] = ()
 
     @property
-    def id(self) -> str:
-        return f"{self.team}:{self.channel}:{self.ts}"
+    def origin(self) -> str:
+        """Its id across platforms."""
+        return origin_of(self.team, self.channel, self.ts)
+
+    @property
+    def session(self) -> tuple[str, str]:
+        """The channel and the thread in which Slack shows what the bot does about it."""
+        return self.channel, self.thread or self.ts
 
     @property
     def author(self) -> str:
@@ -58,6 +64,10 @@ class SlackMessage:
         return without_call(self.text, rf"<@{self.bot}(?:\|[^>]*)?>")
 
 
+def origin_of(team: str, channel: str, ts: str) -> str:
+    return f"slack:{team}:{channel}:{ts}"
+
+
 def user_name(team: str, user: str) -> str:
     return f"slack:{team}:{user}"
 
@@ -67,10 +77,10 @@ def place_of(team: str, channel: str) -> Place:
 
 
 def deleted_message(event: Mapping[str, Any], team: str) -> str | None:
-    """Return the id of the message whose deletion the event tells; None for other events."""
+    """Return the origin of the message whose deletion the event tells; None for other events."""
     if event.get("subtype") != "message_deleted" or not event.get("deleted_ts"):
         return None
-    return f"{team}:{event['channel']}:{event['deleted_ts']}"
+    return origin_of(team, event["channel"], event["deleted_ts"])
 
 
 def parse_event(event: Mapping[str, Any], team: str, bot: str) -> SlackMessage | None:

@@ -7,6 +7,7 @@ Slack limits how often a method is called in a workspace. While a reply is gener
 are left out. Its final text never waits for that: where Slack refuses an edit, the text is posted anew.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,13 +20,13 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.surfaces.bots.answers import Asker
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.conversations import Content, IncomingMessage, ToForget
-from agent.surfaces.bots.live_text import MessageGone, NotNow, PostedText
-from agent.surfaces.bots.slack.blocks import Block, answer_blocks, answer_text, receipt_blocks
+from agent.surfaces.bots.live_text import MessageGone, NotNow, PostedText, Stopped
+from agent.surfaces.bots.platform import Content, IncomingMessage, ToForget
 from agent.surfaces.bots.slack.client import API_ERRORS, Pace, without_waiting
 from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.messages import SlackMessage
 from agent.surfaces.bots.slack.mrkdwn import escape_markdown
+from agent.surfaces.bots.slack.rendering import Block, answer_blocks, answer_text, receipt_blocks
 from memory.records import Decision
 
 log = logging.getLogger("hachi.slack")
@@ -34,6 +35,8 @@ LIMIT = 11_500
 """Characters of a message; Slack takes 12,000 of Markdown."""
 STATUS = "is thinking…"
 _GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed"})
+_STOPPED = "stopped_by_user"
+"""The error of a call about a stream that a person stopped."""
 _STREAMING = "streaming_state_conflict"
 """The error of an edit while the message's stream is open."""
 _NO_STREAMS = frozenset({"unknown_method", "method_not_supported_for_channel_type", "missing_scope"})
@@ -49,6 +52,7 @@ class SlackPlatform:
     has_streams: bool = True
     """Until Slack says otherwise."""
     pace: Pace = field(default_factory=Pace)
+    _ending: set["asyncio.Task[None]"] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.hasty = without_waiting(self.client)
@@ -57,14 +61,30 @@ class SlackPlatform:
         return await self.reader.read(message.source)
 
     async def set_busy(self, message: IncomingMessage, busy: bool) -> None:
-        source: SlackMessage = message.source
-        thread, status = source.thread or source.ts, STATUS if busy else ""
-        await self.client.assistant_threads_setStatus(
-            channel_id=source.channel, thread_ts=thread, status=status
-        )
+        """Slack shows a button to stop with it. An app that is none of Slack's agents has a status only."""
+        channel, thread = message.source.session
+        try:
+            await self.client.agents_sessions_setStatus(
+                channel_id=channel, thread_ts=thread, status="processing" if busy else "active"
+            )
+        except SlackApiError:
+            await self.client.assistant_threads_setStatus(
+                channel_id=channel, thread_ts=thread, status=STATUS if busy else ""
+            )
 
     def reply_to(self, message: IncomingMessage) -> "SlackReply":
         return SlackReply(self, message)
+
+    def end_stream_later(self, channel: str, ts: str) -> None:
+        """End a stream as soon as Slack takes the call. Nobody waits for it: its text is there."""
+
+        async def end() -> None:
+            with suppress(*API_ERRORS):
+                await self.client.chat_stopStream(channel=channel, ts=ts)
+
+        ending = asyncio.create_task(end(), name=f"hachi ends stream {ts}")
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
 
 @dataclass(slots=True)
@@ -96,7 +116,7 @@ class SlackReply:
         self._final = True
         await self.show(text)
         for posted in self._posted.handles:
-            await self._end_stream(self._client, posted)
+            await self._end_stream(posted)
         while self._outdated:
             with suppress(MessageGone):
                 await self._remove(self._outdated[-1])
@@ -128,7 +148,7 @@ class SlackReply:
         """Call Slack about the message and return its `ts`. Raises NotNow if there is no room for the call
         and the text is not final."""
         pace, method = self._platform.pace, call.__name__
-        if not pace.take(method, self._source.id, needed=self._final):
+        if not pace.take(method, self._source.origin, needed=self._final):
             raise NotNow
         try:
             return str((await call(channel=self._source.channel, **arguments))["ts"])
@@ -169,7 +189,7 @@ class SlackReply:
 
     async def _edit(self, posted: _Posted, text: str) -> None:
         if not await self._append(posted, text):
-            await self._end_stream(self._platform.hasty, posted)
+            await self._end_stream(posted)
             try:
                 with _raising_gone():
                     await self._call(self._platform.hasty.chat_update, ts=posted.ts, markdown_text=text)
@@ -188,18 +208,24 @@ class SlackReply:
         try:
             with _raising_gone():
                 await self._call(self._platform.hasty.chat_appendStream, ts=posted.ts, markdown_text=new)
-        except SlackApiError:
+        except SlackApiError as error:
+            if error.response.get("error") == _STOPPED and not self._final:
+                raise Stopped from error
             return False  # Slack ended it, or takes no more at present
         return True
 
-    async def _end_stream(self, client: AsyncWebClient, posted: _Posted) -> None:
-        if posted.streaming:
-            with suppress(SlackApiError):  # the stream ended already, or the message was deleted
-                await client.chat_stopStream(channel=self._source.channel, ts=posted.ts)
-            posted.streaming = False
+    async def _end_stream(self, posted: _Posted) -> None:
+        if not posted.streaming:
+            return
+        try:
+            await self._call(self._platform.hasty.chat_stopStream, ts=posted.ts)
+        except SlackApiError as error:  # the stream ended already, or the message was deleted, but for this:
+            if error.response.status_code == 429:
+                self._platform.end_stream_later(self._source.channel, posted.ts)
+        posted.streaming = False
 
     async def _remove(self, posted: _Posted) -> None:
-        await self._end_stream(self._caller, posted)
+        await self._end_stream(posted)
         with _raising_gone():
             await self._call(self._caller.chat_delete, ts=posted.ts)
 

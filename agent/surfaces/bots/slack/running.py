@@ -12,7 +12,7 @@ from agent.companion import Companion
 from agent.errors import HachiError, SettingsError
 from agent.settings import Settings
 from agent.surfaces.bots.reminders import reminder_sender
-from agent.surfaces.bots.slack.app import SlackBot
+from agent.surfaces.bots.slack.bot import SlackBot
 from agent.surfaces.bots.slack.client import API_ERRORS
 from agent.surfaces.bots.slack.messages import user_name
 from agent.surfaces.bots.slack.reminders import reminder_post

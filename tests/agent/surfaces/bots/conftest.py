@@ -8,7 +8,8 @@ import pytest
 from scripted_server import ScriptedServer
 
 from agent import Companion
-from agent.surfaces.bots.conversations import Content, Conversations, IncomingMessage, ToForget
+from agent.surfaces.bots.conversations import Conversations
+from agent.surfaces.bots.platform import Content, IncomingMessage, ToForget
 from memory.records import Decision
 
 OpenPet = Callable[..., Awaitable[Companion]]

@@ -10,14 +10,14 @@ from scripted_server import Fail, Hang, Say, ScriptedServer, answer
 from agent.surfaces.bots.attachments import Attachment
 from agent.surfaces.bots.conversations import (
     MAX_WAITING,
+    STOPPED,
     TOO_MANY,
     TOO_MANY_TODAY,
-    Content,
     Conversations,
-    IncomingMessage,
-    should_answer,
 )
 from agent.surfaces.bots.errors import UNEXPECTED
+from agent.surfaces.bots.live_text import Stopped
+from agent.surfaces.bots.platform import Content, IncomingMessage, should_answer
 from memory.audience import PRIVATE, Place
 
 GENERAL = Place(("chat", "acme", "general"))
@@ -80,6 +80,25 @@ async def test_a_burst_of_one_person_is_one_turn(conversations_with, platform, s
     assert "guess what\n  I got the job\n  in Lyon!" in server.asked[0].conversation[-1][1]
 
 
+async def test_a_reply_that_is_stopped_on_the_platform_is_interrupted(
+    conversations: Conversations, platform: Any, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stopped(text: str) -> None:
+        raise Stopped
+
+    def reply_to(message: IncomingMessage) -> Any:
+        view = original(message)
+        view.show = stopped
+        return view
+
+    original = platform.reply_to
+    monkeypatch.setattr(platform, "reply_to", reply_to)
+    server.script(Hang('{"message": "Once upon a time', 9))
+    conversations.add(ana("tell me a story"))
+    await conversations.settle()
+    assert platform.said[0].endswith(STOPPED)
+
+
 async def test_people_in_one_channel_are_answered_in_order(conversations, platform, server) -> None:
     server.script(answer("Hi Ana."), answer("Hi Ben."), answer("Yes, Ana?"))
     conversations.add(ana("hello"))
@@ -100,7 +119,7 @@ async def test_one_conversation_does_not_wait_for_another(conversations, platfor
     conversations.add(ben("hello", place=PRIVATE))
     await until(lambda: "Hi Ben." in platform.said)
     await conversations.stop(0.01)
-    assert platform.said == [None, "Hi Ben."]
+    assert platform.said == [STOPPED, "Hi Ben."]
     assert platform.busy.count(True) == platform.busy.count(False) == 2
 
 
@@ -166,10 +185,38 @@ async def test_too_many_turns_in_a_conversation_are_refused_once(
     assert len(conversations._conversations) == 1, "an idle conversation leaves nothing behind"
 
 
-async def test_only_so_many_messages_wait(conversations_with: Callable[..., Conversations]) -> None:
-    conversations = conversations_with(burst_seconds=60)
-    queued = [conversations.add(ben("!") if number % 2 else ana("!")) for number in range(MAX_WAITING + 5)]
+async def test_only_so_many_messages_wait_and_who_wrote_more_is_told_once(
+    conversations_with: Callable[..., Conversations], platform: Any, server: ScriptedServer
+) -> None:
+    conversations = conversations_with(burst_seconds=0.0)
+    server.script(answer("Hello all."), answer("I see."))
+    conversations.add(ana("hello"))
+    await until(lambda: server.asked)
+    queued = [conversations.add(ben(f"{number}")) for number in range(MAX_WAITING + 5)]
     assert queued.count(False) == 5
+    await conversations.settle()
+    assert platform.said == ["Hello all.", TOO_MANY, "I see."]
+
+
+async def test_a_reply_that_is_interrupted_keeps_what_was_generated_and_says_so(
+    conversations: Conversations, platform: Any, server: ScriptedServer, rows: Any
+) -> None:
+    server.script(Hang('{"message": "Once upon a time', 9), answer("Hello again."))
+    story = ana("tell me a story")
+    conversations.add(story)
+    await until(lambda: platform.replies and platform.replies[0].texts)
+    conversations.interrupt(lambda message: message is not story)
+    conversations.interrupt(lambda message: message is story)
+    conversations.interrupt(lambda message: message is story)
+    await conversations.settle()
+    conversations.add(ana("hello"))
+    await conversations.settle()
+    begun, again = platform.said
+    assert begun.startswith("Once")
+    assert begun.endswith(f"\n\n{STOPPED}")
+    assert again == "Hello again."
+    asked = rows("SELECT text FROM messages WHERE role = 'user' ORDER BY seq")
+    assert [row["text"] for row in asked] == ["tell me a story", "hello"]
 
 
 async def test_attachments_follow_the_text_and_a_reply_has_receipts_of_what_was_new(

@@ -17,7 +17,7 @@ with warnings.catch_warnings():
     import discord
     from discord.gateway import DiscordWebSocket
 
-from agent.surfaces.bots.discord.client import HachiClient
+from agent.surfaces.bots.discord.bot import DiscordBot
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def platform(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordServ
 class Bot:
     """The bot, online, and the Discord it is on."""
 
-    client: HachiClient
+    client: DiscordBot
     platform: DiscordServer
     running: "asyncio.Task[None]"
 
@@ -49,16 +49,20 @@ class Bot:
             await self.client.passed(id)  # type: ignore[attr-defined]
 
 
-class Watched(HachiClient):
+class Watched(DiscordBot):
     """Lets one wait until a message has come through."""
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self._came: set[int] = set()
+        self.may_identify = asyncio.Event()
+        """Until it is set no other session begins."""
+        self.may_identify.set()
         self._news = asyncio.Condition()
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         """Without the five seconds that discord.py waits before it begins another session."""
+        await self.may_identify.wait()
 
     async def on_message(self, message: discord.Message) -> None:
         try:

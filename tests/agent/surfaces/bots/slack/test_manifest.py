@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[5]
 BOT = ROOT / "agent/surfaces/bots/slack"
 CODE = "\n".join(path.read_text(encoding="utf-8") for path in BOT.glob("*.py"))
 SCOPES = {
+    "agents_sessions_setStatus": {"chat:write"},
     "assistant_threads_setStatus": {"chat:write"},
     "auth_test": set(),
     "chat_appendStream": {"chat:write"},
@@ -31,6 +32,7 @@ SCOPES = {
 }
 """What Slack wants for each method; and below for each event."""
 EVENTS = {
+    "agent_session_stopped": set(),
     "app_home_opened": set(),
     "app_mention": {"app_mentions:read"},
     "message.channels": {"channels:history"},

@@ -10,8 +10,8 @@ from slack_server import SlackServer, buttons_of
 
 from agent import Companion, Settings
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.conversations import IncomingMessage
-from agent.surfaces.bots.live_text import NotNow
+from agent.surfaces.bots.live_text import NotNow, Stopped
+from agent.surfaces.bots.platform import IncomingMessage
 from agent.surfaces.bots.slack.client import Pace, build_client
 from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.messages import SlackMessage
@@ -163,6 +163,51 @@ async def test_the_final_text_does_not_wait_where_slack_limits_edits(
     platform.client.retry_handlers = []  # only what comes after the text may wait
     await view.finish("Good morning")
     assert [message.text for message in slack.messages] == ["Good morning"]
+
+
+async def test_a_stream_that_a_person_stopped_takes_the_final_text_only(platform, slack) -> None:
+    view = reply(platform, THREAD)
+    await view.show("Good")
+    slack.stop("UANA", channel="C1", thread="1.5")
+    with pytest.raises(Stopped):
+        await view.show("Good mor")
+    await view.finish("Good mor\n\n(stopped)")
+    assert [message.text for message in slack.messages] == ["Good mor\n\n(stopped)"]
+
+
+async def test_a_stream_of_more_than_five_minutes_goes_on_as_a_message(platform, slack) -> None:
+    slack.monotonic = count(0.0, 200.0).__next__
+    view = reply(platform, THREAD)
+    for text in ("Good", "Good mor", "Good morning"):
+        await view.show(text)
+    await view.finish("Good morning Ana")
+    [message] = slack.messages
+    assert (message.text, message.streamed, message.streaming) == ("Good morning Ana", True, False)
+
+
+async def test_a_stream_is_ended_later_where_slack_takes_no_more_of_that_at_present(platform, slack) -> None:
+    slack.limited = {"chat.stopStream"}
+    view = reply(platform, THREAD)
+    await view.finish("Good morning")
+    [message] = slack.messages
+    assert message.text == "Good morning"
+    await slack.until(lambda: not message.streaming)
+
+
+async def test_two_processes_of_one_workspace_show_every_final_text(platform, slack) -> None:
+    now = 0.0
+    slack.monotonic = lambda: now
+    others = [replace(platform, pace=Pace(lambda: now)) for _ in range(2)]
+    views = [reply(others[number % 2], replace(FLAT, ts=f"1.{number}")) for number in range(4)]
+    for second in range(60):
+        now = float(second)
+        for view in views:
+            with suppress(NotNow):
+                await view.show("word " * (second + 1))
+    for view in views:
+        await view.finish("word " * 60 + "end")
+    assert slack.too_many, "each counts its own edits only"
+    assert [message.text[-3:] for message in slack.messages] == ["end"] * 4
 
 
 async def test_a_method_that_slack_limits_is_left_alone_for_as_long_as_it_asks(platform, slack) -> None:

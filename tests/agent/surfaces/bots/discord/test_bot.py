@@ -199,6 +199,60 @@ async def test_what_came_while_the_session_was_lost_is_answered_once(bot, platfo
     assert (platform.shown(DM), platform.shown(RANDOM)) == (["In private."], [])
 
 
+async def test_a_connection_that_breaks_is_resumed_and_what_came_meanwhile_is_answered_once(
+    bot, platform, server
+) -> None:
+    server.script(answer("First."), answer("Second."), answer("Third."))
+    await bot.hears("one")
+    await platform.drop()
+    for text in ("two", "three"):
+        await bot.hears(text)
+    assert platform.resumed == 1
+    assert platform.shown(DM) == ["First.", "Second.", "Third."]
+
+
+async def test_what_one_shard_missed_is_caught_up_though_another_was_told_of_newer_messages(
+    go_online, platform, server
+) -> None:
+    platform.shards = 4  # direct messages come by the first, those of the server by the last
+    bot = await go_online()
+    server.script(answer("First."), answer("In private."), answer("Caught up."))
+    await bot.hears(f"{AT} one", channel=GENERAL)
+    bot.client.may_identify.clear()
+    await platform.end_session(platform.shard)
+    missed = await platform.say(f"{AT} two", channel=GENERAL)
+    await bot.hears("hello", channel=DM)
+    bot.client.may_identify.set()
+    await bot.reached(missed)
+    await bot.client.conversations.settle()
+    assert (platform.shown(GENERAL), platform.shown(DM)) == (["First.", "Caught up."], ["In private."])
+
+
+async def test_only_people_with_a_role_are_caught_up_where_roles_are_demanded(
+    go_online, platform, server
+) -> None:
+    platform.roles[ANA] = [THREAD]
+    bot = await go_online()
+    bot.client.allowed = Allowed(roles=frozenset({THREAD}))
+    server.script(answer("First."), answer("Caught up."))
+    await bot.hears(f"{AT} one", channel=GENERAL)
+    await bot.hears("hello", channel=DM)
+    await platform.end_session()
+    missed = [await platform.say(f"{AT} two", by=by, channel=GENERAL) for by in (ANA, BEN)]
+    await bot.reached(missed[-1])
+    await bot.client.conversations.settle()
+    assert (platform.shown(GENERAL), platform.shown(DM)) == (["First.", "Caught up."], [])
+
+
+async def test_a_bot_that_was_removed_from_a_server_and_invited_again_answers(bot, platform, server) -> None:
+    server.script(answer("First."), answer("Back."))
+    await bot.hears(f"{AT} one", channel=GENERAL)
+    await platform.send("GUILD_DELETE", {"id": str(GUILD), "guild_id": str(GUILD)})
+    await platform.send("GUILD_CREATE", platform.guild() | {"guild_id": str(GUILD)})
+    await bot.hears(f"{AT} two", channel=GENERAL)
+    assert platform.shown(GENERAL) == ["First.", "Back."]
+
+
 async def test_a_bot_in_many_servers_opens_the_shards_that_discord_recommends(
     go_online, platform, server
 ) -> None:

@@ -1,4 +1,4 @@
-"""The Discord client: messages become turns, commands and buttons get answers."""
+"""The Discord bot on discord.py: messages become turns; commands and buttons get answers."""
 
 import asyncio
 import logging
@@ -11,29 +11,30 @@ import discord
 from agent.companion import Companion
 from agent.errors import FAULTS
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.conversations import Conversations, IncomingMessage, should_answer
+from agent.surfaces.bots.conversations import Conversations
 from agent.surfaces.bots.discord.allowed import Allowed
-from agent.surfaces.bots.discord.content import (
+from agent.surfaces.bots.discord.interactions import build_tree, press
+from agent.surfaces.bots.discord.messages import (
     API_ERRORS,
     ROOT,
     is_addressed,
     is_from_person,
     is_to_others,
+    origin_of,
     place_of,
     user_name,
 )
-from agent.surfaces.bots.discord.interactions import build_tree, press
 from agent.surfaces.bots.discord.missed import Missed
 from agent.surfaces.bots.discord.reminders import reminder_post
 from agent.surfaces.bots.discord.rendering import HachiButton
 from agent.surfaces.bots.discord.replies import DiscordPlatform
 from agent.surfaces.bots.errors import describe_error
+from agent.surfaces.bots.platform import IncomingMessage, should_answer
 from agent.surfaces.bots.reminders import reminder_sender
 from memory.audience import Place
 
 log = logging.getLogger("hachi.discord")
 
-SOURCE = "discord"
 PERMISSIONS = discord.Permissions(
     view_channel=True,
     send_messages=True,
@@ -45,7 +46,7 @@ INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, me
 """The events that Discord sends. Message content is privileged: the developer portal enables it."""
 
 
-class HachiClient(discord.AutoShardedClient):
+class DiscordBot(discord.AutoShardedClient):
     """Opens as many shards as Discord recommends: one, and more for a bot in more than a thousand servers."""
 
     def __init__(self, pet: Companion, **options: Any) -> None:
@@ -75,17 +76,19 @@ class HachiClient(discord.AutoShardedClient):
         except API_ERRORS as error:
             log.error("the commands are unchanged, Discord does not take them: %s", error)
 
-    async def on_connect(self) -> None:
-        self._missed.begin()
+    async def on_shard_connect(self, shard_id: int) -> None:
+        self._missed.begin(shard_id)
+
+    async def on_shard_ready(self, shard_id: int) -> None:
+        if self.online.is_set():
+            async for message in self._missed.messages(shard_id, self.guilds):
+                await self.on_message(message)
 
     async def on_ready(self) -> None:
-        if self.online.is_set():
-            async for message in self._missed.messages(self.guilds):
-                await self.on_message(message)
-        else:
+        if not self.online.is_set():
             self.online.set()
             send = reminder_sender(self.pet.services.places, ROOT, reminder_post(self))
-            self._unregister = self.pet.reminders.register(f"{SOURCE}:", send)
+            self._unregister = self.pet.reminders.register(user_name(""), send)
         log.info("on Discord as %s, in %d servers", self.user, len(self.guilds))
 
     async def on_message(self, message: discord.Message) -> None:
@@ -107,7 +110,7 @@ class HachiClient(discord.AutoShardedClient):
         """Forget messages that were deleted on Discord."""
         for id in sorted(ids):
             try:
-                await self.conversations.deleted(f"{SOURCE}:{id}")
+                await self.conversations.deleted(origin_of(id))
             except FAULTS as error:
                 log.error("message %s was deleted and is not forgotten: %s", id, error)
 
@@ -121,17 +124,26 @@ class HachiClient(discord.AutoShardedClient):
         await self.close()
 
     async def _receive(self, message: discord.Message) -> None:
-        if not is_from_person(message) or not self.allowed.permits(message.channel, message.author):
+        if not is_from_person(message) or not self.allowed.permits_channel(message.channel):
             return
         if (place := await self._place(message)) is None:
             return
-        services, addressed = self.pet.services, is_addressed(message, self.user)
-        listening = await services.places.listening(place)
-        if should_answer(
-            listening, addressed=addressed, to_others=is_to_others(message)
-        ) and await services.deliveries.first(SOURCE, str(message.id), self.pet.clock()):
-            user, origin = user_name(message.author.id), f"{SOURCE}:{message.id}"
-            self.conversations.add(IncomingMessage(user, place, source=message, origin=origin))
+        listening = await self.pet.services.places.listening(place)
+        addressed, to_others = is_addressed(message, self.user), is_to_others(message)
+        if not should_answer(listening, addressed=addressed, to_others=to_others):
+            return
+        if self.allowed.permits_person(await self._author(message)):
+            user, origin = user_name(message.author.id), origin_of(message.id)
+            await self.conversations.accept(IncomingMessage(user, place, source=message, origin=origin))
+
+    async def _author(self, message: discord.Message) -> Any:
+        """Return the author, with their roles if those matter. Discord does not tell them in a history."""
+        if self.allowed.roles and message.guild and not isinstance(message.author, discord.Member):
+            try:
+                return await message.guild.fetch_member(message.author.id)
+            except API_ERRORS as error:
+                log.warning("message %s is not read, its author's roles are unknown: %s", message.id, error)
+        return message.author
 
     async def _place(self, message: discord.Message) -> Place | None:
         """Return the message's place. A thread that Discord has not sent is fetched, because its channel

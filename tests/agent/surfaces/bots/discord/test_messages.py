@@ -1,6 +1,6 @@
 """How people, channels and threads of Discord are named."""
 
-from agent.surfaces.bots.discord.content import channel_id, place_of, user_id, user_name
+from agent.surfaces.bots.discord.messages import channel_id, place_of, user_id, user_name
 from memory.audience import Place
 
 

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from slack_server import _fits
 
 from agent.surfaces.bots.answers import Answer, Button, Item
-from agent.surfaces.bots.slack.blocks import (
+from agent.surfaces.bots.slack.mrkdwn import escape, plain_text
+from agent.surfaces.bots.slack.rendering import (
     ALONE,
     MAX_BLOCKS,
     answer_blocks,
@@ -13,7 +14,6 @@ from agent.surfaces.bots.slack.blocks import (
     item_blocks,
     shorten,
 )
-from agent.surfaces.bots.slack.mrkdwn import escape, plain_text
 
 BUTTONS = st.builds(Button, st.text(min_size=1), st.sampled_from(["delete", "undo"]), st.text(max_size=60))
 TEXT = st.text(st.sampled_from("<&> ab\n🐕"), max_size=200).map(lambda text: text * 20)

@@ -5,7 +5,7 @@ Slack sends the event again. Bolt does not recognise an event that comes twice; 
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,8 @@ from slack_bolt.async_app import AsyncApp
 from agent.companion import Companion
 from agent.settings import Settings
 from agent.surfaces.bots.commands import Commands
-from agent.surfaces.bots.conversations import Conversations, IncomingMessage, should_answer
+from agent.surfaces.bots.conversations import Conversations
+from agent.surfaces.bots.platform import IncomingMessage, should_answer
 from agent.surfaces.bots.slack.client import build_client, sdk_logger
 from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.interactions import Interactions
@@ -22,7 +23,6 @@ from agent.surfaces.bots.slack.messages import SlackMessage, deleted_message, pa
 from agent.surfaces.bots.slack.replies import SlackPlatform
 from memory.people.places import Listening
 
-SOURCE = "slack"
 _ANY = re.compile("")
 
 
@@ -47,6 +47,7 @@ class SlackBot:
         self.conversations = Conversations(pet, SlackPlatform(self.client, commands, self._reader))
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
         self.app.event("message", middleware=[self._receive])(_acknowledge)
+        self.app.event("agent_session_stopped")(self._stop)
         Interactions(self.app, commands, self.client)
         # without a listener Bolt acknowledges nothing, and Slack repeats the event
         self.app.event(_ANY)(_acknowledge)
@@ -58,19 +59,20 @@ class SlackBot:
         team = context.team_id or context.enterprise_id
         message = parse_event(event, team, context.bot_user_id)
         if deleted := deleted_message(event, team):
-            await self.conversations.deleted(f"{SOURCE}:{deleted}")
+            await self.conversations.deleted(deleted)
         if message is not None:
-            services, place = self.pet.services, message.place
-            listening = await services.places.listening(place)
-            if await self._should_answer(message, listening) and await services.deliveries.first(
-                SOURCE, message.id, self.pet.clock()
-            ):
+            listening = await self.pet.services.places.listening(message.place)
+            if await self._should_answer(message, listening):
                 if not message.thread and (message.private or listening != "everything"):
                     message = replace(message, thread=message.ts)
-                origin = f"{SOURCE}:{message.id}"
-                asked = IncomingMessage(message.author, place, message.conversation, message, origin)
-                self.conversations.add(asked)
+                asked = (message.author, message.place, message.conversation, message, message.origin)
+                await self.conversations.accept(IncomingMessage(*asked))
         await next()
+
+    async def _stop(self, event: Mapping[str, Any]) -> None:
+        """Somebody pressed Slack's button to stop what the bot does in a thread."""
+        thread = (event["channel"], event.get("thread_ts"))
+        self.conversations.interrupt(lambda message: message.source.session == thread)
 
     async def _should_answer(self, message: SlackMessage, listening: Listening) -> bool:
         """Without a mention, a message in a thread is addressed to the bot if it follows what the bot said

@@ -35,8 +35,7 @@ async def test_a_mention_in_a_channel_is_answered_in_a_thread_that_goes_on_witho
     [message] = slack.in_channel(GENERAL)
     assert (message.text, message.thread, message.streaming) == ("Tea is ready.", "1.5", False)
     assert message.streamed
-    assert (GENERAL, "1.5", "is thinking…") in slack.statuses
-    assert slack.statuses[-1] == (GENERAL, "1.5", "")
+    assert slack.statuses == [(GENERAL, "1.5", "processing"), (GENERAL, "1.5", "active")]
     again = await go_online()
     await again.hears(slack.says("UBEN", "with milk", channel=GENERAL, thread_ts="1.5"))
     assert slack.in_channel(GENERAL, thread="1.5")[-1].text == "With milk, then."
@@ -201,6 +200,35 @@ async def test_events_are_acknowledged_before_they_are_answered(bot, slack, serv
     await slack.until(lambda: server.asked)
     assert slack.messages == []
     await bot.hachi.conversations.stop(grace=0)
+
+
+async def test_an_event_is_acknowledged_though_slack_does_not_tell_the_thread(bot, slack, server) -> None:
+    server.script(answer("Tea is ready."))
+    await bot.hears(*slack.mentions("UANA", "tea?", channel=GENERAL, ts="1.5"))
+    slack.held["conversations.replies"] = 30
+    await bot.hears(slack.says("UBEN", "with milk", channel=GENERAL, thread_ts="1.5"))
+    assert len(slack.in_channel(GENERAL)) == 1
+
+
+async def test_a_reply_that_a_person_stops_on_slack_ends(bot, slack, server) -> None:
+    server.script(Hang('{"message": "Once upon a time there was a bee', 20), answer("Hello."))
+    await slack.deliver(*slack.mentions("UANA", "a story", channel=GENERAL, ts="1.5"))
+    await slack.until(lambda: slack.in_channel(GENERAL))
+    await slack.deliver(slack.stop("UANA", channel=GENERAL, thread="another"))
+    await bot.hears(slack.stop("UANA", channel=GENERAL, thread="1.5"))
+    [message] = slack.in_channel(GENERAL)
+    assert message.text.startswith("Once upon")
+    assert message.text.endswith("\n\n(stopped)")
+    assert slack.statuses[-1] == (GENERAL, "1.5", "active")
+    await bot.hears(*slack.mentions("UANA", "hello", channel=GENERAL, ts="1.6"))
+    assert slack.in_channel(GENERAL, thread="1.6")[0].text == "Hello."
+
+
+async def test_an_app_that_is_no_agent_of_slacks_shows_a_status(bot, slack, server) -> None:
+    slack.is_agent = False
+    server.script(answer("Hello."))
+    await bot.hears(slack.says("UANA", "hello", channel=DM, ts="1.5"))
+    assert slack.statuses == [(DM, "1.5", "is thinking…"), (DM, "1.5", "")]
 
 
 async def test_a_message_that_cannot_be_stored_is_left_for_slack_to_send_again(
