@@ -12,7 +12,7 @@ import typer
 
 from agent.surfaces.cli import knowledge, memories, people, servers
 from agent.surfaces.cli.chat import command as chat_command
-from agent.surfaces.cli.operate import doctor, embedders, jobs, maintenance, transfer
+from agent.surfaces.cli.operate import doctor, embedders, jobs, maintenance, personal, transfer
 from agent.surfaces.cli.session import Session
 from agent.surfaces.cli.traces import browse as trace_commands
 
@@ -42,6 +42,9 @@ def build() -> typer.Typer:
         "embedders": embedders.group,
     }.items():
         app.add_typer(group, name=name)
+    memories.group.command("export")(personal.export_memories)
+    memories.group.command("import")(personal.import_memories)
+    memories.group.command("erase")(personal.erase)
     for command in (
         *(chat_command.chat, servers.console, servers.serve, servers.mcp, servers.discord, servers.slack),
         *(maintenance.stats, maintenance.purge, maintenance.reindex, maintenance.migrate, doctor.doctor),

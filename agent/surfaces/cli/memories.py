@@ -1,14 +1,10 @@
 """`hachi memories`: what is remembered, for the person it belongs to."""
 
-import json
-import sys
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.errors import BadInput
 from agent.surfaces.cli.options import (
     Limit,
     PlaceName,
@@ -18,7 +14,6 @@ from agent.surfaces.cli.options import (
     Yes,
     fraction,
     moment,
-    person,
     read_by,
 )
 from agent.surfaces.cli.output import (
@@ -29,26 +24,18 @@ from agent.surfaces.cli.output import (
     interactive,
     memory_row,
     plain,
-    print_table,
-    progress_bar,
-    say,
     say_without_index,
     short,
     table_of,
     when,
-    write_output,
 )
-from agent.surfaces.cli.session import require, with_companion
+from agent.surfaces.cli.session import with_companion
 from agent.surfaces.records_json import decision_json, forgotten_json, hit_json, taken_with, update_json
-from agent.tracing.render.text import json_text
-from memory.audience import Place
 from memory.errors import NotFound
 from memory.records import DEFAULT_IMPORTANCE, Decision, Hit, MemoryType, MemoryUpdate, memory_json
-from memory.text import storable
 
 if TYPE_CHECKING:
     from agent.companion import Companion
-    from memory.erasure.person.receipt import Erased
 
 group = typer.Typer(help="See, correct, export and delete what is remembered.", rich_markup_mode=None)
 
@@ -75,7 +62,6 @@ Ttl = Annotated[
         help="How long it holds: 1h, 7d, 2w … Default: for good.",
     ),
 ]
-File = Annotated[Path | None, typer.Argument(metavar="FILE", help="Stdin or stdout by default, or for -.")]
 
 
 @group.command("list")
@@ -203,33 +189,6 @@ async def restore(
 
 @group.command()
 @with_companion
-async def erase(
-    pet: "Companion",
-    user: Annotated[str, typer.Option("--user", "-u", parser=person, metavar="NAME", help="Whom to erase.")],
-    yes: Yes = False,
-) -> Output:
-    """Erase a person: all that is theirs, everywhere, for good. Exit 1 if something is left."""
-    if not yes:
-        require(interactive(), "without a terminal, erasing needs --yes; nothing was erased")
-        found = await pet.preview_erase(user=user)
-        print_table(("what", "how much"), [(kind, str(count)) for kind, count in found.items()])
-        confirm(f"Erase all of this of {plain(user)} for good?", "erased")
-    receipt = await pet.erase(user=user)
-    return Output(receipt.to_json(), lambda: _print_receipt(receipt), code=0 if receipt.verified else 1)
-
-
-def _print_receipt(receipt: "Erased") -> None:
-    print_table(("what", "removed"), [(kind, str(count)) for kind, count in receipt.removed.items()])
-    for left in receipt.left:
-        print(f"{'left' if left.expected else 'STILL THERE'}: {left.count} in {left.kind}: {left.why}")
-    for where in receipt.out_of_reach:
-        print(f"not in reach: {where}")
-    done = "verified: nothing of theirs is left" if receipt.verified else "not verified: see above"
-    print(f"{plain(receipt.user)} was erased at {when(receipt.at)}; {done}")
-
-
-@group.command()
-@with_companion
 async def history(pet: "Companion", id: ShortId, user: User) -> Output:
     """Show what replaced what, when and why, oldest first."""
     try:
@@ -257,63 +216,3 @@ async def undo(pet: "Companion", id: ShortId, user: User) -> Output:
     """Undo the last replacement of this memory. What was replaced holds again."""
     step = await pet.undo(id, user=user)
     return Output(update_json(step), f"brought back {short(step.new_id or '')}: {step.new_content or ''}")
-
-
-@group.command("export")
-@with_companion
-async def export_memories(pet: "Companion", user: User, file: File = None, place: PlaceName = "dm") -> None:
-    """Write all that is kept of a person or a place, as JSON."""
-    where = Place.parse(place)
-    if where.private:
-        whole = await pet.export(user=user)
-    else:
-        whole = await pet.services.exports.export_place(where, user=user)
-    counts = f"{len(whole['memories'])} memories and {len(whole['messages'])} messages"
-    write_output(file, f"{json_text(whole)}\n", f"{counts} are")
-
-
-@group.command("import")
-@with_companion
-async def import_memories(pet: "Companion", user: User, file: File = None, place: PlaceName = "dm") -> None:
-    """Import an export, or a transcript.
-
-    A transcript is a list of messages with author, text and sent_at, in a place also user. A place's export
-    goes back to that place, and each message and memory to whose it was.
-    """
-    from agent.services.transfer.imports import parse_import
-
-    name, data = _read(file)
-    try:
-        given = _storable(json.loads(data))
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{name} is no JSON: {error}") from error
-    try:
-        parsed = parse_import(given, user=user)
-    except BadInput as error:
-        raise BadInput(f"{name}: {error}") from error
-    messages, memories = len(parsed.messages), parsed.count
-    with progress_bar() as bar:
-        task = bar.add_task("importing", total=messages + memories)
-        new = await pet.services.imports.store(
-            parsed, user=user, place=place, progress=lambda done: bar.advance(task, done)
-        )
-    ignored = ", ".join(f"{kind} ({count})" for kind, count in (parsed.ignored or {}).items())
-    left = f"; not imported: {ignored}" if ignored else ""
-    say(f"{messages} messages and {memories} memories were read; {new} of these are new{left}")
-
-
-def _read(file: Path | None) -> tuple[str, bytes]:
-    if file is None or str(file) == "-":
-        return "stdin", sys.stdin.buffer.read()
-    return str(file), file.read_bytes()
-
-
-def _storable(value: Any) -> Any:
-    """JSON whose texts can be stored."""
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list):
-        return [_storable(item) for item in value]
-    return (
-        {storable(key): _storable(item) for key, item in value.items()} if isinstance(value, dict) else value
-    )

@@ -34,7 +34,7 @@ def login() -> str:
 
 def _person(text: str) -> str:
     if not text:
-        raise ValueError("a name, which tells one person from others")
+        raise ValueError("it is empty; give a name")
     return text
 
 

@@ -129,7 +129,7 @@ def _command_with(open_resource: Callable[[Session], AbstractAsyncContextManager
         def run(context: typer.Context, **options: Any) -> None:
             json = has_json and options.pop("json")
             try:
-                output = asyncio.run(execute(context.obj, _storable(options)))
+                output = asyncio.run(execute(context.obj, storable_all(options)))
                 if output is not None:
                     output.print(json)
             except BrokenPipeError:
@@ -149,12 +149,12 @@ def with_parameters(run: Any, command: Command, parameters: list[inspect.Paramet
     return run
 
 
-def _storable(value: Any) -> Any:
-    """Options without the surrogates of undecodable bytes."""
+def storable_all(value: Any) -> Any:
+    """Options, or JSON, without the surrogates of undecodable bytes."""
     if isinstance(value, dict):
-        return {name: _storable(item) for name, item in value.items()}
+        return {storable(name): storable_all(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_storable(item) for item in value]
+        return [storable_all(item) for item in value]
     return storable(value) if isinstance(value, str) else value
 
 

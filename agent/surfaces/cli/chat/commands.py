@@ -68,7 +68,8 @@ class ChatCommands:
         chosen = await ask(
             [ForgetCandidate(hit.id, "memory", hit.content, hit.created_at, "") for hit in facts]
         )
-        print_receipts([await self.pet.delete_memory(one.id, user=self.user) for one in chosen])
+        if chosen:
+            print_receipts([await self.pet.delete_memory(one.id, user=self.user) for one in chosen])
 
     async def tasks(self, _: str) -> None:
         found = await self.pet.services.tasks.list(self.user, PRIVATE)

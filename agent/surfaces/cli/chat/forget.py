@@ -47,14 +47,12 @@ def is_answer(line: str, candidates: "Sequence[ForgetCandidate]") -> bool:
 
 async def confirm_forget(pet: "Companion", reply: "Reply", user: str, place: str) -> None:
     """Show what the person may mean, ask, and forget what they confirm."""
-    if reply.forget is None:
-        return
-    confirmed = await ask(reply.forget)
-    print_receipts(await pet.forget(confirmed, user=user, place=place) if confirmed else [])
+    if reply.forget is not None and (confirmed := await ask(reply.forget)):
+        print_receipts(await pet.forget(confirmed, user=user, place=place))
 
 
 async def ask(candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]":
-    """Show the candidates, and return those that the person confirms."""
+    """Show the candidates, and return those that the person confirms. Where there are none, say so."""
     print(*forget_lines(candidates), sep="\n")
     if not candidates:
         return []
@@ -64,7 +62,10 @@ async def ask(candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]
         answer = await PromptSession[str]().prompt_async(QUESTION)
     except (EOFError, KeyboardInterrupt):
         answer = ""
-    return chosen(answer, candidates)
+    confirmed = chosen(answer, candidates)
+    if not confirmed:
+        print(KEPT)
+    return confirmed
 
 
 def print_receipts(receipts: "Sequence[Forgotten]") -> None:

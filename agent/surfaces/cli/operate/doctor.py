@@ -48,7 +48,8 @@ def _configured(settings: "Settings") -> list[dict[str, Any]]:
         alias: Any = info.validation_alias
         name = alias.choices[-1] if alias else f"HACHI_{field.upper()}"
         value = getattr(settings, field)
-        text = None if value is None else mask(str(value))
+        value = ", ".join(sorted(value)) if isinstance(value, frozenset) else value
+        text = None if value in (None, "") else mask(str(value))
         found.append({"name": name, "value": text, "source": "environment" if name in given else "default"})
     return found
 
@@ -82,7 +83,7 @@ def _print(found: dict[str, Any], *, every_setting: bool) -> None:
     for setting in found["settings"]:
         if every_setting or setting["source"] != "default":
             value = "unset" if setting["value"] is None else plain(setting["value"])
-            print(f"  {setting['name']:<22} {value}" + (f" ({setting['source']})" if every_setting else ""))
+            print(f"  {setting['name']:<25} {value}" + (f" ({setting['source']})" if every_setting else ""))
     print("\nVersions\n  " + ", ".join(f"{part} {number}" for part, number in found["versions"].items()))
     if found["counts"]:
         print("\nKept")

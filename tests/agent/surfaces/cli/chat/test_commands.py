@@ -39,6 +39,7 @@ def test_what_is_remembered_is_listed_and_searched(talk, hachi):
 def test_a_fact_is_forgotten_once_it_is_confirmed(talk, hachi):
     hachi("memories", "add", PAUL)
     assert "Say what" in talk("/forget").out
+    assert talk("/forget unicorns").out.count("(Nothing") == 1
     assert "(Nothing is forgotten.)" in talk("/forget Paul carpenter", "n").out
     ran = talk("/forget Paul carpenter", "y")
     assert f"1. {PAUL}" in ran.out

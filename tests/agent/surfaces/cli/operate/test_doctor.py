@@ -154,11 +154,13 @@ def test_a_slow_check_and_a_missing_part_are_told(shared, monkeypatch):
 def test_what_is_wrong_comes_first_and_only_changed_settings_are_shown(shared):
     ran = shared("doctor", QDRANT_URL=AWAY, HACHI_MAX_TURNS="7")
     assert ran.out.splitlines()[:2] == ["Wrong", next(x for x in ran.out.splitlines() if x[:7] == "✗ index")]
-    assert "HACHI_MAX_TURNS        7\n" in ran.out
+    assert "HACHI_MAX_TURNS           7\n" in ran.out
     assert "HACHI_MODEL_TIMEOUT" not in ran.out
     whole = shared("doctor", "--all")
     assert whole.out.startswith("Nothing is wrong\n")
-    assert "HACHI_MODEL_TIMEOUT    60.0 (default)" in whole.out
+    assert "HACHI_MODEL_TIMEOUT       60.0 (default)" in whole.out
+    assert "HACHI_FORGET_UNDO_MINUTES 10.0 (default)" in whole.out
+    assert "HACHI_DISCORD_SERVERS     unset (default)" in whole.out
 
 
 @pytest.mark.parametrize("kind", ["table", "index"])
