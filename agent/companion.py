@@ -44,6 +44,7 @@ from memory.records import (
     Chunk,
     Decision,
     Document,
+    Draft,
     ForgetCandidate,
     Forgotten,
     Hit,
@@ -253,17 +254,9 @@ class Companion:
     ) -> Decision:
         """Remember one fact; `said_at` for what was said in the past. With `everybody` everybody may read it,
         whoever told it and wherever. Durable when it returns."""
+        draft = Draft(content, tuple(subjects), ttl, type, importance, replaces)
         return await self.services.memories.remember(
-            content,
-            user=user,
-            subjects=subjects,
-            ttl=ttl,
-            type=type,
-            importance=importance,
-            replaces=replaces,
-            place=place,
-            said_at=said_at,
-            everybody=everybody,
+            draft, user=user, place=place, said_at=said_at, everybody=everybody
         )
 
     async def memories(self, *, user: str, place: Where = None, limit: int | None = None) -> list[Memory]:

@@ -320,9 +320,7 @@ def build_services(c: Components) -> Services:
             c.clock,
         ),
         documents=DocumentService(c.documents, erasure),
-        profiles=ProfileService(
-            *(c.profiles, c.store, c.tasks, c.summaries, erasure, c.clock),
-        ),
+        profiles=ProfileService(c.profiles, c.store, c.tasks, c.summaries, erasure, c.clock),
         tasks=c.tasks,
         transcripts=transcripts,
         exports=ExportService(c.database, c.store, c.documents, c.clock),

@@ -11,7 +11,7 @@ from agent.services.erasure.lines import blank_lines_of, blank_typed
 from agent.tracing.recorder import Recorder
 from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
-from memory.erasure.repetition import ForgottenData
+from memory.erasure.forgotten_data import ForgottenData
 from memory.errors import MemoryFault
 from memory.sql.jobs import Job, JobQueue
 

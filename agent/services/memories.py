@@ -18,14 +18,12 @@ from memory.facts.ttl import describe
 from memory.facts.writer import FactWriter
 from memory.index.sync import IndexSync
 from memory.records import (
-    DEFAULT_IMPORTANCE,
     Decision,
     Draft,
     ForgetCandidate,
     Forgotten,
     Hit,
     Memory,
-    MemoryType,
     MemoryUpdate,
 )
 from memory.search.recall import Recall
@@ -58,20 +56,14 @@ class MemoryService:
 
     async def remember(
         self,
-        content: str,
+        draft: Draft,
         *,
         user: str,
-        subjects: Sequence[str] = (),
-        ttl: str | None = None,
-        type: MemoryType = "fact",
-        importance: float = DEFAULT_IMPORTANCE,
-        replaces: str | None = None,
         place: Where = None,
         said_at: datetime | None = None,
         everybody: bool = False,
     ) -> Decision:
         await self.erasure.finished(user_named(user))
-        draft = Draft(content, tuple(subjects), ttl, type, importance, replaces)
         origin = Provenance(
             user_named(user),
             said_at or self.clock(),
@@ -94,16 +86,12 @@ class MemoryService:
     ) -> Decision:
         old = await self.get(id, user=user, place=place)
         left = old.expires_at and old.expires_at - self.clock()
-        kept: dict[str, Any] = {
-            "subjects": old.subjects,
-            "ttl": describe(left) if left else None,
-            "type": old.type,
-            "importance": old.importance,
-            "place": _told_in(old, user_named(user), place_of(place)),
-        }
+        draft = Draft(content, old.subjects, describe(left) if left else None, old.type, old.importance)
         if changes.get("ttl", "") is None:
             changes["ttl"] = "never"
-        return await self.remember(content, user=user, replaces=old.id, **kept | changes)
+        about = {name: changes.pop(name) for name in Draft.__dataclass_fields__ if name in changes}
+        changes.setdefault("place", _told_in(old, user_named(user), place_of(place)))
+        return await self.remember(replace(draft, **about, replaces=old.id), user=user, **changes)
 
     async def delete(self, id: str, *, user: str, place: Where = None) -> Forgotten:
         """Forget the memory, with everything that shows it: see `memory.erasure.statements`."""

@@ -67,8 +67,7 @@ class Figures:
         await self.flush()
         query = select(figures.c.name, func.sum(figures.c.value)).group_by(figures.c.name)
         query = query if user is None else query.where(figures.c.user_id == user)
-        async with self._database.read() as connection:
-            return Counter({row[0]: int(row[1]) for row in await connection.execute(query)})
+        return Counter({row[0]: int(row[1]) for row in await self._database.rows(query)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +109,8 @@ class StatisticsService:
             return [CountedMemory(m.type, m.subjects, m.created_at) for m in own]
         held = exists().where(memory_owners.c.memory_id == memories.c.id, memory_owners.c.superseded == 0)
         query = select(memories.c.type, memories.c.subjects, memories.c.created_at)
-        async with self.database.read() as connection:
-            rows = await connection.execute(query.where(held, unexpired(self.clock())))
-            return [CountedMemory(row.type, tuple(row.subjects), row.created_at) for row in rows]
+        rows = await self.database.rows(query.where(held, unexpired(self.clock())))
+        return [CountedMemory(row.type, tuple(row.subjects), row.created_at) for row in rows]
 
     async def people(self) -> list[KnownPerson]:
         """Return everybody who is known, in the order of their ids."""

@@ -65,8 +65,7 @@ class DocumentStore:
     async def digests(self, owner: str, path: str | None = None) -> dict[str, str]:
         """The digest of each of the owner's documents, or of the one at this path, by path."""
         query = select(documents.c.path, documents.c.digest).where(_owned_by(owner, path))
-        async with self._database.read() as connection:
-            return {row.path: row.digest for row in await connection.execute(query)}
+        return {row.path: row.digest for row in await self._database.rows(query)}
 
     async def empty(self) -> bool:
         query = select(documents.c.id).where(documents.c.owner != NOBODY).limit(1)
@@ -109,9 +108,8 @@ class DocumentStore:
         if not ids or not audience.keys:
             return {}
         # The owner is checked here: an SQL condition would make SQLite scan all rows of the owner.
-        async with self._database.read() as connection:
-            rows = await connection.execute(_CHUNK_ROWS.where(chunks.c.id.in_(ids)))
-            return {row.id: StoredChunk(**row._mapping) for row in rows if audience.may_read([row.owner])}
+        rows = await self._database.rows(_CHUNK_ROWS.where(chunks.c.id.in_(ids)))
+        return {row.id: StoredChunk(**row._mapping) for row in rows if audience.may_read([row.owner])}
 
     # For the index.
 
@@ -123,8 +121,7 @@ class DocumentStore:
     async def unindexed(self, generation: str, limit: int) -> list[StoredChunk]:
         """Chunks that the index of this generation lacks, and removed chunks that it may still hold."""
         query = _CHUNK_ROWS.where(is_due(chunks, generation)).limit(limit)
-        async with self._database.read() as connection:
-            return [StoredChunk(**row._mapping) for row in await connection.execute(query)]
+        return [StoredChunk(**row._mapping) for row in await self._database.rows(query)]
 
     async def bounds(self, generation: str) -> Bounds:
         """How many points an index of this generation has."""
@@ -135,9 +132,8 @@ class DocumentStore:
         """Some chunks that the index of this generation shows."""
         shown = chunks.c.text != ""
         ids = await indexing.sample(self._database, chunks, chunks.c.chunk_index, shown, generation)
-        async with self._database.read() as connection:
-            rows = await connection.execute(_CHUNK_ROWS.where(chunks.c.id.in_(ids)))
-            return [StoredChunk(**row._mapping) for row in rows]
+        rows = await self._database.rows(_CHUNK_ROWS.where(chunks.c.id.in_(ids)))
+        return [StoredChunk(**row._mapping) for row in rows]
 
     async def newest(self, audience: Audience, limit: int) -> list[StoredChunk]:
         """The chunks of the documents that this audience may read, those of the newest documents first."""

@@ -10,8 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.erasure import message_removal, restore
+from memory.erasure.forgotten_data import ForgottenData
 from memory.erasure.message_removal import ForgottenTexts
-from memory.erasure.repetition import ForgottenData, Words
+from memory.erasure.repetition import Words
 from memory.erasure.taken import TakenMemories
 from memory.facts.derived import Withheld, withhold, withhold_lost
 from memory.process.spans import new_id

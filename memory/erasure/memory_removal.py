@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, delete, exists, insert, select, true, update
+from sqlalchemy import and_, delete, insert, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, user_key
@@ -13,7 +13,7 @@ from memory.errors import NotFound
 from memory.process.spans import new_id
 from memory.records import Memory
 from memory.sql.memories import CORRECTED, MADE_PRIVATE, link, tellers
-from memory.sql.memory_rows import fetch, index_again, is_active, unexpired
+from memory.sql.memory_rows import fetch, index_again, is_active, told_again, unexpired
 from memory.sql.message_rows import kept
 from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
 
@@ -128,17 +128,11 @@ async def revive(
     )
     if not corrected:
         steps = steps.where(memory_updates.c.reason != CORRECTED)
-    other = memory_owners.alias("other")
-    newer = exists().where(
-        other.c.owner == memory_owners.c.owner,
-        other.c.content_key == memory_owners.c.content_key,
-        other.c.superseded == 0,
-    )
     for step in (await connection.execute(steps)).all():
         here = and_(memory_owners.c.memory_id == step.new_id, is_active())
         current = (await connection.execute(select(memory_owners.c.owner).where(here))).scalars().all()
         theirs = memory_owners.c.owner.in_(set(step.owners) & set(current))
-        back = update(memory_owners).where(memory_owners.c.memory_id == step.old_id, theirs, ~newer)
+        back = update(memory_owners).where(memory_owners.c.memory_id == step.old_id, theirs, ~told_again())
         await connection.execute(back.values(superseded=0))
         await index_again(connection, [step.old_id])
 

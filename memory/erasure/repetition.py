@@ -5,11 +5,10 @@ Its values are numbers and capitalised names; a text that lacks one speaks of so
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 from memory.facts.compare.tokens import words_of
 from memory.index import bm25
@@ -33,8 +32,6 @@ _ASKS_TO_FORGET = re.compile(
     re.IGNORECASE,
 )
 _QUESTION = ("?", "？", "؟")
-LONG_ENOUGH = 12
-"""Characters of a text that is recognised as a whole. Shorter ones, such as "Noted.", are everywhere."""
 TELLING = 3
 """So many words are recognised without a value."""
 
@@ -245,58 +242,3 @@ def words(text: str) -> Words:
 def _runs(parts: list[Words]) -> Iterable[Words]:
     yield from parts
     yield from (first | second for first, second in pairwise(parts))
-
-
-@dataclass(frozen=True, slots=True)
-class ForgottenData:
-    """What was forgotten, to be recognised where it was copied to."""
-
-    user: str
-    """Who had it forgotten."""
-    ids: frozenset[str]
-    """Of the memories, messages and replies."""
-    contents: tuple[str, ...]
-    """The texts of the memories, or the telling sentences of the message."""
-    texts: tuple[str, ...]
-    """The whole texts of the messages and replies."""
-    teller: Words
-
-    @property
-    def facts(self) -> list[FactWords]:
-        return [FactWords.of(content, self.teller) for content in self.contents]
-
-    def shown_by(self, text: str) -> bool:
-        """Whether the text contains one of the ids or whole texts, or a line of it repeats a fact."""
-        if any(id in text for id in self.ids):
-            return True
-        if any(len(whole) >= LONG_ENOUGH and whole in text for whole in self.texts):
-            return True
-        facts = self.facts
-        return any(fact.repeated_by(line) for line in text.splitlines() for fact in facts)
-
-    def may_be_shown_by(self, text: str) -> bool:
-        """Whether the text shows the data or, as a summary does in words of its own, a line of it contains
-        the values of a fact. For traces: one that is emptied without need is no loss to a person."""
-        facts = self.facts
-        return self.shown_by(text) or any(
-            fact.valued_in(line) for line in text.splitlines() for fact in facts
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Everything but the user."""
-        return {
-            "ids": sorted(self.ids),
-            "contents": list(self.contents),
-            "texts": list(self.texts),
-            "teller": sorted(self.teller),
-        }
-
-    @classmethod
-    def from_json(cls, user: str, stored: Mapping[str, Any]) -> "ForgottenData":
-        return cls(
-            user,
-            frozenset(stored["ids"]),
-            tuple(stored["contents"]),
-            tuple(stored["texts"]),
-            frozenset(stored["teller"]),
-        )

@@ -8,14 +8,14 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import exists, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.erasure.memory_removal import revive
 from memory.facts.derived import withhold
 from memory.process.spans import new_id
-from memory.sql.memory_rows import index_again, is_active
+from memory.sql.memory_rows import index_again, is_active, told_again
 from memory.sql.message_rows import kept
 from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
 
@@ -43,13 +43,7 @@ async def bring_back(connection: AsyncConnection, ids: Collection[str], user: st
         .where(memory_sources.c.message_id.in_(ids), memory_updates.c.user_id == user)
         .where(memory_updates.c.reason == MESSAGE_REPLACED)
     )
-    other = memory_owners.alias("other")
-    told_again = exists().where(
-        other.c.owner == memory_owners.c.owner,
-        other.c.content_key == memory_owners.c.content_key,
-        other.c.superseded == 0,
-    )
-    back = update(memory_owners).where(memory_owners.c.memory_id.in_(ended), ~told_again)
+    back = update(memory_owners).where(memory_owners.c.memory_id.in_(ended), ~told_again())
     back = back.where(memory_owners.c.owner == user_key(user)).values(superseded=0)
     facts = set(await connection.scalars(back.returning(memory_owners.c.memory_id)))
     await _note(connection, facts, user, MESSAGE_BACK, now)

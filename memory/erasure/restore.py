@@ -9,13 +9,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, and_, delete, exists, false, insert, or_, select, update
+from sqlalchemy import ColumnElement, Table, and_, delete, exists, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.erasure import message_removal
-from memory.erasure.repetition import FactWords, ForgottenData, repeated_by_task
+from memory.erasure.forgotten_data import ForgottenData
+from memory.erasure.repetition import FactWords, repeated_by_task
 from memory.errors import NotFound
 from memory.facts.derived.sources import entry_id, record_sources
+from memory.sql.memory_rows import begins
 from memory.sql.tables import (
     Utc,
     context_entries,
@@ -37,8 +39,6 @@ Rows = dict[str, dict[str, Row]]
 Held = dict[str, dict[str, Any]]
 """The same with the texts of messages, by their ids."""
 
-SHORTEST_ID = 8
-"""Characters of an id that are enough to name it."""
 _DERIVED = ("indexed_under", "revision")
 """Columns that follow from the others."""
 _NAMING = ("id", "memory_id", "old_id", "new_id")
@@ -107,8 +107,9 @@ async def keep(
 
 async def take_back(connection: AsyncConnection, id: str, user: str, now: datetime) -> dict[str, Any]:
     """Remove and return the payload. Raises NotFound if it can no longer be undone, or is somebody else's."""
-    matches = forgotten.c.id.startswith(id, autoescape=True) if len(id) >= SHORTEST_ID else false()
-    mine = select(forgotten).where(matches, forgotten.c.user_id == user, forgotten.c.until > now)
+    mine = select(forgotten).where(
+        begins(forgotten.c.id, id), forgotten.c.user_id == user, forgotten.c.until > now
+    )
     rows = (await connection.execute(mine.with_for_update())).all()
     if len(rows) != 1:
         raise NotFound(f"nothing forgotten as {id!r} can be brought back: it is gone for good")
@@ -256,12 +257,10 @@ async def _put_back_row(connection: AsyncConnection, table: Table, values: Row) 
             values = values | {"superseded": 1}
     if await connection.scalar(select(exists().where(same))):
         await connection.execute(update(table).where(same).values(**values))
-    elif "memory_id" not in values or await _exists(connection, values["memory_id"]):
+    elif "memory_id" not in values or await connection.scalar(
+        select(exists().where(memories.c.id == values["memory_id"]))
+    ):
         await connection.execute(insert(table).values(**values))
-
-
-async def _exists(connection: AsyncConnection, memory_id: str) -> bool:
-    return bool(await connection.scalar(select(exists().where(memories.c.id == memory_id))))
 
 
 async def drop_naming(

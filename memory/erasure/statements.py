@@ -14,11 +14,11 @@ from sqlalchemy import and_, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, owners_of, user_key
-from memory.erasure import message_removal, restore, task_removal
+from memory.erasure import message_removal, restore
 from memory.erasure.follow_up import FollowUp, Statements
 from memory.erasure.message_removal import ForgottenTexts, Readers
 from memory.erasure.repetition import FactWords, Words, asks, identifiers, telling_sentences
-from memory.erasure.taken import TakenMemories, echoing, near, resting_on, stating_the_same, take
+from memory.erasure.taken import TakenMemories, echoing, near, resting_on, stating_the_same, take, take_tasks
 from memory.errors import NotFound
 from memory.facts.derived import HeldFacts, withhold, withhold_lost
 from memory.records import Forgotten, Memory
@@ -173,9 +173,7 @@ async def _lost(
     facts = [FactWords.of(content, teller) for content in stated]
     own = message_removal.own(heard, readers.user, {*named, asked_in or ""}, facts)
     told = await _told_in(connection, {id: text for id, text in own.items() if id != asked_in}, taken, teller)
-    tasks = await task_removal.take(
-        connection, readers, [*taken.contents, *told], teller, shared=taken.shared
-    )
+    tasks = await take_tasks(connection, readers, [*taken.contents, *told], teller, shared=taken.shared)
     telling = [sentence for text in told for sentence in telling_sentences(text, teller)]
     contents = [*taken.contents, *telling, *(task["description"] for task in tasks)]
     shown = [FactWords.of(content, teller) for content in dict.fromkeys(contents)]

@@ -1,4 +1,4 @@
-"""Takes memories from the person who has them forgotten, and notes what was taken.
+"""Takes memories and tasks from the person who has them forgotten, and notes what was taken.
 
 Each function runs in the caller's transaction.
 """
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import delete, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.erasure import memory_removal, restore
-from memory.erasure.message_removal import teller_words
-from memory.erasure.repetition import NO_WORDS, FactWords, Words, words
+from memory.erasure.message_removal import Readers, teller_words
+from memory.erasure.repetition import NO_WORDS, FactWords, Words, repeated_by_task, words
 from memory.facts.compare.relation import FEWEST_WORDS, added_words, opens_plainly
 from memory.facts.compare.tokens import words_of
 from memory.facts.derived import HeldFacts
@@ -23,7 +23,7 @@ from memory.records import Memory
 from memory.sql.memories import tellers
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import kept
-from memory.sql.tables import memories, memory_owners, memory_sources, messages
+from memory.sql.tables import memories, memory_owners, memory_sources, messages, tasks
 
 MOST_NEAR = 3
 """Memories that a receipt names as near what was forgotten."""
@@ -98,6 +98,21 @@ async def take(
         shared=bool((await connection.execute(still)).scalar()),
         held=held,
     )
+
+
+async def take_tasks(
+    connection: AsyncConnection, readers: Readers, told: Sequence[str], teller: Words, *, shared: bool
+) -> list[restore.Row]:
+    """Delete the person's tasks that repeat one of these texts, but not in places where somebody else told
+    it too. Returns the rows as they were."""
+    mine = select(tasks).where(tasks.c.user_id == readers.user)
+    rows = [
+        row
+        for row in await connection.execute(mine.order_by(tasks.c.id).with_for_update())
+        if readers.lost(row, shared) and repeated_by_task(row.description, told, teller)
+    ]
+    await connection.execute(delete(tasks).where(tasks.c.id.in_([row.id for row in rows])))
+    return [restore.encoded(row._mapping) for row in rows]
 
 
 async def stating_the_same(

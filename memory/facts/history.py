@@ -15,7 +15,7 @@ from memory.process.spans import new_id
 from memory.records import MemoryUpdate
 from memory.sql.engine import Database
 from memory.sql.memories import MADE_PRIVATE, tellers
-from memory.sql.memory_rows import index_again, is_active
+from memory.sql.memory_rows import begins, index_again, is_active
 from memory.sql.tables import memories, memory_owners, memory_updates
 
 UNDONE = "undone"
@@ -91,8 +91,7 @@ class History:
         self, connection: AsyncConnection, id: str, audience: Audience
     ) -> tuple[list[Any], dict[str, str]]:
         """The steps, oldest first, and the texts of all their memories."""
-        starts = memories.c.id.startswith(id, autoescape=True) if len(id) >= 8 else memories.c.id == id
-        known = set((await connection.execute(select(memories.c.id).where(starts))).scalars())
+        known = set(await connection.scalars(select(memories.c.id).where(begins(memories.c.id, id))))
         new = set(known)
         steps: dict[str, Any] = {}
         while new:

@@ -157,7 +157,9 @@ class FactWriter:
 
     async def _read(self, draft: Draft, origin: Provenance) -> Draft:
         """The draft in the form that is stored."""
-        draft = replace(draft, content=_one_line(draft.content), subjects=tags(draft.subjects))
+        # On one line, without NUL, which PostgreSQL refuses, and without lone surrogates.
+        content = " ".join(storable(draft.content).split())
+        draft = replace(draft, content=content, subjects=tags(draft.subjects))
         if draft.replaces is None:
             return draft
         async with self._database.read() as connection:
@@ -190,12 +192,6 @@ class FactWriter:
         if await self._is_own_knowledge(candidate):
             return Decision(content, "ignore", None, unstated.FROM_QUESTION)
         return None
-
-    async def _echo(self, connection: AsyncConnection, candidate: CandidateFact) -> str | None:
-        """Why the fact is no statement of the person's, or None. Notes what it may rest on."""
-        found = await echoes.origin_of(connection, candidate.draft.content, candidate.origin)
-        candidate.rests_on.update(found.rests_on)
-        return found.refused
 
     async def _is_own_knowledge(self, candidate: CandidateFact) -> bool:
         content, origin = candidate.draft.content, candidate.origin
@@ -237,8 +233,10 @@ class FactWriter:
             here = next((memory for memory in held.values() if candidate.sees(memory)), None)
             reason = f"only repeats what was recalled: {echoed!r}"
             return candidate.decision("ignore", here, reason, target=here)
-        if echo := await self._echo(connection, candidate):
-            return candidate.decision("ignore", None, echo)
+        found = await echoes.origin_of(connection, candidate.draft.content, origin)
+        candidate.rests_on.update(found.rests_on)
+        if found.refused:
+            return candidate.decision("ignore", None, found.refused)
         if theirs := next((m for m in held.values() if candidate.may_repeat(m)), None):
             return candidate.decision("ignore", theirs, echoes.ECHO, target=theirs)
         lacking = owners if candidate.draft.replaces else owners.difference(held)
@@ -349,8 +347,3 @@ class FactWriter:
         if values:
             await self._store.refresh(connection, memory, **values)
             candidate.changed[memory.id] = replace(candidate.changed.get(memory.id, memory), **values)
-
-
-def _one_line(content: str) -> str:
-    """The content on one line, without NUL, which PostgreSQL refuses, and without lone surrogates."""
-    return " ".join(storable(content).split())

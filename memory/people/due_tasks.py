@@ -50,9 +50,8 @@ class DueTasks:
 
     async def _take_some(self, prefixes: Collection[str], now: datetime) -> int:
         due = select(tasks).where(_due(now), _of(tasks.c.user_id, prefixes)).order_by(tasks.c.due)
-        async with self._database.read() as connection:  # usually no task is due, and no write lock is needed
-            if (await connection.execute(due.limit(1))).first() is None:
-                return 0
+        if not await self._database.rows(due.limit(1)):  # as usual, and no write lock is needed
+            return 0
         async with self._database.write() as connection:
             # Tasks that another process handles right now are skipped, and are not due afterwards.
             rows = (await connection.execute(due.limit(AT_ONCE).with_for_update(skip_locked=True))).all()
@@ -68,16 +67,14 @@ class DueTasks:
         """The ids of the jobs that may run now, oldest first."""
         due = and_(work.c.kind == REMIND, claimable(now))
         query = select(work.c.id).where(due, _of(work.c.user_id, prefixes)).order_by(work.c.seq)
-        async with self._database.read() as connection:
-            return (await connection.execute(query.limit(AT_ONCE))).scalars().all()
+        return [row.id for row in await self._database.rows(query.limit(AT_ONCE))]
 
     async def announced_by(self, job: Job) -> Reminder | None:
         """The reminder of the job; None if the task has been finished, postponed or deleted since."""
         query: Select[Any] = select(*_COLUMNS, tasks.c.place).where(
             tasks.c.id == job.payload["task"], tasks.c.user_id == job.user_id, tasks.c.status != "done"
         )
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).first()
+        row = next(iter(await self._database.rows(query)), None)
         if row is None or row.due is None or row.due.isoformat() != job.payload["due"]:
             return None
         return Reminder(Task(*row[:-1]), Place.of_key(row.place))

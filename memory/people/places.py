@@ -23,8 +23,7 @@ class Places:
             return "everything"
         around = [where.key for where in place.containing()]
         query = select(places.c.place, places.c.listening).where(places.c.place.in_(around))
-        async with self._database.read() as connection:
-            found = {row.place: row.listening for row in await connection.execute(query)}
+        found = {row.place: row.listening for row in await self._database.rows(query)}
         return cast(Listening, next((found[key] for key in around if key in found), "mentions"))
 
     async def last_of(self, user: str, within: Place) -> Place | None:
@@ -32,9 +31,8 @@ class Places:
         them, and show it to nobody."""
         there = messages.c.place.startswith(f"{within.key}/", autoescape=True)
         query = select(messages.c.place).where(messages.c.user_id == user, messages.c.role == "user", there)
-        async with self._database.read() as connection:
-            key = (await connection.execute(query.order_by(messages.c.seq.desc()).limit(1))).scalar()
-        return None if key is None else Place.of_key(key)
+        last = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(1))
+        return Place.of_key(last[0].place) if last else None
 
     async def set(self, place: Place, listening: Listening, by: str, now: datetime) -> None:
         """Store the setting. `by` is the user who sets it; the platform decides who may. Raises ValueError in

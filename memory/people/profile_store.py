@@ -37,8 +37,7 @@ class ProfileStore:
         given = {"user": user, "now": now, "summary": memory_summary_id(user, place)}
         if not place.private:
             given["around"] = [containing.key for containing in place.containing()]
-        async with self._database.read() as connection:
-            rows = (await connection.execute(_READABLE[place.private], given)).all()
+        rows = await self._database.rows(_READABLE[place.private], given)
         outlived = {_key(row) for row in rows if _outlived(row)}
         found = {_key(row): _entry(row) for row in rows if _key(row) not in outlived}
         return [

@@ -31,8 +31,7 @@ async def due_tables(database: Database, generation: str) -> set[str]:
     found = [
         select(table.c.id).where(is_due(table, generation)).exists().label(table.name) for table in INDEXED
     ]
-    async with database.read() as connection:
-        row = (await connection.execute(select(*found))).one()
+    [row] = await database.rows(select(*found))
     return {name for name, due in row._mapping.items() if due}
 
 
@@ -42,8 +41,8 @@ async def count_due(database: Database, generation: str, *tables: Table) -> int:
         select(func.count()).select_from(table).where(is_due(table, generation)).scalar_subquery()
         for table in tables or INDEXED
     ]
-    async with database.read() as connection:
-        return sum((await connection.execute(select(*counts))).one())
+    [row] = await database.rows(select(*counts))
+    return sum(row)
 
 
 Shown = tuple[Table, ColumnElement[bool], ColumnElement[bool]]

@@ -135,8 +135,7 @@ class Keys:
             log.warning("the use of key %s is not noted: %s", key.id, error)
 
     async def _read(self, query: Select[Any]) -> list[Key]:
-        async with self._database.read() as connection:
-            return [Key(*row) for row in await connection.execute(query)]
+        return [Key(*row) for row in await self._database.rows(query)]
 
 
 def digest(secret: str) -> str:

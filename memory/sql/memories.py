@@ -10,8 +10,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, insert, literal, select, update
-from sqlalchemy.dialects.postgresql import insert as insert_postgresql
-from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, user_key
@@ -26,6 +24,7 @@ from memory.sql.memory_rows import (
     BY_IDS,
     CANDIDATES,
     all_readable,
+    begins,
     fetch,
     fetch_revisions,
     index_again,
@@ -50,8 +49,6 @@ CORRECTED = "corrected on purpose"
 """The reason of a step in which a person or the model named the memory to correct."""
 MADE_PRIVATE = "made private"
 """The reason of a step from a memory to itself that removed it from its places."""
-WHOLE_ID = 36
-"""Characters of a UUID."""
 ALIASES_FRESH = timedelta(seconds=2)
 """How long a search may miss an alias that another process has stored."""
 CACHED_READERS = 10_000
@@ -94,7 +91,7 @@ class MemoryStore:
 
     async def get(self, id: str, audience: Audience, now: datetime) -> Memory:
         """The memory with this id, or with this prefix of eight or more characters. Raises NotFound."""
-        named = and_(_begins(memories.c.id, id), readable(audience), unexpired(now))
+        named = and_(begins(memories.c.id, id), readable(audience), unexpired(now))
         async with self.database.read() as connection:
             found = await fetch(connection, named)
         if len(found) != 1:
@@ -109,10 +106,10 @@ class MemoryStore:
         followed: set[str] = set()
         while id not in followed:
             followed.add(id)
-            named = and_(_begins(memories.c.id, id), readable(audience), unexpired(now))
+            named = and_(begins(memories.c.id, id), readable(audience), unexpired(now))
             if found := await fetch(connection, named):
                 return found[0] if len(found) == 1 else None
-            steps = select(memory_updates).where(_begins(memory_updates.c.old_id, id))
+            steps = select(memory_updates).where(begins(memory_updates.c.old_id, id))
             rows = await connection.execute(steps.order_by(memory_updates.c.created_at.desc()))
             shown = [row for row in rows if audience.may_read(row.owners)]
             if len({row.old_id for row in shown}) == 1 and shown[0].new_id:
@@ -124,8 +121,7 @@ class MemoryStore:
         if not ids:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
-        async with self.database.read() as connection:
-            found = with_owners((await connection.execute(BY_IDS, given)).all())
+        found = with_owners(await self.database.rows(BY_IDS, given))
         return {memory.id: memory for memory, _ in found}
 
     async def newest(
@@ -181,8 +177,8 @@ class MemoryStore:
 
     async def count(self, audience: Audience, now: datetime) -> int:
         query = select(func.count()).select_from(memories).where(all_readable(audience), unexpired(now))
-        async with self.database.read() as connection:
-            return (await connection.execute(query)).scalar_one()
+        [[count]] = await self.database.rows(query)
+        return int(count)
 
     # Writing, in the caller's transaction: see `memory.facts.writer`.
 
@@ -265,9 +261,8 @@ class MemoryStore:
 
     async def add_source(self, connection: AsyncConnection, ids: Collection[str], message_id: str) -> None:
         """Store that the message states these memories."""
-        insert = insert_sqlite if self.database.sqlite else insert_postgresql
         rows = [{"memory_id": id, "message_id": message_id} for id in sorted(ids)]
-        await connection.execute(insert(memory_sources).on_conflict_do_nothing(), rows)
+        await connection.execute(self.database.insert(memory_sources).on_conflict_do_nothing(), rows)
 
     async def supersede(
         self,
@@ -360,14 +355,8 @@ class MemoryStore:
             func.count(case((memories.c.expires_at <= now, 1))).label("expired"),
             func.count(case((memories.c.indexed_under.is_(None), 1))).label("unindexed"),
         ).select_from(memories)
-        async with self.database.read() as connection:
-            return dict((await connection.execute(query)).one()._mapping)
-
-
-def _begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
-    """Whether a column holds this id, or begins with it if it is a prefix of eight or more characters:
-    comparing a prefix reads every row."""
-    return column.startswith(id, autoescape=True) if 8 <= len(id) < WHOLE_ID else column == id
+        [row] = await self.database.rows(query)
+        return dict(row._mapping)
 
 
 async def tag_in(connection: AsyncConnection, id: str, tags: Iterable[str]) -> None:

@@ -1,7 +1,6 @@
 """Converts rows of `memories` to `Memory` records; conditions and statements that several modules share."""
 
 from collections.abc import Collection, Iterable
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, bindparam, exists, or_, select, update
@@ -11,6 +10,8 @@ from memory.audience import Audience
 from memory.records import Memory
 from memory.sql.tables import Utc, memories, memory_aliases, memory_owners
 
+WHOLE_ID = 36
+"""Characters of a UUID."""
 UNINDEXED_CANDIDATES = 100
 """A new statement is compared with at most this many memories that are not in the index yet."""
 
@@ -30,18 +31,31 @@ def all_readable(audience: Audience) -> ColumnElement[bool]:
     return memories.c.id.in_(owned)
 
 
-def unexpired(now: datetime) -> ColumnElement[bool]:
-    return _unexpired(now)
-
-
 def _owned_by(owners: Any) -> ColumnElement[bool]:
     return exists().where(
         memory_owners.c.memory_id == memories.c.id, memory_owners.c.owner.in_(owners), is_active()
     )
 
 
-def _unexpired(now: Any) -> ColumnElement[bool]:
+def unexpired(now: Any) -> ColumnElement[bool]:
+    """`now` is a time, or a parameter."""
     return or_(memories.c.expires_at.is_(None), memories.c.expires_at > now)
+
+
+def told_again() -> ColumnElement[bool]:
+    """True for a link whose owner has an active memory with the same words."""
+    other = memory_owners.alias("other")
+    return exists().where(
+        other.c.owner == memory_owners.c.owner,
+        other.c.content_key == memory_owners.c.content_key,
+        other.c.superseded == 0,
+    )
+
+
+def begins(column: ColumnElement[str], id: str) -> ColumnElement[bool]:
+    """True where the column holds this id, or begins with it if it is a prefix of eight or more characters:
+    comparing a prefix reads every row."""
+    return column.startswith(id, autoescape=True) if 8 <= len(id) < WHOLE_ID else column == id
 
 
 async def index_again(connection: AsyncConnection, ids: Collection[str]) -> None:
@@ -59,7 +73,7 @@ WITH_OWNERS = (
 
 # The statements of every search and every new fact are built once: building them takes longer than running.
 READABLE = _owned_by(bindparam("owners", expanding=True))
-UNEXPIRED = _unexpired(bindparam("now", type_=Utc()))
+UNEXPIRED = unexpired(bindparam("now", type_=Utc()))
 BY_IDS = WITH_OWNERS.where(memories.c.id.in_(bindparam("ids", expanding=True)), READABLE, UNEXPIRED)
 _UNINDEXED = (
     select(memories.c.id)

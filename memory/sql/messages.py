@@ -36,6 +36,7 @@ from memory.audience import Audience, Place, owners_of
 from memory.errors import NotFound
 from memory.records import Message
 from memory.sql.engine import Database
+from memory.sql.memory_rows import begins
 from memory.sql.message_rows import (
     AROUND,
     BY_IDS,
@@ -55,8 +56,6 @@ from memory.sql.message_rows import (
 )
 from memory.sql.tables import Utc, conversations, message_origins, messages, speakers, users
 
-WHOLE_ID = 36
-"""Characters of a UUID."""
 _WRITTEN = (messages.c.text, messages.c.forgotten_at)
 
 
@@ -133,8 +132,7 @@ class Transcript:
         authors = self._authors.get(audience.keys)
         if authors is None:
             query = select(speakers.c.author).where(speakers.c.owner.in_(audience.keys))
-            async with self._database.read() as connection:
-                authors = frozenset((await connection.execute(query)).scalars())
+            authors = frozenset(row.author for row in await self._database.rows(query))
             self._authors[audience.keys] = authors
         return authors
 
@@ -142,8 +140,7 @@ class Transcript:
         """The newest messages of a conversation, oldest first."""
         people, places = people_and_places(audience)
         given = {"conversation": conversation, "people": people, "places": places, "most": limit}
-        async with self._database.read() as connection:
-            rows = (await connection.execute(LAST, given)).all()
+        rows = await self._database.rows(LAST, given)
         return [to_message(row) for row in reversed(rows)]
 
     async def branches(self, conversation: str, user: str, limit: int) -> list[Message]:
@@ -155,8 +152,7 @@ class Transcript:
             .order_by(messages.c.seq.desc())
             .limit(limit)
         )
-        async with self._database.read() as connection:
-            return [to_message(row) for row in reversed((await connection.execute(query)).all())]
+        return [to_message(row) for row in reversed(await self._database.rows(query))]
 
     async def containing(self, text: str, user: str, prefix: str, limit: int) -> list[str]:
         """The private conversations of the user that hold a message with this text and whose id begins with
@@ -168,8 +164,7 @@ class Transcript:
             .order_by(messages.c.seq.desc())
             .limit(limit)
         )
-        async with self._database.read() as connection:
-            return list(dict.fromkeys(await connection.scalars(query)))
+        return list(dict.fromkeys(row.conversation_id for row in await self._database.rows(query)))
 
     async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
         """The messages this audience may read, newest first, including forgotten ones, which have no text.
@@ -179,18 +174,16 @@ class Transcript:
             query = query.where(
                 messages.c.seq < select(messages.c.seq).where(messages.c.id == before).scalar_subquery()
             )
-        async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(messages.c.seq.desc()).limit(limit))
-            return [to_message(row) for row in rows]
+        rows = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(limit))
+        return [to_message(row) for row in rows]
 
     async def own(self, id: str, user: str) -> Message:
         """The person's message with this id, or with this prefix of eight or more characters. Raises
         NotFound, for a forgotten one too."""
-        is_prefix = 8 <= len(id) < WHOLE_ID
-        matches = messages.c.id.startswith(id, autoescape=True) if is_prefix else messages.c.id == id
-        mine = select(*MESSAGE).where(matches, messages.c.user_id == user, messages.c.role == "user")
-        async with self._database.read() as connection:
-            rows = (await connection.execute(mine.where(has_text()).limit(2))).all()
+        mine = select(*MESSAGE).where(
+            begins(messages.c.id, id), messages.c.user_id == user, messages.c.role == "user"
+        )
+        rows = await self._database.rows(mine.where(has_text()).limit(2))
         if len(rows) != 1:
             raise NotFound(f"no message {id!r} of {user}'s; `hachi messages list` shows the ids")
         return to_message(rows[0])
@@ -212,9 +205,8 @@ class Transcript:
             .join(message_origins, message_origins.c.message_id == messages.c.id)
             .where(message_origins.c.origin == origin, kept())
         )
-        async with self._database.read() as connection:
-            row = (await connection.execute(query)).first()
-        return None if row is None else (row.id, row.user_id)
+        rows = await self._database.rows(query)
+        return (rows[0].id, rows[0].user_id) if rows else None
 
     async def following(
         self, conversation: str, owner: str, seq: int, limit: int, *, most: int
@@ -228,8 +220,7 @@ class Transcript:
             .order_by(messages.c.seq.desc())
             .limit(most + 1)
         )
-        async with self._database.read() as connection:
-            rows = (await connection.execute(query)).all()
+        rows = await self._database.rows(query)
         rows = rows[:limit] if len(rows) > most else rows[-limit:]
         return [to_line(row) for row in reversed(rows)]
 
@@ -241,8 +232,7 @@ class Transcript:
             messages.c.conversation_id != conversation,
             messages.c.role == "user",
         )
-        async with self._database.read() as connection:
-            return (await connection.execute(later.limit(1))).first() is not None
+        return bool(await self._database.rows(later.limit(1)))
 
     async def newest(
         self,
@@ -258,17 +248,15 @@ class Transcript:
         query = query.where(messages.c.sent_at >= since) if since else query
         query = query.where(messages.c.sent_at < until) if until else query
         query = query.where(messages.c.id.not_in(exclude)) if exclude else query
-        async with self._database.read() as connection:
-            rows = await connection.execute(query.order_by(messages.c.seq.desc()).limit(limit))
-            return [to_message(row) for row in rows]
+        rows = await self._database.rows(query.order_by(messages.c.seq.desc()).limit(limit))
+        return [to_message(row) for row in rows]
 
     async def by_ids(self, ids: Collection[str], audience: Audience) -> dict[str, Message]:
         if not ids:
             return {}
         people, places = people_and_places(audience)
         given = {"ids": list(ids), "people": people, "places": places}
-        async with self._database.read() as connection:
-            return {row.id: to_message(row) for row in (await connection.execute(BY_IDS, given)).all()}
+        return {row.id: to_message(row) for row in await self._database.rows(BY_IDS, given)}
 
     async def neighbours(self, ids: Collection[str], audience: Audience) -> dict[str, list[Line]]:
         """Each of these messages with up to `REACH` messages on either side of it in its conversation, in
@@ -277,9 +265,8 @@ class Transcript:
         if ids:
             people, places = people_and_places(audience)
             given = {"hits": list(ids), "people": people, "places": places}
-            async with self._database.read() as connection:
-                for row in await connection.execute(AROUND, given):
-                    found.setdefault(row.hit, []).append(to_line(row))
+            for row in await self._database.rows(AROUND, given):
+                found.setdefault(row.hit, []).append(to_line(row))
         return found
 
     async def written_by(self, user: str, ids: Collection[str]) -> set[str]:
@@ -289,8 +276,7 @@ class Transcript:
         query = select(messages.c.id).where(
             messages.c.id.in_(ids), messages.c.user_id == user, messages.c.role == "user"
         )
-        async with self._database.read() as connection:
-            return set(await connection.scalars(query))
+        return {row.id for row in await self._database.rows(query)}
 
     def forget_known(self) -> None:
         """Empty the caches, after an erasure."""
@@ -302,8 +288,8 @@ class Transcript:
         query = select(func.count()).where(
             messages.c.user_id == user, messages.c.role == "user", messages.c.sent_at >= moment
         )
-        async with self._database.read() as connection:
-            return int((await connection.execute(query)).scalar_one())
+        [[count]] = await self._database.rows(query)
+        return int(count)
 
     async def unindexed(self, generation: str, limit: int) -> list[Line]:
         """Messages that are due for the index, oldest first; never indexed ones before the others."""
@@ -321,20 +307,17 @@ class Transcript:
             for rank, due in enumerate(conditions)
         ]
         query = union_all(*parts).order_by("rank", "indexed_under", "seq").limit(limit)
-        async with self._database.read() as connection:
-            return [to_line(row) for row in await connection.execute(query)]
+        return [to_line(row) for row in await self._database.rows(query)]
 
     async def lines(self, ids: Collection[str]) -> list[Line]:
         """These messages with their owners. For the index alone: no audience is checked."""
-        async with self._database.read() as connection:
-            rows = await connection.execute(select(messages).where(messages.c.id.in_(ids)))
-            return [to_line(row) for row in rows]
+        rows = await self._database.rows(select(messages).where(messages.c.id.in_(ids)))
+        return [to_line(row) for row in rows]
 
     async def newest_lines(self, audience: Audience, limit: int) -> list[Line]:
         """Messages and replies with their owners, newest first."""
         query = select(messages).where(readable(audience), kept()).order_by(messages.c.seq.desc())
-        async with self._database.read() as connection:
-            return [to_line(row) for row in await connection.execute(query.limit(limit))]
+        return [to_line(row) for row in await self._database.rows(query.limit(limit))]
 
     async def around(self, lines: Collection[Line]) -> list[list[Line]]:
         """For each conversation of these lines: the lines and twice `REACH` neighbours on either side, in

@@ -76,11 +76,9 @@ class ConversationSummaries:
         """The stored conversation; None if nothing has been stored for it yet. A summary that rests on an
         expired fact is withheld."""
         given = {"conversation": conversation, "of": owner, "now": now}
-        async with self._database.read() as connection:
-            row = (await connection.execute(_OF, given)).first()
-        if row is None:
-            return None
-        return replace(_active(row), summary="", withheld=True) if row.outlived else _active(row)
+        for row in await self._database.rows(_OF, given):
+            return replace(_active(row), summary="", withheld=True) if row.outlived else _active(row)
+        return None
 
     async def uncovered(
         self, conversation: str, owner: str, covered: int, limit: int = 6
@@ -159,8 +157,7 @@ class ConversationSummaries:
         if not ids:
             return {}
         given = {"ids": list(ids), "owners": list(audience.keys), "now": now}
-        async with self._database.read() as connection:
-            return {row.id: _active(row) for row in await connection.execute(_BY_IDS, given)}
+        return {row.id: _active(row) for row in await self._database.rows(_BY_IDS, given)}
 
     async def newest(
         self,
@@ -177,26 +174,21 @@ class ConversationSummaries:
         query = query.where(table.c.updated_at >= since) if since else query
         query = query.where(table.c.updated_at < until) if until else query
         query = query.where(table.c.id.not_in(exclude)) if exclude else query
-        async with self._database.read() as connection:
-            rows = await connection.execute(
-                query.order_by(table.c.updated_at.desc(), table.c.id).limit(limit)
-            )
-            return [_active(row) for row in rows]
+        query = query.order_by(table.c.updated_at.desc(), table.c.id).limit(limit)
+        return [_active(row) for row in await self._database.rows(query)]
 
     # For the index.
 
     async def unindexed(self, generation: str, limit: int) -> list[tuple[ActiveConversation, int]]:
         """The conversations whose current summary the index of this generation does not show, each with the
         summary's revision. Includes those without a summary, which the index must remove."""
-        async with self._database.read() as connection:
-            rows = await connection.execute(_UNINDEXED, {"generation": generation, "most": limit})
-            return [(_active(row), row.revision) for row in rows]
+        rows = await self._database.rows(_UNINDEXED, {"generation": generation, "most": limit})
+        return [(_active(row), row.revision) for row in rows]
 
     async def of_ids(self, ids: Collection[str]) -> list[ActiveConversation]:
         """The conversations with these ids, whoever may read them."""
-        async with self._database.read() as connection:
-            rows = await connection.execute(select(table).where(table.c.id.in_(ids)))
-            return [_active(row) for row in rows]
+        rows = await self._database.rows(select(table).where(table.c.id.in_(ids)))
+        return [_active(row) for row in rows]
 
     async def mark_indexed(self, revisions: Mapping[str, int], generation: str) -> set[str]:
         """See `indexing.mark_indexed`. Returns the ids whose row no longer exists."""

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from memory.erasure.forgotten_data import ForgottenData
 from memory.erasure.person.listing import SHORTEST_SOUGHT
-from memory.erasure.repetition import ForgottenData
 
 LOG, DECISIONS, TYPED = "hachi.log*", "decisions.jsonl*", "chat_history"
 

@@ -109,12 +109,11 @@ async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
     mine = tables.messages.c.user_id == user
     query = select(tables.messages).where(mine).order_by(tables.messages.c.seq)
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    async with database.read() as connection:
-        for row in await connection.execute(query):
-            line = {field: row._mapping[field] for field in _MESSAGE_FIELDS}
-            line |= {"text": FORGOTTEN_TEXT} if row.forgotten_at else {}
-            line |= {"replaced_at": row.replaced_at} if row.replaced_at else {}
-            found.setdefault((row.place, row.conversation_id), []).append(line)
+    for row in await database.rows(query):
+        line = {field: row._mapping[field] for field in _MESSAGE_FIELDS}
+        line |= {"text": FORGOTTEN_TEXT} if row.forgotten_at else {}
+        line |= {"replaced_at": row.replaced_at} if row.replaced_at else {}
+        found.setdefault((row.place, row.conversation_id), []).append(line)
     return [
         {"place": _shown(place), "conversation": conversation, "messages": lines}
         for (place, conversation), lines in found.items()
@@ -124,13 +123,12 @@ async def _conversations(database: Database, user: str) -> list[dict[str, Any]]:
 async def _messages_of(database: Database, place: Place, audience: Audience) -> list[dict[str, Any]]:
     """Return all messages of the place that are not forgotten, in order."""
     said = (tables.messages.c.place == place.key, readable(audience), kept())
-    async with database.read() as connection:
-        rows = await connection.execute(select(tables.messages).where(*said).order_by(tables.messages.c.seq))
-        return [
-            {field: row._mapping[field] for field in _MESSAGE_FIELDS}
-            | {"user": row.user_id, "conversation": row.conversation_id}
-            for row in rows
-        ]
+    rows = await database.rows(select(tables.messages).where(*said).order_by(tables.messages.c.seq))
+    return [
+        {field: row._mapping[field] for field in _MESSAGE_FIELDS}
+        | {"user": row.user_id, "conversation": row.conversation_id}
+        for row in rows
+    ]
 
 
 async def _sources(database: Database, audience: Audience) -> dict[str, list[str]]:
@@ -138,9 +136,8 @@ async def _sources(database: Database, audience: Audience) -> dict[str, list[str
     found: dict[str, list[str]] = defaultdict(list)
     source = tables.memory_sources
     said = select(tables.messages.c.id).where(readable(audience))
-    async with database.read() as connection:
-        for row in await connection.execute(select(source).where(source.c.message_id.in_(said))):
-            found[row.memory_id].append(row.message_id)
+    for row in await database.rows(select(source).where(source.c.message_id.in_(said))):
+        found[row.memory_id].append(row.message_id)
     return found
 
 
@@ -158,8 +155,7 @@ async def _summaries(database: Database, user: str, now: datetime) -> list[dict[
     query = select(tables.active_conversations).where(
         tables.active_conversations.c.owner == user_key(user), ~outlived(now)
     )
-    async with database.read() as connection:
-        rows = [{field: row._mapping[field] for field in _SUMMARY} for row in await connection.execute(query)]
+    rows = [{field: row._mapping[field] for field in _SUMMARY} for row in await database.rows(query)]
     return sorted(rows, key=lambda row: str(row["conversation_id"]))
 
 
@@ -174,9 +170,8 @@ async def _history(database: Database, user: str) -> list[dict[str, Any]]:
     mine = select(held.c.memory_id).where(held.c.owner == user_key(user))
     touching = select(steps).where(steps.c.old_id.in_(mine)).order_by(steps.c.created_at, steps.c.id)
     contents = select(tables.memories.c.id, tables.memories.c.content).where(tables.memories.c.id.in_(mine))
-    async with database.read() as connection:
-        texts = {row.id: row.content for row in await connection.execute(contents)}
-        rows = [row for row in await connection.execute(touching) if user_key(user) in row.owners]
+    texts = {row.id: row.content for row in await database.rows(contents)}
+    rows = [row for row in await database.rows(touching) if user_key(user) in row.owners]
     return [
         {
             "at": row.created_at,
@@ -194,8 +189,7 @@ async def _rows(
     database: Database, table: Table, column: str, value: str, fields: Sequence[str]
 ) -> list[dict[str, Any]]:
     query = select(*(table.c[field] for field in fields)).where(table.c[column] == value)
-    async with database.read() as connection:
-        rows = [dict(row._mapping) for row in await connection.execute(query)]
+    rows = [dict(row._mapping) for row in await database.rows(query)]
     return sorted(rows, key=lambda row: json.dumps(row, default=str))
 
 

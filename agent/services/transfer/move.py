@@ -130,15 +130,14 @@ async def _require_unused(source: Database) -> None:
     if source.sqlite:
         require_unused(Path(source.where))
         return
-    async with source.read() as connection:
-        others = await connection.scalar(_OTHERS)
+    [[others]] = await source.rows(_OTHERS)
     if others:
         raise StoreUnavailable(f"{source.where} is in use by {others} other connections; stop them first")
 
 
 async def _count(database: Database, table: Table) -> int:
-    async with database.read() as connection:
-        return int(await connection.scalar(select(func.count()).select_from(table)) or 0)
+    [[count]] = await database.rows(select(func.count()).select_from(table))
+    return int(count)
 
 
 def _key(database: Database, table: Table) -> list[ColumnElement[Any]]:
@@ -152,8 +151,7 @@ def _key(database: Database, table: Table) -> list[ColumnElement[Any]]:
 async def _last(database: Database, table: Table) -> Sequence[Any] | None:
     """Return the key of the last row; None if there is none."""
     query = select(*table.primary_key).order_by(*(column.desc() for column in _key(database, table))).limit(1)
-    async with database.read() as connection:
-        return (await connection.execute(query)).first()
+    return next(iter(await database.rows(query)), None)
 
 
 async def _pages(
@@ -164,9 +162,7 @@ async def _pages(
     query = select(table).order_by(*key).limit(PAGE)
     while True:
         behind = query if after is None else query.where(tuple_(*key) > tuple_(*after))
-        async with database.read() as connection:
-            rows = (await connection.execute(behind)).all()
-        if not rows:
+        if not (rows := await database.rows(behind)):
             return
         yield rows
         after = [rows[-1]._mapping[column.name] for column in table.primary_key]

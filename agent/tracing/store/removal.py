@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, delete, or_, select, true, update
 
 from agent.tracing.serialization import texts_of
-from agent.tracing.store.rows import BATCH, fetch, inside
+from agent.tracing.store.rows import BATCH, inside
 from agent.tracing.trace import FORGOTTEN
 from memory.audience import GLOBAL
-from memory.erasure.repetition import ForgottenData
+from memory.erasure.forgotten_data import ForgottenData
 from memory.sql.engine import Database
 from memory.sql.tables import trace_bodies, traces
 
@@ -26,7 +26,7 @@ async def prune(database: Database, before: datetime) -> int:
 async def places_of(database: Database, user: str) -> set[str]:
     """Return the keys of the places where a person spoke."""
     query = select(traces.c.place).where(traces.c.user_id == user, traces.c.place != "").distinct()
-    return {row.place for row in await fetch(database, query)}
+    return {row.place for row in await database.rows(query)}
 
 
 async def erase(database: Database, user: str, places: Collection[str] = ()) -> int:
@@ -47,7 +47,7 @@ async def erase_holding(database: Database, sought: Sequence[bytes]) -> int:
         .limit(BATCH)
     )
     erased, after = 0, 0
-    while sought and (rows := await fetch(database, query.where(traces.c.seq > after))):
+    while sought and (rows := await database.rows(query.where(traces.c.seq > after))):
         found = await asyncio.to_thread(_holding, rows, sought)
         erased += await _delete(database, traces.c.id.in_(found)) if found else 0
         after = rows[-1].seq
@@ -77,7 +77,7 @@ async def forget(
         .limit(BATCH)
     )
     emptied, last = 0, 0
-    while rows := await fetch(database, query.where(traces.c.seq > last)):
+    while rows := await database.rows(query.where(traces.c.seq > last)):
         last = rows[-1].seq
         emptied += await _empty(database, await asyncio.to_thread(_showing, rows, data, ids))
     await database.empty_log()

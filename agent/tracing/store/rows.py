@@ -1,29 +1,22 @@
 """Converts summaries to rows of `traces` and back; the conditions that select rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, and_, or_
+from sqlalchemy import ColumnElement, and_, or_
 
 from agent.tracing.filters import TraceFilter
 from agent.tracing.trace import Status, Summary
 from agent.types import Usage
 from memory.process.identity import is_gone, this_process
-from memory.sql.engine import Database
 from memory.sql.tables import traces
 
 BATCH = 500
 """Rows to read at a time, or to delete in one transaction."""
 LONGEST_TURN = timedelta(minutes=15)
 """An unfinished trace that was not written again for this long counts as killed."""
-
-
-async def fetch(database: Database, query: Select[Any]) -> Sequence[Row[Any]]:
-    async with database.read() as connection:
-        rows: Sequence[Row[Any]] = (await connection.execute(query)).all()
-    return rows
 
 
 _STORED = {one.name for one in fields(Summary)} - {"tools", "usage"}

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from agent.errors import BadInput
 from agent.tracing.filters import TraceFilter
 from agent.tracing.serialization import MADE_BY_KEY, read_trace
-from agent.tracing.store.rows import BATCH, conditions, fetch, to_row, to_summary
+from agent.tracing.store.rows import BATCH, conditions, to_row, to_summary
 from agent.tracing.trace import CALL, FORGOTTEN, TURN, Summary, Trace, TraceWithJobs
 from memory.audience import user_key
 from memory.errors import NotFound
@@ -88,7 +88,7 @@ class Traces:
         if before is not None:
             below = select(traces.c.seq).where(traces.c.id == before).scalar_subquery()
             query = query.where(traces.c.seq < below)
-        found = [to_summary(row, now) for row in await fetch(self.database, query)]
+        found = [to_summary(row, now) for row in await self.database.rows(query)]
         return [one for one in found if not (wanted.failed and one.status == "running")]
 
     async def each(self, wanted: TraceFilter, now: datetime) -> AsyncIterator[Summary]:
@@ -101,7 +101,7 @@ class Traces:
 
     async def count(self, wanted: TraceFilter) -> int:
         query = select(func.count()).select_from(traces).where(*conditions(wanted))
-        return int((await fetch(self.database, query))[0][0])
+        return int((await self.database.rows(query))[0][0])
 
     async def find(self, id: str, now: datetime) -> Summary:
         """Return the trace with this id or beginning of an id; `last` is the newest turn. Raises NotFound,
@@ -114,7 +114,7 @@ class Traces:
             query = query.where(traces.c.id.between(f"trace_{given}", f"trace_{given}g"))
         else:
             raise BadInput(f"{id!r} is no id of a trace; give its first characters (4 or more), or `last`")
-        rows = await fetch(self.database, query)
+        rows = await self.database.rows(query)
         if not rows:
             raise NotFound("there is no trace yet" if given == LAST else f"there is no trace {id!r}")
         if len(rows) > 1 and given != LAST and len(given) < 32:
@@ -143,7 +143,7 @@ class Traces:
             .where(traces.c.turn_id == turn_id)
             .order_by(traces.c.seq)
         )
-        return [await self._read(to_summary(row, now), row.body) for row in await fetch(self.database, query)]
+        return [await self._read(to_summary(row, now), row.body) for row in await self.database.rows(query)]
 
     async def _read(self, summary: Summary, body: bytes) -> Trace:
         """Decode a trace. Raises BadInput if its body cannot be read."""
@@ -154,7 +154,7 @@ class Traces:
         return replace(trace, made_by=self._made_by.get(key, {}))
 
     async def _body(self, id: str) -> bytes | None:
-        rows = await fetch(self.database, select(trace_bodies.c.body).where(trace_bodies.c.trace_id == id))
+        rows = await self.database.rows(select(trace_bodies.c.body).where(trace_bodies.c.trace_id == id))
         return rows[0].body if rows else None
 
 

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.erasure.person.memories import memory_ids_of
+from memory.erasure.person.personal_data import LONGEST_SOUGHT
 from memory.erasure.person.receipt import ErasureProgress
 from memory.index.schema import slices
 from memory.sql import tables as t
@@ -21,8 +22,6 @@ SAMPLE = 20
 """How many texts of each kind (the longest ones) the verification searches for."""
 SHORTEST_SOUGHT = 12
 """The fewest characters of a text to search for. Shorter ones such as "good morning" identify nobody."""
-LONGEST_SOUGHT = 200
-"""How many characters of a text are searched for: enough to recognise it."""
 IDS_AT_ONCE = 500
 """Ids in one statement."""
 _TABLES = {"message": t.messages, "memory": t.memories, "summary": t.active_conversations}

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import GLOBAL, Place, user_key
 from memory.process.spans import new_id
 from memory.sql.memories import CORRECTED
-from memory.sql.memory_rows import index_again, unexpired
+from memory.sql.memory_rows import index_again, told_again, unexpired
 from memory.sql.tables import memories, memory_owners, memory_updates, messages
 
 NOBODY = ""
@@ -181,13 +181,7 @@ def _last_step(step: Any, owner: str, steps: Sequence[Any], deleted: Collection[
 
 async def _reactivate(connection: AsyncConnection, id: str, owner: str, now: datetime) -> None:
     """Make the memory active again, unless it has expired or an active one has the same words."""
-    other = memory_owners.alias("other")
-    newer = exists().where(
-        other.c.owner == memory_owners.c.owner,
-        other.c.content_key == memory_owners.c.content_key,
-        other.c.superseded == 0,
-    )
     current = exists().where(memories.c.id == id, unexpired(now))
     link = (memory_owners.c.memory_id == id, memory_owners.c.owner == owner)
-    await connection.execute(update(memory_owners).where(*link, current, ~newer).values(superseded=0))
+    await connection.execute(update(memory_owners).where(*link, current, ~told_again()).values(superseded=0))
     await index_again(connection, [id])

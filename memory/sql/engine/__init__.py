@@ -7,12 +7,12 @@
 import asyncio
 import importlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, event, text
+from sqlalchemy import Connection, Executable, Table, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, OperationalError
@@ -207,6 +207,11 @@ class Database:
                 self.writes += 1
                 for callback in connection.info[_AFTER_COMMIT]:
                     callback()
+
+    async def rows(self, query: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Any]:
+        """The rows of a query, in a transaction of its own."""
+        async with self.read() as connection:
+            return (await connection.execute(query, values)).all()
 
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
         """An INSERT in the database's own dialect, which can say what happens on a conflict."""

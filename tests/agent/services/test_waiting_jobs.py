@@ -9,7 +9,8 @@ from agent.services.erasure.waiting_jobs import WaitingJobs
 from agent.turn.jobs import APPLY_UPDATES, STORE_MEMORIES, store_memories_payload
 from agent.types import TurnRequest
 from memory.audience import Place
-from memory.erasure.repetition import ForgottenData, words
+from memory.erasure.forgotten_data import ForgottenData
+from memory.erasure.repetition import words
 from memory.records import Draft, Hit
 
 PIN = "my bank PIN is 4711"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from memory.erasure.repetition import FactWords, ForgottenData, telling_sentences, words
+from memory.erasure.forgotten_data import ForgottenData
+from memory.erasure.repetition import FactWords, telling_sentences, words
 
 ANN = words("ann")
 
