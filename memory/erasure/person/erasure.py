@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Delete, Table, Update, delete, func, select, union, update
+from sqlalchemy import select, union, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.documents import DocumentLibrary
 from memory.erasure import memory_removal, message_removal, restore
-from memory.erasure.person import listing
+from memory.erasure.person import listing, own_rows
 from memory.erasure.person.memories import NOBODY, erase_memories, memory_ids_of, owners_of
 from memory.erasure.person.messages import empty_quotes, erase_conversations, erase_messages
 from memory.erasure.person.personal_data import DERIVED, LISTS, SOURCES, rows_containing, rows_naming
@@ -66,19 +66,8 @@ class Erasure:
 
     async def preview(self, user: str) -> dict[str, int]:
         """How many rows `erase` would delete from the database now, by kind. Changes nothing."""
-        key, t = user_key(user), tables
-        counted: dict[str, ColumnElement[bool]] = {
-            "memories": t.memories.c.id.in_(memory_ids_of(user).order_by(None)),
-            "messages": t.messages.c.user_id == user,
-            "summaries": t.active_conversations.c.owner == key,
-            **{kind: condition for kind, (_, condition) in _own_rows(user).items()},
-            "documents": t.knowledge_documents.c.owner == key,
-        }
-        found = {}
         async with self._database.read() as connection:
-            for kind, condition in counted.items():
-                found[kind] = (await connection.execute(select(func.count()).where(condition))).scalar_one()
-        return {kind: count for kind, count in found.items() if count}
+            return await own_rows.count(connection, user)
 
     async def unfinished(self) -> list[tuple[str, bool]]:
         """The people whose erasure is running or was interrupted, and whether each has spoken since."""
@@ -135,7 +124,7 @@ class Erasure:
         # First, so that no worker starts these jobs. The locks wait until replies in these places are stored
         # that were not checked against the list (`memory.facts.derived.replies`).
         async with self._stage(progress, progress.places) as connection:
-            await self._delete_own_rows(connection, progress, kinds=("work",))
+            progress.removed.update(await own_rows.delete_work(connection, progress.user))
         await self._forget_replies(progress)
         await self._retried(self._forget_echoes, progress)
         for step in (self._message_batch, self._memory_batch):
@@ -218,7 +207,7 @@ class Erasure:
         rows, and their data in others' jobs."""
         user = progress.user
         async with self._stage(progress, [f"tasks:{user}", f"context:{user}"]) as connection:
-            await self._delete_own_rows(connection, progress)
+            progress.removed.update(await own_rows.delete_rows(connection, user, self._clock()))
             ids = await erase_conversations(connection, user)
             progress.removed["summaries"] += len(ids)
             progress.jobs += await self._add_unindex_job(connection, ids)
@@ -231,20 +220,6 @@ class Erasure:
             for column in (tables.places.c.changed_by, tables.memory_updates.c.user_id):
                 unnamed = update(column.table).where(column == user)
                 await connection.execute(unnamed.values({column.name: NOBODY}))
-
-    async def _delete_own_rows(
-        self, connection: AsyncConnection, progress: ErasureProgress, kinds: Collection[str] | None = None
-    ) -> None:
-        for kind, (table, condition) in _own_rows(progress.user).items():
-            if kinds is not None and kind not in kinds:
-                continue
-            statement: Delete | Update = delete(table).where(condition)
-            if table is tables.api_keys:
-                # Keys are revoked and anonymised. Their rows stay: while no key exists, a server that only
-                # this machine can reach admits everybody (`Keys.exist`).
-                blank = {"name": "erased", "user_id": NOBODY, "digest": table.c.id, "last_used_at": None}
-                statement = update(table).where(condition).values(**blank, revoked_at=self._clock())
-            progress.removed[kind] += (await connection.execute(statement)).rowcount
 
     async def _clean_jobs(self, connection: AsyncConnection, progress: ErasureProgress) -> None:
         """Remove the person's messages and memories from the payloads of other people's waiting jobs."""
@@ -339,18 +314,3 @@ async def _unique(connection: AsyncConnection, progress: ErasureProgress) -> set
     """What the verification searches for, without what others said or were told too."""
     found = [text for text in progress.sought if not await rows_containing(connection, [text], SOURCES)]
     return set(found)
-
-
-def _own_rows(user: str) -> dict[str, tuple[Table, ColumnElement[bool]]]:
-    """The table and condition of the rows that belong to the person alone, by kind."""
-    t = tables
-    return {
-        "work": (t.work, t.work.c.user_id == user),
-        "tasks": (t.tasks, t.tasks.c.user_id == user),
-        "context": (t.context_entries, t.context_entries.c.user_id == user),
-        "forgotten": (t.forgotten, t.forgotten.c.user_id == user),
-        "keys": (t.api_keys, t.api_keys.c.user_id == user),
-        "names": (t.speakers, t.speakers.c.owner == user_key(user)),
-        "figures": (t.figures, t.figures.c.user_id == user),
-        "person": (t.users, t.users.c.id == user),
-    }
