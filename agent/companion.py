@@ -407,11 +407,11 @@ class Companion:
 
     async def preview_purge(self) -> list[CleanupItem]:
         """What `purge` and `tidy` would delete now."""
-        return await self.services.maintenance.preview_purge()
+        return await self.services.maintenance.cleanup.preview()
 
     async def tidy(self) -> list[CleanupItem]:
         """Delete what the settings `unused_days` and `max_memories` do not keep, and return it."""
-        return await self.services.maintenance.clean_up()
+        return await self.services.maintenance.cleanup.run()
 
     async def purge(self) -> list[Memory]:
         """Delete memories that have expired, and return them."""
@@ -428,4 +428,4 @@ class Companion:
 
     async def catch_up(self, progress: Progress | None = None) -> int:
         """Index rows that are not indexed yet, as after a crash or with a new embedder. Returns how many."""
-        return await self.services.maintenance.catch_up(progress)
+        return await self.components.sync.catch_up(progress)

@@ -98,7 +98,7 @@ class Schedule:
             await _finish(acting)
 
     async def _purge(self) -> None:
-        if gone := [*await self.maintenance.purge(), *await self.maintenance.clean_up()]:
+        if gone := [*await self.maintenance.purge(), *await self.maintenance.cleanup.run()]:
             log.info("purged %d memories", len(gone))
 
     async def _erase(self) -> None:

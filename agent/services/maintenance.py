@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
 from memory.documents import DocumentLibrary
-from memory.erasure.cleanup import CleanUp, CleanupItem
+from memory.erasure.cleanup import CleanUp
 from memory.erasure.expiry import Forgetting
 from memory.erasure.statements import StatementForgetting
 from memory.index import Index
@@ -32,10 +32,6 @@ class MaintenanceService:
     trace_days: float | None
     clock: Callable[[], datetime]
 
-    async def preview_purge(self) -> list[CleanupItem]:
-        """Return what `purge` and `clean_up` would delete now."""
-        return await self.cleanup.preview()
-
     async def purge(self) -> list[Memory]:
         """Delete expired memories and return them."""
         await self.purge_undo()
@@ -48,10 +44,6 @@ class MaintenanceService:
         """Delete for good what was forgotten and can no longer be brought back. Returns how many times
         somebody had something forgotten."""
         return await self.statements.purge_undo()
-
-    async def clean_up(self) -> list[CleanupItem]:
-        """Delete memories beyond the settings `unused_days` and `max_memories`, and return them."""
-        return await self.cleanup.run()
 
     async def prune_traces(self, before: datetime | None = None) -> int:
         """Delete traces from before that time, by default those older than the setting `trace_days`. Returns
@@ -95,8 +87,3 @@ class MaintenanceService:
     async def try_to_catch_up(self) -> None:
         """Run `catch_up`, but log an unreachable index or embedder instead of raising; the rows then wait."""
         await self.sync.try_to_catch_up()
-
-    async def catch_up(self, progress: Progress | None = None) -> int:
-        """Index rows that are not indexed yet, as after a crash or with a new embedder. Returns how many were
-        indexed."""
-        return await self.sync.catch_up(progress)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from memory.erasure.forgotten_data import ForgottenData
 from memory.erasure.repetition import FactWords, telling_sentences, words
 
 ANN = words("ann")
@@ -94,19 +93,6 @@ def test_only_sentences_that_say_something_are_recognised() -> None:
         "My number is 12.",
         "I plan to quit my job.",
     ]
-
-
-def test_forgotten_data_is_recognised_by_id_whole_text_and_line() -> None:
-    data = ForgottenData(
-        "ann", frozenset({"id-1"}), ("Ann lives in Paris",), ("Yes, last spring!", "Ok."), ANN
-    )
-    assert ForgottenData.from_json("ann", data.to_json()) == data
-    assert data.shown_by('{"id": "id-1"}')
-    assert data.shown_by("Ann: Yes, last spring!\nHachi: Nice.")
-    assert data.shown_by("Known facts:\n- lives in Paris\n- likes tea")
-    assert not data.shown_by("Ok. Ann lives in Lyon.\nParis is a city.")
-    assert data.may_be_shown_by("They spoke of Paris.")
-    assert not data.may_be_shown_by("Ann lives in Lyon.")
 
 
 def test_neither_a_year_nor_a_number_in_the_tellers_id_identifies_a_fact():
