@@ -8,15 +8,15 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import and_, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
 from memory.erasure.memory_removal import revive
+from memory.erasure.taken import resting_on
 from memory.facts.derived import withhold
 from memory.process.spans import new_id
 from memory.sql.memory_rows import index_again, is_active, told_again
-from memory.sql.message_rows import kept
 from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
 
 MESSAGE_REPLACED = "its message was replaced"
@@ -27,7 +27,9 @@ async def replace_messages(
     connection: AsyncConnection, ids: Collection[str], user: str, now: datetime
 ) -> None:
     """In the caller's transaction, mark these messages of a private conversation of the user as replaced."""
-    facts = await _resting_on(connection, ids, user)
+    holding = and_(memory_owners.c.owner == user_key(user), is_active())
+    held = resting_on(ids, user).join(memory_owners, memory_owners.c.memory_id == memories.c.id)
+    facts = set(await connection.scalars(held.where(holding)))
     await withhold(connection, now, message_ids=ids, memory_ids=facts, owners=[user_key(user)])
     await revive(connection, facts, now, corrected=True)
     await _mark(connection, ids, now)
@@ -48,23 +50,6 @@ async def bring_back(connection: AsyncConnection, ids: Collection[str], user: st
     facts = set(await connection.scalars(back.returning(memory_owners.c.memory_id)))
     await _note(connection, facts, user, MESSAGE_BACK, now)
     await index_again(connection, facts)
-
-
-async def _resting_on(connection: AsyncConnection, ids: Collection[str], user: str) -> set[str]:
-    """The facts that hold for the user and that no other message of theirs states."""
-    stated = select(memory_sources.c.memory_id).where(memory_sources.c.message_id.in_(ids))
-    also = (
-        select(memory_sources.c.memory_id)
-        .join(messages, messages.c.id == memory_sources.c.message_id)
-        .where(messages.c.id.not_in(ids), messages.c.user_id == user, kept())
-    )
-    query = (
-        select(memories.c.id)
-        .join(memory_owners, memory_owners.c.memory_id == memories.c.id)
-        .where(memory_owners.c.owner == user_key(user), is_active(), memories.c.message_id.is_not(None))
-        .where(memories.c.id.in_(stated), memories.c.id.not_in(also))
-    )
-    return set(await connection.scalars(query))
 
 
 async def _mark(connection: AsyncConnection, ids: Collection[str], at: datetime | None) -> None:

@@ -84,7 +84,7 @@ class StatementForgetting:
 
     async def _forget_message(self, id: str, user: str, asked_in: str | None) -> tuple[Forgotten, str]:
         async with self._database.read() as connection:
-            resting = await fetch(connection, memories.c.id.in_(await resting_on(connection, id, user)))
+            resting = await fetch(connection, memories.c.id.in_(resting_on([id], user)))
             resting += await _echoes_of_message(connection, id, user)
             heard_in = select(messages.c.place).where(messages.c.id == id, messages.c.place != "")
             place = {str(key) for key in await connection.scalars(heard_in)}
@@ -96,7 +96,7 @@ class StatementForgetting:
             if row is None:
                 raise NotFound(f"no message {id!r} of {user}'s is left to forget")
             teller = await message_removal.teller_words(connection, user)
-            ids = await resting_on(connection, id, user)
+            ids = sorted(await connection.scalars(resting_on([id], user)))
             echoes = await _echoes_of_message(connection, id, user)
             taken = await take(connection, None, ids, user, self._clock(), echoes)
             readers = Readers(user, taken.owners or owners_of(user, Place.of_key(row.place)))
@@ -152,7 +152,7 @@ async def _echoes(connection: AsyncConnection, memory: Memory, user: str) -> lis
 
 async def _echoes_of_message(connection: AsyncConnection, id: str, user: str) -> list[Memory]:
     text = await connection.scalar(select(messages.c.text).where(messages.c.id == id)) or ""
-    stated = await fetch(connection, memories.c.id.in_(await resting_on(connection, id, user)))
+    stated = await fetch(connection, memories.c.id.in_(resting_on([id], user)))
     contents = [*sentences(text), *(memory.content for memory in stated)]
     return await echoing(connection, [id, *(memory.id for memory in stated)], contents, user)
 

@@ -4,11 +4,11 @@ Each function runs in the caller's transaction.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, or_, select
+from sqlalchemy import Select, delete, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
@@ -175,18 +175,17 @@ async def echoing(
     return await fetch(connection, memories.c.id.in_(found)) if found else []
 
 
-async def resting_on(connection: AsyncConnection, message_id: str, user: str) -> list[str]:
-    """The memories that this message of the person states, and no other that is left of theirs."""
-    stated = select(memory_sources.c.memory_id).where(memory_sources.c.message_id == message_id)
+def resting_on(ids: Collection[str], user: str) -> Select[str]:
+    """Selects the memories that these messages of the person state, and no other of theirs that is left."""
+    stated = select(memory_sources.c.memory_id).where(memory_sources.c.message_id.in_(ids))
     also = (
         select(memory_sources.c.memory_id)
         .join(messages, messages.c.id == memory_sources.c.message_id)
-        .where(messages.c.id != message_id, messages.c.user_id == user, kept())
+        .where(messages.c.id.not_in(ids), messages.c.user_id == user, kept())
     )
-    query = select(memories.c.id).where(
+    return select(memories.c.id).where(
         memories.c.id.in_(stated), memories.c.id.not_in(also), memories.c.message_id.is_not(None)
     )
-    return sorted((await connection.execute(query)).scalars())
 
 
 async def _left_behind(connection: AsyncConnection, before: restore.Rows, user: str) -> list[str]:
