@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from memory.records import Decision
     from tests.memory.conftest import Stack
 
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 SHOULDER = "Mickael broke his shoulder"
 SHOULDER_ON = "Mickael broke his shoulder on 10 January 2026"
 PARIS, LYON, ROME = (f"Mickael lives in {city}" for city in ("Paris", "Lyon", "Rome"))
@@ -41,6 +42,7 @@ async def run_jobs(stack: Stack) -> None:
 # Expiry.
 
 
+@on_both
 async def test_an_expired_memory_is_hidden_at_once_and_purged_later(stack: Stack) -> None:
     ill = await stack.remember("Mickael is ill", "mickael", ttl="7d")
     await stack.remember("Mickael has a cat", "mickael")
@@ -75,6 +77,7 @@ async def test_the_purge_deletes_for_everybody_in_batches(
     assert await stack.index.count() == 0
 
 
+@on_both
 @pytest.mark.parametrize("how", ["purge", "delete"])
 async def test_an_index_that_was_unavailable_is_cleaned_later(stack: Stack, how: str) -> None:
     decision = await stack.remember(SHOULDER, "mickael", ttl="7d")
@@ -94,6 +97,7 @@ async def test_an_index_that_was_unavailable_is_cleaned_later(stack: Stack, how:
     assert await stack.queue.counts() == (0, 0)
 
 
+@on_both
 async def test_a_renewed_memory_is_not_purged(stack: Stack) -> None:
     for _ in range(2):
         await stack.remember("Mickael is ill", "mickael", ttl="7d")
@@ -135,6 +139,7 @@ async def test_what_it_had_replaced_holds_again_unless_something_newer_does(
     assert await stack.found("where does Mickael live?", "mickael") == {known}
 
 
+@on_both
 async def test_what_was_replaced_twice_in_the_same_words_holds_again_once(stack: Stack) -> None:
     stack.rule(True)
     await stack.remember(PARIS, "mickael", ttl="30d")
@@ -218,6 +223,7 @@ async def test_others_keep_what_they_said_too_and_only_the_operator_deletes_for_
     assert await indexed(stack, memory.id) == set()
 
 
+@on_both
 async def test_deleting_while_indexing_leaves_nothing_in_the_index(stack: Stack) -> None:
     for number in range(20):
         await stack.remember(f"Mickael has boat number {number}", "mickael")
@@ -264,6 +270,7 @@ async def test_what_is_made_private_is_the_tellers_alone(stack: Stack) -> None:
     assert await stack.known("ben", "acme") == {SHOULDER}
 
 
+@on_both
 async def test_the_places_history_loses_what_it_had_replaced_too(stack: Stack) -> None:
     first = await stack.remember(SHOULDER, "mickael", "acme")
     stack.clock.move(days=1)

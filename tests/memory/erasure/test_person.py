@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from tests.memory.conftest import Stack, StackBuilder
 
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 ACME = "acme/general"
 THERE = Place.parse(ACME)
 PARIS, LYON, ROME = (f"Mickael lives in {city}" for city in ("Paris", "Lyon", "Rome"))
@@ -128,6 +129,7 @@ async def summarise(stack: Stack, summary: str, user: str = "ben", place: str | 
     return covered
 
 
+@on_both
 async def test_nothing_of_a_person_is_left_anywhere(stack: Stack, tmp_path: Path) -> None:
     await fill(stack)
     await stack.indexing.catch_up()
@@ -155,6 +157,7 @@ async def test_nothing_of_a_person_is_left_anywhere(stack: Stack, tmp_path: Path
     assert (dict(again.removed), again.left, again.verified) == ({}, (), True)
 
 
+@on_both
 async def test_a_deleted_key_does_not_open_the_server_to_everybody(stack: Stack) -> None:
     made, secret = await Keys(stack.database).create("Anna's laptop", "user", "anna", now=stack.clock.now)
 
@@ -169,6 +172,7 @@ async def test_a_deleted_key_does_not_open_the_server_to_everybody(stack: Stack)
     assert (dict(receipt.removed), receipt.verified) == ({"keys": 1}, True)
 
 
+@on_both
 async def test_others_keep_everything(stack: Stack) -> None:
     await fill(stack, "ben")
     before = await everything(stack)
@@ -207,6 +211,7 @@ async def test_what_somebody_else_stated_too_is_theirs_alone(stack: Stack, first
     assert receipt.verified
 
 
+@on_both
 async def test_it_stays_only_where_the_other_stated_it(stack: Stack) -> None:
     await stack.remember(PARIS, "anna", "acme")
     await stack.remember(PARIS, "anna", ACME)
@@ -227,6 +232,7 @@ async def test_global_memories_stay_and_name_nobody(stack: Stack) -> None:
     assert (await stack.the_memory("ben")).user_id == NOBODY
 
 
+@on_both
 async def test_what_they_had_replaced_of_others_is_active_again(stack: Stack) -> None:
     old = await stack.remember(PARIS, "ben", ACME)
     stack.clock.move(days=1)
@@ -251,6 +257,7 @@ async def test_what_they_had_corrected_on_purpose_stays_corrected(stack: Stack) 
     assert await stack.known("ben") == {PARIS}
 
 
+@on_both
 async def test_the_history_is_joined_around_their_statements(stack: Stack) -> None:
     stack.rule(True)
     ids = []
@@ -343,6 +350,7 @@ async def test_a_reply_to_somebody_else_that_repeats_them_is_forgotten(
     assert await stack.found("kiwifruit", "cleo", place) == set()
 
 
+@on_both
 async def test_replies_that_repeat_what_others_told_too_or_could_not_know_it_stay(stack: Stack) -> None:
     boat = "Anna's boat is called Gull"
     await stack.remember(KIWI, "anna", ACME)
@@ -431,6 +439,7 @@ async def test_neighbouring_messages_are_found_by_their_own_words_alone(stack: S
     assert (await found_by(stack, "lighthouse"), await found_by(stack, "see")) == (0, 2)
 
 
+@on_both
 async def test_indexing_that_is_under_way_brings_no_words_back(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -482,6 +491,7 @@ async def test_a_summary_that_does_not_cover_them_stays(stack: Stack) -> None:
     assert active.summary == "A greeting"
 
 
+@on_both
 async def test_shared_names_and_shared_conversation_ids_stay_the_others(stack: Stack) -> None:
     for user, author in (("anna", "Sam"), ("anna", "Annie"), ("ben", "Sam")):
         await stack.receive("hello", user, ACME, author=author)
@@ -573,6 +583,7 @@ async def test_the_next_run_finishes_what_was_cut_short(
     assert await stack.index.count() == 0
 
 
+@on_both
 async def test_what_arrives_at_the_last_moment_is_named(stack: Stack) -> None:
     said = "my zebrafish is called Otto"
     await stack.receive(said, "anna", ACME)
@@ -611,6 +622,7 @@ async def test_the_same_words_of_others_are_named_and_stay(stack: Stack) -> None
     assert (whole["user"], whole["verified"], whole["removed"]) == ("anna", True, dict(receipt.removed))
 
 
+@on_both
 async def test_a_point_that_is_still_in_the_index_is_named(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -656,6 +668,7 @@ async def test_a_batch_that_others_are_changing_is_tried_again(stack: Stack, fau
             await retried
 
 
+@on_both
 async def test_others_may_go_on_talking_meanwhile(stack: Stack) -> None:
     for city in (PARIS, LYON, ROME):
         await stack.remember(city, "anna", ACME)
@@ -689,6 +702,7 @@ async def test_nothing_is_kept_of_a_message_that_was_erased(stack: Stack) -> Non
 # Documents, and the embedded index.
 
 
+@on_both
 async def test_documents_are_deleted_and_an_embedded_index_is_rebuilt(
     stack: Stack, tmp_path: Path, build_stack: StackBuilder, words_embedder: Any
 ) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from memory.erasure.person.personal_data import COLUMNS, rows_containing, rows_naming
 from memory.sql.tables import metadata
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
+
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 
 FREE_OF_PERSONAL_DATA = {
     "users": "created_at import_key",
@@ -58,6 +62,7 @@ def test_every_column_is_declared_once() -> None:
     assert COLUMNS.keys() | FREE_OF_PERSONAL_DATA.keys() == metadata.tables.keys()
 
 
+@on_both
 async def test_rows_that_name_or_quote_a_person_are_found(stack: Stack) -> None:
     await stack.remember('Anna said "où?"', "anna", "acme")
     await stack.receive("I like tea", "anna")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from memory.audience import Audience
 from memory.erasure.replaced_messages import (
     MESSAGE_BACK,
@@ -14,6 +16,8 @@ from memory.erasure.replaced_messages import (
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
+
+pytestmark = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 
 
 async def told(stack: Stack, text: str, fact: str) -> str:

@@ -33,6 +33,7 @@ from tests.memory.conftest import START
 if TYPE_CHECKING:
     from tests.memory.conftest import Stack
 
+on_both = pytest.mark.parametrize("on_database", ["sqlite", "postgresql"], indirect=True)
 PIN = "my bank PIN is 4711"
 
 
@@ -139,6 +140,7 @@ async def test_what_says_less_of_it_goes_too_and_what_says_something_else_stays(
     assert await stack.known() == stays
 
 
+@on_both
 async def test_what_others_said_and_know_is_never_taken(stack: Stack) -> None:
     await told(stack, "our office moves to Lyon", "The office moves to Lyon", "anna", "acme")
     await told(stack, "yes, the office moves to Lyon", "The office moves to Lyon", "ben", "acme")
@@ -242,6 +244,7 @@ async def test_tasks_that_repeat_a_forgotten_fact_go_but_not_where_somebody_else
     assert await tasks_of(stack) == {"print the list for the audit in Nice", "visit Nice"}
 
 
+@on_both
 async def test_an_earlier_undo_brings_back_no_task_of_what_was_forgotten_later(stack: Stack) -> None:
     message = await told(stack, "remind me to ask Ben about my rash, it is bad", "Anna has a rash")
     await task(stack, "ask Ben about the rash")
@@ -253,6 +256,7 @@ async def test_an_earlier_undo_brings_back_no_task_of_what_was_forgotten_later(s
     assert await tasks_of(stack) == set()
 
 
+@on_both
 async def test_tasks_made_from_a_message_that_a_forgotten_fact_empties_go_but_not_what_stays_known(
     stack: Stack,
 ) -> None:
@@ -285,6 +289,7 @@ async def test_a_fact_takes_the_messages_that_show_its_number_or_ask_to_forget_i
     assert await transcript(stack, "ben") == ["my bike has 4711 on it"]
 
 
+@on_both
 async def test_a_request_to_forget_takes_no_task_that_was_told_beside_it(stack: Stack) -> None:
     await told(stack, PIN, "Anna's bank PIN is 4711")
     message = await stack.receive("forget the number, and remind me to call Ben")
@@ -304,6 +309,7 @@ async def test_other_facts_from_the_same_message_stay(stack: Stack) -> None:
     assert await transcript(stack) == [""]
 
 
+@on_both
 async def test_derived_texts_are_withheld(stack: Stack) -> None:
     await told(stack, PIN, "Anna's bank PIN is 4711")
     await stack.summarise("Anna told her bank PIN, 4711.")
@@ -312,6 +318,7 @@ async def test_derived_texts_are_withheld(stack: Stack) -> None:
     assert not [hit for hit in await stack.search("bank PIN") if "4711" in hit.content]
 
 
+@on_both
 async def test_what_the_profile_says_of_it_goes_and_comes_back(stack: Stack) -> None:
     message = await told(stack, "I live in Paris", "Anna lives in Paris")
     profiles = ProfileStore(stack.database)
@@ -342,6 +349,7 @@ async def outdated(stack: Stack) -> set[str]:
         return set((await connection.execute(marked)).scalars())
 
 
+@on_both
 @pytest.mark.parametrize("deleted", ["forgotten", "over the cap"])
 async def test_what_somebody_else_told_too_stays_in_their_profile_and_summaries(
     stack: Stack, deleted: str
@@ -387,6 +395,7 @@ async def test_an_undo_keeps_a_message_outdated_that_was_so_before(stack: Stack)
     assert await outdated(stack) == {message}
 
 
+@on_both
 async def test_what_a_message_outlives_while_it_is_forgotten_it_has_outlived_after_the_undo(
     stack: Stack,
 ) -> None:
@@ -400,6 +409,7 @@ async def test_what_a_message_outlives_while_it_is_forgotten_it_has_outlived_aft
     assert await outdated(stack) == {message}
 
 
+@on_both
 async def test_an_undo_replaces_again_what_a_deleted_message_had_given_back(stack: Stack) -> None:
     old = await stack.remember("Anna lives in Paris")
     message = await stack.receive("Lyon, I mean")
@@ -438,6 +448,7 @@ async def test_what_was_told_and_forgotten_again_stays_forgotten_after_the_earli
     assert "4711" not in await everything(stack, "forgotten", "work")
 
 
+@on_both
 async def test_of_entries_without_a_message_only_those_that_repeat_the_forgotten_one_go(stack: Stack) -> None:
     await noted_of(stack, "profile.location", "Paris", None, "anna")
     await noted_of(stack, "profile.role", "nurse", None, "anna")
@@ -447,6 +458,7 @@ async def test_of_entries_without_a_message_only_those_that_repeat_the_forgotten
     assert (profile.location, profile.role) == (None, "nurse")
 
 
+@on_both
 async def test_a_value_of_several_possible_messages_is_forgotten_again_after_an_undo(stack: Stack) -> None:
     message = await stack.receive("My aunt's funeral was on Monday", sent_at=stack.clock.now)
     await noted_of(stack, "profile.role", "mourner", None, "anna")
@@ -473,6 +485,7 @@ async def test_a_writer_that_still_works_on_a_forgotten_message_stores_nothing(s
     assert await stack.known() == {"Anna's bank PIN is 4711"}  # said anew
 
 
+@on_both
 async def test_waiting_jobs_are_cleaned_and_the_outside_is_left_to_a_job(stack: Stack) -> None:
     await told(stack, PIN, "Anna's bank PIN is 4711")
     async with stack.database.write() as connection:
@@ -492,6 +505,7 @@ async def test_waiting_jobs_are_cleaned_and_the_outside_is_left_to_a_job(stack: 
     assert await jobs(stack, FORGET_OUTSIDE, UNINDEX) == []
 
 
+@on_both
 async def test_an_undo_restores_every_row(stack: Stack) -> None:
     await told(stack, "I live in Paris", "Anna lives in Paris", place="acme")
     old = await stack.the_memory(place="acme")
@@ -512,6 +526,7 @@ async def test_an_undo_restores_every_row(stack: Stack) -> None:
     assert await jobs(stack, UNINDEX) == []
 
 
+@on_both
 async def test_an_undo_is_the_persons_own_and_ends(stack: Stack) -> None:
     await told(stack, PIN, "Anna's bank PIN is 4711")
     receipt = await forget(stack, "Anna's bank PIN is 4711")
@@ -527,6 +542,7 @@ async def test_an_undo_is_the_persons_own_and_ends(stack: Stack) -> None:
     assert "4711" not in await everything(stack, "work")
 
 
+@on_both
 async def test_what_names_an_erased_person_cannot_be_brought_back(stack: Stack) -> None:
     place = Place.parse("acme").key
     for by in ("name", "message", "place"):
@@ -648,6 +664,7 @@ async def test_who_has_replaced_a_fact_since_does_not_keep_it_in_the_place(stack
         assert "The office is in Lyon" in await everything(stack, "forgotten", "work"), "Ben's history"
 
 
+@on_both
 async def test_a_forgetting_of_a_message_and_an_undo_are_tried_again_when_others_write(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
