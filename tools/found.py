@@ -48,6 +48,11 @@ class Reader:
     """Whether found messages come with their ids."""
 
     @property
+    def seen(self) -> frozenset[str]:
+        """Ids of what the prompt and earlier results hold."""
+        return self.shown | {hit.id for hit in self.recalled}
+
+    @property
     def recalled(self) -> list[Hit]:
         return [hit for hits in self.searches for hit in hits]
 
@@ -88,8 +93,7 @@ async def find(
 
 async def newest(reader: Reader, limit: int) -> dict[str, Any]:
     """The newest facts that the reader does not see yet."""
-    seen = reader.shown | {hit.id for hit in reader.recalled}
-    return await _shown(reader, await reader.recall.recent(reader.audience, limit, seen), limit)
+    return await _shown(reader, await reader.recall.recent(reader.audience, limit, reader.seen), limit)
 
 
 def _day(name: str, written: str | None, zone: tzinfo, *, after: int = 0) -> datetime | None:
@@ -105,12 +109,10 @@ def _day(name: str, written: str | None, zone: tzinfo, *, after: int = 0) -> dat
 
 async def _shown(reader: Reader, hits: Sequence[Hit], limit: int) -> dict[str, Any]:
     """The best of the hits that the reader has not been shown yet, as many as fit. They now count as seen."""
-    recalled = {hit.id for hit in reader.recalled}
-    known = reader.shown | recalled
-    new = [hit for hit in hits if hit.id not in recalled][:limit]
+    known = reader.seen
+    new = [hit for hit in hits if hit.id not in known][:limit]
     around = await reader.recall.around(new, reader.audience)
     ids = short_ids([hit.id for hit in new if hit.memory])
-
     told_by = await reader.recall.told_by(new, reader.audience)
 
     def entries_of(parts: Sequence[Hit | Excerpt]) -> list[Entry]:

@@ -6,11 +6,14 @@ from pydantic import Field
 
 from memory.documents.quote import display_names
 from memory.records import Chunk
+from memory.text import one_line
 from tools.context import TurnContext
-from tools.found import SEEN
+from tools.found import SEEN, cut
 
 LONGEST_LINE = 300
 """Characters of a title, or of the headings a passage stands under."""
+ROOM_FOR_MARK = 30
+"""Characters of the mark at the end of a cut passage."""
 SHORTEST = 200
 """Characters of the best passage that are shown however small the budget: a name alone answers nothing."""
 
@@ -51,7 +54,6 @@ def _shown(chunk: Chunk, name: str) -> dict[str, Any]:
         "title": _line(chunk.title),
         "heading": _line(chunk.heading),
         "text": chunk.text,
-        "score": round(chunk.score, 2),
     }
 
 
@@ -59,7 +61,7 @@ def _that_fit(passages: list[dict[str, Any]], characters: int) -> list[dict[str,
     """The whole ones that fit together, best first; the first is there always, cut if need be."""
     first, *others = passages
     about = len(first["source"]) + len(first["title"]) + len(first["heading"])
-    first["text"] = _cut(first["text"], max(SHORTEST, characters - about))
+    first["text"] = cut(first["text"], max(SHORTEST, characters - about) - ROOM_FOR_MARK)
     kept, left = [first], characters - _size(first)
     for passage in others:
         if _size(passage) <= left:
@@ -72,18 +74,6 @@ def _size(passage: dict[str, Any]) -> int:
     return sum(len(passage[part]) for part in ("source", "title", "heading", "text"))
 
 
-def _cut(text: str, longest: int) -> str:
-    if len(text) <= longest:
-        return text
-    room = longest - len(_mark(len(text)))
-    return text[:room] + _mark(len(text) - room)
-
-
-def _mark(more: int) -> str:
-    return f" … ({more:,} more characters)"
-
-
-def _line(text: str, longest: int | None = LONGEST_LINE) -> str:
-    """One line, whatever a file or a heading is called."""
-    line = " ".join(text.split())
-    return line if longest is None or len(line) <= longest else f"{line[:longest]} …"
+def _line(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} …"

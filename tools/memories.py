@@ -67,7 +67,8 @@ async def search_memories(
 ) -> dict[str, Any]:
     """Search what was said and learned before: facts and past messages, by meaning and words, best first.
     Messages come as excerpts of conversations, each a list of its time and its lines; lines that begin with ~
-    were not found but stand around one that was, and may be cut. Times are by the person's clock."""
+    were not found but stand around one that was, and may be cut. `told_by` says who told a fact in a shared
+    place. Times are by the person's clock."""
     if turn.user is None:
         return {"memories": [], "note": "this person is anonymous: nothing is remembered of them"}
     return await find(

@@ -10,12 +10,10 @@ from memory.people.due_dates import read_due
 from memory.people.task_wording import bare_id
 from memory.people.tasks import Change, Due
 from memory.records import TaskStatus
+from memory.text.short_ids import SHORT_ID
 from tools.context import TurnContext
 from tools.failures import ToolFailed, TryAgain
 from tools.memories import in_a_moment, none_if_blank
-
-SHORT = 8
-"""Characters of an id that are shown; everything takes the beginning of one."""
 
 
 def _plain(schema: dict[str, Any]) -> None:
@@ -87,7 +85,7 @@ def _read_due(turn: TurnContext, due: str | None, now: datetime) -> Due:
 def _shown(turn: TurnContext, change: Change, when: Due, now: datetime) -> dict[str, Any]:
     task = change.task
     shown: dict[str, Any] = {
-        "id": task.id[:SHORT],
+        "id": task.id[:SHORT_ID],
         "action": change.action,
         "description": task.description,
         "status": task.status,
@@ -96,5 +94,5 @@ def _shown(turn: TurnContext, change: Change, when: Due, now: datetime) -> dict[
     if isinstance(when, datetime) and when <= now and task.status != "done":
         shown["note"] = "that due time has passed; if it was not meant, give another"
     if change.close:
-        shown["close"] = [{"id": near.id[:SHORT], "description": near.description} for near in change.close]
+        shown["close"] = [{"id": one.id[:SHORT_ID], "description": one.description} for one in change.close]
     return shown

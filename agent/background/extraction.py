@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from agent.background.slice import KNOWN_FACTS, ConversationSlice
 from agent.background.updates import ExtractionResult, FactRuling
-from agent.models.ask import ask
+from agent.models.ask import ask, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.json_repair import object_with
 from agent.settings import Budget
@@ -225,17 +225,8 @@ def _schema(part: ConversationSlice) -> dict[str, Any]:
         "rulings": _list_of(new=text, old=text, ruling={"type": "string", "enum": [*RULINGS, "both"]}),
     }
     fields |= {name: extras[name] for name, wanted in _extras(part) if wanted}
-    return _object(fields)
-
-
-def _object(fields: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
-        "additionalProperties": False,
-    }
+    return strict_object(**fields)
 
 
 def _list_of(**fields: Any) -> dict[str, Any]:
-    return {"type": "array", "items": _object(fields)}
+    return {"type": "array", "items": strict_object(**fields)}

@@ -22,6 +22,12 @@ async def ask(chosen: ChosenModel, name: str, question: str, schema: dict[str, A
     return str(result.final_output)
 
 
+def strict_object(**fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object in the form that OpenAI's strict mode accepts."""
+    shape = {"type": "object", "properties": fields, "required": list(fields)}
+    return {**shape, "additionalProperties": False}
+
+
 class RequestedSchema(AgentOutputSchemaBase):
     """Requests a JSON schema and accepts any output.
 

@@ -14,25 +14,15 @@ from prompts import render
 log = logging.getLogger("hachi.judge")
 
 
-class ModelJudge:
-    """Implements `memory.facts.similar.Judge`. Keeps both facts if a ruling is missing or unreadable."""
-
-    def __init__(self, chosen: ChosenModel) -> None:
-        self._chosen = chosen
-
-    async def __call__(self, doubts: Sequence[Doubt]) -> list[bool]:
-        answer = await ask(self._chosen, "judge", render("judge", pairs=written_pairs(doubts)))
-        rulings = object_with(answer, "rulings")
-        if rulings is None:
-            log.warning("the judge's answer could not be read; both facts are kept")
-            return [False] * len(doubts)
-        replacing = pairs_to_replace(rulings)
-        return [number in replacing for number in range(1, len(doubts) + 1)]
-
-
-def written_pairs(doubts: Sequence[Doubt]) -> str:
-    """Return the pairs as the prompt shows them, numbered from 1."""
-    return "\n\n".join(_pair(number, doubt) for number, doubt in enumerate(doubts, 1))
+async def judge(chosen: ChosenModel, doubts: Sequence[Doubt]) -> list[bool]:
+    """Return for each pair whether the newer fact replaces the older one. Both are kept if a ruling is
+    missing or unreadable."""
+    pairs = "\n\n".join(_pair(number, doubt) for number, doubt in enumerate(doubts, 1))
+    rulings = object_with(await ask(chosen, "judge", render("judge", pairs=pairs)), "rulings")
+    if rulings is None:
+        log.warning("the judge's answer could not be read; both facts are kept")
+    replacing = _pairs_to_replace(rulings or {})
+    return [number in replacing for number in range(1, len(doubts) + 1)]
 
 
 def _pair(number: int, doubt: Doubt) -> str:
@@ -43,7 +33,7 @@ def _pair(number: int, doubt: Doubt) -> str:
     )
 
 
-def pairs_to_replace(answer: Mapping[str, Any]) -> set[int]:
+def _pairs_to_replace(answer: Mapping[str, Any]) -> set[int]:
     """Return the numbers of the pairs ruled "replace" in ``{"rulings": […]}``. Ignores malformed rulings."""
     rulings = answer.get("rulings")
     return {

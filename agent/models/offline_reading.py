@@ -94,10 +94,10 @@ class Turn:
     def of_kind(self, kind: str) -> list[Sentence]:
         return [sentence for sentence in self.sentences if sentence.kind == kind]
 
-    def returned(self, key: str) -> list[dict[str, Any]]:
+    def returned(self, key: str) -> list[Any]:
         """The entries under this key of all results; those of get_recent_memories, in order, come first."""
         found = (self.results[call].get(key) or [] for call in sorted(self.results))
-        return [entry for entries in found for entry in entries if isinstance(entry, dict)]
+        return [entry for entries in found for entry in entries]
 
 
 def read_turn(instructions: str, items: list[dict[str, Any]]) -> Turn:

@@ -97,9 +97,9 @@ class Models:
     async def judge(self, doubts: Sequence[Doubt]) -> list[bool]:
         """Return for each pair of facts whether the newer one replaces the older one."""
         await load("agent.models.judge")
-        from agent.models.judge import ModelJudge
+        from agent.models.judge import judge
 
-        return await ModelJudge(await self.upkeep())(doubts)
+        return await judge(await self.upkeep(), doubts)
 
     def reranker(self) -> Reranker:
         """Return the configured reranker of document passages. Raises SettingsError."""
@@ -121,9 +121,9 @@ class Models:
         self, query: str, candidates: Sequence[Candidate], limit: int
     ) -> list[tuple[str, float]]:
         await load("agent.models.rerank")
-        from agent.models.rerank import ModelReranker
+        from agent.models.rerank import rerank
 
-        return await ModelReranker(await self.upkeep())(query, candidates, limit)
+        return await rerank(await self.upkeep(), query, candidates, limit)
 
 
 async def load(module: str) -> None:

@@ -14,26 +14,21 @@ LONGEST = 1_200
 """How many characters of each candidate the model sees."""
 
 
-class ModelReranker:
-    """Implements `memory.documents.Reranker` with one model call per search.
+async def rerank(
+    chosen: ChosenModel, query: str, candidates: Sequence[Candidate], limit: int
+) -> list[tuple[str, float]]:
+    """Return the ids of the best candidates with scores, best first, after one model call.
 
     Raises ValueError for an unreadable answer, and what the model's library raises; the search then keeps the
     fused order.
     """
-
-    def __init__(self, chosen: ChosenModel) -> None:
-        self._chosen = chosen
-
-    async def __call__(
-        self, query: str, candidates: Sequence[Candidate], limit: int
-    ) -> list[tuple[str, float]]:
-        shown = candidates[:SHOWN]
-        if not shown:
-            return []
-        passages = "\n\n".join(_passage(number, one) for number, one in enumerate(shown, 1))
-        question = render("rerank", question=_quoted(query), passages=passages, limit=str(limit))
-        numbers = _best(await ask(self._chosen, "rerank", question), len(shown))
-        return [(shown[n - 1].id, 1.0 - at / (len(numbers) + 1)) for at, n in enumerate(numbers[:limit])]
+    shown = candidates[:SHOWN]
+    if not shown:
+        return []
+    passages = "\n\n".join(_passage(number, one) for number, one in enumerate(shown, 1))
+    question = render("rerank", question=_quoted(query), passages=passages, limit=str(limit))
+    numbers = _best(await ask(chosen, "rerank", question), len(shown))
+    return [(shown[n - 1].id, 1.0 - at / (len(numbers) + 1)) for at, n in enumerate(numbers[:limit])]
 
 
 def _passage(number: int, candidate: Candidate) -> str:

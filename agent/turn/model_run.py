@@ -20,7 +20,7 @@ from openai.types.responses import (
     ResponseOutputItemDoneEvent,
 )
 
-from agent.models.ask import RequestedSchema
+from agent.models.ask import RequestedSchema, strict_object
 from agent.models.choose import ChosenModel
 from agent.models.failures import NO_ANSWER
 from agent.tracing.model_call import recorded_call
@@ -30,19 +30,13 @@ from memory.records import MemoryType
 from memory.text import storable
 from prompts import read
 
-
-def _strict_object(**properties: dict[str, Any]) -> dict[str, Any]:
-    shape = {"type": "object", "properties": properties, "required": list(properties)}
-    return {**shape, "additionalProperties": False}
-
-
 _TAGS = "Flat lower-case tags: who and what it is about."
 _TTL = "How long it holds: 1h, 1d, 7d, 30d, 2w. null is for ever."
 _NEW_FACTS = "New facts worth keeping about the user and the people around them. Often empty."
 _FORGET = (
     "What the user asks to forget, one sentence each, in the words they told it in. Nearly always empty."
 )
-_MEMORY = _strict_object(
+_MEMORY = strict_object(
     content={"type": "string", "description": "One fact, understood on its own."},
     subjects={"type": "array", "items": {"type": "string"}, "description": _TAGS},
     ttl={"type": ["string", "null"], "description": _TTL},
@@ -52,7 +46,7 @@ _MEMORY = _strict_object(
 )
 ANSWER_SCHEMA = RequestedSchema(
     "answer",
-    _strict_object(
+    strict_object(
         message={"type": "string", "description": "What the user sees."},
         memories={"type": "array", "description": _NEW_FACTS, "items": _MEMORY},
         forget={"type": "array", "description": _FORGET, "items": {"type": "string"}},

@@ -103,7 +103,7 @@ def build_messages_for_model(context: PromptContext) -> list[dict[str, Any]]:
         "rules": render("assistant", calls=str(context.budgets.model_calls)),
         "wishes of the program": _client_wishes(context),
         "person": _person(context),
-        "summary": _summary(context),
+        "summary": context.summary and render("summary", summary=f"> {line(context.summary, None)}"),
         "documents": context.knowledge and render("knowledge", documents=context.knowledge),
         "setting": _setting(context),
         "form": _form(context),
@@ -160,10 +160,6 @@ def _person(context: PromptContext) -> str:
     known = serialize_user_context_snippet(context.known, budgets.context, budgets.facts, now=context.now)
     known = "\n".join([*known.splitlines(), *([MORE_TASKS] if context.more_tasks else [])])
     return known and render("person", known=known)
-
-
-def _summary(context: PromptContext) -> str:
-    return context.summary and render("summary", summary=f"> {line(context.summary, None)}")
 
 
 def _documents_that_fit(knowledge: str, budget: Budget) -> str:

@@ -33,7 +33,7 @@ def serialize_user_context_snippet(
     shown = fitting(context, budget, facts, now=now)
     lines = [
         *answer_style(shown.preferences),
-        *_quoted(_profile(shown.profile)),
+        *_quoted(filter(None, ["; ".join(text for _, text in _profile_items(shown.profile))])),
         *_quoted(_notes("notes", shown.preferences.other_notes)),
         *_quoted(_notes("themes", shown.conversation_themes)),
         *_quoted(fact_lines(shown.long_term_facts, shown.zone, now)),
@@ -175,11 +175,6 @@ def _profile_items(profile: Profile) -> list[tuple[str, str]]:
         if text:
             found.append((name, f"{label}: {line(text, None)}"))
     return found
-
-
-def _profile(profile: Profile) -> list[str]:
-    items = [text for _, text in _profile_items(profile)]
-    return ["; ".join(items)] if items else []
 
 
 def _fitting_profile(profile: Profile, purse: Purse) -> Profile:

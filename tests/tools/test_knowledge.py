@@ -43,10 +43,9 @@ async def test_a_passage_is_found_with_where_it_stands(turn: Any, folder: Path) 
 
     [passage] = found["chunks"]
     assert found["ok"]
-    assert set(passage) == {"source", "title", "heading", "text", "score"}
+    assert set(passage) == {"source", "title", "heading", "text"}
     assert (passage["source"], passage["title"]) == ("handbook/boats.md", "Boats")
     assert (passage["heading"], passage["text"]) == ("Boats > Oars", "Oars are made of ash.")
-    assert 0 < passage["score"] <= 1
 
 
 async def test_a_passage_of_the_prompt_is_left_out_and_that_is_said(

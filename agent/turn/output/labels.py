@@ -71,7 +71,8 @@ def _items(text: str) -> object:
     if inline.startswith(("[", "{")):
         return read_object('{"memories": ' + inline + "}", 0).value.get("memories")
     if inline.startswith("|"):
-        names, *rows = [_cells(line) for line in inline.splitlines() if line.startswith("|")]
+        table = (line.strip().strip("|").split("|") for line in inline.splitlines() if line.startswith("|"))
+        names, *rows = [[cell.strip(" \t*`") for cell in row] for row in table]
         return [Fields(zip(names, row, strict=False)) for row in rows if set(row[0]) - set(":- ")]
     dashes = list(_ITEM.finditer(text))
     if not dashes and len(inline.splitlines()) == 1 and not _NONE.match(inline):
@@ -82,11 +83,6 @@ def _items(text: str) -> object:
     if len(items) > 1 and isinstance(items[0], Fields) and isinstance(items[-1], Fields):
         items[-1].cut = not text.endswith("\n") and len(items[-1]) < len(items[0])
     return items
-
-
-def _cells(row: str) -> list[str]:
-    """Return the cells of a row of a Markdown table."""
-    return [cell.strip(" \t*`") for cell in row.strip().strip("|").split("|")]
 
 
 def _item(text: str) -> str | Fields:

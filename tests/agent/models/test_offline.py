@@ -76,6 +76,19 @@ async def test_in_a_shared_place_a_fact_and_its_quotation_name_who_said_it(open_
     assert own.message == "You told me on 21 November: “I have a dog”"
 
 
+async def test_a_message_that_no_fact_was_made_of_is_quoted(open_pet):
+    pet = await open_pet()
+    said = ["My kayak lies in the boat house by the lake.", *(f"I read page {n} today." for n in range(15))]
+    sent = ((f"2025-05-01T10:{n:02}:00Z", text) for n, text in enumerate(said))
+    await pet.import_messages(
+        [{"author": "ana", "text": text, "sent_at": at} for at, text in sent], user="ana"
+    )
+
+    reply = await pet.respond("Where is my kayak?", user="ana")
+
+    assert reply.message == f"You told me on 1 May 2025: “{said[0]}”"
+
+
 async def test_documents_are_quoted_where_nothing_was_told(open_pet):
     pet = await open_pet()
     manual = "# Boiler\n\nBleed the radiators in autumn. The pressure must be 1.5 bar."

@@ -14,8 +14,15 @@ from agent.surfaces.http.errors import not_found
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.memories import Content, Limit, NewMemory, Ttl, find_memory, stored_memory
 from agent.surfaces.http.rest.strict import Strict
-from agent.surfaces.records_json import decision_json, forgotten_json, hit_json, message_json, task_json
-from memory.audience import PRIVATE
+from agent.surfaces.records_json import (
+    decision_json,
+    excerpt_json,
+    forgotten_json,
+    hit_json,
+    message_json,
+    task_json,
+)
+from memory.audience import PRIVATE, Audience
 from memory.records import MemoryType, MemoryUpdate, Task, TaskStatus, memory_json
 from memory.text import storable
 
@@ -79,9 +86,11 @@ async def search(
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     subject: Annotated[list[str], Query(max_length=50)] = [],  # noqa: B006 - never changed
 ) -> list[Json]:
-    """Search facts and past messages. The best match comes first."""
+    """Search facts and past messages. The best match comes first. The `excerpt` of a message holds it with
+    what it answers or continues."""
     hits = await pet.search_memories(storable(query), user=user, limit=limit, subjects=subject)
-    return [hit_json(hit) for hit in hits]
+    around = await pet.components.recall.around(hits, Audience.of(user))
+    return [hit_json(hit) | {"excerpt": excerpt_json(hit, around)} for hit in hits]
 
 
 @router.post("/memories", status_code=201)

@@ -41,7 +41,7 @@ async def test_memories_are_added_found_changed_undone_and_deleted(ana: Ana) -> 
     moved = await ana("PATCH", f"/memories/{made['id']}", {"content": "Ana lives in Lyon", "importance": 0.9})
     assert (moved["content"], moved["importance"], moved["subjects"]) == ("Ana lives in Lyon", 0.9, ["ana"])
     [hit] = await ana("GET", "/memories/search", query="where does Ana live?", subject="ana")
-    assert (hit["id"], hit["kind"]) == (moved["id"], "memory")
+    assert (hit["id"], hit["kind"], hit["excerpt"]) == (moved["id"], "memory", [])
     assert await ana("GET", "/memories/search", query="where does Ana live?", subject="work") == []
     assert await ana("GET", "/memories/search", query="\x00'\"%_ 𐍈 {}", subject="work") == []
     await ana("GET", "/memories", status=400, offset=5)  # no such parameter
@@ -55,6 +55,15 @@ async def test_memories_are_added_found_changed_undone_and_deleted(ana: Ana) -> 
     assert paris["content"] == "Ana lives in Paris"
     await ana("DELETE", f"/memories/{paris['id']}", status=204)
     assert await ana("GET", "/memories") == []
+
+
+async def test_a_found_message_comes_with_what_it_answers(ana: Ana) -> None:
+    said = [("Ben", "Do you want a kayak for the trip?"), ("Ana", "No, this is not necessary at all.")]
+    messages = [{"author": name, "text": text, "sent_at": "2025-05-01T10:00:00Z"} for name, text in said]
+    await ana.pet.import_messages(messages, user=ana.user)
+    hits = await ana("GET", "/memories/search", query="not necessary")
+    [excerpt] = [hit["excerpt"] for hit in hits if hit["content"] == said[1][1]]
+    assert [(line["author"], line["text"]) for line in excerpt] == said
 
 
 async def test_what_is_forgotten_is_told_and_brought_back(ana: Ana) -> None:
