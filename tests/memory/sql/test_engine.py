@@ -23,7 +23,7 @@ from memory.errors import StoreUnavailable
 from memory.sql import engine as module
 from memory.sql.engine import HEAD, Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.tables import memories, metadata, users
+from memory.sql.tables import memories, memory_tags, metadata, users
 
 if TYPE_CHECKING:
     from tests.memory.conftest import Server
@@ -109,8 +109,10 @@ async def test_the_tags_of_an_older_home_lose_their_case_and_are_indexed_again(t
         await connection.run_sync(migrate, "head")
         columns = (memories.c.subjects, memories.c.indexed_under, memories.c.revision)
         rows = (await connection.execute(sa.select(*columns).order_by(memories.c.id))).all()
+        tags = (await connection.execute(sa.select(memory_tags).order_by(*memory_tags.c))).all()
     await database.close()
 
+    assert [tuple(row) for row in tags] == [("sport", "m1"), ("zoe", "m2"), ("zo\u00eb", "m1")]
     assert [tuple(row) for row in rows] == [(["zo\u00eb", "sport"], None, 2), (["zoe"], "one", 1)]
 
 
