@@ -13,7 +13,6 @@ from pydantic_core import from_json
 from agent.models.json_repair import CutText, Found, in_ascii, objects_in, read_object, unescape
 from agent.turn.output import cleaning
 from agent.turn.output.answer_object import (
-    MEMORIES,
     MESSAGES,
     OTHER_MESSAGES,
     Envelope,
@@ -44,7 +43,7 @@ class Answer:
     """What the person asked to forget, in a sentence each. Nothing is forgotten until they confirm."""
 
 
-LABELS = f"(?:{'|'.join((*MESSAGES, *MEMORIES))})"
+LABELS = f"(?:{'|'.join(MESSAGES)}|memories)"
 _KEY_FIRST = re.compile(rf"(?:```\w*\s{{0,9}})?[\"']{LABELS}[\"']\s{{0,9}}:", re.I)
 _ENCODED = re.compile(
     r'"(?:[^"\\]|\\.)*+"\Z|\s*"?\s*\{\s{0,99}\\+"\w{1,40}\\+"\s{0,9}:'
