@@ -12,7 +12,7 @@ search only.
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -55,6 +55,7 @@ REPEATS_WITHIN = 30
 
 _ENTRY_OF = {"window_dense": "dense", "window_words": "words"}
 _QUESTION_MARKS = ("?", "؟", "？", "՞")
+_QUESTION_MARK = re.compile(f"[{''.join(_QUESTION_MARKS)}]")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?؟？՞。！…\n])")
 
@@ -94,16 +95,16 @@ def rank(
     """
     span = time_span(question, now)
     about = _about(question, candidates)
+    fragments = frozenset(id_ for id_, candidate in candidates.items() if is_fragment(candidate))
     most = sum(WEIGHTS.values()) + (SPEAKER if about else 0.0) + (WHEN if span else 0.0)
-    scores = _matched(lanes, candidates)
+    scores = _matched(lanes, candidates, fragments)
     relevant = _relevant(lanes, floor)
     for id_, candidate in candidates.items():
         then = _said_then(candidate.created_at, span) if span else 0.0
         if id_ not in relevant and not then and not (candidate.kind == "memory" and id_ in about):
             scores[id_] = 0.0
             continue
-        score = scores[id_] + (SPEAKER if id_ in about and not is_fragment(candidate) else 0.0)
-        score += WHEN * then
+        score = scores[id_] + (SPEAKER if id_ in about and id_ not in fragments else 0.0) + WHEN * then
         if candidate.ours:
             score *= HANDED_ON
         if candidate.kind == "message":
@@ -122,7 +123,7 @@ def asks(text: str) -> bool:
 
 def _asked_share(text: str) -> float:
     """The share of the text that is in questions."""
-    if not any(mark in text for mark in _QUESTION_MARKS):  # most texts
+    if not _QUESTION_MARK.search(text):  # most texts
         return 0.0
     return sum(len(part) for part in _SENTENCE_END.split(text) if asks(part)) / len(text)
 
@@ -144,18 +145,21 @@ def decay(candidate: Candidate, now: datetime, half_life: timedelta) -> float:
     return float(0.5 ** (age / (half_life * (1.0 + math.log2(1 + candidate.uses)))))
 
 
-def _matched(lanes: Lanes, candidates: Mapping[str, Candidate]) -> dict[str, float]:
+def _matched(
+    lanes: Lanes, candidates: Mapping[str, Candidate], fragments: Collection[str]
+) -> dict[str, float]:
     """The weighted sum of the lanes by id. For facts and summaries the entry counts as window too."""
+    totals = dict.fromkeys(candidates, 0.0)
     scaled = {name: _scaled(lanes.get(name, ())) for name in WEIGHTS}
-    totals = {}
-    for id_, candidate in candidates.items():
-        total = 0.0
-        for name, weight in WEIGHTS.items():
-            alone = candidate.kind != "message" and name in _ENTRY_OF and id_ not in scaled[name]
-            if name in _ENTRY_OF and is_fragment(candidate):
-                continue
-            total += weight * scaled[_ENTRY_OF[name] if alone else name].get(id_, 0.0)
-        totals[id_] = total
+    alone = [id_ for id_, candidate in candidates.items() if candidate.kind != "message"]
+    for name, weight in WEIGHTS.items():
+        entry = _ENTRY_OF.get(name)
+        for id_, score in scaled[name].items():
+            if id_ in totals and not (entry and id_ in fragments):
+                totals[id_] += weight * score
+        for id_ in alone if entry else ():
+            if id_ not in scaled[name]:
+                totals[id_] += weight * scaled[entry].get(id_, 0.0)
     return totals
 
 
@@ -209,9 +213,8 @@ def _said_then(at: datetime, span: Span) -> float:
 
 def _ordered(scores: Mapping[str, float], candidates: Mapping[str, Candidate]) -> list[tuple[str, float]]:
     """Best first. Equal scores are sorted newest first, then by id, so that the order is deterministic."""
-    return sorted(
-        scores.items(), key=lambda hit: (-hit[1], -candidates[hit[0]].created_at.timestamp(), hit[0])
-    )
+    by_id = sorted(scores.items())
+    return sorted(by_id, key=lambda hit: (hit[1], candidates[hit[0]].created_at), reverse=True)
 
 
 def _repeats_lowered(

@@ -67,6 +67,7 @@ _SINCE = re.compile(r"\b(?:since|depuis|מאז)\b")
 _SINCE_REACH = len("depuis le ")
 
 
+@lru_cache(maxsize=64)  # a search asks twice
 def time_span(question: str, now: datetime) -> Span | None:
     """The time that the question names, in the time zone of `now` (aware); None if it names no time.
 

@@ -256,7 +256,7 @@ class Transcript:
             return {}
         people, places = people_and_places(audience)
         given = {"ids": list(ids), "people": people, "places": places}
-        return {row.id: to_message(row) for row in await self._database.rows(BY_IDS, given)}
+        return {row[0]: Message(*row) for row in await self._database.rows(BY_IDS, given)}
 
     async def neighbours(self, ids: Collection[str], audience: Audience) -> dict[str, list[Line]]:
         """Each of these messages with up to `REACH` messages on either side of it in its conversation, in
