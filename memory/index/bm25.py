@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from qdrant_edge import Bm25, SparseVector
 
 AVERAGE_WORDS = 100
-"""BM25's average number of words, of messages and windows. On LoCoMo 24 to 256 differ by one point of
-recall."""
+"""BM25's average number of words of a text, other than a window. On LoCoMo 20 to 200 differ by 0.001 of
+recall@10."""
+AVERAGE_WINDOW = 50
+"""The same for windows: a lower one favours short exchanges. 100 loses 0.006, 30 gains nothing."""
 LONGEST = 1_000_000
 """The most characters of one text that are processed."""
 
@@ -32,15 +34,15 @@ _MARKS = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u
 _APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'"})
 
 
-def document(text: str) -> "SparseVector | None":
+def document(text: str, average: int = AVERAGE_WORDS) -> "SparseVector | None":
     """The weighted words of a text to index; None if it has no words."""
-    vector = _encoder().embed_document(prepare(text))
+    vector = _encoder(average).embed_document(prepare(text))
     return vector if vector.indices else None
 
 
 def query(text: str) -> "SparseVector | None":
     """The distinct words of a question; None if it has no words."""
-    vector = _encoder().embed_query(prepare(text))
+    vector = _encoder(AVERAGE_WORDS).embed_query(prepare(text))
     return vector if vector.indices else None
 
 
@@ -69,7 +71,7 @@ def _symbol(character: str) -> str:
 
 
 @cache
-def _encoder() -> "Bm25":
+def _encoder(average: int) -> "Bm25":
     from qdrant_edge import Bm25, Bm25Config, TokenizerType
 
-    return Bm25(Bm25Config(language="english", tokenizer=TokenizerType.Word, avg_len=AVERAGE_WORDS))
+    return Bm25(Bm25Config(language="english", tokenizer=TokenizerType.Word, avg_len=average))

@@ -66,7 +66,7 @@ def dense_vectors(point: Point) -> dict[str, list[float]]:
 def sparse_vectors(point: Point) -> "dict[str, SparseVector]":
     found = {"words": bm25.document(point.text)}
     if point.window_text is not None:
-        found["window_words"] = bm25.document(point.window_text)
+        found["window_words"] = bm25.document(point.window_text, bm25.AVERAGE_WINDOW)
     return {lane: vector for lane, vector in found.items() if vector is not None}
 
 

@@ -102,8 +102,9 @@ def _merged(index: Rankings, rows: Rankings, limit: int, why: str) -> Rankings:
 
 
 def entry_of(point: Point) -> Entry:
-    window = None if point.window_text is None else _words(bm25.document(point.window_text))
-    return Entry(point, _words(bm25.document(point.text)), window)
+    found = schema.sparse_vectors(point)
+    window = None if point.window_text is None else _words(found.get("window_words"))
+    return Entry(point, _words(found.get("words")), window)
 
 
 def rank(entries: Sequence[Entry], question: Question) -> Rankings:

@@ -98,6 +98,7 @@ def rank(
     fragments = frozenset(id_ for id_, candidate in candidates.items() if is_fragment(candidate))
     most = sum(WEIGHTS.values()) + (SPEAKER if about else 0.0) + (WHEN if span else 0.0)
     scores = _matched(lanes, candidates, fragments)
+    asked = {id_: _asked_share(one.text) for id_, one in candidates.items() if one.kind == "message"}
     relevant = _relevant(lanes, floor)
     for id_, candidate in candidates.items():
         then = _said_then(candidate.created_at, span) if span else 0.0
@@ -107,9 +108,8 @@ def rank(
         score = scores[id_] + (SPEAKER if id_ in about and id_ not in fragments else 0.0) + WHEN * then
         if candidate.ours:
             score *= HANDED_ON
-        if candidate.kind == "message":
-            score *= 1.0 - ASKED * _asked_share(candidate.text)
-        elif candidate.kind == "memory":
+        score *= 1.0 - ASKED * asked.get(id_, 0.0)
+        if candidate.kind == "memory":
             score *= 0.9 + 0.2 * candidate.importance
         decayed = decay(candidate, now, half_life) if half_life else 1.0
         scores[id_] = min(1.0, max(0.0, score / most)) * decayed
