@@ -22,7 +22,7 @@ from rapidfuzz import fuzz
 
 from memory.records import DEFAULT_IMPORTANCE
 from memory.search.time_ranges import Span, time_span
-from memory.text.names import fold, named, spoken_of
+from memory.text.names import called, fold, named, spoken_of
 
 Lanes = Mapping[str, Sequence[tuple[str, float]]]
 
@@ -153,13 +153,12 @@ def _matched(
     scaled = {name: _scaled(lanes.get(name, ())) for name in WEIGHTS}
     alone = [id_ for id_, candidate in candidates.items() if candidate.kind != "message"]
     for name, weight in WEIGHTS.items():
-        entry = _ENTRY_OF.get(name)
         for id_, score in scaled[name].items():
-            if id_ in totals and not (entry and id_ in fragments):
+            if id_ in totals and not (name in _ENTRY_OF and id_ in fragments):
                 totals[id_] += weight * score
-        for id_ in alone if entry else ():
+        for id_ in alone if name in _ENTRY_OF else ():
             if id_ not in scaled[name]:
-                totals[id_] += weight * scaled[entry].get(id_, 0.0)
+                totals[id_] += weight * scaled[_ENTRY_OF[name]].get(id_, 0.0)
     return totals
 
 
@@ -189,7 +188,7 @@ def _about(question: str, candidates: Mapping[str, Candidate]) -> frozenset[str]
     """The candidates by or about the people whom the question names. Empty if it names nobody or everybody,
     since names then distinguish nothing."""
     authors = {candidate.author for candidate in candidates.values() if candidate.kind != "summary"}
-    asked = named(question, authors)
+    asked = called(question, authors)
     if not asked or (asked == authors and all(c.kind != "memory" for c in candidates.values())):
         return frozenset()
     return frozenset(id_ for id_, candidate in candidates.items() if _is_about(candidate, asked, authors))

@@ -34,7 +34,7 @@ from memory.sql.memories import MemoryStore
 from memory.sql.message_rows import Line
 from memory.sql.messages import Transcript
 from memory.sql.summaries import ActiveConversation, ConversationSummaries
-from memory.text.names import Aliases, named, without_names
+from memory.text.names import Aliases, called, named, without_names
 from memory.text.tags import tags
 
 log = logging.getLogger("hachi.memory")
@@ -313,7 +313,7 @@ class _Found:
 def _topic(question: str, authors: Collection[str]) -> str:
     """The question without the names of those who write: a name says whose words to find, and not which.
     Unchanged if it is only about the name ("who is Anna?")."""
-    rest = without_names(question, authors)
+    rest = without_names(question, called(question, authors))
     nothing_left = is_general(rest) or not any(character.isalnum() for character in rest)
     return question if nothing_left else rest
 

@@ -14,6 +14,8 @@ from memory.text.tags import tag
 
 MIN_LETTERS = 2
 """Shorter parts of a name ("J." in "J. Doe") are ignored."""
+_PART = re.compile(r"[^\W_]+")
+_QUESTION_WORD = re.compile(r"\w+(?:['’]s(?!\w))?")
 
 
 def fold(text: str) -> str:
@@ -28,6 +30,18 @@ def named(text: str, names: Iterable[str]) -> frozenset[str]:
     """The `names` that occur in the text, whole or with one part."""
     folded = fold(text)
     return frozenset(name for name in names if (found := _pattern((name,))) and found.search(folded))
+
+
+def called(question: str, names: Iterable[str]) -> frozenset[str]:
+    """The `names` that the question means. The first word of a name means it. A further word alone is a
+    common word ("which coffee?" for Captain Coffee), unless it has a capital letter, an 's or no case."""
+    return frozenset(name for name in named(question, names) if _is_called(question, name))
+
+
+def _is_called(question: str, name: str) -> bool:
+    first = _PART.findall(fold(name))[:1]
+    said = [word for word in _QUESTION_WORD.findall(question) if named(word, [name])]
+    return any(not word.islower() or word.endswith(("'s", "’s")) or bool(named(word, first)) for word in said)
 
 
 def spoken_of(text: str, names: Iterable[str]) -> bool:
@@ -70,9 +84,7 @@ def _whole(name: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
-    parts = {
-        part for name in names for part in re.findall(r"[^\W_]+", fold(name)) if len(part) >= MIN_LETTERS
-    }
+    parts = {part for name in names for part in _PART.findall(fold(name)) if len(part) >= MIN_LETTERS}
     if not parts:
         return None
     # Longest first: of two names with the same beginning the whole one matches.

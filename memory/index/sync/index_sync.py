@@ -13,7 +13,7 @@ from memory.index.sync.catching_up import CatchingUp
 from memory.index.sync.comparing import Comparison, compare
 from memory.index.sync.points import of_memory, of_message, of_summary, with_vectors
 from memory.index.sync.rows import Rows
-from memory.index.windows import touched_windows, window_text
+from memory.index.windows import Window, touched_windows, window_of
 from memory.records import Memory
 from memory.sql import indexing
 from memory.sql.memories import MemoryStore
@@ -150,7 +150,7 @@ class IndexSync:
         due = await self._transcript.unindexed(generation, BATCH)
         removed = {line.message.id for line in due if line.message.gone}
         ids = {line.message.id for line in due} - removed
-        entries: dict[str, tuple[Line, str]] = {}
+        entries: dict[str, tuple[Line, Window]] = {}
         drawn_from: set[str] = set()
         for lines in await self._transcript.around(due):
             drawn_from.update(line.message.id for line in lines if not line.message.gone)
@@ -159,7 +159,7 @@ class IndexSync:
                 if line.message.id in ids | removed:
                     # It is part of its neighbours' windows too, which are indexed again.
                     for near in touched_windows(conversation, at):
-                        entries[conversation[near].id] = (lines[near], window_text(conversation, near))
+                        entries[conversation[near].id] = (lines[near], window_of(conversation, near))
         shown = [entry for entry in entries.values() if not entry[0].message.gone]
         drafts = [of_message(line, window) for line, window in shown]
         await self._index.put(await with_vectors(drafts, self._embedder.embed))

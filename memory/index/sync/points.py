@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from memory.index import Point
-from memory.index.windows import words_text
+from memory.index.windows import LIMIT, Window
 from memory.records import Memory
 from memory.sql.message_rows import Line
 from memory.sql.summaries import ActiveConversation
@@ -17,7 +17,9 @@ class Draft(NamedTuple):
     point: Point
     """Without vectors."""
     text: str
-    """What its own vector is made of. That of the window is made of `Point.window_text`."""
+    """What its own vector is made of."""
+    window: str | None = None
+    """What the vector of its window is made of."""
 
 
 def of_memory(memory: Memory) -> Draft:
@@ -46,24 +48,24 @@ def of_summary(conversation: ActiveConversation) -> Draft:
     return Draft(point, conversation.summary)
 
 
-def of_message(line: Line, window: str | None = None) -> Draft:
+def of_message(line: Line, window: Window | None = None) -> Draft:
     message = line.message
     point = Point(
         id=message.id,
         kind="message",
         owners=line.owners,
-        text=words_text(message.author, message.text),
+        text=message.text[:LIMIT],
         dense=None,
         created_at=message.sent_at,
-        window_text=window,
+        window_text=window and window.words,
     )
-    return Draft(point, message.text)
+    return Draft(point, message.text, window and window.meaning)
 
 
 async def with_vectors(drafts: Sequence[Draft], embed: Embed) -> list[Point]:
     """The points, complete. Raises what `embed` raises."""
-    windows = [draft for draft in drafts if draft.point.window_text is not None]
-    texts = [draft.text for draft in drafts] + [str(draft.point.window_text) for draft in windows]
+    windows = [draft for draft in drafts if draft.window is not None]
+    texts = [draft.text for draft in drafts] + [str(draft.window) for draft in windows]
     vectors = await embed(texts)
     of_windows = {d.point.id: v for d, v in zip(windows, vectors[len(drafts) :], strict=True)}
     return [

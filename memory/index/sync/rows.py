@@ -9,7 +9,7 @@ from sqlalchemy import and_, exists, false
 from memory.audience import Audience
 from memory.index.sync.comparing import Bounds
 from memory.index.sync.points import Draft, of_memory, of_message, of_summary
-from memory.index.windows import window_text
+from memory.index.windows import window_of
 from memory.sql import indexing
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import is_active, unexpired
@@ -41,7 +41,7 @@ class Rows:
             conversation = [line.message for line in around]
             for at, line in enumerate(around):
                 if line.message.id in ids:
-                    drafts.append(of_message(line, window_text(conversation, at)))
+                    drafts.append(of_message(line, window_of(conversation, at)))
         return drafts
 
     async def bounds(self, generation: str, now: datetime) -> Bounds:

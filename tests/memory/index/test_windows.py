@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory.index.windows import LIMIT, NEIGHBOUR_LIMIT, touched_windows, window_text, words_text
+from memory.index.windows import LIMIT, NEIGHBOUR_LIMIT, touched_windows, window_of
 from memory.records import Message
 
 START = datetime(2026, 11, 21, 9, tzinfo=UTC)
@@ -15,39 +15,39 @@ def said(n: int, *, text: str | None = None, conversation: str = "c", hours: flo
 
 def test_a_window_is_the_message_with_two_before_and_two_after_each_with_its_author() -> None:
     messages = [said(n) for n in range(7)]
-    assert window_text(messages, 3) == "Ann: line 1\nBen: line 2\nAnn: line 3\nBen: line 4\nAnn: line 5"
+    assert window_of(messages, 3).meaning == "Ann: line 1\nBen: line 2\nAnn: line 3\nBen: line 4\nAnn: line 5"
 
 
 def test_at_the_ends_the_window_is_shorter() -> None:
     messages = [said(n) for n in range(4)]
-    assert window_text(messages, 0) == "Ben: line 0\nAnn: line 1\nBen: line 2"
-    assert window_text(messages, 3) == "Ann: line 1\nBen: line 2\nAnn: line 3"
-    assert window_text(messages[:1], 0) == "Ben: line 0"
+    assert window_of(messages, 0).meaning == "Ben: line 0\nAnn: line 1\nBen: line 2"
+    assert window_of(messages, 3).meaning == "Ann: line 1\nBen: line 2\nAnn: line 3"
+    assert window_of(messages[:1], 0).meaning == "Ben: line 0"
 
 
 def test_a_window_does_not_reach_over_a_long_silence() -> None:
     messages = [said(0), said(1), said(2, hours=7), said(3, hours=7)]
-    assert window_text(messages, 1) == "Ben: line 0\nAnn: line 1"
-    assert window_text(messages, 2) == "Ben: line 2\nAnn: line 3"
+    assert window_of(messages, 1).meaning == "Ben: line 0\nAnn: line 1"
+    assert window_of(messages, 2).meaning == "Ben: line 2\nAnn: line 3"
 
 
 def test_a_window_stays_within_its_conversation() -> None:
     messages = [said(0, conversation="other"), said(1), said(2)]
-    assert window_text(messages, 1) == "Ann: line 1\nBen: line 2"
+    assert window_of(messages, 1).meaning == "Ann: line 1\nBen: line 2"
 
 
 def test_a_long_neighbour_does_not_drown_the_message() -> None:
     messages = [said(0, text="x" * 9_000), said(1, text="y" * 9_000)]
-    assert window_text(messages, 1).count("x") == NEIGHBOUR_LIMIT
-    assert window_text(messages, 1).count("y") == LIMIT
+    assert window_of(messages, 1).words.count("x") == NEIGHBOUR_LIMIT
+    assert window_of(messages, 1).words.count("y") == LIMIT
 
 
-def test_words_say_who_spoke() -> None:
-    assert words_text("Ann", "I ski") == "Ann: I ski"
+def test_authors_are_no_words_of_a_window() -> None:
+    assert window_of([said(0), said(1)], 0).words == "line 0\nline 1"
 
 
 @pytest.mark.parametrize("i", range(7))
 def test_the_touched_windows_are_those_that_hold_the_message(i: int) -> None:
     messages = [said(n, hours=7 if n > 4 else 0) for n in range(7)]
-    holding = [at for at in range(7) if f"line {i}" in window_text(messages, at)]
+    holding = [at for at in range(7) if f"line {i}" in window_of(messages, at).words]
     assert list(touched_windows(messages, i)) == holding

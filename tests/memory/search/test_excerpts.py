@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from memory.records import Hit, Message
-from memory.search.excerpts import Excerpt, excerpts
+from memory.search.excerpts import EXPLAINED, Excerpt, excerpts
 from memory.sql.message_rows import Line
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
@@ -41,6 +41,16 @@ def test_a_found_question_comes_with_the_lines_up_to_its_answer() -> None:
 
 def test_a_long_statement_that_answers_nothing_stands_alone() -> None:
     assert shown(conversation(("ben", LONG), ("ana", LONG), ("ben", LONG)), 1) == ["1"]
+
+
+def test_after_the_best_hits_only_short_messages_bring_a_line_with_them() -> None:
+    lines = conversation(
+        *[("ben", LONG)] * 6, ("ben", "Why?"), ("ana", LONG), ("ben", "Why?"), ("ana", "No.")
+    )
+    best = list(range(EXPLAINED))
+    assert shown(lines, 7) == ["67"]
+    assert shown(lines, *best, 7) == ["012347"]
+    assert shown(lines, *best, 9) == ["0123489"]
 
 
 def test_finds_of_one_sitting_are_one_excerpt_in_the_order_in_which_they_were_said() -> None:

@@ -160,6 +160,15 @@ async def test_a_name_finds_what_somebody_said_of_themselves(stack: Stack) -> No
     assert hits[0].id == told
 
 
+async def test_a_common_word_in_a_name_is_still_searched_for(stack: Stack) -> None:
+    await stack.receive("what a good day", "Captain Coffee", "acme")
+    for text in ("the rain never stops", "my dog is brown", "we leave at nine", "the boat has a leak"):
+        await stack.receive(text, "tom", "acme")
+    told = await stack.receive("the coffee is behind the tea", "tom", "acme")
+    hits = await stack.search("where is the good coffee?", "tom", "acme")
+    assert hits[0].id == told
+
+
 async def test_a_question_about_a_name_alone_searches_for_the_name(stack: Stack) -> None:
     told = await stack.receive("Evan is my neighbour", "sam", "acme")
     await stack.receive("hello there", "evan", "acme")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text.names import named, spoken_of, without_names
+from memory.text.names import called, named, spoken_of, without_names
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,20 @@ def test_the_name_and_its_possessive_are_taken_out_of_the_question() -> None:
 )
 def test_who_is_spoken_of_is_told_from_who_is_addressed(text: str, of_him: bool) -> None:
     assert spoken_of(text, ["Evan"]) is of_him
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "is_called"),
+    [
+        ("which coffee do we have?", "Captain Coffee", False),
+        ("which one is Coffee's?", "Captain Coffee", True),
+        ("where did ann go?", "Ann Lee", True),
+        ("what did captain coffee say?", "Captain Coffee", True),
+        ("מה כהן אמר?", "דני כהן", True),
+    ],
+)
+def test_a_common_word_within_a_name_calls_nobody(question: str, name: str, is_called: bool) -> None:
+    assert called(question, [name]) == ({name} if is_called else frozenset())
 
 
 def test_without_people_the_question_stays_as_it_is() -> None:
