@@ -73,9 +73,10 @@ def taken_with(receipt: Forgotten) -> str:
         ("trace", "traces"): receipt.traces,
     }
     told = [f"{count} {one if count == 1 else many}" for (one, many), count in counts.items() if count]
-    if receipt.unverified:
-        told.append(f"{receipt.unverified} more written with it in view, which words cannot verify, stay")
-    return ", ".join(told)
+    kept = (
+        f"; replies kept that may tell it in other words: {receipt.unverified}" if receipt.unverified else ""
+    )
+    return ", ".join(told) + kept
 
 
 def update_json(update: MemoryUpdate) -> dict[str, Any]:

@@ -144,7 +144,10 @@ async def _add_headers(request: Request, answer: Callable[[Request], Awaitable[R
 async def _refused(request: Request, error: ApiError) -> HTMLResponse:
     """The form for a key, if one would help."""
     asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    back = asked if request.method == "GET" and request.url.path != "/live" else "/"
+    if request.method == "GET":
+        back = asked if request.url.path != "/live" else "/"
+    else:
+        back = await field_of(request, "to") or "/"
     form = error.status == 401 or isinstance(error, OtherKey)
     typed = await typed_in(request) if error.status == 401 else {}
     return page(

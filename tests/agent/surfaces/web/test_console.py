@@ -42,6 +42,7 @@ async def test_what_is_said_is_answered_and_stays_on_the_page(ana):
 async def test_an_answer_comes_as_it_is_written(ana, pet):
     answer = await ana.post("/talk", data={"text": "I keep **bees** & <b>wasps</b>", "stream": "yes"})
     *pieces, first, last = [json.loads(line) for line in answer.text.splitlines()]
+    assert pieces
     assert all(set(piece) == {"html"} for piece in pieces)
     for turn in (first["turn"], last["turn"]):
         assert "<strong>bees</strong> &amp; &lt;b&gt;wasps&lt;/b&gt;" in turn
@@ -73,9 +74,10 @@ async def test_a_fact_shows_why_it_is_there(ana, pet):
 async def test_a_fact_is_corrected_and_the_correction_undone(ana, pet):
     await ana.post("/memories", data={"content": "Ana lives in Lyon"})
     [memory] = await pet.memories(user="ana")
+    assert "You wrote it down on" in text_of(await ana.get(f"/memories/{memory.id}"))
     answer = await ana.post(f"/memories/{memory.id}", data={"content": "Ana lives in Lisbon"})
     page = await ana.get(answer.headers["location"])
-    assert "You wrote it down on" in text_of(page)
+    assert "You corrected it on" in text_of(page)
     assert re.search("<del[^>]*>Ana lives in Lyon</del>", page.text)
     answer = await ana.post(f"{answer.headers['location']}/undo")
     assert "Ana lives in Lyon" in text_of(await ana.get(answer.headers["location"]))

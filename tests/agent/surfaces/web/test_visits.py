@@ -59,6 +59,13 @@ async def test_logging_in_leaves_a_cookie_that_no_script_reads(pet, ask):
     assert (await client.get("/traces", headers={"cookie": cookie.partition(";")[0]})).status_code == 401
 
 
+async def test_after_a_wrong_key_the_right_one_still_leads_to_the_page_that_was_asked_for(pet, ask):
+    await key(pet)
+    answer = await ask().post("/enter", data={"key": "hachi-wrong", "to": "/traces?user=ana"})
+    assert answer.status_code == 401
+    assert 'name="to" value="/traces?user=ana"' in answer.text
+
+
 async def test_a_revoked_key_ends_the_visit(pet, ask):
     made, secret = await key(pet)
     client = ask()
