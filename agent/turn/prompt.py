@@ -111,10 +111,11 @@ def build_messages_for_model(context: PromptContext) -> list[dict[str, Any]]:
     note(sections=[(name, len(section)) for name, section in sections.items() if section])
     system = "\n\n".join(section for section in sections.values() if section)
     history = [_shown(message, context.place) for message in context.history]
+    question = _turn("user", context.speaker, context.client.shown or context.text, context.place)
     return [
         {"role": "system", "content": system},
         *history,
-        _with_images(_turn("user", context.speaker, context.text, context.place), context.client.images),
+        _with_images(question, context.client.images),
         *(_shown(item, context.place) for item in context.client.after),
     ]
 

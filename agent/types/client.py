@@ -78,6 +78,8 @@ class ClientTurn:
     """The conversation before the message, oldest first; None where the transcript has it."""
     after: tuple[Item, ...] = ()
     """What follows the message already: the calls of the client's tools and their results."""
+    shown: str = ""
+    """The message as the model is shown it, where the client put it into a template."""
     images: tuple[str, ...] = ()
     """Of the message."""
     tools: tuple[ClientTool, ...] = ()

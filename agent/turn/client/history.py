@@ -5,7 +5,7 @@ stored again, and what the client has no longer, after an edit or to get another
 Messages that only the client has, such as examples, are shown to the model and not stored.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from difflib import SequenceMatcher
@@ -97,7 +97,21 @@ def _pairs(stored: Sequence[Message], sent: Sequence[Said]) -> dict[int, int]:
     ours = [(one.role, _stored_form(one.text)) for one in stored]
     theirs = [(one.role, _stored_form(one.text)) for one in sent]
     blocks = SequenceMatcher(None, theirs, ours, autojunk=False).get_matching_blocks()
-    return {block.a + step: block.b + step for block in blocks for step in range(block.size)}
+    pairs = {block.a + step: block.b + step for block in blocks for step in range(block.size)}
+    return pairs | dict(_in_templates(stored, sent, pairs))
+
+
+def _in_templates(
+    stored: Sequence[Message], sent: Sequence[Said], pairs: Mapping[int, int]
+) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of questions with the same answer of which the stored one has other lines around what
+    was asked: a client puts only its last message into a template, beside the documents it found."""
+    for at, message in enumerate(sent[:-1]):
+        if message.role == "user" and at not in pairs and at + 1 in pairs:
+            before = (one for one in range(pairs[at + 1] - 1, -1, -1) if stored[one].role == "user")
+            asked = next(before, None)
+            if asked is not None and f"\n{_stored_form(message.text)}\n" in f"\n{stored[asked].text}\n":
+                yield at, asked
 
 
 def _diverges(stored: Sequence[Message], unsent: Sequence[int], shared: int, new: Sequence[str]) -> int:

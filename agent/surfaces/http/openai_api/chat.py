@@ -105,8 +105,8 @@ async def answer(
     user = asked.person(caller)
     kept_here = user is not None and asked.conversation is not None
     client = asked.client_turn(given, kept_here=kept_here)
-    if given.is_client_task:
-        text = await _answer_client_task(pet, given.text)
+    if given.client_task:
+        text = await _answer_client_task(pet, given.client_task)
         if not asked.stream:
             return JSONResponse(writer.whole(text))
         events = (*writer.begin(), *writer.piece(text), *writer.end(text))
@@ -131,7 +131,7 @@ async def answer(
 
 
 async def _answer_client_task(pet: Companion, task: str) -> str:
-    """Ask the model for a title, tags or follow-up questions, without memory. Raises ModelError."""
+    """Ask the model for what Open WebUI needs for itself, without memory. Raises ModelError."""
     from agent.models.ask import ask
     from agent.models.failures import model_error
 

@@ -25,7 +25,10 @@ from agent.types.client import (
 
 AN_IMAGE = "[an image]"
 """What the transcript has of a message that is an image alone."""
-_CLIENT_TASK = re.compile(r"\s*### Task:\s")
+_CLIENT_TASK = re.compile(r"\s*### Task:\s.*<chat_history>", re.DOTALL)
+_CHOICE_OF_TOOLS = re.compile(r"(Query: )?History:\n")
+_DOCUMENTS = re.compile(r"\s*### Task:\s.*</(?:context|user_query)>\s*(?P<asked>\S.*)", re.DOTALL)
+"""How Open WebUI begins what it asks for itself, and puts a message below the documents that it found."""
 NAMES_THE_PERSON = "Who speaks, with a service's key; with a user's key, that user or nobody."
 IGNORED = frozenset({"prompt_cache_key", "prompt_cache_retention"})
 """Parameters that change nothing about the answer."""
@@ -251,6 +254,7 @@ class ChatRequest(Parameters):
         return ClientTurn(
             None if kept_here else said.history,
             said.after,
+            said.shown,
             said.images,
             tuple(client_tool(tool.function) for tool in tools),
             None if name in ("none", "auto") else name,
@@ -279,15 +283,22 @@ class ChatInput:
     history: tuple[Item, ...] = ()
     """The client's copy of the conversation before it, oldest first."""
     after: tuple[Item, ...] = ()
+    shown: str = ""
+    """The message as it was sent, where that is Open WebUI's template with documents around the text."""
     images: tuple[str, ...] = ()
     instructions: str = ""
     """The client's own instructions for this conversation."""
 
     @property
-    def is_client_task(self) -> bool:
-        """Whether Open WebUI asks for a title, tags or follow-up questions, instead of a person. Such a
-        request begins with a task and contains the whole conversation."""
-        return bool(_CLIENT_TASK.match(self.text)) and "<chat_history>" in self.text and not self.history
+    def client_task(self) -> str | None:
+        """What Open WebUI asks for itself, instead of a person: a title, tags, follow-up questions, or which
+        tools to call. Such a request contains the whole conversation."""
+        if self.history:
+            return None
+        if _CLIENT_TASK.match(self.text):
+            return self.text
+        choice = self.instructions.startswith("Available Tools:") and _CHOICE_OF_TOOLS.match(self.text)
+        return f"{self.instructions}\n\n{self.text}" if choice else None
 
 
 def client_tool(given: FunctionTool) -> ClientTool:
@@ -303,8 +314,11 @@ def parse_messages(messages: Sequence[ChatMessage]) -> ChatInput:
         raise BadInput("messages: there is no message of the user")
     check_calls(messages)
     instructions = [message.text for message in messages if message.role in ("system", "developer")]
+    text = messages[last].text
+    found = None if _CLIENT_TASK.match(text) else _DOCUMENTS.fullmatch(text)
     return ChatInput(
-        text=messages[last].text,
+        text=found["asked"] if found else text,
+        shown=text if found else "",
         history=tuple(item for message in messages[:last] for item in message.items),
         after=tuple(item for message in messages[last + 1 :] for item in message.items),
         images=messages[last].images,

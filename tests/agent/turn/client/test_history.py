@@ -137,6 +137,40 @@ async def test_an_edited_first_message_is_replaced_and_a_new_one_is_not(
     assert kept(rows, replaced=True) == ["My dog is called Rex", "A dog!"]
 
 
+@pytest.mark.parametrize("name", ["trains", None])
+async def test_a_question_that_had_a_template_around_it_when_it_was_asked_stays_said(
+    pet: Companion, server: ScriptedServer, rows: Rows, name: str | None
+) -> None:
+    server.script(*map(answer, ("The office.", "Nobody.", "You.")))
+    first = [Said("user", "who pays trains?"), Said("assistant", "The office.")]
+    second = [*first, Said("user", "and buses?"), Said("assistant", "Nobody.")]
+    await say(pet, "Use this:\nTrains are paid.\nwho pays trains?\n", conversation=name)
+    await say(pet, "and buses?\n\nTool `pay` Output: none", *first, conversation=name)
+    await say(pet, "and taxis?", *second, conversation=name)
+    assert kept(rows, replaced=True) == []
+    assert len({row["conversation_id"] for row in rows("SELECT conversation_id FROM messages")}) == 1
+    assert seen(server.asked[-1])[:3] == ["who pays trains?", "The office.", "and buses?"]
+
+
+async def test_a_question_that_is_part_of_another_is_not_the_same(
+    pet: Companion, server: ScriptedServer, rows: Rows
+) -> None:
+    server.script(*map(answer, ("Hello.", "Sure.")))
+    await say(pet, "hi there")
+    await say(pet, "tell me more", Said("user", "hi"), Said("assistant", "Hello."))
+    assert len({row["conversation_id"] for row in rows("SELECT conversation_id FROM messages")}) == 2
+
+
+async def test_a_message_in_a_template_is_shown_in_it_and_stored_without(
+    pet: Companion, server: ScriptedServer, rows: Rows
+) -> None:
+    server.script(answer("The office."))
+    client = ClientTurn((), shown="Trains are paid.\nwho pays?")
+    await pet.respond("who pays?", user="ana", client=client)
+    assert seen(server.asked[0]) == ["Trains are paid.\nwho pays?"]
+    assert kept(rows) == ["who pays?", "The office."]
+
+
 async def test_what_a_client_cut_off_at_the_beginning_stays_said(
     pet: Companion, server: ScriptedServer, rows: Rows
 ) -> None:

@@ -31,7 +31,7 @@ def test_the_last_user_message_is_answered_and_the_rest_is_context() -> None:
     assert given.history == (Said("user", "what is it?"), Said("assistant", "A boat."))
     assert given.after == (Said("assistant", "Nice"),)
     assert given.instructions == "Answer like a pirate.\n\nBe brief."
-    assert not given.is_client_task
+    assert given.client_task is None
 
 
 def test_text_and_images_can_be_read() -> None:
@@ -53,8 +53,26 @@ def test_text_and_images_can_be_read() -> None:
     ],
 )
 def test_what_open_webui_asks_for_itself_is_recognised(text: str, task: bool) -> None:
-    assert parse_messages([message("user", text)]).is_client_task == task
-    assert not parse_messages([message("user", "hello"), message("user", text)]).is_client_task
+    assert parse_messages([message("user", text)]).client_task == (text if task else None)
+    assert not parse_messages([message("user", "hello"), message("user", text)]).client_task
+
+
+def test_open_webui_asks_for_itself_which_tools_to_call() -> None:
+    tools = message("system", 'Available Tools: [{"name": "clock"}]\n\nReturn only the JSON object.')
+    asked = message("user", 'Query: History:\nUSER: """what time is it?"""\nQuery: what time is it?')
+    task = parse_messages([tools, asked]).client_task
+    assert task is not None
+    assert "clock" in task and task.endswith("Query: what time is it?")
+    assert parse_messages([tools, message("user", "what time is it?")]).client_task is None
+
+
+def test_a_message_below_open_webuis_documents_is_what_was_asked() -> None:
+    documents = "### Task:\nUse the context.\n<context>\n<source id='1'>Trains are paid.</source>\n</context>"
+    given = parse_messages([message("user", f"{documents}\n\nWho pays?\nAnd when?")])
+    assert (given.text, given.client_task) == ("Who pays?\nAnd when?", None)
+    assert given.shown == f"{documents}\n\nWho pays?\nAnd when?"
+    plain = parse_messages([message("user", "What is </context> for?")])
+    assert (plain.text, plain.shown) == ("What is </context> for?", "")
 
 
 def test_calls_of_a_clients_tools_stay_in_order_with_their_results() -> None:
