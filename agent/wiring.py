@@ -303,7 +303,7 @@ def build_services(c: Components) -> Services:
         WaitingJobs(c.similar, c.clock).without_recalled,
     )
     erasure = ErasureService(person, outside, c.traces)
-    transcripts = TranscriptService(c.database, c.transcript, c.sync, erasure, c.clock)
+    transcripts = TranscriptService(c.database, c.transcript, c.store, c.sync, erasure, c.clock)
     limits = Limits(_days(c.settings.unused_days), c.settings.unimportant, c.settings.max_memories)
     return Services(
         memories=MemoryService(

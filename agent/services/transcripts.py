@@ -8,21 +8,32 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from secrets import token_hex
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, union, update
 
 from agent.errors import BadInput
 from agent.services.arguments import audience_of, readable_name, turn_request, user_named
 from agent.services.erasure import ErasureService
 from agent.types import TurnRequest
-from memory.audience import Place
+from memory.audience import Audience, Place
 from memory.index.sync import IndexSync, Progress
-from memory.records import Message
+from memory.records import Memory, Message
 from memory.sql.engine import Database
+from memory.sql.memories import MemoryStore
+from memory.sql.memory_rows import all_readable, unexpired
+from memory.sql.message_rows import kept
 from memory.sql.messages import Transcript
-from memory.sql.tables import conversations, memories, users
+from memory.sql.tables import (
+    conversations,
+    memories,
+    memory_sources,
+    memory_updates,
+    messages,
+    session_memories,
+    users,
+)
 from memory.text import storable
 
 BATCH = 500
@@ -33,10 +44,16 @@ def conversation_id(user: str | None, chat: str | None) -> str | None:
     return f"chat:{quote(chat, safe='')}:{user}" if user and chat else None
 
 
+def chat_of(conversation: str) -> str:
+    """Return what the client calls a conversation that has an id from `conversation_id`."""
+    return unquote(conversation.split(":")[1])
+
+
 @dataclass(frozen=True)
 class TranscriptService:
     database: Database
     transcript: Transcript
+    store: MemoryStore
     sync: IndexSync
     erasure: ErasureService
     clock: Callable[[], datetime]
@@ -62,15 +79,37 @@ class TranscriptService:
         """Return whether the conversation has a message that the user may read there."""
         return bool(await self.transcript.last(conversation, audience_of(user, place), 1))
 
-    async def belongs_to(self, session: str, user: str) -> bool:
-        """Return whether the session is the user's. A session is a conversation, named by the client's name
-        or by its id, or a person's own id."""
-        if session == user:
-            return True
+    async def session_of(self, session: str, user: str) -> str | None:
+        """Return the id of the user's conversation with this id, or of which this is the client's name."""
         names = {session, str(conversation_id(user, session))}
         theirs = conversations.c.id.in_(names) & (conversations.c.user_id == user)
         async with self.database.read() as connection:
-            return await connection.scalar(select(conversations.c.id).where(theirs).limit(1)) is not None
+            id: str | None = await connection.scalar(select(conversations.c.id).where(theirs).limit(1))
+            return id
+
+    async def learned_in(
+        self, conversation: str, *, user: str, limit: int | None = None, id: str | None = None
+    ) -> list[Memory]:
+        """Return the memories that were stated in a conversation of the user or given to it, as they are
+        worded now, newest first; with `id`, that one alone if it is among them."""
+        said_here = (messages.c.conversation_id == conversation) & (messages.c.user_id == user) & kept()
+        said = select(memory_sources.c.memory_id).join(
+            messages, (messages.c.id == memory_sources.c.message_id) & said_here
+        )
+        given = select(session_memories.c.memory_id).where(session_memories.c.conversation_id == conversation)
+        here = select(union(said, given).subquery().c.memory_id).cte(recursive=True)
+        step = memory_updates.c
+        here = here.union(select(step.new_id).join(here, step.old_id == here.c.memory_id))
+        named = memories.c.id.in_(select(here.c.memory_id))
+        found = named & all_readable(Audience.of(user)) & unexpired(self.clock())
+        return await self.store.where(found if id is None else found & (memories.c.id == id), limit)
+
+    async def give(self, conversation: str, memory_id: str) -> None:
+        """Add a memory to a conversation in which nobody stated it."""
+        row = {"conversation_id": conversation, "memory_id": memory_id}
+        async with self.database.write() as connection:
+            insert = self.database.insert(session_memories).values(row)
+            await connection.execute(insert.on_conflict_do_nothing())
 
     async def only_user(self, session: str) -> str | None:
         """Return the only person the session can belong to; None if there is none or more than one."""

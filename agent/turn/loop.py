@@ -18,20 +18,23 @@ from agents import (
     ToolErrorFormatterArgs,
     ToolExecutionConfig,
 )
+from agents.result import RunResultBase
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseCompletedEvent, ResponseTextDeltaEvent
 
+from agent.errors import ModelError
 from agent.models.choose import ChosenModel
 from agent.models.failures import model_error
 from agent.models.offline_reading import content_words, share_found
 from agent.settings import Settings
-from agent.turn.client.wishes import StopText, model_settings, refused_wish, shaped, until_stop
+from agent.turn.client.wishes import FormStream, StopText, model_settings, refused_wish, shaped, until_stop
 from agent.turn.model_run import ModelRun, tool_calls
 from agent.turn.output.parse import FALLBACK, Answer, parse_answer, well_formed
 from agent.turn.output.stream import MessageStream
 from agent.types import ToolCall, Usage
 from agent.types.client import AnswerForm, Called, ClientTool, ClientTurn
 from memory.process.spans import note, span, traceback_of
+from prompts import render
 from tools.context import TurnContext
 from tools.found import cut, moment
 from tools.registry import TOOLS, Tool, ToolResult, read_arguments
@@ -102,7 +105,7 @@ async def run_agent(
         "error_handlers": RunErrorHandlers(model_refusal=_refused),
     }
     try:
-        answer = await _answer(agent, arguments, on_text, client)
+        answer = await _answer(agent, arguments, on_text, client, run)
     except Exception as error:
         if fault := refused_wish(error, client.sampling) or model_error(error, settings):
             raise fault from error
@@ -119,15 +122,30 @@ async def run_agent(
 
 
 async def _answer(
-    agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: OnText | None, client: ClientTurn
+    agent: "Agent[_Turn]",
+    arguments: dict[str, Any],
+    on_text: OnText | None,
+    client: ClientTurn,
+    run: ModelRun,
 ) -> Answer:
+    """Run the loop to its answer. A model that misses the form that a client wants is told so, and asked once
+    more, unless a part of its answer was shown already."""
     stops = client.sampling.stop
-    if on_text is None:
-        result = await Runner.run(agent, **arguments)
+    show = StopText(stops, on_text) if on_text else None
+    shown = _Shown(show, run) if show else None
+    result = await _result(agent, arguments, shown)
+    try:
         answer = _read(str(result.final_output or ""), arguments["context"], client.form)
-    else:
-        show = StopText(stops, on_text)
-        answer = await _streamed(agent, arguments, show, client.form)
+    except ModelError as error:
+        left = arguments["max_turns"] - run.calls
+        if not left or (shown and shown.stream.shown):
+            raise
+        told = {"role": "user", "content": render("form_again", fault=str(error))}
+        again = arguments | {"input": [*result.to_input_list(), told], "max_turns": left}
+        result = await _result(agent, again, shown)
+        answer = _read(str(result.final_output or ""), arguments["context"], client.form)
+    if show and shown:
+        shown.end(answer.message)
         show.end()
     return replace(answer, message=until_stop(answer.message, stops))
 
@@ -159,36 +177,56 @@ async def _refused(failed: RunErrorHandlerInput[Any]) -> str:
     return failed.error.refusal if isinstance(failed.error, ModelRefusalError) else str(failed.error)
 
 
-async def _streamed(
-    agent: "Agent[_Turn]", arguments: dict[str, Any], on_text: OnText, form: AnswerForm | None
-) -> Answer:
-    """Stream the run, then pass on the rest of the answer that was held back as uncertain.
+class _Shown:
+    """Shows the text of the answer as the model writes it, and at the end what was held back as uncertain.
 
     Only the text of the last model call is the answer, and only its end shows that a call was the last. So
     text that an earlier call wrote beside its tool calls is shown too, on lines of its own.
     """
-    result = Runner.run_streamed(agent, **arguments)
-    stream, new_line = MessageStream(), ""
 
-    def show(text: str) -> None:
-        nonlocal new_line
+    def __init__(self, on_text: OnText, run: ModelRun) -> None:
+        self._on_text, self._run = on_text, run
+        self._new_line = ""
+        self.stream = self._new_stream()
+
+    def _new_stream(self) -> MessageStream | FormStream:
+        return FormStream(self._run.enforced) if self._run.form else MessageStream()
+
+    def feed(self, written: str) -> None:
+        self._show(self.stream.feed(written))
+
+    def call_tools(self) -> None:
+        """Begin with the text of the next model call."""
+        if self._run.form and self.stream.shown:
+            raise ModelError("the model called a tool after its answer in the form of response_format")
+        self._new_line = "\n" if self.stream.shown else self._new_line
+        self.stream = self._new_stream()
+
+    def end(self, message: str) -> None:
+        """Show what is left of the answer; all of it, below, if what was shown is not the answer."""
+        if not message.startswith(self.stream.shown):
+            self.stream, self._new_line = self._new_stream(), "\n"
+        self._show(message[len(self.stream.shown) :])
+
+    def _show(self, text: str) -> None:
         if text:
-            on_text(new_line + text)
-            new_line = ""
+            self._on_text(self._new_line + text)
+            self._new_line = ""
 
+
+async def _result(agent: "Agent[_Turn]", arguments: dict[str, Any], shown: _Shown | None) -> RunResultBase:
+    """Run the loop; streamed, if its text is to be shown."""
+    if shown is None:
+        return await Runner.run(agent, **arguments)
+    result = Runner.run_streamed(agent, **arguments)
     async for event in result.stream_events():
         if event.type != "raw_response_event":
             continue
-        if isinstance(event.data, ResponseTextDeltaEvent) and form is None:
-            show(stream.feed(event.data.delta))
+        if isinstance(event.data, ResponseTextDeltaEvent):
+            shown.feed(event.data.delta)
         elif isinstance(event.data, ResponseCompletedEvent) and tool_calls(event.data.response.output):
-            new_line = "\n" if stream.shown else new_line
-            stream = MessageStream()
-    answer = _read(str(result.final_output or ""), arguments["context"], form)
-    if not answer.message.startswith(stream.shown):  # what was shown is not the answer: show it below
-        stream, new_line = MessageStream(), "\n"
-    show(answer.message[len(stream.shown) :])
-    return answer
+            shown.call_tools()
+    return result
 
 
 def _read(raw: str, turn: _Turn, form: AnswerForm | None) -> Answer:

@@ -62,7 +62,7 @@ class ModelRun(Model):
         """With a `form` the answer is that JSON object, in place of the usual one."""
         self._chosen = chosen
         self._max_calls = max_calls
-        self._form = form
+        self.form = form
         self._ids: set[str] = set()
         self._counted: list[Usage] = []
 
@@ -156,12 +156,19 @@ class ModelRun(Model):
         return self._counted[-1].output if self._counted else 0
 
     @property
+    def enforced(self) -> bool:
+        """Whether the model's server lets it write nothing but the form that a client wants."""
+        return self._chosen.structured == "schema" and bool(
+            self.form and self.form.schema and self.form.strict
+        )
+
+    @property
     def _schema(self) -> AgentOutputSchemaBase | None:
         if self._chosen.structured != "schema":
             return None
-        if self._form is None:
+        if self.form is None:
             return ANSWER_SCHEMA
-        form = self._form
+        form = self.form
         return RequestedSchema(form.name, form.schema, strict=form.strict) if form.schema else None
 
     @property

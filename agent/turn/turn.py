@@ -35,6 +35,7 @@ from agent.turn.loop import AgentResult, OnText, run_agent, searches_used
 from agent.turn.output.forget_requests import ForgetRequests, without_forgotten
 from agent.turn.prompt import build_messages_for_model
 from agent.types import MAX_MESSAGE, ReceivedMessage, Reply, TurnRequest
+from agent.types.client import ITEMS
 from memory.audience import user_key
 from memory.erasure.replaced_messages import bring_back, replace_messages
 from memory.facts.aliases import linked
@@ -119,6 +120,7 @@ async def take_turn(
             model=deps.model.name,
             calls=result.calls,
             message_id=reply_id,
+            conversation=received.request.conversation_id if received.id else None,
             forget=forget,
             usage=result.usage,
             given=built.prompt.known.long_term_facts,
@@ -230,12 +232,18 @@ async def commit_answer(
     """Store the reply and its jobs. Returns the reply's id in the transcript, and with `settle` the ids of
     the jobs that the caller has run at once: no worker claims them by itself.
 
-    Nothing is stored while the client's tools run: there is no answer yet. If the message was erased or
-    forgotten while the model was thinking, nothing is stored. If something else that the model was given was,
-    the reply is stored as a forgotten message, and nothing that the model wrote is remembered.
+    While the client's tools run there is no answer yet: their calls are stored with the message. If the
+    message was erased or forgotten while the model was thinking, nothing is stored. If something else that
+    the model was given was, the reply is stored as a forgotten message, and nothing that the model wrote is
+    remembered.
     """
     request, now = received.request, deps.clock()
-    if request.user is None or result.client_calls:
+    if request.user is None:
+        return None, []
+    if result.client_calls:
+        items = ITEMS.dump_python((*(request.client.after if request.client else ()), *result.client_calls))
+        async with deps.database.write() as connection:
+            await deps.transcript.keep_items(connection, str(received.id), items)
         return None, []
     reply = Message(
         id=new_id(),
@@ -262,6 +270,8 @@ async def commit_answer(
         )
         if stored is None:
             return None, []
+        if request.client and request.client.after:
+            await deps.transcript.keep_items(connection, str(received.id), None)
         for kind, payload, subject in _jobs(deps.settings, received, result, recalled, built.given):
             if kind == STORE_MEMORIES and stored.forgotten_at is not None:
                 continue

@@ -94,6 +94,8 @@ class Reply:
     """How many model calls were made."""
     message_id: str | None = None
     """The reply's id in the transcript; None when anonymous."""
+    conversation: str | None = None
+    """The id of its conversation; None when anonymous."""
     forget: tuple[ForgetCandidate, ...] | None = None
     """What the person may have asked to forget: ask them, then pass what they confirm to `Companion.forget`.
     Empty if nothing that they told matches; None if they did not ask."""

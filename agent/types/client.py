@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pydantic import TypeAdapter
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -35,6 +37,8 @@ class Returned:
 
 
 Item = Said | Called | Returned
+ITEMS = TypeAdapter(tuple[Item, ...])
+"""Writes and reads items as JSON."""
 
 
 @dataclass(frozen=True, slots=True)

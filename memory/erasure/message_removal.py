@@ -186,8 +186,8 @@ async def empty(connection: AsyncConnection, ids: Iterable[str], now: datetime) 
     for part in slices(sorted(ids), IDS_AT_ONCE):
         these = messages.c.id.in_(part)
         await connection.execute(select(messages.c.id).where(these).with_for_update())
-        gone = update(messages).where(these).values(text="", forgotten_at=now, indexed_under=None)
-        await connection.execute(gone)
+        gone = update(messages).where(these).values(text="", client_items=None, forgotten_at=now)
+        await connection.execute(gone.values(indexed_under=None))
 
 
 async def restore(connection: AsyncConnection, texts: dict[str, str]) -> None:

@@ -29,6 +29,7 @@ from memory.sql.tables import (
     memory_tags,
     memory_updates,
     messages,
+    session_memories,
     tasks,
     work,
 )
@@ -57,6 +58,7 @@ def _touching(ids: Collection[str]) -> dict[Table, ColumnElement[bool]]:
         memory_aliases: memory_aliases.c.memory_id.in_(ids),
         memory_tags: memory_tags.c.memory_id.in_(ids),
         memory_sources: memory_sources.c.memory_id.in_(ids),
+        session_memories: session_memories.c.memory_id.in_(ids),
         memory_updates: or_(memory_updates.c.old_id.in_(ids), memory_updates.c.new_id.in_(ids)),
     }
 
@@ -224,7 +226,7 @@ async def put_back(connection: AsyncConnection, payload: Mapping[str, Any]) -> N
     marked = messages.c.id.in_(payload["outdated"])
     await connection.execute(update(messages).where(marked).values(outdated_at=None))
     for table in _touching(()):
-        for row in payload["rows"][table.name].values():
+        for row in payload["rows"].get(table.name, {}).values():
             await _put_back_row(connection, table, _decoded(table, row))
     here = memories.c.id.in_(memory_ids(payload))
     again = update(memories).where(here).values(indexed_under=None, revision=memories.c.revision + 1)

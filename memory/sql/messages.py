@@ -197,6 +197,19 @@ class Transcript:
             insert = self._database.insert(message_origins).on_conflict_do_nothing()
             await connection.execute(insert, rows)
 
+    async def keep_items(self, connection: AsyncConnection, message_id: str, items: Any | None) -> None:
+        """In the caller's transaction, store the calls of a client's tools that the message waits for, unless
+        it was forgotten; None removes them."""
+        waiting = update(messages).where(messages.c.id == message_id, kept())
+        await connection.execute(waiting.values(client_items=items))
+
+    async def kept_items(self, message_id: str) -> Any | None:
+        """The calls of a client's tools that the message waits for; None where it is answered."""
+        async with self._database.read() as connection:
+            return await connection.scalar(
+                select(messages.c.client_items).where(messages.c.id == message_id, kept())
+            )
+
     async def sent_as(self, origin: str) -> tuple[str, str] | None:
         """The id and the user of the message with this id on a chat platform; None if it is not stored, or
         forgotten."""

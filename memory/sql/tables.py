@@ -100,6 +100,11 @@ messages = Table(
     ),
     Column("ended", JSON, comment="where it states such facts, as [from, to]; NULL: not known"),
     Column("replaced_at", Utc, comment="another message took its place then, in the client's history"),
+    Column(
+        "client_items",
+        JSON(none_as_null=True),
+        comment="calls of a client's tools and their results, while it is not answered",
+    ),
     Index("ix_messages_conversation", "conversation_id", "seq"),
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_unindexed", "indexed_under", "seq"),
@@ -244,6 +249,20 @@ memory_sources = Table(
     metadata,
     Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
     Column("message_id", _id, primary_key=True, index=True, comment="a message that stated it"),
+)
+
+session_memories = Table(
+    "session_memories",
+    metadata,
+    Column("memory_id", _id, ForeignKey("memories.id", ondelete="CASCADE"), primary_key=True),
+    Column(
+        "conversation_id",
+        Text,
+        ForeignKey("conversations.id", ondelete="CASCADE"),
+        primary_key=True,
+        index=True,
+        comment="a session that it was given to, beside those in which it was said",
+    ),
 )
 
 forgotten = Table(

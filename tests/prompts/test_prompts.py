@@ -25,6 +25,7 @@ PLACES: dict[str, set[str]] = {
     "focus_study": set(),
     "focus_work": set(),
     "form": {"form"},
+    "form_again": {"fault"},
     "judge": {"pairs"},
     "knowledge": {"documents"},
     "last_call": set(),

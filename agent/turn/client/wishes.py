@@ -105,19 +105,46 @@ def until_stop(text: str, stops: tuple[str, ...]) -> str:
     return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
 
 
+class FormStream:
+    """Passes on the JSON object that a client wants as the model writes it, if the server enforces its form;
+    else nothing, as the model may yet have to be asked once more."""
+
+    def __init__(self, enforced: bool) -> None:
+        self._enforced = enforced
+        self._held = ""
+        self.shown = ""
+
+    def feed(self, text: str) -> str:
+        """Return what can be shown now, without white space around the object."""
+        text = self._held + text
+        start = text if self.shown else text.lstrip()
+        ready = start.rstrip() if self._enforced and (self.shown or start).startswith("{") else ""
+        self._held = start[len(ready) :]
+        self.shown += ready
+        return ready
+
+
 def shaped(raw: str, form: AnswerForm) -> Answer:
-    """Return the answer whose message is the JSON object that the client wants. Raises ModelError if the
-    model did not write one."""
+    """Return the answer whose message is the JSON object that the client wants: as it was written, if there
+    is nothing else. Raises ModelError if the model did not write one."""
     value = _object_in(raw)
+    fault: str | None = "it is no JSON object"
     enveloped = value is not None and value.keys() >= {"message", "memories"}
+    wanted = value if not enveloped or "message" in (form.schema or {}).get("properties", ()) else None
     inside = _object_in(value["message"]) if enveloped and value else None
-    for candidate in filter(None, (inside, value)):
+    for candidate in filter(None, (inside, wanted)):
         if (fault := _fault(candidate, form)) is None:
             memories = drafts_in(value["memories"]) if enveloped and value else ()
-            return Answer(json.dumps(candidate, ensure_ascii=False), memories)
-    raise ModelError(
-        f"the model's answer does not fit response_format: {fault if value else 'it is no JSON object'}"
-    )
+            alone = candidate is value and _read(raw) == value
+            return Answer(raw.strip() if alone else json.dumps(candidate, ensure_ascii=False), memories)
+    raise ModelError(f"the model's answer does not fit response_format: {fault}")
+
+
+def _read(text: str) -> object:
+    try:
+        return from_json(text.strip())
+    except ValueError:
+        return None
 
 
 def _object_in(text: object) -> dict[str, Any] | None:
@@ -125,10 +152,7 @@ def _object_in(text: object) -> dict[str, Any] | None:
     value = text
     if isinstance(text, str) and "{" in text:
         inside = text[text.index("{") : text.rfind("}") + 1 or None]
-        try:
-            value = from_json(inside)
-        except ValueError:
-            value = repair_json(inside, return_objects=True)
+        value = _read(inside) or repair_json(inside, return_objects=True)
     return value if isinstance(value, dict) else None
 
 

@@ -25,7 +25,7 @@ from memory.sql.engine.seen import read_seen, seen_file, store_seen
 from memory.sql.engine.writers import Writers
 from memory.sql.tables import metadata
 
-HEAD = "0020"
+HEAD = "0022"
 """The newest migration. A test compares it with the migration files."""
 
 MOVING = "moving"

@@ -31,6 +31,7 @@ FREE_OF_PERSONAL_DATA = {
     "memory_aliases": "memory_id",
     "memory_tags": "memory_id",
     "memory_sources": "memory_id message_id",
+    "session_memories": "memory_id",
     "forgotten": "forgotten_at id until",
     "memory_updates": "created_at id new_id old_id",
     "tasks": "created_at due id last_updated place reminded status",

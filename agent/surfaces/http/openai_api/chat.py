@@ -3,8 +3,8 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -18,10 +18,14 @@ from agent.surfaces.http.authentication import Authenticated, Caller, Pet
 from agent.surfaces.http.errors import fault_response
 from agent.surfaces.http.metrics import Measured, Metrics
 from agent.surfaces.http.openai_api.chat_request import ChatRequest, parse_messages
-from agent.surfaces.http.openai_api.completion import EXAMPLE, Completion
+from agent.surfaces.http.openai_api.completion import (
+    EXAMPLE,
+    HOW_TO_BE_REMEMBERED,
+    HOW_TO_GO_ON,
+    Completion,
+)
 from agent.turn.streaming import ReplyStream
 from agent.types import Reply
-from agent.types.client import Said
 
 FIRST_PIECE_TIMEOUT = 20.0
 """Seconds that a stream waits for its first words before it sends its status."""
@@ -51,15 +55,6 @@ class Writer(Protocol):
     def end(self, text: str, reply: Reply | None = None) -> Iterable[Event]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
-    """What came before a request, where it does not say so itself."""
-
-    conversation: str | None
-    """The id of the conversation; None for the one that begins like the client's history."""
-    history: tuple[Said, ...] = ()
-
-
 @router.post(
     "/v1/chat/completions",
     response_class=JSONResponse,
@@ -82,14 +77,9 @@ async def complete(asked: ChatRequest, caller: Authenticated, pet: Pet, metrics:
     added. Beside OpenAI's fields the response has `memories`: those that were `used`, and those that
     were `learned`.
     """
-    completion = Completion(
-        id=f"chatcmpl-{uuid4().hex}",
-        created=int(pet.clock().timestamp()),
-        prompt=parse_messages(asked.messages).text,
-        include_usage=bool(asked.stream_options and asked.stream_options.include_usage),
-        anonymous=asked.person(caller) is None,
-    )
-    return await answer(asked, caller, pet, metrics, completion)
+    id, created = f"chatcmpl-{uuid4().hex}", int(pet.clock().timestamp())
+    usage = bool(asked.stream_options and asked.stream_options.include_usage)
+    return await answer(asked, caller, pet, metrics, partial(Completion, id, created, usage))
 
 
 async def answer(
@@ -97,26 +87,28 @@ async def answer(
     caller: Caller,
     pet: Companion,
     metrics: Metrics,
-    writer: Writer,
-    before: Before | None = None,
+    make_writer: Callable[..., Writer],
+    conversation: str | None = None,
 ) -> Response:
-    """Take the turn, and return what the writer writes of it. Raises BadInput and ApiError."""
+    """Take the turn, and return what the writer writes of it. `make_writer` is called with the `prompt` and a
+    `note` for the client. `conversation` is the id of one that goes on, where the request does not name it.
+    Raises BadInput and ApiError."""
     given = parse_messages(asked.messages)
     user = asked.person(caller)
-    kept_here = user is not None and asked.conversation is not None
-    client = asked.client_turn(given, kept_here=kept_here)
+    client = asked.client_turn(given, kept_here=user is not None and asked.conversation is not None)
+    conversation = conversation or conversation_id(user, caller.chat or asked.chat)
+    alone = user and not (conversation or given.history)
+    note = HOW_TO_GO_ON if alone else None if user else HOW_TO_BE_REMEMBERED
+    writer = make_writer(prompt=given.text, note=note)
     if given.client_task:
         text = await _answer_client_task(pet, given.client_task)
         if not asked.stream:
             return JSONResponse(writer.whole(text))
         events = (*writer.begin(), *writer.piece(text), *writer.end(text))
         return EventSourceResponse(iter(events), sep="\n", ping=PING)
-    before = before or Before(conversation_id(user, caller.chat or asked.chat))
-    if before.history and client.history is not None:
-        client = replace(client, history=(*before.history, *client.history))
     turn: dict[str, Any] = {
         "user": user,
-        "conversation": before.conversation,
+        "conversation": conversation,
         "author": caller.author,
         "instructions": given.instructions,
         "client": client,

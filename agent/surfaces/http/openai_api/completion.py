@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ConfigDict
 from pydantic_core import to_jsonable_python
 
+from agent.services.transcripts import chat_of
 from agent.surfaces.records_json import decision_json
 from agent.types import Reply, Usage
 from memory.records import Hit, Memory
@@ -21,6 +22,10 @@ HOW_TO_BE_REMEMBERED = (
     "Nothing is remembered, since the request names nobody: use a user's key, or with a service's key send "
     "`user` or the header x-openwebui-user-id."
 )
+HOW_TO_GO_ON = (
+    "This begins a conversation. To go on in it, send its messages before the next one; or send the next one "
+    "alone, with this `conversation`."
+)
 
 EXAMPLE: Json = {
     "object": "chat.completion",
@@ -28,6 +33,7 @@ EXAMPLE: Json = {
     "usage": {"prompt_tokens": 9, "completion_tokens": 12, "total_tokens": 21},
     "memories": [{"id": "0f7f2b0e", "content": "Lucie is allergic to nuts", "use": "used", "score": 0.71}],
     "trace_id": "trace_527e566f1fec42b3b9fd3bdc0df60eaf",
+    "conversation": {"id": "~6dd83957-fa2b-4473-a8a5-703480bfc4f3"},
 }
 
 
@@ -43,9 +49,9 @@ class Completion:
     id: str
     created: int
     """Seconds since 1970."""
-    prompt: str
     include_usage: bool
-    anonymous: bool = False
+    prompt: str = ""
+    note: str | None = None
     origins: tuple[str, ...] = ()
 
     def whole(self, text: str, reply: Reply | None = None) -> Json:
@@ -55,7 +61,7 @@ class Completion:
             message |= {"content": text or None, "tool_calls": tool_calls(reply)}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(reply)}
         usage = {"usage": usage_of(self.prompt, text, reply)}
-        extra = extra_fields(reply, anonymous=self.anonymous)
+        extra = extra_fields(reply, self.note)
         return self._frame("chat.completion", [choice]) | usage | extra
 
     def begin(self) -> Iterator[str]:
@@ -71,7 +77,7 @@ class Completion:
         if reply and reply.client_calls:
             calls = [{"index": at} | call for at, call in enumerate(tool_calls(reply))]
             yield self._chunk({"tool_calls": calls})
-        yield self._chunk({}, finish_reason(reply), extra_fields(reply, anonymous=self.anonymous))
+        yield self._chunk({}, finish_reason(reply), extra_fields(reply, self.note))
         if self.include_usage:
             usage = {"usage": usage_of(self.prompt, text, reply)}
             yield json.dumps(self._frame("chat.completion.chunk", []) | usage)
@@ -105,15 +111,17 @@ def finish_reason(reply: Reply | None) -> str:
     return "length" if reply and reply.cut else "stop"
 
 
-def extra_fields(reply: Reply | None, *, anonymous: bool = False) -> Json:
+def extra_fields(reply: Reply | None, note: str | None) -> Json:
     """Return the fields that OpenAI's API does not have."""
     if reply is None:
         return {"memories": []}
     learned = [decision_json(decision) | {"use": "learned"} for decision in reply.memories]
     memories = to_jsonable_python([*used_memories(reply), *learned])
     extra: Json = {"memories": memories, "trace_id": reply.trace_id}
-    if anonymous:
-        extra["note"] = HOW_TO_BE_REMEMBERED
+    if reply.conversation:
+        extra["conversation"] = {"id": chat_of(reply.conversation)}
+    if note:
+        extra["note"] = note
     if reply.forget is not None:
         extra["forget"] = to_jsonable_python(reply.forget)
     return extra

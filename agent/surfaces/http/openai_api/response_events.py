@@ -17,10 +17,10 @@ class ResponseEvents:
     id: str
     created: int
     """Seconds since 1970."""
-    prompt: str
     asked: Json
     """The fields of the request, which a response repeats."""
-    anonymous: bool = False
+    prompt: str = ""
+    note: str | None = None
     _numbers: Iterator[int] = field(default_factory=count)
     _pieces: list[str] = field(default_factory=list)
     """Not empty once the text has begun."""
@@ -50,7 +50,7 @@ class ResponseEvents:
             "output": output,
             "usage": usage,
         }
-        return self._response() | ended | extra_fields(reply, anonymous=self.anonymous)
+        return self._response() | ended | extra_fields(reply, self.note)
 
     def begin(self) -> Iterator[Json]:
         """Yield the events before the text."""

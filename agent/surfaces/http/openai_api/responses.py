@@ -1,6 +1,7 @@
 """OpenAI's Responses API: `POST /v1/responses`. A request is read as a chat completion's."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -13,12 +14,13 @@ from agent.errors import BadInput
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError
 from agent.surfaces.http.metrics import Measured
-from agent.surfaces.http.openai_api.chat import Before, answer
-from agent.surfaces.http.openai_api.chat_request import ChatRequest, Parameters, Part, parse_messages
+from agent.surfaces.http.openai_api.chat import answer
+from agent.surfaces.http.openai_api.chat_request import ChatRequest, Parameters, Part
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.response_events import ResponseEvents
-from agent.types.client import Said
+from agent.types.client import ITEMS, Called, Item, Returned, Said
 from memory.audience import Audience
+from memory.records import Message
 
 router = APIRouter(tags=["chat"])
 
@@ -104,11 +106,12 @@ class ResponsesRequest(Parameters):
     tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
     previous_response_id: Annotated[str | None, Field(max_length=100)] = None
 
-    def as_chat(self) -> ChatRequest:
-        """Return the request that asks a chat completion for the same. Raises BadInput."""
+    def as_chat(self, earlier: Sequence[InputItem] = ()) -> ChatRequest:
+        """Return the request that asks a chat completion for the same, after the `earlier` items. Raises
+        BadInput."""
         self.check(HARMLESS)
         messages = [{"role": "developer", "content": self.instructions}] if self.instructions else []
-        items = [{"role": "user", "content": self.input}] if isinstance(self.input, str) else self._messages()
+        given = [InputItem(role="user", content=self.input)] if isinstance(self.input, str) else self.input
         form = self.text.format if self.text and self.text.format else Format()
         schema = {"name": form.name, "schema": form.schema_, "strict": form.strict}
         choice: Any = self.tool_choice
@@ -116,7 +119,7 @@ class ResponsesRequest(Parameters):
             choice = {"function": {"name": choice.name}}
         shared = ("temperature", "top_p", "parallel_tool_calls", "user", "safety_identifier", "metadata")
         body = {name: getattr(self, name) for name in shared} | {
-            "messages": [*messages, *items],
+            "messages": [*messages, *_messages((*earlier, *given))],
             "conversation": self.conversation,
             "stream": self.stream,
             "max_completion_tokens": self.max_output_tokens,
@@ -132,45 +135,43 @@ class ResponsesRequest(Parameters):
             fault = error.errors(include_url=False)[0]
             raise BadInput(f"{fault['loc'][0]}: {fault['msg'].lower()}") from None
 
-    def _messages(self) -> list[Json]:
-        """Return the items as messages; calls that follow each other are one message."""
-        messages: list[Json] = []
-        for item in self.input:
-            if isinstance(item, str) or item.type == "reasoning":
-                continue
-            message = item.message()
-            if messages and "tool_calls" in message and "tool_calls" in messages[-1]:
-                messages[-1]["tool_calls"] += message["tool_calls"]
-            else:
-                messages.append(message)
-        return messages
+
+def _messages(items: Iterable[InputItem]) -> list[Json]:
+    """Return the items as messages; calls that follow each other are one message."""
+    messages: list[Json] = []
+    for item in items:
+        if item.type == "reasoning":
+            continue
+        message = item.message()
+        if messages and "tool_calls" in message and "tool_calls" in messages[-1]:
+            messages[-1]["tool_calls"] += message["tool_calls"]
+        else:
+            messages.append(message)
+    return messages
 
 
 @router.post("/v1/responses", response_class=JSONResponse)
 async def respond(asked: ResponsesRequest, caller: Authenticated, pet: Pet, metrics: Measured) -> Response:
     """Answer the last message of the user, as `/v1/chat/completions` does.
 
-    The items before it are the conversation; with `previous_response_id` they follow that response's, and
-    `conversation` names one that is kept here. A response with calls of your tools is not kept: send its
-    items with their results.
+    The items before it are the conversation; with `previous_response_id` they follow that response's, also
+    where it called your tools, and `conversation` names one that is kept here.
     """
-    chat = asked.as_chat()
-    user = asked.person(caller)
-    before = None
+    conversation: str | None = None
+    earlier: list[InputItem] = []
     if asked.previous_response_id:
-        before = await _before(pet, asked.previous_response_id, user)
-    writer = ResponseEvents(
-        id=f"resp_{uuid4().hex}",
-        created=int(pet.clock().timestamp()),
-        prompt=parse_messages(chat.messages).text,
-        asked=asked.model_dump(mode="json", by_alias=True, exclude_none=True),
-        anonymous=user is None,
-    )
-    return await answer(chat, caller, pet, metrics, writer, before)
+        if asked.conversation:
+            raise BadInput("previous_response_id: it has its conversation; send no `conversation`")
+        conversation, earlier = await _before(pet, asked.previous_response_id, asked.person(caller))
+    id, created = f"resp_{uuid4().hex}", int(pet.clock().timestamp())
+    repeated = asked.model_dump(mode="json", by_alias=True, exclude_none=True)
+    writer = partial(ResponseEvents, id, created, repeated)
+    return await answer(asked.as_chat(earlier), caller, pet, metrics, writer, conversation)
 
 
-async def _before(pet: Companion, response: str, user: str | None) -> Before:
-    """Return the conversation up to an earlier response of this person. Raises ApiError."""
+async def _before(pet: Companion, response: str, user: str | None) -> tuple[str, list[InputItem]]:
+    """Return the id of the conversation of an earlier response of this person, and its items up to that
+    response. Raises ApiError."""
     transcript = pet.components.transcript
     sent = await transcript.sent_as(f"response:{response}")
     if sent is None or user is None or sent[1] != user:
@@ -178,10 +179,24 @@ async def _before(pet: Companion, response: str, user: str | None) -> Before:
         raise ApiError(400, "previous_response_not_found", message)
     question = (await transcript.by_ids({sent[0]}, Audience.of(user)))[sent[0]]
     stored = await transcript.branches(question.conversation_id, user, HISTORY)
-    return Before(question.conversation_id, tuple(_until_answer(stored, question.id)))
+    said = [
+        *_until_answer(stored, question.id),
+        *ITEMS.validate_python(await transcript.kept_items(sent[0]) or ()),
+    ]
+    return question.conversation_id, [_input_item(item) for item in said]
 
 
-def _until_answer(stored: Any, question: str) -> Iterator[Said]:
+def _input_item(item: Item) -> InputItem:
+    match item:
+        case Called(id, name, arguments):
+            return InputItem(type="function_call", call_id=id, name=name, arguments=arguments)
+        case Returned(id, output):
+            return InputItem(type="function_call_output", call_id=id, output=output)
+        case Said(role, text):
+            return InputItem(role=role, content=text)
+
+
+def _until_answer(stored: Iterable[Message], question: str) -> Iterator[Said]:
     """Yield the messages up to the answer of this question."""
     asked = False
     for message in stored:

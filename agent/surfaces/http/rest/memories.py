@@ -1,7 +1,8 @@
-"""Routes for the memories of a session. A session is a person or one of their conversations; its memories are
-those that the person may read in private."""
+"""Routes for the memories of a session. A session is a person, with all that they may read in private, or one
+of their conversations, with what was stated in it or added to it."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -69,7 +70,7 @@ class NewMemory(Strict):
 
 
 class SessionMemory(BaseModel):
-    """A memory of the session's owner, in camel case."""
+    """A memory of a session, in camel case."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True) | example(EXAMPLE)
 
@@ -82,51 +83,81 @@ class SessionMemory(BaseModel):
     last_accessed_at: datetime
 
 
-async def _session_user(sessionId: str, caller: Authenticated, pet: Pet) -> str:
-    """Return the session's owner; for a service that names no user, the only possible one. Raises the same
-    ApiError for somebody else's session as for one that does not exist."""
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session of a person."""
+
+    id: str
+    """As the address has it."""
+    user: str
+    conversation: str | None
+    """None if the session is the person."""
+
+
+async def _session(sessionId: str, caller: Authenticated, pet: Pet) -> Session:
+    """Return the caller's session; for a service that names no user, that of the only possible one. Raises
+    the same ApiError for somebody else's session as for one that does not exist."""
     sessions = pet.services.transcripts
     if len(sessionId) <= MAX_SESSION and sessionId.isprintable():
-        if caller.user is None:
-            if user := await sessions.only_user(sessionId):
-                return user
-        elif await sessions.belongs_to(sessionId, caller.user):
-            return caller.user
+        user = caller.user or await sessions.only_user(sessionId)
+        if user == sessionId:
+            return Session(sessionId, user, None)
+        if user and (conversation := await sessions.session_of(sessionId, user)):
+            return Session(sessionId, user, conversation)
     raise not_found("session")
 
 
-User = Annotated[str, Depends(_session_user)]
+InSession = Annotated[Session, Depends(_session)]
 
 
 @router.get("")
-async def list_memories(sessionId: str, user: User, pet: Pet, limit: Limit = 1000) -> list[SessionMemory]:
-    """List what is remembered, newest first."""
-    return [_session_memory(sessionId, memory) for memory in await pet.memories(user=user, limit=limit)]
+async def list_memories(session: InSession, pet: Pet, limit: Limit = 1000) -> list[SessionMemory]:
+    """List the memories of the session, newest first: those that were stated in the conversation or added
+    to it; of a person, all that they may read in private."""
+    if session.conversation is None:
+        found = await pet.memories(user=session.user, limit=limit)
+    else:
+        learned_in = pet.services.transcripts.learned_in
+        found = await learned_in(session.conversation, user=session.user, limit=limit)
+    return [_session_memory(session, memory) for memory in found]
 
 
 @router.post("", status_code=201, responses={200: {"model": SessionMemory, "description": "Known already"}})
-async def add_memory(
-    sessionId: str, given: NewMemory, user: User, pet: Pet, response: Response
-) -> SessionMemory:
-    """Remember one statement. If it is known already, the status is 200 and the response is the memory that
-    states it. If it is not worth keeping, the status is 422."""
-    decision = await pet.remember(user=user, **given.model_dump())
+async def add_memory(session: InSession, given: NewMemory, pet: Pet, response: Response) -> SessionMemory:
+    """Remember one statement, and add it to the session. If the person has told it already, the status is 200
+    and the response is the memory that states it. If it is not worth keeping, the status is 422."""
+    decision = await pet.remember(user=session.user, **given.model_dump())
     if decision.action in ("merge", "ignore"):
         response.status_code = 200
-    return _session_memory(sessionId, await stored_memory(pet, decision, user))
+    memory = await stored_memory(pet, decision, session.user)
+    if session.conversation:
+        await pet.services.transcripts.give(session.conversation, memory.id)
+    return _session_memory(session, memory)
+
+
+async def _find(session: InSession, memoryId: str, pet: Pet) -> Memory:
+    """Return a memory of the session. Raises ApiError."""
+    memory = await find_memory(pet, memoryId, session.user)
+    learned_in, here = pet.services.transcripts.learned_in, session.conversation
+    if here and not await learned_in(here, user=session.user, id=memory.id):
+        raise not_found("memory")
+    return memory
+
+
+Found = Annotated[Memory, Depends(_find)]
 
 
 @router.get("/{memoryId}")
-async def get_memory(sessionId: str, memoryId: str, user: User, pet: Pet) -> SessionMemory:
-    """Return one memory. The status is 404 if the session's owner has none with this id."""
-    return _session_memory(sessionId, await find_memory(pet, memoryId, user))
+async def get_memory(session: InSession, memory: Found) -> SessionMemory:
+    """Return one memory. The status is 404 if the session has none with this id."""
+    return _session_memory(session, memory)
 
 
 @router.delete("/{memoryId}", status_code=204)
-async def delete_memory(memoryId: str, user: User, pet: Pet) -> None:
+async def delete_memory(session: InSession, memory: Found, pet: Pet) -> None:
     """Forget a memory, with what it had replaced, the messages that state it and the replies that repeat
     it."""
-    await pet.delete_memory((await find_memory(pet, memoryId, user)).id, user=user)
+    await pet.delete_memory(memory.id, user=session.user)
 
 
 async def stored_memory(pet: Companion, decision: Decision, user: str) -> Memory:
@@ -150,10 +181,10 @@ async def find_memory(pet: Companion, id: str, user: str) -> Memory:
     raise not_found("memory")
 
 
-def _session_memory(session: str, memory: Memory) -> SessionMemory:
+def _session_memory(session: Session, memory: Memory) -> SessionMemory:
     return SessionMemory(
         id=memory.id,
-        session_id=session,
+        session_id=session.id,
         memory_content=memory.content,
         memory_type=memory.type,
         importance=memory.importance,

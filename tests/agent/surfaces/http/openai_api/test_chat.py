@@ -217,3 +217,20 @@ async def test_a_clients_own_task_is_answered_and_not_stored(scripted: Any, mode
     assert (await scripted.say(task, headers)).json()["error"]["code"] == "model_unavailable"
     assert scripted.messages("hal") == []
     assert all(not asked.tools and asked.system == "" for asked in model.asked[-3:])
+
+
+async def test_an_answer_says_how_to_go_on_in_its_conversation(scripted: Any, model: ScriptedServer) -> None:
+    headers = await scripted.headers("may")
+    model.script(*map(answer, ("Peru", "Lima", "Quito", "Hm.", "Hm.")))
+    first = (await scripted.say("Name a country", headers)).json()
+    assert "send the next one alone, with this `conversation`" in first["note"]
+    second = (await scripted.say("Its capital?", headers, conversation=first["conversation"])).json()
+    assert [text for _, text in model.asked[-1].conversation] == ["Name a country", "Peru", "Its capital?"]
+    assert (second["conversation"], "note" in second) == (first["conversation"], False)
+    at = f"/api/sessions/{first['conversation']['id']}/memories"
+    assert (await scripted.client.get(at, headers=headers)).json() == []
+    streamed = await scripted.say("Name another", headers, conversation="Öl/1", stream=True)
+    [end] = [json.loads(line[6:]) for line in streamed.text.splitlines() if '"stop"' in line]
+    assert end["conversation"] == {"id": "Öl/1"}
+    nobody = (await scripted.say("hello", await scripted.headers())).json()
+    assert "conversation" not in nobody

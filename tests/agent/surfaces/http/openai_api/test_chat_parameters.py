@@ -173,10 +173,34 @@ async def test_the_answer_has_the_form_that_is_asked_for(
     assert '\\"people\\": 500000' in streamed.text
 
 
-async def test_an_answer_in_another_form_is_an_error(scripted: Any, model: ScriptedServer) -> None:
-    model.script(Say('{"town": "Lyon"}'))
-    answered = await scripted.say("Lyon?", await scripted.headers("ana", admin=True), response_format=SHAPE)
-    assert (answered.status_code, "'people' is a required property" in answered.text) == (502, True)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_model_that_misses_the_form_is_asked_once_more(
+    scripted: Any, model: ScriptedServer, stream: bool
+) -> None:
+    headers = await scripted.headers("ana", admin=True)
+    model.script(Say('{"town": "Lyon"}'), Say('{"town": "Lyon", "people": 5}'))
+    answered = await scripted.say("Lyon?", headers, response_format=SHAPE, stream=stream)
+    assert (answered.status_code, '\\"people\\": 5' in answered.text) == (200, True)
+    *_, told = model.asked[-1].conversation
+    assert "'people' is a required property" in told[1]
+    model.script(answer("Lyon has many people."), answer("Lyon has many people."))
+    answered = await scripted.say("Lyon?", headers, response_format={"type": "json_object"}, stream=stream)
+    assert (answered.status_code, "it is no JSON object" in answered.text) == (502, True)
+
+
+async def test_a_form_that_the_server_enforces_is_streamed(serve: Any, server: ScriptedServer) -> None:
+    given = {"openai_base_url": server.url, "model": "tiny", "api": "chat", "structured": "schema"}
+    site = await serve(http_rate=0, **given)
+    written = '{"town":  "Lyon", "people": 5}'
+    server.script(Say(f" {written}\n"), Say('{"town": "Lyon"}'))
+    streamed = await site.say("Lyon?", await site.headers("ana"), response_format=SHAPE, stream=True)
+    chunks = [json.loads(line[6:]) for line in streamed.text.splitlines() if line.startswith("data: {")]
+    pieces = [chunk["choices"][0]["delta"].get("content") for chunk in chunks]
+    assert "".join(filter(None, pieces)) == written  # as the model wrote it
+    assert len([piece for piece in pieces if piece]) > 2
+    assert [row["text"] for row in site.messages("ana")] == ["Lyon?", written]
+    cut = await site.say("Nice?", await site.headers("ana"), response_format=SHAPE, stream=True)
+    assert "model_error" in cut.text  # a part of it was shown
 
 
 async def test_images_go_to_a_model_that_sees_and_are_refused_by_others(

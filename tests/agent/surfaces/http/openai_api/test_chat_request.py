@@ -62,7 +62,8 @@ def test_open_webui_asks_for_itself_which_tools_to_call() -> None:
     asked = message("user", 'Query: History:\nUSER: """what time is it?"""\nQuery: what time is it?')
     task = parse_messages([tools, asked]).client_task
     assert task is not None
-    assert "clock" in task and task.endswith("Query: what time is it?")
+    assert "clock" in task
+    assert task.endswith("Query: what time is it?")
     assert parse_messages([tools, message("user", "what time is it?")]).client_task is None
 
 

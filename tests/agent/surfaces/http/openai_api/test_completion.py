@@ -5,10 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent.surfaces.http.openai_api.completion import (
-    Completion,
-    usage_of,
-)
+from agent.surfaces.http.openai_api.completion import Completion, usage_of
 from agent.types import Reply, Usage
 
 
@@ -26,7 +23,7 @@ def test_usage_is_what_the_models_server_counted_otherwise_an_estimate() -> None
 
 @pytest.mark.parametrize("include_usage", [False, True])
 def test_a_stream_ends_with_memories_usage_if_wanted_and_done(include_usage: bool) -> None:
-    *chunks, done = Completion("chatcmpl-1", 0, "hello", include_usage).end("Hi.")
+    *chunks, done = Completion("chatcmpl-1", 0, include_usage, "hello").end("Hi.")
     end, *usage = (json.loads(chunk) for chunk in chunks)
     assert done == "[DONE]"
     assert (end["choices"][0]["finish_reason"], end["memories"]) == ("stop", [])

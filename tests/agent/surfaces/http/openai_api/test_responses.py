@@ -77,6 +77,46 @@ async def test_a_clients_tool_is_called(client: Any, model: ScriptedServer, stre
     assert model.asked[-1].results == ["sunny"]
 
 
+async def test_a_response_that_calls_tools_goes_on_by_its_id(
+    client: Any, scripted: Any, model: ScriptedServer, request: Any
+) -> None:
+    model.script(answer("Hi."), Call("weather", {"town": "Lyon"}, id="call_1"))
+    model.script(Call("weather", {"town": "Nice"}, id="call_2"), answer("Sunny in both."), answer("Yes."))
+
+    async def go_on(after: Any, input: Any) -> Any:
+        id = after and after.id
+        return await client.responses.create(model="m", input=input, previous_response_id=id, tools=[WEATHER])
+
+    def result(id: str, output: str) -> list[Any]:
+        return [{"type": "function_call_output", "call_id": id, "output": output}]
+
+    made = await go_on(await go_on(None, "hello"), "how are Lyon and Nice?")
+    refused = {"input": "never mind", "previous_response_id": made.id}
+    headers = await scripted.headers(user_of(request))
+    missing = await scripted.client.post("/v1/responses", json=refused, headers=headers)
+    assert (missing.status_code, "call_1" in missing.text) == (400, True)
+
+    made = await go_on(await go_on(made, result("call_1", "sunny")), result("call_2", "sunny too"))
+    assert made.output_text == "Sunny in both."
+    assert model.asked[-1].results == ["sunny", "sunny too"]
+    assert [text for _, text in model.asked[-1].conversation] == ["hello", "Hi.", "how are Lyon and Nice?"]
+    kept = scripted.messages(user_of(request))
+    assert [row["text"] for row in kept] == ["hello", "Hi.", "how are Lyon and Nice?", "Sunny in both."]
+    assert {row["client_items"] for row in kept} == {None}  # kept only while they wait
+    assert (await go_on(made, "sure?")).output_text == "Yes."
+
+
+async def test_the_calls_of_a_message_that_is_forgotten_are_forgotten(
+    client: Any, scripted: Any, model: ScriptedServer, request: Any
+) -> None:
+    model.script(Call("weather", {"town": "Lyon"}, id="call_1"))
+    await client.responses.create(model="m", input="how is Lyon?", tools=[WEATHER])
+    [asked] = scripted.messages(user_of(request))
+    assert "Lyon" in asked["client_items"]
+    await scripted.pet.delete_message(asked["id"], user=user_of(request))
+    assert [row["client_items"] for row in scripted.messages(user_of(request))] == [None]
+
+
 async def test_the_answer_has_the_form_that_is_asked_for(client: Any, model: ScriptedServer) -> None:
     model.script(Say('{"town": "Lyon"}'))
     schema = {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
@@ -100,7 +140,8 @@ async def test_a_conversation_goes_on_from_an_earlier_response_or_by_its_name(
     told = [text for _, text in model.asked[-1].conversation]
     assert told == ["Name a country", "Peru", "Another one!"]
     for text in ("hello", "hello again"):
-        await client.responses.create(model="m", input=text, conversation="work")
+        made = await client.responses.create(model="m", input=text, conversation="work")
+    assert made.conversation.id == "work"
     assert [text for _, text in model.asked[-1].conversation] == ["hello", "Hi.", "hello again"]
 
     headers = await scripted.headers("eve")
@@ -116,6 +157,7 @@ async def test_a_conversation_goes_on_from_an_earlier_response_or_by_its_name(
         ({"include": ["file_search_call.results"]}, "include"),
         ({"tools": [{"type": "web_search"}]}, "tools"),
         ({"tools": [WEATHER | {"name": "a b"}]}, "tools"),
+        ({"conversation": "c", "previous_response_id": "resp_1"}, "send no `conversation`"),
         ({"input": [{"content": "hello"}]}, "needs a role"),
         ({"input": [{"role": "system", "content": "hello"}]}, "no message of the user"),
     ],
