@@ -6,7 +6,7 @@ later if the index is unreachable now.
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -19,11 +19,14 @@ from memory.index import Index
 from memory.records import Memory
 from memory.sql.engine import Database
 from memory.sql.jobs import UNINDEX, JobQueue
+from memory.sql.tables import messages
 
 log = logging.getLogger("hachi.memory")
 
 BATCH = 500
 """Expired memories deleted in one transaction."""
+CALLS_WAIT = timedelta(days=1)
+"""How long after its message a call of a client's tool may get its result by `previous_response_id`."""
 
 
 class Forgetting:
@@ -41,7 +44,11 @@ class Forgetting:
 
     async def purge(self) -> list[Memory]:
         """Delete all expired memories of all owners, and return them. If an expired memory had replaced an
-        older one, the older one becomes active again unless it has expired too."""
+        older one, the older one becomes active again unless it has expired too. Calls of clients' tools that
+        wait for longer than `CALLS_WAIT` go too."""
+        old = messages.c.sent_at < self._clock() - CALLS_WAIT
+        async with self._database.write() as connection:
+            await message_removal.drop_client_items(connection, old)
         purged: list[Memory] = []
         while batch := await self._purge_batch():
             purged += batch

@@ -61,6 +61,7 @@ class FollowUp:
         since = await _since(connection, lost)
         withheld = await self._withhold(connection, lost)
         await message_removal.empty(connection, lost.texts.all, self.clock())
+        await message_removal.drop_client_items(connection, messages.c.user_id == lost.user)
         earlier = await restore.drop_data(connection, lost.data, lost.taken.messages, self.clean_job)
         cleaned = await self._clean_jobs(connection, lost)
         jobs = await self._add_jobs(connection, lost, since)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, or_, select, true, update
+from sqlalchemy import ColumnElement, and_, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place
@@ -188,6 +188,13 @@ async def empty(connection: AsyncConnection, ids: Iterable[str], now: datetime) 
         await connection.execute(select(messages.c.id).where(these).with_for_update())
         gone = update(messages).where(these).values(text="", client_items=None, forgotten_at=now)
         await connection.execute(gone.values(indexed_under=None))
+
+
+async def drop_client_items(connection: AsyncConnection, where: ColumnElement[bool]) -> None:
+    """Remove the calls of clients' tools, which may repeat any fact, from messages that wait for their
+    results."""
+    waiting = update(messages).where(messages.c.client_items.is_not(None), where)
+    await connection.execute(waiting.values(client_items=None))
 
 
 async def restore(connection: AsyncConnection, texts: dict[str, str]) -> None:

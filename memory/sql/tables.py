@@ -109,6 +109,12 @@ messages = Table(
     Index("ix_messages_user", "user_id", "seq"),
     Index("ix_messages_unindexed", "indexed_under", "seq"),
     Index("ix_messages_place", "place", "seq"),
+    Index(
+        "ix_messages_waiting",
+        "user_id",
+        sqlite_where=text("client_items IS NOT NULL"),
+        postgresql_where=text("client_items IS NOT NULL"),
+    ),
 )
 
 message_origins = Table(

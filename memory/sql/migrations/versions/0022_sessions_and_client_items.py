@@ -10,6 +10,10 @@ down_revision = "0020"
 def upgrade() -> None:
     comment = "calls of a client's tools and their results, while it is not answered"
     op.add_column("messages", sa.Column("client_items", sa.JSON(), comment=comment))
+    waiting = sa.text("client_items IS NOT NULL")
+    op.create_index(
+        "ix_messages_waiting", "messages", ["user_id"], sqlite_where=waiting, postgresql_where=waiting
+    )
     op.create_table(
         "session_memories",
         sa.Column(

@@ -232,7 +232,8 @@ async def test_a_service_names_the_person_in_the_body(scripted: Any, model: Scri
     headers = await scripted.headers()
     for name in ("user", "safety_identifier"):
         model.script(answer("Hello."))
-        assert "note" not in (await scripted.say(f"by {name}", headers, **{name: "zoe"})).json()
+        said = await scripted.say(f"by {name}", headers, **{name: "zoe"})
+        assert said.json()["note"] != HOW_TO_BE_REMEMBERED
     assert [row["text"] for row in scripted.messages("zoe")][::2] == ["by user", "by safety_identifier"]
     clash = await scripted.say("hello", headers | {"x-openwebui-user-id": "ben"}, user="zoe")
     assert clash.status_code == 403

@@ -106,15 +106,21 @@ async def test_a_response_that_calls_tools_goes_on_by_its_id(
     assert (await go_on(made, "sure?")).output_text == "Yes."
 
 
-async def test_the_calls_of_a_message_that_is_forgotten_are_forgotten(
-    client: Any, scripted: Any, model: ScriptedServer, request: Any
+@pytest.mark.parametrize("forgotten", ["message", "fact"])
+async def test_calls_that_wait_are_forgotten_with_what_they_may_repeat(
+    client: Any, scripted: Any, model: ScriptedServer, request: Any, forgotten: str
 ) -> None:
+    user = user_of(request)
+    fact = await scripted.pet.remember("Ida moves to Lyon", user=user)
     model.script(Call("weather", {"town": "Lyon"}, id="call_1"))
-    await client.responses.create(model="m", input="how is Lyon?", tools=[WEATHER])
-    [asked] = scripted.messages(user_of(request))
+    await client.responses.create(model="m", input="how is it there?", tools=[WEATHER])
+    [asked] = scripted.messages(user)
     assert "Lyon" in asked["client_items"]
-    await scripted.pet.delete_message(asked["id"], user=user_of(request))
-    assert [row["client_items"] for row in scripted.messages(user_of(request))] == [None]
+    if forgotten == "message":
+        await scripted.pet.delete_message(asked["id"], user=user)
+    else:
+        await scripted.pet.delete_memory(fact.id, user=user)
+    assert [row["client_items"] for row in scripted.messages(user)] == [None]
 
 
 async def test_the_answer_has_the_form_that_is_asked_for(client: Any, model: ScriptedServer) -> None:
