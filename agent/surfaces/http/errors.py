@@ -59,6 +59,9 @@ PUBLIC_MESSAGES = {
 
 TOOL_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
 """The pattern of the name of a client's tool."""
+_VAGUE = re.compile("missing|_type$")
+"""Kinds of invalid field that tell less than another one at the same depth."""
+
 DO_NOT_RETRY = {"x-should-retry": "false"}
 """Stops OpenAI's clients from repeating a turn whose message is in the transcript already."""
 
@@ -153,7 +156,7 @@ def _http_error(error: HTTPException) -> dict[str, Any]:
 def _invalid_request(error: RequestValidationError) -> dict[str, Any]:
     """Return the body for the invalid field that lies deepest, without its value."""
     found = [(_path(one, error.body), one) for one in error.errors()]
-    path, fault = max(found, key=lambda one: (len(one[0]), not one[1]["type"].endswith("_type")))
+    path, fault = max(found, key=lambda one: (len(one[0]), not _VAGUE.search(one[1]["type"])))
     kind, where = fault["type"], ".".join(path)
     if kind == "json_invalid":
         where, message = "", "the body is not JSON"

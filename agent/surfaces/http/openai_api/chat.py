@@ -17,13 +17,14 @@ from agent.services.transcripts import conversation_id
 from agent.surfaces.http.authentication import Authenticated, Caller, Pet
 from agent.surfaces.http.errors import fault_response
 from agent.surfaces.http.metrics import Measured, Metrics
-from agent.surfaces.http.openai_api.chat_request import ChatRequest, parse_messages
+from agent.surfaces.http.openai_api.chat_request import ChatRequest
 from agent.surfaces.http.openai_api.completion import (
     EXAMPLE,
     HOW_TO_BE_REMEMBERED,
     HOW_TO_GO_ON,
     Completion,
 )
+from agent.surfaces.http.openai_api.messages import parse_messages
 from agent.turn.streaming import ReplyStream
 from agent.types import Reply
 

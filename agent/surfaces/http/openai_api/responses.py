@@ -15,8 +15,17 @@ from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError
 from agent.surfaces.http.metrics import Measured
 from agent.surfaces.http.openai_api.chat import answer
-from agent.surfaces.http.openai_api.chat_request import ChatRequest, Parameters, Part
+from agent.surfaces.http.openai_api.chat_request import (
+    ChatRequest,
+    Effort,
+    FunctionTool,
+    JsonSchema,
+    Parameters,
+    ToolChoice,
+    Verbosity,
+)
 from agent.surfaces.http.openai_api.completion import example
+from agent.surfaces.http.openai_api.messages import Part
 from agent.surfaces.http.openai_api.response_events import ResponseEvents
 from agent.types.client import ITEMS, Called, Item, Returned, Said
 from memory.audience import Audience
@@ -62,27 +71,21 @@ class InputItem(BaseModel):
         return {"role": self.role, "content": self.content}
 
 
-class Format(BaseModel):
+class Format(JsonSchema):
     type: Literal["text", "json_object", "json_schema"] = "text"
-    name: str = "answer"
-    schema_: Json | None = Field(default=None, alias="schema")
-    strict: bool | None = None
 
 
 class TextOptions(BaseModel):
     format: Format | None = None
-    verbosity: Literal["low", "medium", "high"] | None = None
+    verbosity: Verbosity | None = None
 
 
 class Reasoning(BaseModel):
-    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    effort: Effort | None = None
 
 
-class NewTool(BaseModel):
+class NewTool(FunctionTool):
     type: Literal["function"]
-    name: str
-    description: str | None = None
-    parameters: Json | None = None
 
 
 class NamedTool(BaseModel):
@@ -96,14 +99,12 @@ class ResponsesRequest(Parameters):
     model_config = ConfigDict(extra="allow") | example({"input": "My sister is allergic to nuts."})
 
     input: str | Annotated[list[InputItem], Field(min_length=1, max_length=10_000)]
-    model: str | None = Field(default=None, description="Any; the one that Hachi is set up with answers.")
     instructions: str | None = None
-    stream: bool | None = False
     max_output_tokens: Annotated[int | None, Field(ge=1)] = None
     text: TextOptions | None = None
     reasoning: Reasoning | None = None
     tools: Annotated[list[NewTool], Field(max_length=128)] | None = None
-    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    tool_choice: ToolChoice | NamedTool | None = None
     previous_response_id: Annotated[str | None, Field(max_length=100)] = None
 
     def as_chat(self, earlier: Sequence[InputItem] = ()) -> ChatRequest:
@@ -112,20 +113,17 @@ class ResponsesRequest(Parameters):
         self.check(HARMLESS)
         messages = [{"role": "developer", "content": self.instructions}] if self.instructions else []
         given = [InputItem(role="user", content=self.input)] if isinstance(self.input, str) else self.input
-        form = self.text.format if self.text and self.text.format else Format()
-        schema = {"name": form.name, "schema": form.schema_, "strict": form.strict}
+        text, reasoning = self.text or TextOptions(), self.reasoning or Reasoning()
+        form = text.format or Format()
         choice: Any = self.tool_choice
         if isinstance(choice, NamedTool):
             choice = {"function": {"name": choice.name}}
-        shared = ("temperature", "top_p", "parallel_tool_calls", "user", "safety_identifier", "metadata")
-        body = {name: getattr(self, name) for name in shared} | {
+        body = {name: getattr(self, name) for name in Parameters.model_fields} | {
             "messages": [*messages, *_messages((*earlier, *given))],
-            "conversation": self.conversation,
-            "stream": self.stream,
             "max_completion_tokens": self.max_output_tokens,
-            "reasoning_effort": self.reasoning.effort if self.reasoning else None,
-            "verbosity": self.text.verbosity if self.text else None,
-            "response_format": {"type": form.type, "json_schema": schema},
+            "reasoning_effort": reasoning.effort,
+            "verbosity": text.verbosity,
+            "response_format": {"type": form.type, "json_schema": form.model_dump(by_alias=True)},
             "tools": [{"type": "function", "function": tool.model_dump()} for tool in self.tools or ()],
             "tool_choice": choice,
         }

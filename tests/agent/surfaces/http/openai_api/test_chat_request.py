@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from agent.errors import BadInput
-from agent.surfaces.http.openai_api.chat_request import ChatMessage, ChatRequest, parse_messages
+from agent.surfaces.http.openai_api.chat_request import ChatRequest
+from agent.surfaces.http.openai_api.messages import ChatMessage, parse_messages
 from agent.types.client import Called, Returned, Said
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
