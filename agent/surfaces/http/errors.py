@@ -23,7 +23,14 @@ from agent.errors import (
     ModelUnavailable,
     SettingsError,
 )
-from memory.errors import EmbedderUnavailable, IndexUnavailable, MemoryFault, NotFound, StoreUnavailable
+from memory.errors import (
+    EmbedderUnavailable,
+    IndexInUse,
+    IndexUnavailable,
+    MemoryFault,
+    NotFound,
+    StoreUnavailable,
+)
 from memory.sql.engine.errors import Overtaken
 from memory.sql.keys import BadKey
 from memory.text import storable
@@ -36,6 +43,7 @@ STATUS: Mapping[type[Exception], tuple[int, str, str]] = {
     NotFound: (404, "not_found_error", "not_found"),
     Overtaken: (503, "server_error", "overtaken"),
     StoreUnavailable: (503, "server_error", "record_unavailable"),
+    IndexInUse: (503, "server_error", "index_unavailable"),
     IndexUnavailable: (503, "server_error", "index_unavailable"),
     EmbedderUnavailable: (503, "server_error", "embedder_unavailable"),
     ModelUnavailable: (503, "server_error", "model_unavailable"),
