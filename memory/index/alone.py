@@ -1,9 +1,8 @@
 """Keeps two processes from indexing one PostgreSQL database into different indexes.
 
 A row stores under which generation it is indexed. Two indexes of one database would take each other's rows
-for
-due, and index everything again for ever. So a process with an embedded index holds a lock of the server for
-itself, and processes that share a Qdrant server hold it together.
+for due, and index everything again for ever. So a process with an embedded index holds a lock of the server
+for itself, and processes that share a Qdrant server hold it together.
 """
 
 import asyncio

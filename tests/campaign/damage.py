@@ -11,7 +11,7 @@ from typing import Any
 from agent.errors import HachiError
 from memory.errors import MemoryFault
 from tests.campaign.trials import Found, Outcome, Place, checked, prepared
-from tests.campaign.world import fill, look_for, opened
+from tests.campaign.world import facts_are_there, fill, opened, talk
 
 PAGE = 4096
 
@@ -49,7 +49,7 @@ def run(name: str, seed: int, place: Place) -> Outcome:
     found = prepared(fill, place, told)
     if found.crash is None:
         what = _damage(place.home, name, chance)
-        found = checked(_healed if name != "damaged database" else _honest, place, told)
+        found = checked(facts_are_there if name != "damaged database" else _honest, place, told)
         if not Outcome(name, seed, 1, found, 0).survived:
             found = replace(found, error=f"{what}; {found.error or ''}")
     return Outcome(name, seed, 1, found, time.monotonic() - begun)
@@ -70,15 +70,10 @@ def _damage(home: Path, name: str, chance: random.Random) -> str:
     return f"{file.relative_to(home)} {kind}"
 
 
-async def _healed(place: Place, told: Sequence[Any]) -> Found:
-    async with opened(place) as pet:
-        return await look_for(pet, told)
-
-
 async def _honest(place: Place, told: Sequence[Any]) -> Found:
     """Everything is there, or one line says what is wrong."""
     try:
-        return await _healed(place, told)
+        return await facts_are_there(place, told)
     except (HachiError, MemoryFault) as fault:
         return Found(error=str(fault))
 
@@ -95,14 +90,12 @@ def older_index(name: str, seed: int, place: Place) -> Outcome:
         for folder in before.iterdir():
             shutil.rmtree(place.home / folder.name)
             shutil.move(folder, place.home / folder.name)
-        found = checked(_healed, place, told)
+        found = checked(facts_are_there, place, told)
     shutil.rmtree(before, ignore_errors=True)
     return Outcome(name, seed, 1, found, time.monotonic() - begun)
 
 
 async def _more(place: Place, tell: Any, _: int) -> None:
-    from tests.campaign.world import talk
-
     async with opened(place) as pet:
         await talk(pet, tell, range(501, 520))
         await pet.settle()

@@ -1,5 +1,6 @@
 """A disk that fills up while people talk, and has room again later. It is a small file system in memory."""
 
+import shutil
 import subprocess
 import sys
 import time
@@ -40,8 +41,6 @@ def run(name: str, seed: int, place: Place) -> Outcome:
 
 
 def _fill_up(ballast: Path, left: int) -> None:
-    import shutil
-
     free = shutil.disk_usage(ballast.parent).free
     with ballast.open("wb") as file:
         for _ in range(max(free - left, 0) // 4096):

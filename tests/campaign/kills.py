@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import MetaData, create_engine
@@ -109,13 +110,14 @@ async def fill_an_old_home(place: Place, tell: Tell, _: int) -> None:
     await fill(place, tell, 0)
     current = place.home / "hachi.db"
     newer = current.rename(place.home / "newer.db")
-    _copy(newer, current, await _old(place))
+    await _make_old_tables(place)
+    _copy(newer, current)
     newer.unlink()
     for rest in place.home.glob("newer.db-*"):
         rest.unlink()
 
 
-async def _old(place: Place) -> str:
+async def _make_old_tables(place: Place) -> None:
     from alembic import command
 
     from memory.sql.engine import _alembic_config
@@ -130,10 +132,9 @@ async def _old(place: Place) -> str:
 
         await connection.run_sync(upgrade)
     await database.close()
-    return STORED_IN
 
 
-def _copy(source: Any, target: Any, _: str) -> None:
+def _copy(source: Path, target: Path) -> None:
     read, write = create_engine(f"sqlite:///{source}"), create_engine(f"sqlite:///{target}")
     old, new = MetaData(), MetaData()
     old.reflect(write)

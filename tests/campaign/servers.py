@@ -19,7 +19,7 @@ from agent.errors import HachiError
 from memory.errors import MemoryFault
 from tests.campaign.postgresql import Server, revive, strike
 from tests.campaign.trials import Found, Outcome, Place, Tell, checked, prepared
-from tests.campaign.world import boat, look_for, opened
+from tests.campaign.world import boat, facts_are_there, look_for, opened
 from tests.doubles.scripted_server import Asked, Call, Fail, Hang, Raw, ScriptedServer, Step, answer, fact
 
 TURNS = 12
@@ -184,7 +184,7 @@ def _postgresql(name: str, seed: int, place: Place) -> Outcome:
             where = replace(place, url=server.new("trial"))
             found = prepared(partial(_struck, server.folder, hung=bool(seed % 2)), where, told)
             if found.crash is None:
-                found = checked(_found_again, where, told)
+                found = checked(facts_are_there, where, told)
         finally:
             server.stop()
     return Outcome(name, seed, TURNS, found, time.monotonic() - begun)
@@ -204,11 +204,6 @@ async def _struck(folder: Path, place: Place, tell: Tell, _: int, *, hung: bool)
                 await asyncio.sleep(0.1)
                 continue
             tell(("ana", None, boat("ana", number)))
-
-
-async def _found_again(place: Place, told: Sequence[Any]) -> Found:
-    async with opened(place) as pet:
-        return await look_for(pet, told)
 
 
 AWAY: dict[str, Callable[[str, int, Place], Outcome]] = {

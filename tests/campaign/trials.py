@@ -6,7 +6,7 @@ import multiprocessing
 import random
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
@@ -78,9 +78,9 @@ class Outcome:
 
 Tell = Callable[[Any], None]
 """Called with what a process has acknowledged."""
-Work = Callable[[Place, Tell, int], Awaitable[None]]
+Work = Callable[[Place, Tell, int], Coroutine[Any, Any, None]]
 """What is killed; the number is the round."""
-Check = Callable[[Place, Sequence[Any]], Awaitable[Found]]
+Check = Callable[[Place, Sequence[Any]], Coroutine[Any, Any, Found]]
 
 
 @dataclass(frozen=True)
@@ -139,16 +139,12 @@ def prepared(work: Work, place: Place, told: list[Any]) -> Found:
 
 
 def _worked(work: Work, place: Place, number: int, sender: Connection) -> None:
-    asyncio.run(_quiet(work(place, sender.send, number)))
+    asyncio.run(work(place, sender.send, number))
     sender.send(Found())
 
 
 def _checks(check: Check, place: Place, told: list[Any], sender: Connection) -> None:
-    sender.send(asyncio.run(_quiet(check(place, told))))
-
-
-async def _quiet(work: Awaitable[Any]) -> Any:
-    return await work
+    sender.send(asyncio.run(check(place, told)))
 
 
 def _in_process(target: Callable[..., None], what: Any, place: Place, given: Any, told: list[Any]) -> Found:

@@ -32,11 +32,6 @@ def is_engine_error(error: BaseException) -> bool:
     return type(error) is Exception or type(error).__name__ == "PanicException"
 
 
-def is_held(error: BaseException) -> bool:
-    """Whether another process has the folder open."""
-    return "WAL" in str(error) and "WouldBlock" in str(error)
-
-
 def first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 

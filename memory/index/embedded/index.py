@@ -221,7 +221,7 @@ class EmbeddedIndex:
             if damage is None:
                 return self._load()
         except BaseException as error:
-            if engine.is_held(error) or not engine.is_engine_error(error):
+            if not engine.is_engine_error(error):
                 raise
             damage = engine.first_line(error)
         if files.HELD in damage:
@@ -299,12 +299,8 @@ class EmbeddedIndex:
             if not engine.is_engine_error(error):
                 raise
             self._drop()
-            raise self._explained(error) from error
-
-    def _explained(self, error: BaseException) -> IndexUnavailable:
-        if engine.is_held(error):
-            return files.in_use(self.folder)
-        return IndexUnavailable(
-            f"the memory index in {self.folder} cannot be used ({engine.first_line(error)}); it is checked "
-            "and, if it is damaged, rebuilt at the next search; nothing that is remembered is lost"
-        )
+            raise IndexUnavailable(
+                f"the memory index in {self.folder} cannot be used ({engine.first_line(error)}); it is "
+                "checked and, if it is damaged, rebuilt at the next search; nothing that is remembered "
+                "is lost"
+            ) from error
