@@ -92,7 +92,7 @@ async def test_more_than_a_batch_is_put_batch_by_batch(stack: Stack, monkeypatch
     for number in range(5):
         await stack.remember(f"Anna has {number} cats", subjects=(str(number),))
     stack.index.away = False
-    monkeypatch.setattr("memory.index.sync.BATCH", 3)
+    monkeypatch.setattr("memory.index.sync.index_sync.BATCH", 3)
     told: list[int] = []
     assert await stack.indexing.catch_up(told.append) == 19
     assert told == [9, 8, 2]
@@ -103,7 +103,7 @@ async def test_more_than_a_batch_is_put_batch_by_batch(stack: Stack, monkeypatch
 async def test_what_many_facts_have_shown_is_marked_on_the_way(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.index.sync.BATCH", 8)
+    monkeypatch.setattr("memory.index.sync.index_sync.BATCH", 8)
     for number in range(5):
         await stack.remember(f"Anna has {number} cats", subjects=(str(number),))
     assert await stack.indexing.due() < 5
