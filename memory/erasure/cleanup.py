@@ -38,36 +38,29 @@ class Limits:
     """The most memories a person may have. The least important, longest unused ones are deleted first."""
 
 
+@dataclass(frozen=True)
 class CleanUp:
-    def __init__(
-        self,
-        database: Database,
-        store: MemoryStore,
-        forgetting: Forgetting,
-        limits: Limits,
-        clock: Callable[[], datetime],
-    ) -> None:
-        self._database = database
-        self._store = store
-        self._forgetting = forgetting
-        self._limits = limits
-        self._clock = clock
+    database: Database
+    store: MemoryStore
+    forgetting: Forgetting
+    limits: Limits
+    clock: Callable[[], datetime]
 
     async def preview(self) -> list[CleanupItem]:
         """The memories that have expired and those that `run` would delete now. Changes nothing."""
-        now = self._clock()
-        expired = await self._store.where(memories.c.expires_at <= now)
+        now = self.clock()
+        expired = await self.store.where(memories.c.expires_at <= now)
         return [*(CleanupItem(memory, "expired") for memory in expired), *await self._over_limits(now)]
 
     async def run(self) -> list[CleanupItem]:
         """Delete the memories over the limits, and return them."""
         deleted = []
-        for found in await self._over_limits(self._clock()):
+        for found in await self._over_limits(self.clock()):
             try:
                 if found.reason == "unused":
-                    await self._forgetting.delete_for_all([found.memory])
+                    await self.forgetting.delete_for_all([found.memory])
                 else:
-                    await self._forgetting.delete(found.memory, found.memory.user_id)
+                    await self.forgetting.delete(found.memory, found.memory.user_id)
             except NotFound:
                 continue  # deleted meanwhile, or owned only by others now
             deleted.append(found)
@@ -79,13 +72,13 @@ class CleanUp:
         return [*(CleanupItem(m, "unused") for m in unused), *(CleanupItem(m, "over the cap") for m in over)]
 
     async def _unused(self, now: datetime) -> list[Memory]:
-        if self._limits.unused_for is None:
+        if self.limits.unused_for is None:
             return []
-        before = now - self._limits.unused_for
-        return await self._store.where(
+        before = now - self.limits.unused_for
+        return await self.store.where(
             and_(
                 _personal(now),
-                memories.c.importance < self._limits.unimportant,
+                memories.c.importance < self.limits.unimportant,
                 memories.c.created_at < before,
                 or_(memories.c.last_accessed_at.is_(None), memories.c.last_accessed_at < before),
             )
@@ -93,22 +86,22 @@ class CleanUp:
 
     async def _over_the_cap(self, unused: set[str], now: datetime) -> list[Memory]:
         """The memories over each person's cap. They count for who stated them, in channels too."""
-        if self._limits.cap is None:
+        if self.limits.cap is None:
             return []
         counted = (
             select(memories.c.user_id)
             .where(_personal(now), memories.c.id.not_in(unused))
             .group_by(memories.c.user_id)
-            .having(func.count() > self._limits.cap)
+            .having(func.count() > self.limits.cap)
         )
-        async with self._database.read() as connection:
+        async with self.database.read() as connection:
             users = (await connection.execute(counted)).scalars().all()
         over: list[Memory] = []
         for user in users:
-            theirs = await self._store.where(and_(memories.c.user_id == user, _personal(now)))
+            theirs = await self.store.where(and_(memories.c.user_id == user, _personal(now)))
             kept = [memory for memory in theirs if memory.id not in unused]
             kept.sort(key=lambda memory: (memory.importance, memory.last_accessed_at or memory.created_at))
-            over += kept[: len(kept) - self._limits.cap]
+            over += kept[: len(kept) - self.limits.cap]
         return over
 
 

@@ -6,6 +6,7 @@ later if the index is unreachable now.
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -29,25 +30,19 @@ CALLS_WAIT = timedelta(days=1)
 """How long after its message a call of a client's tool may get its result by `previous_response_id`."""
 
 
+@dataclass(frozen=True)
 class Forgetting:
-    def __init__(
-        self,
-        database: Database,
-        index: Index,
-        queue: JobQueue,
-        clock: Callable[[], datetime],
-    ) -> None:
-        self._database = database
-        self._index = index
-        self._queue = queue
-        self._clock = clock
+    database: Database
+    index: Index
+    queue: JobQueue
+    clock: Callable[[], datetime]
 
     async def purge(self) -> list[Memory]:
         """Delete all expired memories of all owners, and return them. If an expired memory had replaced an
         older one, the older one becomes active again unless it has expired too. Calls of clients' tools that
         wait for longer than `CALLS_WAIT` go too."""
-        old = messages.c.sent_at < self._clock() - CALLS_WAIT
-        async with self._database.write() as connection:
+        old = messages.c.sent_at < self.clock() - CALLS_WAIT
+        async with self.database.write() as connection:
             await message_removal.drop_client_items(connection, old)
         purged: list[Memory] = []
         while batch := await self._purge_batch():
@@ -55,10 +50,10 @@ class Forgetting:
         return purged
 
     async def _purge_batch(self) -> list[Memory]:
-        now = self._clock()
-        async with self._database.read() as connection:
+        now = self.clock()
+        async with self.database.read() as connection:
             due = await memory_removal.expired(connection, now, BATCH)
-        async with self._database.write(lock=_owners(due)) as connection:
+        async with self.database.write(lock=_owners(due)) as connection:
             batch = await memory_removal.expired(connection, now, BATCH)
             await memory_removal.revive(connection, [memory.id for memory in batch], now)
             ids, jobs = await self._delete_rows(connection, batch)
@@ -67,16 +62,16 @@ class Forgetting:
 
     async def delete_for_all(self, memories: Sequence[Memory]) -> None:
         """Delete these memories for all their owners."""
-        async with self._database.write(lock=_owners(memories)) as connection:
+        async with self.database.write(lock=_owners(memories)) as connection:
             ids, jobs = await self._delete_rows(connection, memories)
         await self._unindex(ids, jobs)
 
     async def delete(self, memory: Memory, user: str) -> None:
         """Delete a memory for a person. See `memory_removal.unlink` for other owners and NotFound."""
-        async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
+        async with self.database.write(lock=memory.owners | {user_key(user)}) as connection:
             held = await HeldFacts.of(connection, await restore.with_replaced(connection, [memory.id]))
             ids = await memory_removal.unlink(connection, memory, user)
-            await withhold_lost(connection, held, self._clock())
+            await withhold_lost(connection, held, self.clock())
             await self._empty_replies(connection, user, held)
             jobs = await self._unindex_later(connection, user, ids)
         await self._unindex(ids, jobs)
@@ -84,8 +79,8 @@ class Forgetting:
     async def make_private(self, memory: Memory, user: str) -> None:
         """Remove a person's memory from all places and keep it for that person alone.
         `memory_removal.make_private` documents when it raises NotFound."""
-        now = self._clock()
-        async with self._database.write(lock=memory.owners | {user_key(user)}) as connection:
+        now = self.clock()
+        async with self.database.write(lock=memory.owners | {user_key(user)}) as connection:
             places = {owner for owner in memory.owners if owner.startswith("place:")}
             await withhold(connection, now, memory_ids=[memory.id], owners=places)
             held = await HeldFacts.of(connection, await restore.with_replaced(connection, [memory.id]))
@@ -99,7 +94,7 @@ class Forgetting:
     ) -> tuple[list[str], list[str]]:
         """Returns the ids of the deleted rows and of the jobs that remove them from the index."""
         deleted, jobs = [], []
-        await withhold(connection, self._clock(), memory_ids=[memory.id for memory in memories])
+        await withhold(connection, self.clock(), memory_ids=[memory.id for memory in memories])
         for user in sorted({memory.user_id for memory in memories}):
             theirs = [memory.id for memory in memories if memory.user_id == user]
             held = await HeldFacts.of(connection, await restore.with_replaced(connection, theirs))
@@ -112,7 +107,7 @@ class Forgetting:
     async def _empty_replies(self, connection: AsyncConnection, user: str, held: HeldFacts) -> None:
         """Empty the replies to others that repeat what places have lost of these facts, where nothing else is
         left by which an erasure of the person would find them."""
-        now = self._clock()
+        now = self.clock()
         if ids := await replies_left_behind(connection, user, held):
             await withhold(connection, now, message_ids=ids)
             await message_removal.empty(connection, ids, now)
@@ -121,17 +116,17 @@ class Forgetting:
         """Returns the id of the job that removes `ids` from the index; no job if there are none."""
         if not ids:
             return []
-        return [await self._queue.add(connection, UNINDEX, user, {"ids": ids}, self._clock())]
+        return [await self.queue.add(connection, UNINDEX, user, {"ids": ids}, self.clock())]
 
     async def _unindex(self, ids: Sequence[str], jobs: Sequence[str]) -> None:
         if not ids:
             return
         try:
-            await self._index.remove(ids)
+            await self.index.remove(ids)
         except IndexUnavailable as error:
             log.warning("the index is cleaned later: %s", error)
         else:
-            await self._queue.done(*jobs)
+            await self.queue.done(*jobs)
 
 
 def _owners(memories: Sequence[Memory]) -> set[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
@@ -18,7 +18,7 @@ from memory.facts.derived import Withheld, withhold, withhold_lost
 from memory.process.spans import new_id
 from memory.records import Forgotten
 from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, JobQueue
-from memory.sql.tables import messages, work
+from memory.sql.tables import forgotten, messages, work
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,8 @@ class FollowUp:
             "jobs": jobs,
         }
         until = now + self.undo_for
-        payload = restore.with_held(payload, earlier)
-        await restore.keep(connection, undo_id, lost.user, payload, now=now, until=until)
+        held = {"forgotten_at": now, "until": until, "payload": restore.with_held(payload, earlier)}
+        await connection.execute(insert(forgotten).values(id=undo_id, user_id=lost.user, **held))
         return undo_id, until
 
 

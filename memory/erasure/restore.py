@@ -1,7 +1,6 @@
 """Keeps the rows that a forgetting takes, for as long as it can be undone, and puts them back.
 
-The table `forgotten` holds them as JSON, and nothing else reads it. `purge` deletes what can no longer be
-undone.
+The table `forgotten` holds them as JSON, and nothing else reads it.
 """
 
 import json
@@ -92,19 +91,6 @@ def changed(before: Rows, after: Rows) -> Rows:
         }
         for table, rows in before.items()
     }
-
-
-async def keep(
-    connection: AsyncConnection,
-    id: str,
-    user: str,
-    payload: Mapping[str, Any],
-    *,
-    now: datetime,
-    until: datetime,
-) -> None:
-    values = {"id": id, "user_id": user, "forgotten_at": now, "until": until, "payload": dict(payload)}
-    await connection.execute(insert(forgotten).values(**values))
 
 
 async def take_back(connection: AsyncConnection, id: str, user: str, now: datetime) -> dict[str, Any]:
@@ -277,16 +263,6 @@ async def drop_naming(
         there = set(await connection.scalars(replies.where(messages.c.id.in_(held))))
         if there or not held.isdisjoint(ids) or any(name in text for name in quoted):
             await connection.execute(delete(forgotten).where(forgotten.c.id == row.id))
-
-
-async def any_expired(connection: AsyncConnection, now: datetime) -> bool:
-    return bool(await connection.scalar(select(exists().where(forgotten.c.until <= now))))
-
-
-async def purge(connection: AsyncConnection, now: datetime) -> int:
-    """Delete what can no longer be undone. Returns how many forgettings that were."""
-    done = await connection.execute(delete(forgotten).where(forgotten.c.until <= now))
-    return done.rowcount
 
 
 def _key(table: Table, row: Any) -> str:

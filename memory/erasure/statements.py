@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import and_, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, owners_of, user_key
@@ -27,7 +27,7 @@ from memory.sql.engine.errors import Overtaken
 from memory.sql.jobs import JobQueue
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import has_text
-from memory.sql.tables import memories, memory_sources, messages
+from memory.sql.tables import forgotten, memories, memory_sources, messages
 from memory.text import sentences
 
 TRIES = 3
@@ -135,12 +135,11 @@ class StatementForgetting:
 
     async def purge_undo(self) -> int:
         """Delete for good what can no longer be undone. Returns how many forgettings that were."""
-        now = self._clock()
-        async with self._database.read() as connection:
-            if not await restore.any_expired(connection, now):
-                return 0
+        over = forgotten.c.until <= self._clock()
+        if not await self._database.rows(select(forgotten.c.id).where(over).limit(1)):
+            return 0
         async with self._database.write() as connection:
-            purged = await restore.purge(connection, now)
+            purged = (await connection.execute(delete(forgotten).where(over))).rowcount
         await self._database.empty_log()
         return purged
 

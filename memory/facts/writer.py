@@ -10,7 +10,7 @@ private statement.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -45,24 +45,15 @@ TRIES = 3
 """How often a decision is tried while other writers change the same memories."""
 
 
+@dataclass(eq=False)
 class FactWriter:
-    def __init__(
-        self,
-        database: Database,
-        store: MemoryStore,
-        similar: SimilarFacts,
-        indexing: IndexSync,
-        clock: Callable[[], datetime],
-        importance_floor: float,
-        count: Callable[[str, Mapping[str, int]], None] = lambda *_: None,
-    ) -> None:
-        self._database = database
-        self._store = store
-        self._similar = similar
-        self._indexing = indexing
-        self._clock = clock
-        self._floor = importance_floor
-        self._count = count
+    database: Database
+    store: MemoryStore
+    similar: SimilarFacts
+    indexing: IndexSync
+    clock: Callable[[], datetime]
+    importance_floor: float
+    count: Callable[[str, Mapping[str, int]], None] = lambda *_: None
 
     async def remember(
         self, drafts: Sequence[Draft], origin: Provenance, ruled: Mapping[str, Ruling] = NO_RULINGS
@@ -77,12 +68,12 @@ class FactWriter:
         """The same for drafts of several statements; a judge is asked about all of them at once."""
         if not stated:
             return []
-        if not self._indexing.begun:  # the comparison needs a complete index
-            await self._indexing.try_to_catch_up()
+        if not self.indexing.begun:  # the comparison needs a complete index
+            await self.indexing.try_to_catch_up()
         facts = await self._candidates(stated, {id: RULINGS[ruled[id]] for id in ruled})
         refusals = [await self._refuse(fact) for fact in facts]
         judged = [fact for fact, refused in zip(facts, refusals, strict=True) if refused is None]
-        await self._similar.ask_judge(judged)
+        await self.similar.ask_judge(judged)
         decisions: list[Decision] = []
         with decision_run(), span("decision"):
             extracted(facts)
@@ -97,8 +88,8 @@ class FactWriter:
         self, stated: Sequence[tuple[Draft, Provenance]], rulings: Mapping[str, Verdict]
     ) -> list[CandidateFact]:
         read = [(await self._read(draft, origin), origin) for draft, origin in stated]
-        vectors = await self._similar.embed([draft.content for draft, _ in read])
-        now = self._clock()
+        vectors = await self.similar.embed([draft.content for draft, _ in read])
+        now = self.clock()
         made: dict[int, set[str]] = {id(origin): set() for _, origin in read}
         return [
             CandidateFact(draft, origin, vector, now, made=made[id(origin)], rulings=dict(rulings))
@@ -108,13 +99,13 @@ class FactWriter:
     def _note(self, origin: Provenance, decision: Decision) -> None:
         """Count and log a decision that is durable."""
         decided(origin, decision)
-        self._count(origin.user, figures_of([decision]))
+        self.count(origin.user, figures_of([decision]))
 
     async def rule(self, new_id: str, old_id: str, ruling: Ruling, origin: Provenance) -> Decision | None:
         """Apply a model's ruling on two stored facts. None if it changes nothing, or may not."""
-        now = self._clock()
-        async with self._database.write(lock=origin.owners) as connection:
-            rows = await self._store.candidates(connection, [new_id, old_id], origin.owners, now)
+        now = self.clock()
+        async with self.database.write(lock=origin.owners) as connection:
+            rows = await self.store.candidates(connection, [new_id, old_id], origin.owners, now)
             found = {memory.id: memory for memory in rows}
             if not {new_id, old_id} <= found.keys():
                 return None
@@ -124,7 +115,7 @@ class FactWriter:
             if step is None:
                 return None
             await self._step_back(connection, candidate, new, old, step)
-        await self._indexing.show(list(candidate.changed.values()), {})
+        await self.indexing.show(list(candidate.changed.values()), {})
         decision = ruled_decision(candidate, new, old, step)
         with decision_run():
             self._note(origin, decision)
@@ -142,12 +133,12 @@ class FactWriter:
         if stays is old:
             await self._refresh(connection, candidate, old)
             if new.message_id:
-                await self._store.add_source(connection, [old.id], new.message_id)
+                await self.store.add_source(connection, [old.id], new.message_id)
 
     async def note_names(self, origin: Provenance, speaker: str) -> list[Decision]:
         """Store the names that the message links ("call me Mick") and that are not linked yet, so that a
         search for either name finds the person."""
-        known = await self._store.known_aliases(origin.audience, self._clock())
+        known = await self.store.known_aliases(origin.audience, self.clock())
         drafts = [
             Draft(f"{name} is also called {other}", (name, other), importance=0.8)
             for name, other in linked(origin.said, speaker)
@@ -162,7 +153,7 @@ class FactWriter:
         draft = replace(draft, content=content, subjects=tags(draft.subjects))
         if draft.replaces is None:
             return draft
-        async with self._database.read() as connection:
+        async with self.database.read() as connection:
             return await self._replacing(connection, draft, origin)
 
     async def _replacing(self, connection: AsyncConnection, draft: Draft, origin: Provenance) -> Draft:
@@ -170,7 +161,7 @@ class FactWriter:
         its place, and with its subjects unless it has its own. A fact that replaces nothing that the people
         present may read stands beside what is there."""
         named = read_id(draft.replaces or "")
-        found = await self._store.current(connection, named, origin.audience, self._clock())
+        found = await self.store.current(connection, named, origin.audience, self.clock())
         if found is None:
             return replace(draft, replaces=None)
         return replace(draft, replaces=found.id, subjects=draft.subjects or found.subjects)
@@ -182,8 +173,10 @@ class FactWriter:
         if len(content) > MAX_CONTENT:
             reason = f"longer than {MAX_CONTENT} characters; say it as single facts"
             return Decision(content[:200] + " …", "ignore", None, reason)
-        if importance < self._floor:
-            return Decision(content, "ignore", None, f"importance {importance:g} is under {self._floor:g}")
+        if importance < self.importance_floor:
+            return Decision(
+                content, "ignore", None, f"importance {importance:g} is under {self.importance_floor:g}"
+            )
         until = candidate.expires_at
         if until is not None and until <= candidate.now:
             return Decision(content, "ignore", None, "it had already expired", expires_at=until)
@@ -197,21 +190,21 @@ class FactWriter:
         content, origin = candidate.draft.content, candidate.origin
         if not unstated.is_own_knowledge(content, origin):
             return False
-        known = await self._store.known_aliases(origin.audience, candidate.now)
+        known = await self.store.known_aliases(origin.audience, candidate.now)
         return unstated.is_own_knowledge(content, origin, known.others(origin.user))
 
     async def _decide(self, candidate: CandidateFact) -> Decision:
         for tries_left in reversed(range(TRIES)):
             candidate.changed.clear()
             try:
-                async with self._database.write(lock=candidate.origin.owners) as connection:
+                async with self.database.write(lock=candidate.origin.owners) as connection:
                     decision = await self._settle(connection, candidate)
             except Overtaken:
                 if not tries_left:
                     raise
             else:
                 break
-        await self._indexing.show(list(candidate.changed.values()), candidate.vectors)
+        await self.indexing.show(list(candidate.changed.values()), candidate.vectors)
         return decision
 
     async def _settle(self, connection: AsyncConnection, candidate: CandidateFact) -> Decision:
@@ -221,7 +214,7 @@ class FactWriter:
             candidate = replace(candidate, draft=draft)
         stated_in = origin.message_id if origin.live else None
         try:
-            held = await self._store.holders(connection, owners, candidate.key, stated_in)
+            held = await self.store.holders(connection, owners, candidate.key, stated_in)
         except NotFound:
             return candidate.decision("ignore", None, "the message it came from has been erased")
         if await self._withdrawn(connection, candidate):
@@ -229,7 +222,7 @@ class FactWriter:
         if ended := await self._has_ended(connection, candidate, held):
             return ended
         held = await self._still_valid(connection, candidate, held)
-        if echoed := self._similar.echoed(candidate):
+        if echoed := self.similar.echoed(candidate):
             here = next((memory for memory in held.values() if candidate.sees(memory)), None)
             reason = f"only repeats what was recalled: {echoed!r}"
             return candidate.decision("ignore", here, reason, target=here)
@@ -240,7 +233,7 @@ class FactWriter:
         if theirs := next((m for m in held.values() if candidate.may_repeat(m)), None):
             return candidate.decision("ignore", theirs, echoes.ECHO, target=theirs)
         lacking = owners if candidate.draft.replaces else owners.difference(held)
-        near = await self._similar.near(connection, candidate, lacking) if lacking else []
+        near = await self.similar.near(connection, candidate, lacking) if lacking else []
         resolution = resolve(candidate, held, near)
         await self._write(connection, candidate, resolution)
         said_again = [*held.values(), *(step.memory for step in resolution.covered)]
@@ -248,7 +241,7 @@ class FactWriter:
         for memory in known.values():
             await self._refresh(connection, candidate, memory)
         if origin.message_id:
-            await self._store.add_source(connection, {resolution.memory.id, *known}, origin.message_id)
+            await self.store.add_source(connection, {resolution.memory.id, *known}, origin.message_id)
         decision = decision_of(candidate, resolution, near)
         now = candidate.changed.get(decision.id or "")
         return replace(decision, expires_at=now.expires_at) if now else decision
@@ -266,11 +259,11 @@ class FactWriter:
             if over and origin.live and candidate.endless:
                 return candidate.decision("ignore", None, "it had already expired")
         lacking = origin.owners.difference(held)
-        replaced = await self._store.replaced_since(connection, lacking, candidate.key, origin.said_at, now)
+        replaced = await self.store.replaced_since(connection, lacking, candidate.key, origin.said_at, now)
         if held or not replaced or lacking.difference(replaced):
             return None
         id = next(iter(replaced.values()))
-        current = await self._store.current(connection, id, origin.audience, now)
+        current = await self.store.current(connection, id, origin.audience, now)
         return candidate.decision("ignore", current, "said before what replaced it", target=current)
 
     async def _withdrawn(self, connection: AsyncConnection, candidate: CandidateFact) -> bool:
@@ -278,8 +271,8 @@ class FactWriter:
         private until they state it again."""
         if candidate.origin.place.private or not candidate.origin.live:
             return False
-        private = await self._store.made_private(connection, candidate.origin.user)
-        return any(self._similar.says_again(candidate, memory, since) for memory, since in private)
+        private = await self.store.made_private(connection, candidate.origin.user)
+        return any(self.similar.says_again(candidate, memory, since) for memory, since in private)
 
     async def _still_valid(
         self, connection: AsyncConnection, candidate: CandidateFact, held: Mapping[str, Memory]
@@ -304,7 +297,7 @@ class FactWriter:
         if resolution.new:
             origin = candidate.origin
             aliases = await links_of(connection, origin.place, origin.user, memory.content)
-            await self._store.insert(connection, memory, candidate.key, aliases)
+            await self.store.insert(connection, memory, candidate.key, aliases)
             await record_sources(connection, memory.id, candidate.rests_on, rebuilt=False)
             candidate.made.add(memory.id)
             candidate.changed[memory.id] = memory
@@ -331,7 +324,7 @@ class FactWriter:
         reason: str,
     ) -> None:
         user, now = candidate.origin.user, candidate.now
-        await self._store.supersede(connection, old, owners, new_id=new_id, user=user, reason=reason, now=now)
+        await self.store.supersede(connection, old, owners, new_id=new_id, user=user, reason=reason, now=now)
         known = candidate.changed.get(old.id, old)
         candidate.changed[old.id] = replace(known, owners=known.owners - owners)
 
@@ -345,5 +338,5 @@ class FactWriter:
         if candidate.prolongs(memory):
             values["expires_at"] = candidate.expires_at
         if values:
-            await self._store.refresh(connection, memory, **values)
+            await self.store.refresh(connection, memory, **values)
             candidate.changed[memory.id] = replace(candidate.changed.get(memory.id, memory), **values)

@@ -8,6 +8,7 @@ are deleted first: a process that still works on one of them finds it missing an
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import select, union, update
@@ -43,43 +44,33 @@ PASSES = 5
 """How often the deletion repeats while the person keeps talking in another process."""
 
 
+@dataclass(eq=False)
 class Erasure:
-    def __init__(
-        self,
-        database: Database,
-        queue: JobQueue,
-        indexing: IndexSync,
-        index: Index,
-        knowledge: DocumentLibrary,
-        knowledge_index: Index,
-        clock: Callable[[], datetime],
-        clean_payload: CleanPayload,
-    ) -> None:
-        self._database = database
-        self._queue = queue
-        self._indexing = indexing
-        self._index = index
-        self._knowledge = knowledge
-        self._knowledge_index = knowledge_index
-        self._clock = clock
-        self._clean_payload = clean_payload
+    database: Database
+    queue: JobQueue
+    indexing: IndexSync
+    index: Index
+    knowledge: DocumentLibrary
+    knowledge_index: Index
+    clock: Callable[[], datetime]
+    clean_payload: CleanPayload
 
     async def preview(self, user: str) -> dict[str, int]:
         """How many rows `erase` would delete from the database now, by kind. Changes nothing."""
-        async with self._database.read() as connection:
+        async with self.database.read() as connection:
             return await own_rows.count(connection, user)
 
     async def unfinished(self) -> list[tuple[str, bool]]:
         """The people whose erasure is running or was interrupted, and whether each has spoken since."""
-        async with self._database.read() as connection:
+        async with self.database.read() as connection:
             return await listing.unfinished(connection)
 
     async def erase(self, user: str, places: Collection[str] = (), outside: Outside | None = None) -> Erased:
         """Delete all data of the person. A later call completes an interrupted one, and its receipt counts
         what both removed. `places` are further keys of places where they spoke; `outside` deletes what is not
         in the database or the indexes. The receipt names an unavailable index. Raises StoreUnavailable."""
-        async with self._database.write(lock=[f"erase:{user}"]) as connection:
-            progress = await listing.begin(connection, user, places, self._clock())
+        async with self.database.write(lock=[f"erase:{user}"]) as connection:
+            progress = await listing.begin(connection, user, places, self.clock())
         if outside is not None:
             progress.removed.update(await outside.files(progress))
         for _ in range(PASSES):
@@ -100,20 +91,20 @@ class Erasure:
         removed = {kind: count for kind, count in progress.removed.items() if count}
         verified = all(one.expected for one in left)
         named = tuple(outside.out_of_reach()) if outside is not None else ()
-        return Erased(user, self._clock(), removed, tuple(left), verified, named)
+        return Erased(user, self.clock(), removed, tuple(left), verified, named)
 
     async def _finish(
         self, progress: ErasureProgress, outside: Outside | None, *, clean: bool, tables_left: bool
     ) -> Sequence[Remainder]:
         """Delete the list if nothing is left, and search the files, which must not hold the list either."""
-        async with self._database.write() as connection:
+        async with self.database.write() as connection:
             if clean:
                 await listing.end(connection, progress.user)
             else:
                 await listing.store_counts(connection, progress)
                 if not tables_left:  # only ids are still needed
                     await listing.drop_texts(connection, progress.user)
-        await self._database.empty_log()
+        await self.database.empty_log()
         return await outside.search(progress) if clean and outside is not None else ()
 
     # Deleting.
@@ -147,12 +138,12 @@ class Erasure:
     async def _forget_replies(self, progress: ErasureProgress) -> None:
         """Empty the replies to others that tell what the person told, while their messages are there to
         compare with."""
-        async with self._database.read() as connection:
+        async with self.database.read() as connection:
             found = await telling_replies(connection, progress.user, progress.places)
         if found.ids or found.unverified:
             async with self._stage(progress) as connection:
-                await withhold(connection, self._clock(), message_ids=found.ids)
-                await message_removal.empty(connection, found.ids, self._clock())
+                await withhold(connection, self.clock(), message_ids=found.ids)
+                await message_removal.empty(connection, found.ids, self.clock())
                 progress.removed["replies"] += len(found.ids)
                 progress.removed[UNVERIFIED] = max(progress.removed[UNVERIFIED], len(found.unverified))
 
@@ -161,7 +152,7 @@ class Erasure:
         told = select(tables.messages.c.id).where(tables.messages.c.user_id == progress.user)
         known = select(tables.memories.c.id).where(tables.memories.c.user_id == progress.user)
         sources = union(told, known)
-        async with self._database.read() as connection:
+        async with self.database.read() as connection:
             ids = [id for id, _ in await echoes_of(connection, sources, progress.user)]
             lock = await owners_of(connection, ids)
         if not ids:
@@ -169,7 +160,7 @@ class Erasure:
         async with self._stage(progress, lock) as connection:
             found = dict(await echoes_of(connection, sources, progress.user))
             await listing.add_ids(connection, progress.user, "memory", list(found))
-            await withhold(connection, self._clock(), memory_ids=found)
+            await withhold(connection, self.clock(), memory_ids=found)
             gone = await memory_removal.delete_for_everybody(connection, found)
             progress.jobs += await self._add_unindex_job(connection, gone)
             progress.removed["memories"] += len(gone)
@@ -178,7 +169,7 @@ class Erasure:
 
     async def _message_batch(self, progress: ErasureProgress) -> bool:
         async with self._stage(progress) as connection:
-            erased = await erase_messages(connection, progress.user, BATCH, self._clock())
+            erased = await erase_messages(connection, progress.user, BATCH, self.clock())
             await listing.add_ids(connection, progress.user, "message", erased.ids)
             progress.jobs += await self._add_unindex_job(connection, erased.ids)
             counts = {"messages": len(erased.ids), "summaries of places": len(erased.summaries)}
@@ -188,14 +179,14 @@ class Erasure:
 
     async def _memory_batch(self, progress: ErasureProgress) -> bool:
         user = progress.user
-        async with self._database.read() as connection:
+        async with self.database.read() as connection:
             ids = list((await connection.execute(memory_ids_of(user).limit(BATCH))).scalars())
             lock = await owners_of(connection, ids) | {user_key(user)}
         if not ids:
             return False
         async with self._stage(progress, lock) as connection:
             await listing.add_ids(connection, user, "memory", ids)
-            erased = await erase_memories(connection, user, ids, self._clock())
+            erased = await erase_memories(connection, user, ids, self.clock())
             progress.jobs += await self._add_unindex_job(connection, list(erased.deleted))
             counts = {"memories": len(erased.deleted), "memories shared": erased.shared}
             progress.removed.update(counts | {"history": erased.steps})
@@ -207,12 +198,12 @@ class Erasure:
         rows, and their data in others' jobs."""
         user = progress.user
         async with self._stage(progress, [f"tasks:{user}", f"context:{user}"]) as connection:
-            progress.removed.update(await own_rows.delete_rows(connection, user, self._clock()))
+            progress.removed.update(await own_rows.delete_rows(connection, user, self.clock()))
             ids = await erase_conversations(connection, user)
             progress.removed["summaries"] += len(ids)
             progress.jobs += await self._add_unindex_job(connection, ids)
             await listing.read_ids(connection, progress)
-            quotes = await empty_quotes(connection, await _unique(connection, progress), self._clock())
+            quotes = await empty_quotes(connection, await _unique(connection, progress), self.clock())
             progress.removed["summaries of places"] += quotes
             await self._clean_jobs(connection, progress)
             names = {user, user_key(user)}
@@ -226,7 +217,7 @@ class Erasure:
         work, ids = tables.work, set(progress.index_ids)
         waiting = select(work.c.id, work.c.kind, work.c.user_id, work.c.payload)
         for job in (await connection.execute(waiting.where(work.c.kind != UNINDEX))).all():
-            clean = self._clean_payload(job.kind, job.user_id, job.payload, ids)
+            clean = self.clean_payload(job.kind, job.user_id, job.payload, ids)
             if clean != job.payload:
                 await connection.execute(update(work).where(work.c.id == job.id).values(payload=clean))
 
@@ -234,7 +225,7 @@ class Erasure:
         """Add a job that removes these points; returns its id. It has no user, so the erasure keeps it."""
         if not ids:
             return []
-        return [await self._queue.add(connection, UNINDEX, NOBODY, {"ids": list(ids)}, self._clock())]
+        return [await self.queue.add(connection, UNINDEX, NOBODY, {"ids": list(ids)}, self.clock())]
 
     async def _delete_documents(self, progress: ErasureProgress) -> None:
         owner, documents = user_key(progress.user), tables.knowledge_documents
@@ -242,7 +233,7 @@ class Erasure:
         async with self._stage(progress) as connection:
             chunks = list((await connection.execute(query)).scalars())
             await listing.add_ids(connection, progress.user, "chunk", chunks)
-        progress.removed["documents"] += len(await self._knowledge.remove_all(owner))
+        progress.removed["documents"] += len(await self.knowledge.remove_all(owner))
         async with self._stage(progress) as connection:
             await listing.read_ids(connection, progress)
 
@@ -251,10 +242,10 @@ class Erasure:
         again, and check that nothing of theirs is left."""
         left = []
         for kind, index, ids, source in (
-            ("index", self._index, progress.index_ids, self._indexing),
-            ("index of documents", self._knowledge_index, progress.chunk_ids, self._knowledge),
+            ("index", self.index, progress.index_ids, self.indexing),
+            ("index of documents", self.knowledge_index, progress.chunk_ids, self.knowledge),
         ):
-            if kind != "index" and not ids and await self._knowledge.empty():
+            if kind != "index" and not ids and await self.knowledge.empty():
                 continue  # it may never have been made
             try:
                 left += await self._clean_index(kind, index, ids, source.catch_up, progress)
@@ -262,7 +253,7 @@ class Erasure:
                 why = f"it will be removed once this works again, and the erasure is run again: {error}"
                 left.append(Remainder(kind, max(len(ids), 1), why, False))
         if not left:
-            await self._queue.done(*progress.jobs)
+            await self.queue.done(*progress.jobs)
         return left
 
     async def _clean_index(
@@ -288,7 +279,7 @@ class Erasure:
 
     async def _verify(self, progress: ErasureProgress) -> list[Remainder]:
         """Search every table for the person's id and statements. Returns what is left."""
-        async with self._database.read() as connection:
+        async with self.database.read() as connection:
             naming = await rows_naming(connection, progress.user, LISTS)
             unique = await _unique(connection, progress)
             said_by_others = await rows_containing(connection, progress.sought - unique, SOURCES)
@@ -305,7 +296,7 @@ class Erasure:
         self, progress: ErasureProgress, lock: Collection[str] = ()
     ) -> AsyncIterator[AsyncConnection]:
         """A transaction that also stores what has been removed so far."""
-        async with self._database.write(lock) as connection:
+        async with self.database.write(lock) as connection:
             yield connection
             await listing.store_counts(connection, progress)
 
