@@ -229,8 +229,8 @@ def _components(
     summaries = ConversationSummaries(database)
     sync = IndexSync(store, transcript, index, embedder, clock, summaries)
     judge = models.judge if models.judges else None
-    similar = SimilarFacts(database, store, sync.searching.search, embedder, judge)
-    similar.consolidated = models.consolidates
+    search = sync.searching.search
+    similar = SimilarFacts(database, store, search, embedder, judge, models.consolidates)
     traces = Traces(traces_database or database, database if traces_database else None)
     recorder = open_recorder(settings, traces, clock, surface, breakers)
     undo_for = timedelta(minutes=settings.forget_undo_minutes)

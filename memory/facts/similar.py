@@ -56,23 +56,21 @@ Search = Callable[[Question], Awaitable[Rankings]]
 """Searches the index, or without it the newest rows."""
 
 
+@dataclass(eq=False)
 class SimilarFacts:
-    def __init__(
-        self, database: Database, store: MemoryStore, search: Search, embedder: Embedder, judge: Judge | None
-    ) -> None:
-        self._database = database
-        self._store = store
-        self._search_index = search
-        self._embedder = embedder
-        self.judge = judge
-        """A model that rules on doubts. Without one, both statements are kept."""
-        self.consolidated = False
-        """Whether a consolidation rules on what is said in a turn, so that the judge need not."""
+    database: Database
+    store: MemoryStore
+    search_index: Search
+    embedder: Embedder
+    judge: Judge | None
+    """A model that rules on doubts. Without one, both statements are kept."""
+    consolidated: bool = False
+    """Whether a consolidation rules on what is said in a turn, so that the judge need not."""
 
     async def embed(self, texts: Sequence[str]) -> list[Any]:
         """A vector for each text; None for each if the embedder is unavailable."""
         try:
-            return list(await self._embedder.embed(texts)) if texts else []
+            return list(await self.embedder.embed(texts)) if texts else []
         except EmbedderUnavailable as error:
             log.warning("remembering without the embedder: %s", error)
             return [None] * len(texts)
@@ -83,13 +81,13 @@ class SimilarFacts:
         """These owners' memories similar to the candidate, with verdicts; the decisive ones first."""
         cosine, ids = await self._nearest(candidate, owners)
         ids += [*candidate.rulings, *([candidate.draft.replaces] if candidate.draft.replaces else [])]
-        memories = await self._store.candidates(connection, ids, owners, candidate.now)
+        memories = await self.store.candidates(connection, ids, owners, candidate.now)
         unknown = [m for m in memories if m.id not in cosine and candidate.vector is not None]
         vectors = await self.embed([memory.content for memory in unknown])
         for memory, vector in zip(unknown, vectors, strict=True):
             cosine[memory.id] = 0.0 if vector is None else float(vector @ candidate.vector)
         # Only names that the people present know, since they see the reason.
-        aliases = await self._store.aliases(connection, candidate.origin.audience.keys, candidate.now)
+        aliases = await self.store.aliases(connection, candidate.origin.audience.keys, candidate.now)
         weighed = [(m, self._weigh(candidate, m, cosine.get(m.id, 0.0), aliases)) for m in memories]
         return sorted(
             weighed, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine.get(pair[0].id, 0.0))
@@ -124,7 +122,7 @@ class SimilarFacts:
         return self._relation(known, new) in ("same", "subsumed") or self._relation(new, known) == "subsumes"
 
     def _relation(self, old: Statement, new: Statement) -> str:
-        return compare(old, new, 0.0, self._embedder.thresholds).relation
+        return compare(old, new, 0.0, self.embedder.thresholds).relation
 
     async def ask_judge(self, candidates: Sequence[CandidateFact]) -> None:
         """Ask the judge about all doubtful candidates in one call, and store its rulings in them. Without a
@@ -132,7 +130,7 @@ class SimilarFacts:
         candidates = [fact for fact in candidates if not (self.consolidated and fact.origin.live)]
         if self.judge is None or not candidates:
             return
-        async with self._database.read() as connection:
+        async with self.database.read() as connection:
             doubts = [(fact, m) for fact in candidates for m in await self._doubtful(connection, fact)]
         if not doubts:
             return
@@ -159,8 +157,8 @@ class SimilarFacts:
                 found = await self._search(text, vector, origin.owners, origin.said_at, subjects)
                 rankings += [[hit.id for hit in found.dense], [hit.id for hit in found.words]]
         ids = dict.fromkeys(id for rank in zip_longest(*rankings) for id in rank if id)
-        async with self._database.read() as connection:
-            memories = await self._store.candidates(connection, list(ids), origin.owners, origin.said_at)
+        async with self.database.read() as connection:
+            memories = await self.store.candidates(connection, list(ids), origin.owners, origin.said_at)
         places = {id: place for place, id in enumerate(ids)}
         own = [m for m in memories if user_key(origin.user) in tellers(m.owners, m.user_id)]
         own = [memory for memory in own if origin.audience.may_read(memory.owners)]
@@ -206,7 +204,7 @@ class SimilarFacts:
             subjects=subjects,
             limit=NEAR,
         )
-        return await self._search_index(question)
+        return await self.search_index(question)
 
     def _weigh(self, candidate: CandidateFact, old: Memory, cosine: float, aliases: Aliases) -> Verdict:
         if candidate.corrects(old):
@@ -214,7 +212,7 @@ class SimilarFacts:
         known = Statement(aliases.canonical(old.content), old.subjects, old.created_at)
         new = candidate.statement
         new = replace(new, text=aliases.canonical(new.text))
-        verdict = compare(known, new, cosine, self._embedder.thresholds)
+        verdict = compare(known, new, cosine, self.embedder.thresholds)
         if old.expires_at is not None:
             if going_on := compare_going_on(known, new):
                 verdict = going_on
