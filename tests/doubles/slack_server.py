@@ -202,6 +202,20 @@ class SlackServer:
         named = {key: value for key, value in message["event"].items() if key != "channel_type"}
         return [self.event(named | {"type": "app_mention"}), message]
 
+    def deletes(self, ts: str, *, channel: str) -> dict[str, Any]:
+        """A person deletes a message. One with a thread below it leaves a tombstone."""
+        event = {"type": "message", "channel": channel, "ts": self._next_ts(), "hidden": True}
+        if not self.in_channel(channel, thread=ts):
+            return self.event(event | {"subtype": "message_deleted", "deleted_ts": ts})
+        tombstone = {
+            "type": "message",
+            "subtype": "tombstone",
+            "user": "USLACKBOT",
+            "ts": ts,
+            "thread_ts": ts,
+        }
+        return self.event(event | {"subtype": "message_changed", "message": tombstone})
+
     def event(self, event: dict[str, Any]) -> dict[str, Any]:
         """The payload in which Slack sends this event."""
         return FROM_SLACK | {

@@ -30,7 +30,7 @@ from agent.surfaces.bots.forgetting import Forgetting
 from agent.tracing.filters import TraceFilter
 from memory.errors import NotFound
 from memory.people.places import LISTENING, Listening
-from memory.records import Decision, ForgetCandidate
+from memory.records import Decision
 
 PAGE = 8
 """Memories in one list."""
@@ -91,7 +91,7 @@ class Commands:
 
     def __init__(self, pet: Companion) -> None:
         self._pet = pet
-        self._forgetting = forgetting = Forgetting(pet, self._zone_if_readable)
+        self.forgetting = forgetting = Forgetting(pet, self._zone_if_readable)
         self._handlers: dict[str, Handler] = {
             command.name: getattr(self, f"_{command.name.replace('-', '_')}") for command in COMMANDS
         }
@@ -153,10 +153,6 @@ class Commands:
         zone = await self._zone_if_readable(asker)
         return tuple(receipt_item(decision, asker.place, self._pet.clock(), zone) for decision in new)
 
-    async def forget_question(self, candidates: Sequence[ForgetCandidate], asker: Asker) -> Answer:
-        """Return the question to a person who asked in words to forget something."""
-        return await self._forgetting.question(candidates, asker)
-
     async def _memories(self, asker: Asker, query: str, skip: int = 0) -> Answer:
         more = False
         if query:
@@ -193,7 +189,7 @@ class Commands:
             except NotFound:
                 pass
             else:
-                return await self._forgetting.delete(asker, memory.id)
+                return await self.forgetting.delete(asker, memory.id)
         found = await self._memories(asker, what)
         return Answer("Which one shall I forget?", found.items, found.note) if found.items else found
 

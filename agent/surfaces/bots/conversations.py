@@ -29,7 +29,9 @@ MAX_WAITING = 50
 """Messages in one conversation. Further ones are dropped, and one of their authors is told."""
 MAX_DELETED = 1_000
 """Deleted messages that are remembered, in case they still wait for their turn."""
-STOP_SECONDS, LAST_SECONDS = 5.0, 1.0
+MAX_TOLD = 1_000
+"""People who are remembered as told that their turns of the day are spent."""
+STOP_SECONDS, LAST_SECONDS = 5.0, 3.0
 """How long turns in progress may take when the bot stops, and those that are ended then to say so."""
 STOPPED = "(stopped)"
 """Ends a reply that was not generated to its end."""
@@ -60,13 +62,13 @@ class Conversations:
     turns_per_minute: int = TURNS_PER_MINUTE
     monotonic: Callable[[], float] = time.monotonic
     _conversations: dict[str, _Conversation] = field(default_factory=dict)
-    _turns: dict[str, tuple[IncomingMessage, asyncio.Timeout]] = field(default_factory=dict)
-    """Queue → the message that is answered, and what ends its turn."""
+    _turns: dict[str, tuple[list[IncomingMessage], asyncio.Timeout]] = field(default_factory=dict)
+    """Queue → the messages that are answered, and what ends their turn."""
     _deleted: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_DELETED))
     """The newest origins of messages that were deleted; some may wait for their turn."""
     _forgetting: set["asyncio.Task[None]"] = field(default_factory=set)
-    _told_today: dict[str, date] = field(default_factory=dict)
-    """The people who were told that their turns of the day are spent."""
+    _told: deque[tuple[str, date]] = field(default_factory=lambda: deque(maxlen=MAX_TOLD))
+    """The people who were told that their turns of a day are spent."""
     _stopped: bool = False
 
     async def accept(self, message: IncomingMessage) -> None:
@@ -108,8 +110,8 @@ class Conversations:
 
     def interrupt(self, is_meant: Callable[[IncomingMessage], bool]) -> None:
         """End the turns that answer a message that is meant. What was generated stays, marked as stopped."""
-        for message, turn in self._turns.values():
-            if is_meant(message) and not turn.expired():
+        for burst, turn in self._turns.values():
+            if any(map(is_meant, burst)) and not turn.expired():
                 turn.reschedule(0)
 
     async def stop(self, grace: float = STOP_SECONDS) -> None:
@@ -149,8 +151,8 @@ class Conversations:
                 await self.platform.reply_to(first).finish(TOO_MANY)
             return
         if await self._spent(first.user):
-            if first.user not in self._told_today:
-                self._told_today[first.user] = self.pet.clock().date()
+            if (told := (first.user, self.pet.clock().date())) not in self._told:
+                self._told.append(told)
                 await self.platform.reply_to(first).finish(TOO_MANY_TODAY)
             return
         conversation.warned = False
@@ -166,9 +168,6 @@ class Conversations:
     async def _spent(self, user: str) -> bool:
         """Return whether the person has had all turns of today."""
         most, now = self.pet.settings.bot_daily_turns, self.pet.clock()
-        for told, day in list(self._told_today.items()):
-            if day != now.date():
-                del self._told_today[told]
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         return bool(most) and await self.pet.services.transcripts.written_since(midnight, user=user) >= most
 
@@ -230,7 +229,7 @@ class Conversations:
         message, ended = burst[-1], asyncio.timeout(None)
         try:
             async with ended:
-                self._turns[message.queue] = message, ended
+                self._turns[message.queue] = burst, ended
                 return await self._reply(burst, live)
         except Exception as error:
             if ended.expired():

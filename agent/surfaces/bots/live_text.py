@@ -102,7 +102,7 @@ class LiveText:
 
 
 class MessageGone(Exception):
-    """Raised by `edit` and `remove` if somebody deleted the message."""
+    """Somebody deleted the message."""
 
 
 @dataclass(slots=True)
@@ -120,6 +120,8 @@ class PostedText(Generic[Handle]):
     post: Callable[[str], Awaitable[Handle]]
     edit: Callable[[Handle, str], Awaitable[None]]
     remove: Callable[[Handle], Awaitable[None]]
+    gone: type[Exception] = MessageGone
+    """Raised by `edit` and `remove` if somebody deleted the message."""
     _parts: list[_Part[Handle]] = field(default_factory=list)
 
     @property
@@ -136,7 +138,7 @@ class PostedText(Generic[Handle]):
             elif self._parts[number].text != wanted:
                 await self._change(self._parts[number], wanted)
         while len(self._parts) > max(1, len(texts)):
-            with suppress(MessageGone):
+            with suppress(self.gone):
                 await self.remove(self._parts[-1].handle)
             self._parts.pop()
 
@@ -150,6 +152,6 @@ class PostedText(Generic[Handle]):
     async def _change(self, part: _Part[Handle], text: str) -> None:
         try:
             await self.edit(part.handle, text)
-        except MessageGone:
+        except self.gone:
             part.handle = await self.post(text)
         part.text = text

@@ -1,7 +1,7 @@
 """The MCP server, for any transport: the tools, two prompts, and the resource `hachi://context`.
 
 A tool that fails answers with one line, marked as an error, so the calling agent can read it and correct the
-call. Only an unknown tool or resource is a protocol error.
+call. Only an unknown tool, prompt or resource is a protocol error.
 """
 
 import inspect
@@ -18,6 +18,7 @@ from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolResult,
+    GetPromptResult,
     InputRequiredResult,
     TextContent,
     ToolAnnotations,
@@ -106,6 +107,17 @@ class MemoryServer(MCPServer[Any]):
             data = json.dumps(result.structured_content, ensure_ascii=False)
             result.content = [TextContent(type="text", text=data)]
         return result
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:  # an unknown prompt, or arguments that are missing
+            raise MCPError(INVALID_PARAMS, str(error).splitlines()[0]) from None
 
     async def serve(self, received: Any, sent: Any) -> None:
         """Serve one connection over a pair of message streams, until it is closed."""

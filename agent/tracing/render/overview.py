@@ -41,9 +41,9 @@ def heading(summary: Summary) -> str:
 
 
 def title(trace: Trace) -> str:
-    """Return the speaker and the message; for a background job, its kind."""
+    """Return the speaker and the message; for a background job its kind, for a call over MCP its tool."""
     if trace.summary.kind != TURN:
-        return one_line(trace.summary.kind, 40)
+        return one_line(trace.summary.said or trace.summary.kind, 40)
     who = one_line(trace.summary.user or "somebody", 40)
     said = read_data(trace.root, "incoming", "text")
     return who if said is None else f"{who}: {quoted(said, TEXT)}"

@@ -1,8 +1,7 @@
 """Replies on Discord: a typing indicator, and messages that are edited while the reply is generated."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from agent.surfaces.bots.discord.rendering import (
     receipt_lines,
     receipt_view,
 )
-from agent.surfaces.bots.live_text import MessageGone, PostedText
+from agent.surfaces.bots.live_text import PostedText
 from agent.surfaces.bots.platform import Content, IncomingMessage, ToForget
 from agent.surfaces.bots.splitting import close_code_block
 from memory.records import Decision, ForgetCandidate
@@ -55,7 +54,9 @@ class DiscordReply:
         self._message: discord.Message = message.source
         self._asker = Asker(message.user, message.place)
         self._commands = commands
-        self._posted: PostedText[discord.Message] = PostedText(LIMIT, self._post, _edit, _remove)
+        self._posted: PostedText[discord.Message] = PostedText(
+            LIMIT, self._post, _edit, discord.Message.delete, discord.NotFound
+        )
         self._count = 0
 
     async def show(self, text: str) -> None:
@@ -75,7 +76,7 @@ class DiscordReply:
 
     async def _ask_what_to_forget(self, candidates: Sequence[ForgetCandidate]) -> None:
         """Ask. Discord ignores a second message with this nonce."""
-        question = await self._commands.forget_question(candidates, self._asker)
+        question = await self._commands.forgetting.question(candidates, self._asker)
         view = answer_view(question, self._message.author.id) or discord.utils.MISSING
         nonce = f"{self._message.id}-ask"
         await self._message.channel.send(answer_text(question), view=view, nonce=nonce, suppress_embeds=True)
@@ -99,18 +100,4 @@ class DiscordReply:
 
 
 async def _edit(message: discord.Message, text: str) -> None:
-    with _raising_gone():
-        await message.edit(content=text, suppress=True)  # without `suppress` an edit adds link previews
-
-
-async def _remove(message: discord.Message) -> None:
-    with _raising_gone():
-        await message.delete()
-
-
-@contextmanager
-def _raising_gone() -> Iterator[None]:
-    try:
-        yield
-    except discord.NotFound as error:
-        raise MessageGone from error
+    await message.edit(content=text, suppress=True)  # without `suppress` an edit adds link previews

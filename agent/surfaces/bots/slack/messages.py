@@ -77,10 +77,14 @@ def place_of(team: str, channel: str) -> Place:
 
 
 def deleted_message(event: Mapping[str, Any], team: str) -> str | None:
-    """Return the origin of the message whose deletion the event tells; None for other events."""
-    if event.get("subtype") != "message_deleted" or not event.get("deleted_ts"):
-        return None
-    return origin_of(team, event["channel"], event["deleted_ts"])
+    """Return the origin of the message whose deletion the event tells; None for other events. A message with
+    a thread below it is not told as deleted, but as changed to a `tombstone`."""
+    changed, ts = event.get("message") or {}, None
+    if event.get("subtype") == "message_deleted":
+        ts = event.get("deleted_ts")
+    elif event.get("subtype") == "message_changed" and changed.get("subtype") == "tombstone":
+        ts = changed.get("ts")
+    return origin_of(team, event["channel"], ts) if ts else None
 
 
 def parse_event(event: Mapping[str, Any], team: str, bot: str) -> SlackMessage | None:

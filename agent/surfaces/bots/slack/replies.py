@@ -127,7 +127,7 @@ class SlackReply:
         if new:
             await self._show_author(*receipt_blocks(await commands.receipts(new, self._asker)))
         if forget is not None:
-            question = await commands.forget_question(forget, self._asker)
+            question = await commands.forgetting.question(forget, self._asker)
             await self._show_author(answer_text(question), answer_blocks(question))
 
     async def _show_author(self, text: str, blocks: list[Block]) -> None:

@@ -94,7 +94,7 @@ def cells(summary: Summary, now: datetime) -> list[str]:
         said = quoted(summary.said, 120) if summary.said else ""
     else:
         of = (summary.turn_id or "").removeprefix("trace_")[:8]
-        said = f"{one_line(summary.kind, 30)}{f' of {of}' if of else ''}"
+        said = f"{one_line(summary.said or summary.kind, 30)}{f' of {of}' if of else ''}"
     why = ", ".join(dict.fromkeys(failed)) if summary.status == "tool_error" else summary.error or ""
     return [
         summary.short,

@@ -203,10 +203,12 @@ async def test_a_reply_that_is_interrupted_keeps_what_was_generated_and_says_so(
 ) -> None:
     server.script(Hang('{"message": "Once upon a time', 9), answer("Hello again."))
     story = ana("tell me a story")
-    conversations.add(story)
+    for message in (story, ana("with bees")):
+        conversations.add(message)
     await until(lambda: platform.replies and platform.replies[0].texts)
-    conversations.interrupt(lambda message: message is not story)
+    conversations.interrupt(lambda message: message.user == "chat:2")
     conversations.interrupt(lambda message: message is story)
+    await asyncio.sleep(0)
     conversations.interrupt(lambda message: message is story)
     await conversations.settle()
     conversations.add(ana("hello"))
@@ -216,7 +218,7 @@ async def test_a_reply_that_is_interrupted_keeps_what_was_generated_and_says_so(
     assert begun.endswith(f"\n\n{STOPPED}")
     assert again == "Hello again."
     asked = rows("SELECT text FROM messages WHERE role = 'user' ORDER BY seq")
-    assert [row["text"] for row in asked] == ["tell me a story", "hello"]
+    assert [row["text"] for row in asked] == ["tell me a story\nwith bees", "hello"]
 
 
 async def test_attachments_follow_the_text_and_a_reply_has_receipts_of_what_was_new(

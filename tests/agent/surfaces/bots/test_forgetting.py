@@ -26,7 +26,7 @@ async def asked(pet: Companion, text: str, asker: Asker = PRIVATELY) -> Answer:
     """The question after somebody wrote this."""
     reply = await pet.respond(text, user=asker.user, place=asker.place)
     assert reply.forget is not None
-    return await Commands(pet).forget_question(reply.forget, asker)
+    return await Commands(pet).forgetting.question(reply.forget, asker)
 
 
 async def press(pet: Companion, answer: Answer, label: str, asker: Asker = PRIVATELY) -> Answer:

@@ -7,7 +7,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from agent import Companion
+from agent.surfaces.cli.traces.lines import cells
 from agent.tracing.filters import TraceFilter
+from agent.tracing.render.overview import title
 from agent.tracing.trace import CALL
 from memory.errors import IndexUnavailable
 
@@ -123,7 +125,8 @@ async def test_a_call_leaves_a_trace(pet: Companion, agent: Any) -> None:
     refused, kept = [
         await pet.traces.get(one.id, pet.clock()) for one in await pet.traces.list(wanted, pet.clock())
     ]
-    assert (kept.summary.said, kept.summary.place) == ("remember", "place:acme/general")
+    assert (title(kept), kept.summary.place) == ("remember", "place:acme/general")
+    assert "remember" in cells(kept.summary, pet.clock())
     [tool] = kept.spans("tool")
     assert (tool.name, tool.data["arguments"]["content"], tool.data["ok"]) == (
         "remember",
@@ -140,6 +143,9 @@ async def test_prompts_tell_an_agent_how_to_recall_and_what_to_keep(shared: Comp
         offered = {prompt.name for prompt in (await ana.client.list_prompts()).prompts}
         recall = await ana.client.get_prompt("recall", {"about": "the boat"})
         keep = await ana.client.get_prompt("remember_conversation")
+        for name, wrong in (("recall", "Missing required arguments"), ("recite", "Unknown prompt: recite")):
+            with pytest.raises(MCPError, match=wrong):
+                await ana.client.get_prompt(name, {})
     assert offered == {"recall", "remember_conversation"}
     assert "about this: the boat" in recall.messages[0].content.text
     assert "Call `remember` once for each fact" in keep.messages[0].content.text

@@ -71,13 +71,17 @@ async def test_where_people_talk_to_each_other_in_a_thread_the_bot_is_silent(
     await says("UANA", "thanks")
 
 
-async def test_a_message_deleted_on_slack_is_forgotten(bot, slack, server, pet) -> None:
-    server.script(answer("Noted."))
-    await bot.hears(slack.says("UANA", "my bank PIN is 4711", channel=DM, ts="3.5"))
-    deletion = {"type": "message", "subtype": "message_deleted", "deleted_ts": "3.5", "channel": DM}
-    await bot.hears(slack.event(deletion | {"hidden": True, "ts": "4.5", "channel_type": "im"}))
-    [reply, message] = await pet.messages(user="slack:T1:UANA")
-    assert (message.text, reply.text) == ("", "")
+async def test_a_message_deleted_on_slack_is_forgotten_with_a_thread_below_it_or_without(
+    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Any
+) -> None:
+    for text, thread in (("my bank PIN is 4711", {}), ("my locker code is 8315", {"thread_ts": "3.5"})):
+        server.script(answer("Noted."))
+        said = slack.says("UANA", text, channel=DM, **thread)
+        await bot.hears(said)
+        deletion = slack.deletes(said["event"]["ts"], channel=DM)
+        assert deletion["event"]["subtype"] == ("message_deleted" if thread else "message_changed")
+        await bot.hears(deletion)
+        assert {message.text for message in await pet.messages(user="slack:T1:UANA")} == {""}
 
 
 async def test_only_who_asks_to_forget_sees_the_question_and_confirms(bot, slack, server, pet) -> None:
