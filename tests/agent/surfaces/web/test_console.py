@@ -51,6 +51,21 @@ async def test_an_answer_comes_as_it_is_written(ana, pet):
     assert last["turn"].strip() in (await ana.get("/")).text
 
 
+async def test_each_answer_leads_to_the_trace_of_its_own_turn(ana, pet):
+    for said in ("I keep bees", "I keep wasps"):
+        await pet.respond(said, user="ana", settle=True)
+    first, second = re.findall(r"/messages/[^/]+/why", (await ana.get("/")).text)
+    for link, said in ((first, "I keep bees"), (second, "I keep wasps")):
+        trace = await ana.get((await ana.get(link)).headers["location"])
+        assert re.search(f'<h1 id="title">{said}</h1>', trace.text)
+
+
+async def test_only_the_private_conversation_is_shown(ana, pet):
+    await pet.respond("I keep bees", user="ana", conversation="elsewhere")
+    await pet.respond("I keep wasps", user="ana", place="acme/general")
+    assert "I keep" not in text_of(await ana.get("/"))
+
+
 async def test_a_failed_turn_is_told_in_the_stream(ana, pet, monkeypatch):
     from agent.errors import ModelUnavailable
 
@@ -80,7 +95,10 @@ async def test_a_fact_is_corrected_and_the_correction_undone(ana, pet):
     assert "You corrected it on" in text_of(page)
     assert re.search("<del[^>]*>Ana lives in Lyon</del>", page.text)
     answer = await ana.post(f"{answer.headers['location']}/undo")
-    assert "Ana lives in Lyon" in text_of(await ana.get(answer.headers["location"]))
+    assert "Undo the last change" in page.text
+    page = await ana.get(answer.headers["location"])
+    assert "Ana lives in Lyon" in text_of(page)
+    assert "Undo the last change" not in page.text
     assert [one.content for one in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
 
 
@@ -192,6 +210,10 @@ async def test_documents_are_added_searched_and_removed(ana, pet):
     assert "boats.md" in text_of(await ana.get("/documents"))
     await ana.post(f"/documents/{document.id}/remove")
     assert "There is no document" in text_of(await ana.get("/documents"))
+    await pet.add_document("oaks.md", "Oaks are trees.", user=None)
+    page = await ana.get("/documents")
+    assert "everybody's" in text_of(page)
+    assert "/remove" not in page.text
 
 
 async def test_another_person_sees_and_changes_nothing_of_it(ana, ask, pet, write):
@@ -229,6 +251,7 @@ async def test_each_key_opens_the_page_of_its_person(ask, pet):
     for form, seen in (
         ({"key": of_ben}, True),
         ({"key": service, "name": "ben"}, True),
+        ({"key": of_ben, "name": "ana"}, True),
         ({"key": service}, False),
     ):
         await client.post("/enter", data=form)
