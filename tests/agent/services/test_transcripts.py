@@ -7,10 +7,15 @@ from uuid import UUID, uuid4
 
 import pytest
 from agents.testing import ScriptedModel, assistant_message
+from sqlalchemy import select
 
 from agent import Companion
 from agent.errors import BadInput
 from agent.services.transcripts import BATCH
+from memory.sql.tables import session_memories
+from tests.memory.conftest import server as postgresql
+
+__all__ = ["postgresql"]
 
 OpenPet = Callable[..., Awaitable[Companion]]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -178,3 +183,28 @@ async def test_nothing_to_take_over_is_no_fault(open_pet: OpenPet) -> None:
     pet = await open_pet()
 
     assert await pet.import_messages([], user="ana") == 0
+
+
+@pytest.mark.parametrize("on", ["sqlite", "postgresql"])
+async def test_a_conversation_has_what_was_said_in_it_or_given_to_it_as_it_is_worded_now(
+    open_pet: OpenPet, request: pytest.FixtureRequest, on: str
+) -> None:
+    url = await request.getfixturevalue("postgresql").new() if on == "postgresql" else None
+    pet = await open_pet(given=ScriptedModel([]), database_url=url, look_back="off")
+    transcripts = pet.services.transcripts
+    for at, chat in enumerate(("sea", "road")):
+        await pet.import_messages([line(at)], user="ana", conversation=f"chat:{chat}:ana")
+    sea = await transcripts.session_of("sea", "ana")
+    assert (sea, await transcripts.session_of("sea", "ben")) == ("chat:sea:ana", None)
+    given = await pet.remember("Ana rents a berth in Sète", user="ana")
+    for _ in range(2):
+        await transcripts.give(str(sea), str(given.id))
+    now = await pet.update_memory(str(given.id), "Ana rents a berth in Agde", user="ana")
+    found = await transcripts.learned_in(str(sea), user="ana")
+    assert [memory.id for memory in found] == [now.id]
+    assert await transcripts.learned_in(str(sea), user="ana", id=str(now.id)) == found
+    assert await transcripts.learned_in("chat:road:ana", user="ana") == []
+    assert await transcripts.learned_in(str(sea), user="ben") == []
+    await pet.erase(user="ana")
+    async with pet.components.database.read() as connection:
+        assert (await connection.execute(select(session_memories))).all() == []

@@ -5,6 +5,7 @@ from contextlib import suppress
 from itertools import product
 from typing import Any
 
+import numpy  # noqa: F401 - whole before hypothesis, on its thread, looks for what the server may just import
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
