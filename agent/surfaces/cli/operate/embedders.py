@@ -30,8 +30,11 @@ async def calibrate(
     session: Session,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the thresholds.")] = False,
 ) -> Output:
-    """Measure from which similarity two lines may say the same, and below which they are unrelated, and keep
-    that for the embedder of HACHI_EMBEDDER. It embeds some 100 short lines; none of them is yours."""
+    """Measure the thresholds of the embedder, and keep them.
+
+    From which similarity two lines may say the same, and below which they are unrelated. It embeds some 100
+    short lines; none of them is yours.
+    """
     from agent.models.providers import base_url_of
     from memory.index.embedders import open_embedder
     from memory.index.embedders.calibration import calibrate, store_thresholds
