@@ -411,6 +411,7 @@ async def open_runtime(c: Components, reminds: Callable[[str], bool]) -> Runtime
         writer=c.writer,
         queue=c.queue,
         worker=worker,
+        nothing_to_keep=consolidation.nothing_to_keep,
         recorder=c.recorder,
         tools=TOOLS,
     )

@@ -8,14 +8,14 @@ a model, the summary consists of quotations, and only statements in a fixed form
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from agent.background.consolidation_due import Waiting
+from agent.background.consolidation_due import Waiting, states
 from agent.background.extraction import InvalidExtraction, as_summary, extract_memory_updates
 from agent.background.plain import plain_summary, plain_updates
 from agent.background.slice import ConversationSlice, SliceReader
@@ -46,6 +46,7 @@ from memory.facts.derived.sources import (
 from memory.facts.rulings import Ruling
 from memory.facts.writer import FactWriter
 from memory.people.memory_updates import MemoryUpdates, NewPreference
+from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Due, Tasks
 from memory.process.spans import note, span
@@ -61,6 +62,10 @@ log = logging.getLogger("hachi.upkeep")
 LAST_ATTEMPT = 4
 """From this attempt on, a model that does not answer is skipped and only the summary is updated, by plain
 rules."""
+
+
+class _Refused(Exception):
+    """What a slice was read from has changed."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,12 @@ class Consolidation:
         if self.model is not None and job.attempts < LAST_ATTEMPT:
             self.model.breaker.check()
 
+    def nothing_to_keep(self, said: str, answer: str) -> bool:
+        """Whether the exchange that begins a conversation can wait for the next one, whose job covers both:
+        it states nothing or, without a model, nothing but what its own text says as well."""
+        keeps = states(said) if self.model is not None else bool(plain_updates(said))
+        return not keeps and not self.waiting.leave_the_window([said, answer])
+
     async def leave(self, job: Job, *, hurry: bool = False) -> bool:
         """Postpone a LOOK_BACK job whose messages may wait for more, unless in a `hurry`, or delete it if
         they state nothing: the job of the next turn covers them. Returns whether it did."""
@@ -111,29 +122,45 @@ class Consolidation:
         delete the conversation's jobs, or until the rest may wait (see `leave`). Returns the decisions about
         facts of the job's user. Raises ModelError if the model cannot be reached."""
         decisions: list[Decision] = []
-        place = Place(tuple(job.payload["place"]))
+        place, alone = Place(tuple(job.payload["place"])), self.model is None or job.attempts > 1
         while not await self.leave(job, hurry=hurry):
             newest = await self.queue.newest(LOOK_BACK, str(job.about))
-            part = await self.slices.next(job.payload["conversation"], job.user_id, place)
+            others = {} if alone else await self._others(job)
+            part = await self.slices.next(job.payload["conversation"], job.user_id, place, others)
             if part is None:
                 async with self.database.write() as connection:
                     await self.queue.finish(connection, job, newest)
                 return decisions
-            decided = await self.extract_and_save(part, job, newest)
+            covered = [(job, newest), *(others[one.conversation_id] for one in part.conversations[1:])]
+            try:
+                decided = await self.extract_and_save(part, job, covered)
+            except InvalidExtraction:
+                alone = True
+                continue
             if decided and part.user == job.user_id:
                 decisions += decided
             if decided is not None and part.complete:
                 break
         return decisions
 
-    async def extract_and_save(self, part: ConversationSlice, job: Job, newest: int) -> list[Decision] | None:
+    async def _others(self, job: Job) -> dict[str, tuple[Job, int]]:
+        """Return the person's other conversations in the same place that wait to be consolidated, each with
+        its newest job that was read and its `seq`."""
+        waiting = await self.queue.like(job, self.clock())
+        same = [one for one in waiting if one[0].payload["place"] == job.payload["place"]]
+        return {one[0].payload["conversation"]: one for one in same}
+
+    async def extract_and_save(
+        self, part: ConversationSlice, job: Job, covered: Sequence[tuple[Job, int]]
+    ) -> list[Decision] | None:
         """Extract the changes from a slice, write them, and store its facts and tasks. The last slice also
-        deletes the conversation's jobs up to `newest`. Returns None if nothing was written, because the
-        messages were erased or another worker consolidated them first."""
+        deletes the `covered` jobs, each with those of its conversation up to a `seq`. Returns None if nothing
+        was written, because the messages were erased or another worker consolidated them first. Raises
+        InvalidExtraction if the slice is of several conversations and the model's answer is unusable."""
         with span("exchange", messages=[message.id for message in part.messages]):  # the stored name
             found = await self._extract(part, last_attempt=job.attempts >= LAST_ATTEMPT)
             note(findings=found)
-        written, updates = await self.apply_memory_updates_to_user_context(part, found, job, newest)
+        written, updates = await self.apply_memory_updates_to_user_context(part, found, covered)
         if updates is None:
             return [] if written else None
         decisions = await self.store_updates(updates)
@@ -141,17 +168,36 @@ class Consolidation:
         return decisions
 
     async def apply_memory_updates_to_user_context(
-        self, part: ConversationSlice, found: ExtractionResult, job: Job, newest: int
+        self, part: ConversationSlice, found: ExtractionResult, covered: Sequence[tuple[Job, int]]
     ) -> tuple[bool, Job | None]:
         """Write the summary and the profile, and add the job that stores facts and tasks, in one transaction.
         Returns whether it wrote anything, and the new job, already claimed, if there are facts or tasks."""
         entries, payload = context_entries(part, found), updates_payload(part, found)
         entries += memory_summary(part, found)
+        try:
+            return True, await self._write(part, found, covered, entries, payload)
+        except _Refused:
+            return False, None
+
+    async def _write(
+        self,
+        part: ConversationSlice,
+        found: ExtractionResult,
+        covered: Sequence[tuple[Job, int]],
+        entries: Sequence[Entry],
+        payload: dict[str, Any] | None,
+    ) -> Job | None:
+        """Write all that a slice changed in one transaction, which _Refused undoes."""
         async with self.database.write(lock={part.owner, user_key(part.user)}) as connection:
             if not await self._still_holds(connection, part):
-                return False, None
-            if not await self.update_active_summary(connection, part, found):
-                return False, None
+                raise _Refused
+            for one in part.conversations:  # each is quoted: the model's summary is of all
+                if not await self.update_active_summary(connection, one, self._plain(one, MemoryUpdates())):
+                    raise _Refused
+            if part.conversations:
+                await self._record_memory_summary(connection, part, found)
+            elif not await self.update_active_summary(connection, part, found):
+                raise _Refused
             if entries:
                 await self.profiles.merge_in(connection, part.user, part.place, entries, part.now)
             for entry in entries:
@@ -159,12 +205,12 @@ class Consolidation:
                     id = entry_id(part.user, part.place.stored, entry.field, entry.item)
                     said = {message.id for message in part.said}
                     await record_sources(connection, id, said, rebuilt=True)
-            if part.complete:
+            for job, newest in covered if part.complete else ():
                 await self.queue.finish(connection, job, newest)
             if not payload:
-                return True, None
+                return None
             id = await self.queue.add(connection, APPLY_UPDATES, part.user, payload, part.now, ours=True)
-        return True, Job(id, APPLY_UPDATES, part.user, payload, attempts=1)
+        return Job(id, APPLY_UPDATES, part.user, payload, attempts=1)
 
     async def _still_holds(self, connection: AsyncConnection, part: ConversationSlice) -> bool:
         """Whether everything that the slice holds may still be repeated."""
@@ -266,6 +312,8 @@ class Consolidation:
         except InvalidExtraction as error:
             note(well_formed=False)
             self._note_extraction(part, ok=False, error=str(error))
+            if part.conversations:
+                raise
             return self._plain(part, MemoryUpdates())
         except Exception as error:
             self._note_extraction(part, ok=False, error=f"{type(error).__name__}: {error}"[:200])

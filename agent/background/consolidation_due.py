@@ -13,7 +13,6 @@ from typing import Literal
 
 from agent.settings import Budget
 from memory.audience import Place
-from memory.sql.message_rows import Line
 from memory.sql.messages import Transcript
 from memory.sql.summaries import MOST_BEHIND, ConversationSummaries, owner_of
 from memory.text import sentences
@@ -53,7 +52,7 @@ class Waiting:
         active = await self.summaries.of(conversation, owner, now)
         after = active.covered if active else 0
         lines = await self.transcript.following(conversation, owner, after, MOST_BEHIND, most=MOST_BEHIND)
-        if (active and active.withheld) or self._leave_the_window(lines):
+        if (active and active.withheld) or self.leave_the_window([line.message.text for line in lines]):
             return None
         stated = [line for line in lines if line.message.role == "user" and states(line.message.text)]
         if not stated:
@@ -64,9 +63,9 @@ class Waiting:
         own = [line.seq for line in lines if line.user == user]
         return None if own and await self.transcript.went_on(user, conversation, own[-1]) else until
 
-    def _leave_the_window(self, lines: Sequence[Line]) -> bool:
-        said = "\n".join(line.message.text for line in lines)
-        return len(lines) + 2 > self.window or 2 * self.window_budget.cost(said) > self.window_budget.amount
+    def leave_the_window(self, texts: Sequence[str]) -> bool:
+        said = "\n".join(texts)
+        return len(texts) + 2 > self.window or 2 * self.window_budget.cost(said) > self.window_budget.amount
 
 
 def states(text: str) -> bool:

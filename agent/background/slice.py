@@ -1,7 +1,7 @@
 """Selects what to consolidate next: the oldest messages of a conversation that its summary does not cover."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
@@ -35,6 +35,8 @@ Mode = Literal["companion", "study", "work"]
 
 MAX_MESSAGES = 6
 """Messages in one slice."""
+MAX_CONVERSATIONS = 6
+"""Conversations of a single exchange that are read at once."""
 REREAD = 50
 """Messages of people from which a summary that was withheld is rebuilt: the newest that it covered."""
 ANSWERED_WITHIN = timedelta(minutes=10)
@@ -94,6 +96,15 @@ class ConversationSlice:
     to_summarise: tuple[Memory, ...]
     """Facts to summarise, because they do not fit into the prompt; empty if no summary is due."""
     now: datetime
+    conversations: "tuple[ConversationSlice, ...]" = ()
+    """Where several conversations that have just begun are read at once: each by itself, with its own part of
+    `messages`."""
+
+    @property
+    def begins(self) -> bool:
+        """Whether this is all of a conversation that no summary covers yet, short enough to be read with
+        others."""
+        return self.complete and self.after == 0 and not self.earlier and 0 < len(self.messages) <= 2
 
     @property
     def rulable(self) -> bool:
@@ -132,9 +143,40 @@ class SliceReader:
     budget: Budget
     """The budget of the user context in a prompt. Facts that exceed it need a summary."""
 
-    async def next(self, conversation: str, user: str, place: Place) -> ConversationSlice | None:
+    async def next(
+        self, conversation: str, user: str, place: Place, others: Iterable[str] = ()
+    ) -> ConversationSlice | None:
         """Return the next slice, or None if the summary covers every answered message. A slice without
-        messages only rebuilds what was withheld."""
+        messages only rebuilds what was withheld. If the conversation has just begun, the slice also holds
+        those of the `others` that have."""
+        part = await self._read(conversation, user, place)
+        if part is None:
+            return None
+        if part.begins and part.user == user:
+            part = await self._together(part, others)
+        part = await self._with_what_is_known(part) if self.with_model else part
+        return part if part.upto > part.after or part.earlier or part.to_summarise else None
+
+    async def _together(self, part: ConversationSlice, others: Iterable[str]) -> ConversationSlice:
+        """Return the slice with the other conversations that have just begun."""
+        found = [part]
+        for conversation in others:
+            one = await self._read(conversation, part.user, part.place)
+            if one and one.begins and (one.user, one.mode) == (part.user, part.mode):
+                found.append(one)
+            if len(found) == MAX_CONVERSATIONS:
+                break
+        if len(found) == 1:
+            return part
+        return replace(
+            part,
+            messages=tuple(message for one in found for message in one.messages),
+            ended={id: ended for one in found for id, ended in one.ended.items()},
+            conversations=tuple(found),
+        )
+
+    async def _read(self, conversation: str, user: str, place: Place) -> ConversationSlice | None:
+        """Return the next messages of a conversation, without what is known."""
         owner, now = owner_of(user, place), self.clock()
         active = await self.summaries.of(conversation, owner, now)
         after = active.covered if active else 0
@@ -145,7 +187,7 @@ class SliceReader:
             return None  # their own consolidation runs after that job and sees what it stored
         ended, earlier = await self._no_longer_true(lines, conversation, owner, active, now)
         messages = _without(lines, ended)
-        part = ConversationSlice(
+        return ConversationSlice(
             conversation_id=conversation,
             owner=owner,
             place=place,
@@ -168,8 +210,6 @@ class SliceReader:
             to_summarise=(),
             now=now,
         )
-        part = await self._with_what_is_known(part) if self.with_model else part
-        return part if lines or part.earlier or part.to_summarise else None
 
     async def _no_longer_true(
         self,

@@ -58,6 +58,8 @@ class BuiltContext:
     again."""
     given: frozenset[str]
     """Ids of the messages, facts, tasks and the summary that the prompt was written from."""
+    begins: bool = False
+    """Whether a conversation begins with this message."""
 
 
 async def build_context(services: ContextServices, received: ReceivedMessage) -> BuiltContext:
@@ -91,14 +93,14 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     )
     if request.user is None:
         return BuiltContext(prompt, frozenset(), frozenset())
-    history = await _history(services, received) or prompt.history
+    stored = await _history(services, received)
     owner = owner_of(request.user, request.place)
     active = await services.summaries.of(request.conversation_id, owner, now)
     documents, passages = await _documents(services, request)
     prompt = within_budgets(
         replace(
             prompt,
-            history=history,
+            history=stored or prompt.history,
             known=await _known(services, request, request.user, now),
             summary=active.summary if active else "",
             knowledge=documents,
@@ -113,7 +115,8 @@ async def _build(services: ContextServices, received: ReceivedMessage) -> BuiltC
     rest = {task.id for task in known.open_tasks}
     if known.memory_summary:
         rest |= {fact.id for fact in await core_facts(services.facts, request.user, request.audience, now)}
-    return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest))
+    begins = not stored and active is None and limit > 0
+    return BuiltContext(prompt, frozenset(shown | passages), frozenset(shown | rest), begins)
 
 
 async def _history(services: ContextServices, received: ReceivedMessage) -> Sequence[Message | Item]:

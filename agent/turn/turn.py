@@ -75,6 +75,8 @@ class TurnDependencies:
     writer: FactWriter
     queue: JobQueue
     worker: Worker
+    nothing_to_keep: Callable[[str, str], bool]
+    """Whether the exchange that begins a conversation needs no consolidation before there is another one."""
     recorder: Recorder
     tools: Sequence[Tool]
 
@@ -255,6 +257,8 @@ async def commit_answer(
     )
     found, told_in = frozenset(hit.id for hit in recalled), built.prompt.known.message_ids
     written_from = ReplySources(built.given, told_in, request.audience, began, found)
+    look_back = deps.settings.look_back != "off"
+    look_back &= not (built.begins and deps.nothing_to_keep(request.text, reply.text))
     ours: list[str] = []
     # A forgetting holds these locks alone: it either finds the stored reply, or the reply finds what is lost.
     async with deps.database.write(lock=request.audience.keys, shared=True) as connection:
@@ -272,7 +276,7 @@ async def commit_answer(
             return None, []
         if request.client and request.client.after:
             await deps.transcript.keep_items(connection, str(received.id), None)
-        for kind, payload, subject in _jobs(deps.settings, received, result, recalled, built.given):
+        for kind, payload, subject in _jobs(received, result, recalled, built.given, look_back=look_back):
             if kind == STORE_MEMORIES and stored.forgotten_at is not None:
                 continue
             at_once = settle and kind == STORE_MEMORIES
@@ -284,11 +288,12 @@ async def commit_answer(
 
 
 def _jobs(
-    settings: Settings,
     received: ReceivedMessage,
     result: AgentResult,
     recalled: Sequence[Hit],
     given: frozenset[str],
+    *,
+    look_back: bool,
 ) -> list[QueuedJob]:
     """Return the jobs that follow from the answer; `given` are the ids that the prompt was written from."""
     request = received.request
@@ -297,6 +302,6 @@ def _jobs(
     if memories or linked(request.text, request.speaker):
         payload = store_memories_payload(memories, request, received.id, recalled, given)
         jobs.append(QueuedJob(STORE_MEMORIES, payload))
-    if settings.look_back != "off":
+    if look_back:
         jobs.append(consolidation(request))
     return jobs

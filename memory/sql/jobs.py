@@ -37,6 +37,9 @@ MAX_ATTEMPTS = 8
 SUSPECT = 2
 """From this many crashes on, a job runs beside no other such job, and waits longer after each."""
 
+MOST_ALIKE = 20
+"""How many jobs like another one are read, to be handled with it."""
+
 UNINDEX = "unindex"
 """The kind of job that removes ids from the index."""
 FORGET_OUTSIDE = "forget_outside"
@@ -243,6 +246,20 @@ class JobQueue:
         """The `seq` of the newest job with this `about`; 0 if none exists. See `finish`."""
         async with self._database.read() as connection:
             return (await connection.execute(_NEWEST, {"kind": kind, "about": about})).scalar() or 0
+
+    async def like(self, job: Job, now: datetime) -> list[tuple[Job, int]]:
+        """Due jobs of the same kind and user with another `about`, the oldest first, each with its `seq`;
+        none that has failed or crashed, or that is claimed."""
+        query = select(work).where(
+            work.c.kind == job.kind,
+            work.c.user_id == job.user_id,
+            work.c.about != job.about,
+            work.c.attempts + work.c.crashes == 0,
+            claimable(now),
+        )
+        async with self._database.read() as connection:
+            rows = await connection.execute(query.order_by(work.c.seq).limit(MOST_ALIKE))
+            return [(_job(row), row.seq) for row in rows]
 
     async def finish(self, connection: AsyncConnection, job: Job, newest: int) -> None:
         """Delete a job in the caller's transaction, and the jobs of its kind with the same `about` up to the

@@ -466,7 +466,7 @@ async def test_a_broken_queue_at_the_start_is_mended_by_the_next_turn(open_pet: 
     pet = await open_pet(given=says("Hello.", "Hello."))
     rows("ALTER TABLE work RENAME TO work_away")
     with pytest.raises(FAULTS):
-        await pet.respond("hi", user="ana")
+        await pet.respond("my name is Ana", user="ana")
     rows("ALTER TABLE work_away RENAME TO work")
 
     assert (await pet.respond("hi", user="ana")).message == "Hello."

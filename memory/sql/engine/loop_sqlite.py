@@ -30,6 +30,7 @@ def set_up(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute("PRAGMA secure_delete=ON")  # overwrites what is deleted; not every SQLite does by itself
     cursor.execute("PRAGMA mmap_size=1073741824")  # reads pages in place: halves the time of a search
+    cursor.execute("PRAGMA cache_size=-256")  # kilobytes, of each connection: it holds written pages only
     cursor.execute("PRAGMA busy_timeout=0")  # from here on no statement may block the event loop
     cursor.close()
 

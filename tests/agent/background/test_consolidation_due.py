@@ -9,6 +9,8 @@ from scripted_model import AnsweringModel
 
 from agent import Companion
 from agent.background.consolidation_due import ENOUGH, LONGEST, states
+from agent.background.slice import MAX_CONVERSATIONS
+from memory.audience import Audience
 
 OpenPet = Callable[..., Awaitable[Companion]]
 
@@ -52,6 +54,44 @@ async def test_questions_and_single_words_wait_and_are_read_with_the_next_statem
     await talk(pet, *(f"I own boat number {n}" for n in range(ENOUGH)))
 
     assert "Who am I?" in model.asked[1], "nothing is skipped"
+
+
+async def test_a_question_that_begins_a_conversation_adds_no_job(
+    open_pet: OpenPet, model: AnsweringModel
+) -> None:
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    worker = (await pet.runtime()).worker
+    worker._stopped = True  # as if it were busy elsewhere
+
+    await pet.respond("Who are you?", user="ana")
+    assert await pet.components.queue.counts() == (0, 0)
+
+    await pet.respond("I own a boat", user="ana")
+    assert await pet.components.queue.counts() == (1, 0)
+    worker._stopped = False
+    await pet.settle()
+    assert "Who are you?" in model.asked[0], "nothing is skipped"
+
+
+async def test_without_a_model_many_conversations_of_one_message_leave_no_jobs(open_pet: OpenPet) -> None:
+    pet = await open_pet(given=AnsweringModel())
+    worker = (await pet.runtime()).worker
+    worker._stopped = True  # as if it were busy elsewhere
+
+    for n in range(20):
+        await pet.respond(f"I own boat {n}", user="ana", conversation=f"talk {n}")
+    assert await pet.components.queue.counts() == (0, 0)
+
+    await pet.respond("My name is Ana", user="ana", conversation="the next")
+    await pet.respond("I own another boat", user="ana", conversation="talk 0")
+    assert await pet.components.queue.counts() == (2, 0)
+    worker._stopped = False
+    await pet.settle()
+    told = await pet.components.summaries.newest(Audience.of("ana"), pet.clock(), 9)
+    assert sorted(one.summary for one in told) == [
+        "ana: I own boat 0. ana: I own another boat.",
+        "ana: My name is Ana.",
+    ]
 
 
 async def test_what_leaves_the_window_of_recent_messages_is_read_before(
@@ -137,3 +177,71 @@ def test_a_statement_is_told_by_its_form(text: str) -> None:
 @pytest.mark.parametrize("text", ["Who am I?", "ok", "Thanks! Really?", "你好吗？", "“Where is Lyon?”", ""])
 def test_questions_and_single_words_state_nothing(text: str) -> None:
     assert not states(text)
+
+
+@pytest.fixture
+async def behind(open_pet: OpenPet, model: AnsweringModel) -> Companion:
+    """After six conversations of one statement each, while the worker was busy elsewhere."""
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    worker = (await pet.runtime()).worker
+    worker._stopped = True
+    for n in range(MAX_CONVERSATIONS):
+        await pet.respond(f"I own boat number {n}", user="ana", conversation=f"talk {n}")
+    worker._stopped = False
+    return pet
+
+
+async def summaries(pet: Companion) -> set[str]:
+    told = await pet.components.summaries.newest(Audience.of("ana"), pet.clock(), 99)
+    return {one.summary for one in told}
+
+
+QUOTED = {f"ana: I own boat number {n}." for n in range(MAX_CONVERSATIONS)}
+
+
+async def test_conversations_that_have_just_begun_are_read_in_one_call(
+    behind: Companion, model: AnsweringModel, rows: Any
+) -> None:
+    fact = {"text": "Ana owns boat number 3", "importance": "high", "tags": []}
+    model._answers = [{"summary": "Ana owns boats.", "new_facts": [fact]}]
+    await behind.respond("I own a plane", user="ana", place="acme/general")
+
+    await behind.settle()
+
+    assert len(model.asked) == 2, "another place is read by itself"
+    assert model.asked[0].count("(another conversation)") == MAX_CONVERSATIONS - 1
+    assert "plane" not in model.asked[0]
+    [memory] = await behind.memories(user="ana")
+    [said] = rows("SELECT text FROM messages WHERE id = ?", memory.message_id)
+    assert said["text"] == "I own boat number 3"
+    assert await summaries(behind) == QUOTED, "each has a summary of its own words alone"
+    assert await behind.components.queue.counts() == (0, 0)
+
+
+async def test_an_unusable_answer_about_several_conversations_costs_none_of_them(
+    behind: Companion, model: AnsweringModel
+) -> None:
+    model._answers = ["I cannot say anything about that."]
+
+    await behind.settle()
+
+    assert [sum(f"boat number {n}" in asked for n in range(9)) for asked in model.asked] == [6, 1, 5]
+    assert await behind.components.queue.counts() == (0, 0)
+
+
+async def test_where_one_of_several_conversations_has_changed_nothing_of_them_is_written(
+    behind: Companion, model: AnsweringModel, rows: Any
+) -> None:
+    def forgets(_: str) -> dict[str, Any]:
+        rows("UPDATE messages SET forgotten_at = sent_at, text = '' WHERE text = 'I own boat number 3'")
+        fact = {"text": "Ana owns boat number 3", "importance": "high", "tags": []}
+        return {"summary": "Ana owns boats.", "new_facts": [fact]}
+
+    model._answers = [forgets]
+
+    await behind.settle()
+
+    assert "boat number 3" not in "".join(model.asked[1:])
+    assert await behind.memories(user="ana") == []
+    assert await summaries(behind) == QUOTED - {"ana: I own boat number 3."}
+    assert await behind.components.queue.counts() == (0, 0)

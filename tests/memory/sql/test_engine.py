@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import resource
 import sqlite3
@@ -140,6 +141,36 @@ async def test_postgresql_without_tables_names_the_command_that_makes_them(
     assert await database.migrate() is True
     await database.close()
     await (await Database.open(url, tmp_path)).close()
+
+
+async def test_a_connection_to_sqlite_keeps_a_bounded_number_of_statements(tmp_path: Path) -> None:
+    def kept() -> int:
+        gc.collect()
+        return sum(type(one).__name__ == "Statement" for one in gc.get_objects())
+
+    before = kept()
+    database = await Database.open(None, tmp_path)
+    for number in range(300):
+        async with database.read() as connection:
+            await connection.exec_driver_sql(f"SELECT {number}")
+    after = kept()
+    await database.close()
+
+    assert after - before <= module._STATEMENTS
+
+
+async def test_one_reader_after_the_other_uses_one_connection_to_sqlite(tmp_path: Path) -> None:
+    database = await Database.open(None, tmp_path)
+    async with database.read(), database.read(), database.read():
+        pass
+
+    used = set[int]()
+    for _ in range(9):
+        async with database.read() as connection:
+            used.add(id((await connection.get_raw_connection()).driver_connection))
+    await database.close()
+
+    assert len(used) == 1
 
 
 async def test_a_server_that_does_not_answer_a_statement_is_given_up(
