@@ -19,7 +19,7 @@ from tests.campaign.world import SHARED, opened
 USERS = 50
 TELLS = 4
 """Every fourth turn tells a fact."""
-LOOKS = (0.1, 0.5, 1.0)
+LOOKS = (0.1, 0.25, 0.5, 0.75, 1.0)
 """Parts of the turns after which the memory of the process is read."""
 
 
@@ -29,8 +29,8 @@ def run(turns: int) -> Any:
         found = prepared(_Load(turns), place, told)
         if found.crash is None:
             found = checked(_all_kept, place, [one for one in told if one[0] != "held"])
-            held = [f"{one[2]} after {one[1]:,}" for one in told if one[0] == "held"]
-            found = replace(found, error=", ".join(held))
+        held = [f"{one[2]} after {one[1]:,}" for one in told if one[0] == "held"]
+        found = replace(found, error=", ".join(held))
         return Outcome(name, seed, turns, found, time.monotonic() - begun)
 
     return loaded

@@ -16,6 +16,9 @@ from agent.surfaces.signals import on_stop_signal
 
 STOP_TIMEOUT = 30
 """Seconds that responses in progress get when the server stops."""
+KEEP_ALIVE = 75
+"""Seconds after which an idle connection is closed: longer than clients keep one, since a request that meets
+the end of its connection is lost."""
 HEAD_TIMEOUT = 10.0
 """Seconds for the head of a request to arrive."""
 WRITE_TIMEOUT = 30.0
@@ -138,5 +141,6 @@ def server_of(app: Any) -> Server:
         proxy_headers=False,
         limit_concurrency=MAX_CONCURRENT,
         timeout_graceful_shutdown=STOP_TIMEOUT,
+        timeout_keep_alive=KEEP_ALIVE,
     )
     return Server(config)

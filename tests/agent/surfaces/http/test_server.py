@@ -5,6 +5,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import httpx2
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import Response
@@ -42,6 +43,12 @@ def test_an_address_can_be_opened_and_a_port_in_use_is_reported() -> None:
                 assert address_of(listener).startswith("http://[::1]:")
         except BadInput:
             pytest.skip("this machine has no IPv6")
+
+
+def test_an_idle_connection_stays_open_longer_than_clients_keep_one() -> None:
+    config = server_of(Starlette()).config
+
+    assert config.timeout_keep_alive >= 10 * (httpx2.Limits().keepalive_expiry or 0)
 
 
 async def test_answers_in_progress_are_finished_before_it_stops() -> None:
