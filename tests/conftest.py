@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
 from memory.index.embedded import engine as index_engine
@@ -24,6 +25,9 @@ from memory.sql.engine.loop_sqlite import LoopSQLite
 sys.path.insert(0, str(Path(__file__).parent / "doubles"))
 
 from scripted_server import ScriptedServer
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
+settings.load_profile("untimed")
 
 SETTINGS = ("HACHI_", "OPENAI_", "QDRANT_", "DATABASE_URL", "DISCORD_", "SLACK_")
 
