@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
 
 from agent import Companion
 from agent.surfaces.cli.traces.lines import cells
@@ -144,8 +145,9 @@ async def test_prompts_tell_an_agent_how_to_recall_and_what_to_keep(shared: Comp
         recall = await ana.client.get_prompt("recall", {"about": "the boat"})
         keep = await ana.client.get_prompt("remember_conversation")
         for name, wrong in (("recall", "Missing required arguments"), ("recite", "Unknown prompt: recite")):
-            with pytest.raises(MCPError, match=wrong):
+            with pytest.raises(MCPError, match=wrong) as raised:
                 await ana.client.get_prompt(name, {})
+            assert raised.value.error.code == INVALID_PARAMS
     assert offered == {"recall", "remember_conversation"}
     assert "about this: the boat" in recall.messages[0].content.text
     assert "Call `remember` once for each fact" in keep.messages[0].content.text
