@@ -240,9 +240,10 @@ class Recall:
             summaries = await self._conversations.newest(
                 audience, wanted.now, NEWEST_SUMMARIES, since=since, until=until, exclude=exclude
             )
-        found = _Found(
-            {m.id: m for m in memories}, {m.id: m for m in messages}, {s.id: s for s in summaries}
-        ).by(wanted.author)
+        found = await self._by_author(
+            _Found({m.id: m for m in memories}, {m.id: m for m in messages}, {s.id: s for s in summaries}),
+            wanted,
+        )
         order = sorted(
             found.candidates.items(), key=lambda i: (i[1].kind == "summary", i[1].created_at), reverse=True
         )
@@ -258,7 +259,15 @@ class Recall:
             await self._transcript.by_ids(ids["message"], wanted.audience),
             await self._conversations.by_ids(ids["summary"], wanted.audience, wanted.now),
         )
-        return found.by(wanted.author)
+        return await self._by_author(found, wanted)
+
+    async def _by_author(self, found: "_Found", wanted: "_Wanted") -> "_Found":
+        """What a person of the wanted name said. A fact's author is who wrote its message."""
+        if not wanted.author:
+            return found
+        evidence = {str(memory.message_id) for memory in found.memories.values()}
+        said = await self._transcript.by_ids(evidence, wanted.audience)
+        return found.by(wanted.author, {id: message.author for id, message in said.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,12 +300,14 @@ class _Found:
             **{id: _summary(conversation) for id, conversation in self.summaries.items()},
         }
 
-    def by(self, author: str) -> "_Found":
-        """What a person of this name said. Summaries have no author."""
-        if not author:
-            return self
+    def by(self, author: str, writers: Mapping[str, str]) -> "_Found":
+        """What a person of this name said; `writers` are the names by message. Summaries have no author."""
         return _Found(
-            {id: memory for id, memory in self.memories.items() if named(author, [memory.user_id])},
+            {
+                id: memory
+                for id, memory in self.memories.items()
+                if named(author, [memory.user_id, writers.get(str(memory.message_id), "")])
+            },
             {id: message for id, message in self.messages.items() if named(author, [message.author])},
             {},
         )

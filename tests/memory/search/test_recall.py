@@ -52,6 +52,16 @@ async def test_facts_and_messages_are_found_by_meaning_and_by_words(stack: Stack
     )
 
 
+async def test_a_fact_is_found_by_the_name_of_who_told_it_and_by_their_id(stack: Stack) -> None:
+    message = await stack.receive("I keep bees", "discord:7", "acme", author="Ben")
+    await stack.remember("Keeps bees", "discord:7", "acme", message_id=message)
+    await stack.remember("Keeps bees and a hen", "ana", "acme")
+    for author in ("Ben", "discord:7"):
+        hits = await stack.search("bees", "ana", "acme", author=author)
+        assert "Keeps bees" in [hit.content for hit in hits], author
+        assert "Keeps bees and a hen" not in [hit.content for hit in hits], author
+
+
 async def test_nothing_is_found_without_a_question_a_limit_or_a_reader(stack: Stack) -> None:
     await everybody_knows(stack, "Cats have nine lives")
     nobody = Audience.of(None)
