@@ -1,12 +1,9 @@
 """Records as the JSON that the command line and the HTTP API print."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from memory.records import Decision, Forgotten, Hit, MemoryUpdate, Message, Task, memory_json
-from memory.search.excerpts import Excerpt, excerpts
-from memory.sql.message_rows import Line
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:
@@ -20,16 +17,6 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "kind": hit.kind,
         "author": hit.author,
     }
-
-
-def excerpt_json(hit: Hit, around: Mapping[str, Sequence[Line]]) -> list[dict[str, Any]]:
-    """Return a found message with what it answers or continues; an empty list for anything else."""
-    return [
-        message_json(line.message)
-        for one in excerpts([hit], around)
-        if isinstance(one, Excerpt)
-        for line in one.lines
-    ]
 
 
 def decision_json(decision: Decision) -> dict[str, Any]:

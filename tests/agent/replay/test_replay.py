@@ -186,6 +186,7 @@ async def test_tasks_are_as_they_were(pet, recorded):
 
 
 async def test_what_cannot_be_replayed_is_refused(pet, recorded):
+    await recorded()
     trace = await recorded()
     [job, *_] = await pet.traces.after(trace.id, pet.clock())
     empty = replace(trace, root=Span("turn"))

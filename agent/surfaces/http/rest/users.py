@@ -1,6 +1,7 @@
 """Routes for a person's memories, tasks, profile, export and erasure, as in a private conversation. Responses
 have the shapes of the command line's `--json`."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -16,14 +17,15 @@ from agent.surfaces.http.rest.memories import Content, Limit, NewMemory, Ttl, fi
 from agent.surfaces.http.rest.strict import Strict
 from agent.surfaces.records_json import (
     decision_json,
-    excerpt_json,
     forgotten_json,
     hit_json,
     message_json,
     task_json,
 )
 from memory.audience import PRIVATE, Audience
-from memory.records import MemoryType, MemoryUpdate, Task, TaskStatus, memory_json
+from memory.records import Hit, MemoryType, MemoryUpdate, Task, TaskStatus, memory_json
+from memory.search.excerpts import Excerpt, excerpts
+from memory.sql.message_rows import Line
 from memory.text import storable
 
 router = APIRouter(prefix="/api/users/{user}", tags=["a person"])
@@ -90,7 +92,17 @@ async def search(
     what it answers or continues."""
     hits = await pet.search_memories(storable(query), user=user, limit=limit, subjects=subject)
     around = await pet.components.recall.around(hits, Audience.of(user))
-    return [hit_json(hit) | {"excerpt": excerpt_json(hit, around)} for hit in hits]
+    return [hit_json(hit) | {"excerpt": _excerpt(hit, around)} for hit in hits]
+
+
+def _excerpt(hit: Hit, around: Mapping[str, Sequence[Line]]) -> list[dict[str, Any]]:
+    """Return a found message with what it answers or continues; an empty list for anything else."""
+    return [
+        message_json(line.message)
+        for one in excerpts([hit], around)
+        if isinstance(one, Excerpt)
+        for line in one.lines
+    ]
 
 
 @router.post("/memories", status_code=201)

@@ -11,7 +11,8 @@ OpenPet = Callable[..., Awaitable[Companion]]
 
 
 async def fill(pet: Companion, user: str) -> None:
-    await pet.respond(f"I am {user} and I ski", user=user)
+    for said in (f"I am {user} and I ski", "my skis are red"):
+        await pet.respond(said, user=user)
     await pet.respond("remind me to wax the skis tomorrow", user=user, place="acme/general")
     await pet.import_messages(
         [{"author": user, "text": "once upon a time", "sent_at": pet.clock()}], user=user, conversation="old"
@@ -40,7 +41,7 @@ async def test_all_that_would_be_erased_is_in_it(open_pet: OpenPet, tmp_path: Pa
     )
     assert whole["exported_at"] == pet.clock().isoformat()
     assert "ana lives in Lyon" in [memory["content"] for memory in whole["memories"]]
-    assert [message["author"] for message in whole["messages"]] == ["ana", "hachi"]
+    assert [message["author"] for message in whole["messages"]] == ["ana", "hachi"] * 2
     assert [(talk["place"], talk["conversation"]) for talk in whole["conversations"]] == [
         ("acme/general", "place:acme/general"),
         ("dm", "old"),

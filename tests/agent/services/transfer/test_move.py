@@ -39,6 +39,8 @@ async def filled(open_pet: OpenPet, home: Path, tmp_path: Path, monkeypatch: pyt
         await pet.set_context("role", "nurse", user=user)
         await pet.add_knowledge([tmp_path / "paper.md"], user=user)
     await pet.services.keys.create("laptop", "user", "ana", False, now=pet.clock())
+    given = await pet.remember("Ana rents a berth", user="ana")
+    await pet.services.transcripts.give("dm:ana", str(given.id))
     gone = await pet.remember("Ana swims", user="ana")
     await pet.delete_memory(str(gone.id), user="ana")
     await pet.components.figures.flush()

@@ -84,11 +84,16 @@ def test_a_turn_is_shown_by_the_beginning_of_its_id_and_as_the_last(told):
     shown = told("traces", "show", first["id"][:14]).out
     assert 'ana: "my sister Lucie is allergic to nuts"' in shown
     assert "remember(" in shown
-    assert "afterwards" in shown
     assert len(shown.splitlines()) < 40
     assert "system message, rules" in told("traces", "show", "--full").out
     whole = told("traces", "show", first["id"], "--json").json
     assert whole["root"]["spans"][1]["data"]["request"]["system"].startswith("You are Hachi")
+
+
+def test_what_a_turn_left_to_do_is_shown_with_it(told):
+    second = told("traces", "ls", "--json").json[1]["id"]
+    assert "afterwards" in told("traces", "show", second).out
+    whole = told("traces", "show", second, "--json").json
     assert [one["kind"] for one in whole["afterwards"]] == ["look_back"]
 
 
