@@ -22,6 +22,7 @@ from agent.background.slice import ConversationSlice, SliceReader
 from agent.background.updates import (
     ExtractionResult,
     context_entries,
+    each_told_in_one,
     memory_summary,
     read_fact,
     replaced_facts,
@@ -156,7 +157,8 @@ class Consolidation:
         """Extract the changes from a slice, write them, and store its facts and tasks. The last slice also
         deletes the `covered` jobs, each with those of its conversation up to a `seq`. Returns None if nothing
         was written, because the messages were erased or another worker consolidated them first. Raises
-        InvalidExtraction if the slice is of several conversations and the model's answer is unusable."""
+        InvalidExtraction if the slice is of several conversations and the model's answer is unusable, or does
+        not tell them apart."""
         with span("exchange", messages=[message.id for message in part.messages]):  # the stored name
             found = await self._extract(part, last_attempt=job.attempts >= LAST_ATTEMPT)
             note(findings=found)
@@ -309,6 +311,8 @@ class Consolidation:
             return self._plain(part, _plain_preferences(part))
         try:
             found = await extract_memory_updates(self.model, part, self.budget)
+            if not each_told_in_one(part, found.updates.new_facts):
+                raise InvalidExtraction("words do not tell which of the conversations states a fact")
         except InvalidExtraction as error:
             note(well_formed=False)
             self._note_extraction(part, ok=False, error=str(error))

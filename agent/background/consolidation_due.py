@@ -29,6 +29,8 @@ _QUESTION_MARKS = (
     "՞",
 )  # the Greek one is a semicolon, so Greek questions count as statements
 _FEWEST_WORDS = 2
+_CLAUSE_END = re.compile(r"[,;:]\s+|[،؛、，；：–—]\s*")
+_CLAUSE_WORDS, _CLAUSE_LETTERS = 3, 4
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,22 @@ class Waiting:
 
 
 def states(text: str) -> bool:
-    """Return whether the message may state something: whether a sentence is neither a question nor a single
-    word. This goes by the form alone. Sentences with other than ASCII letters count whatever their length,
-    since not all scripts separate words."""
-    return any(
-        len(re.findall(r"\w+", sentence)) >= _FEWEST_WORDS or not sentence.isascii()
-        for sentence in sentences(text)
-        if not sentence.rstrip("\"'”’»)]").endswith(_QUESTION_MARKS)
-    )
+    """Return whether the message may state something, by its form alone: whether a sentence is neither a
+    question nor a single word, or is a question with another clause. Sentences with other than ASCII letters
+    count whatever their length, since not all scripts separate words."""
+    return any(map(_states, sentences(text)))
+
+
+def _states(sentence: str) -> bool:
+    if not sentence.rstrip("\"'”’»)]").endswith(_QUESTION_MARKS):
+        return _words(sentence) >= _FEWEST_WORDS or not sentence.isascii()
+    whole = [
+        clause
+        for clause in _CLAUSE_END.split(sentence)
+        if _words(clause) >= _CLAUSE_WORDS or (len(clause) >= _CLAUSE_LETTERS and not clause.isascii())
+    ]
+    return len(whole) > 1  # "I moved to Lyon, where is a doctor?"
+
+
+def _words(text: str) -> int:
+    return len(re.findall(r"\w+", text))

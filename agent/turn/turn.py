@@ -11,10 +11,13 @@
 5. In the background, the worker runs those jobs (`agent/background/worker.py`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.errors import BadInput
 from agent.models.choose import ChosenModel
@@ -236,17 +239,59 @@ async def commit_answer(
 
     While the client's tools run there is no answer yet: their calls are stored with the message. If the
     message was erased or forgotten while the model was thinking, nothing is stored. If something else that
-    the model was given was, the reply is stored as a forgotten message, and nothing that the model wrote is
-    remembered.
+    the model was given was, no calls are, the reply is stored as a forgotten message, and nothing that the
+    model wrote is remembered.
     """
-    request, now = received.request, deps.clock()
+    request = received.request
     if request.user is None:
         return None, []
-    if result.client_calls:
-        items = ITEMS.dump_python((*(request.client.after if request.client else ()), *result.client_calls))
-        async with deps.database.write() as connection:
-            await deps.transcript.keep_items(connection, str(received.id), items)
-        return None, []
+    found, told_in = frozenset(hit.id for hit in recalled), built.prompt.known.message_ids
+    written_from = ReplySources(built.given, told_in, request.audience, began, found)
+    # A forgetting holds these locks alone: it finds what is stored here, or this finds what is lost.
+    async with deps.database.write(lock=request.audience.keys, shared=True) as connection:
+        if result.client_calls:
+            await _store_calls(deps, connection, received, result, written_from)
+            return None, []
+        reply = await _store_reply(deps, connection, received, result, written_from)
+        if reply is None:
+            return None, []
+        ours: list[str] = []
+        for kind, payload, subject in _jobs(deps, received, built, recalled, result, reply):
+            at_once = settle and kind == STORE_MEMORIES
+            job = payload | {"trace": trace}
+            id = await deps.queue.add(
+                connection, kind, request.user, job, reply.sent_at, about=subject, ours=at_once
+            )
+            ours += [id] if at_once else []
+    return reply.id, ours
+
+
+async def _store_calls(
+    deps: TurnDependencies,
+    connection: AsyncConnection,
+    received: ReceivedMessage,
+    result: AgentResult,
+    written_from: ReplySources,
+) -> None:
+    """Store the calls that the client is to run, and those before them, unless something that they may repeat
+    was forgotten."""
+    client = received.request.client
+    items = ITEMS.dump_python((*(client.after if client else ()), *result.client_calls))
+    lost = written_from.lost()
+    if not await connection.scalar(select(lost.holds), lost.values):
+        await deps.transcript.keep_items(connection, str(received.id), items)
+
+
+async def _store_reply(
+    deps: TurnDependencies,
+    connection: AsyncConnection,
+    received: ReceivedMessage,
+    result: AgentResult,
+    written_from: ReplySources,
+) -> Message | None:
+    """Store the answer in the transcript, instead of the calls that led to it. Returns None if the message
+    that it answers is gone."""
+    request, now = received.request, deps.clock()
     reply = Message(
         id=new_id(),
         conversation_id=request.conversation_id,
@@ -255,53 +300,35 @@ async def commit_answer(
         text=result.answer.message,
         sent_at=now,
     )
-    found, told_in = frozenset(hit.id for hit in recalled), built.prompt.known.message_ids
-    written_from = ReplySources(built.given, told_in, request.audience, began, found)
-    look_back = deps.settings.look_back != "off"
-    look_back &= not (built.begins and deps.nothing_to_keep(request.text, reply.text))
-    ours: list[str] = []
-    # A forgetting holds these locks alone: it either finds the stored reply, or the reply finds what is lost.
-    async with deps.database.write(lock=request.audience.keys, shared=True) as connection:
-        stored = await deps.transcript.append(
-            connection,
-            reply,
-            user=request.user,
-            place=request.place,
-            now=now,
-            answering=str(received.id),
-            lost=written_from.lost(),
-            sources=written_from.to_json(),
-        )
-        if stored is None:
-            return None, []
-        if request.client and request.client.after:
-            await deps.transcript.keep_items(connection, str(received.id), None)
-        for kind, payload, subject in _jobs(received, result, recalled, built.given, look_back=look_back):
-            if kind == STORE_MEMORIES and stored.forgotten_at is not None:
-                continue
-            at_once = settle and kind == STORE_MEMORIES
-            id = await deps.queue.add(
-                connection, kind, request.user, payload | {"trace": trace}, now, about=subject, ours=at_once
-            )
-            ours += [id] if at_once else []
-    return reply.id, ours
+    stored = await deps.transcript.append(
+        connection,
+        reply,
+        user=str(request.user),
+        place=request.place,
+        now=now,
+        answering=str(received.id),
+        lost=written_from.lost(),
+        sources=written_from.to_json(),
+    )
+    if stored and request.client and request.client.after:
+        await deps.transcript.keep_items(connection, str(received.id), None)
+    return stored
 
 
 def _jobs(
+    deps: TurnDependencies,
     received: ReceivedMessage,
-    result: AgentResult,
+    built: BuiltContext,
     recalled: Sequence[Hit],
-    given: frozenset[str],
-    *,
-    look_back: bool,
-) -> list[QueuedJob]:
-    """Return the jobs that follow from the answer; `given` are the ids that the prompt was written from."""
+    result: AgentResult,
+    reply: Message,
+) -> Iterator[QueuedJob]:
+    """Yield the jobs that follow from the answer. One stored as forgotten is not remembered."""
     request = received.request
     memories = without_forgotten(result.answer.memories, result.answer.forget)
-    jobs: list[QueuedJob] = []
-    if memories or linked(request.text, request.speaker):
-        payload = store_memories_payload(memories, request, received.id, recalled, given)
-        jobs.append(QueuedJob(STORE_MEMORIES, payload))
-    if look_back:
-        jobs.append(consolidation(request))
-    return jobs
+    if (memories or linked(request.text, request.speaker)) and reply.forgotten_at is None:
+        payload = store_memories_payload(memories, request, received.id, recalled, built.given)
+        yield QueuedJob(STORE_MEMORIES, payload)
+    waits = built.begins and deps.nothing_to_keep(request.text, result.answer.message)
+    if deps.settings.look_back != "off" and not waits:
+        yield consolidation(request)

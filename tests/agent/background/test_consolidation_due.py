@@ -168,13 +168,19 @@ async def test_what_waits_is_read_by_the_next_process(
         "我怀孕了",
         "Lyon!\nWe moved there",
         "“Are you?” he said",
+        "I moved to Lyon, where can I find a doctor?",
+        "娘が九月から学校に行くけど、何を買えばいい？",
+        "ابنتي تبدأ المدرسة، ماذا أشتري؟",
     ],
 )
 def test_a_statement_is_told_by_its_form(text: str) -> None:
     assert states(text)
 
 
-@pytest.mark.parametrize("text", ["Who am I?", "ok", "Thanks! Really?", "你好吗？", "“Where is Lyon?”", ""])
+@pytest.mark.parametrize(
+    "text",
+    ["Who am I?", "ok", "Thanks! Really?", "你好吗？", "“Where is Lyon?”", "So, who, in short, am I?", ""],
+)
 def test_questions_and_single_words_state_nothing(text: str) -> None:
     assert not states(text)
 
@@ -227,6 +233,28 @@ async def test_an_unusable_answer_about_several_conversations_costs_none_of_them
 
     assert [sum(f"boat number {n}" in asked for n in range(9)) for asked in model.asked] == [6, 1, 5]
     assert await behind.components.queue.counts() == (0, 0)
+
+
+async def test_conversations_are_read_one_by_one_if_words_do_not_tell_which_of_them_states_a_fact(
+    open_pet: OpenPet, model: AnsweringModel, rows: Any
+) -> None:
+    def notes(asked: str) -> dict[str, Any]:
+        fact = {"text": "Ana owns a ship", "importance": "high", "tags": []}
+        return {"summary": "", "new_facts": [fact] if "bateau" in asked else []}
+
+    pet = await open_pet(given=AnsweringModel(), looking_back=model)
+    model._then = notes
+    worker = (await pet.runtime()).worker
+    worker._stopped = True
+    for text in ("J'ai un bateau", "Lyon me plait bien"):
+        await pet.respond(text, user="ana", conversation=text)
+    worker._stopped = False
+
+    await pet.settle()
+
+    [memory] = await pet.memories(user="ana")
+    said = rows("SELECT text FROM messages WHERE id = ?", memory.message_id)
+    assert said == [{"text": "J'ai un bateau"}]
 
 
 async def test_where_one_of_several_conversations_has_changed_nothing_of_them_is_written(

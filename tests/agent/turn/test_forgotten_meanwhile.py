@@ -10,6 +10,7 @@ from scripted_model import AnsweringModel
 from sqlalchemy import delete
 
 from agent import Companion
+from agent.types.client import ClientTool, ClientTurn
 from memory.audience import GLOBAL
 from memory.sql.tables import memories
 from tests.memory.conftest import Server
@@ -95,6 +96,18 @@ async def test_a_reply_that_saw_only_a_summary_of_it_is_stored_without_its_text(
     reply = await ask_meanwhile(pet, model, forget_later, user="ben", place="acme")
     assert "4711" in model.systems[-1]
     assert rows("SELECT text FROM messages WHERE id = ?", reply.message_id) == [{"text": ""}]
+
+
+async def test_calls_of_a_clients_tool_that_may_repeat_it_are_not_stored(
+    open_pet: OpenPet, rows: Rows
+) -> None:
+    model = AnsweringModel([function_call("pay", {"pin": "4711"}, call_id="one")], hold="Which PIN")
+    pet = await open_pet(given=model)
+    await pet.remember("Ana's bank PIN is 4711", user="ana")
+    client = ClientTurn(tools=(ClientTool("pay", "Pays.", {"type": "object"}),))
+    reply = await ask_meanwhile(pet, model, forget_the_fact, user="ana", client=client)
+    assert [call.name for call in reply.client_calls] == ["pay"]
+    assert [row["client_items"] for row in rows("SELECT client_items FROM messages")] == [None]
 
 
 async def test_what_is_corrected_or_forgotten_elsewhere_costs_no_reply(open_pet: OpenPet, rows: Rows) -> None:
