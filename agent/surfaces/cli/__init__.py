@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from agent.surfaces.cli import knowledge, memories, people, servers
+from agent.surfaces.cli import knowledge, memories, people
 from agent.surfaces.cli.chat import command as chat_command
-from agent.surfaces.cli.operate import doctor, embedders, jobs, maintenance, personal, transfer
+from agent.surfaces.cli.operate import doctor, embedders, jobs, maintenance, personal, servers, transfer
 from agent.surfaces.cli.session import Session
 from agent.surfaces.cli.traces import browse as trace_commands
 
+LONGEST_LINE = 200
+"""Characters of a command's line in the help."""
 INTERRUPTED = 130
 """What typer returns after Ctrl-C."""
 
@@ -78,7 +80,16 @@ def _options(
 @functools.cache
 def _command() -> Any:
     """Cached, because it takes 30 ms to build."""
-    return typer.main.get_command(build())
+    return _uncut(typer.main.get_command(build()))
+
+
+def _uncut(group: Any) -> Any:
+    """Return the group, whose help wraps the lines of its commands where typer would cut them."""
+    for command in group.commands.values():
+        command.short_help = command.get_short_help_str(LONGEST_LINE)
+        if hasattr(command, "commands"):
+            _uncut(command)
+    return group
 
 
 def main(args: Sequence[str] | None = None) -> int:

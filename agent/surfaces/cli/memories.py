@@ -39,7 +39,16 @@ if TYPE_CHECKING:
 
 group = typer.Typer(help="See, correct, export and delete what is remembered.", rich_markup_mode=None)
 
-Content = Annotated[str, typer.Argument(metavar="CONTENT", help="The fact, as a sentence.")]
+
+def _content(text: str) -> str:
+    if not text:
+        raise ValueError("it is empty; write the fact as a sentence")
+    return text
+
+
+Content = Annotated[
+    str, typer.Argument(parser=read_by(_content), metavar="CONTENT", help="The fact, as a sentence.")
+]
 Subjects = Annotated[
     list[str] | None, typer.Option("--subject", metavar="TAG", help="May be given several times.")
 ]

@@ -128,8 +128,15 @@ def fault_response(error: Exception, *, operator: bool) -> tuple[int, dict[str, 
         log.warning("%s: %s", trace or code, message)
         if not operator:
             message = PUBLIC_MESSAGES.get(code, "something is wrong with this server; its log says what")
+    if status == 404:
+        message = without_command(message)
     param = _parameter_of(message) if isinstance(error, BadInput) else None
     return status, error_body(f"{message} ({trace})" if trace else message, kind, code, param)
+
+
+def without_command(message: str) -> str:
+    """Return what a message says before it advises a command of `hachi`, which a client may not have."""
+    return message.partition("; `hachi ")[0]
 
 
 def add_handlers(app: Starlette) -> None:

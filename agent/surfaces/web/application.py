@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent.companion import Companion
 from agent.errors import FAULTS, BadInput
-from agent.surfaces.http.errors import ApiError
+from agent.surfaces.http.errors import ApiError, without_command
 from agent.surfaces.http.limits import RequestLimits
 from agent.surfaces.web import listing, trace_page
 from agent.surfaces.web.console import console_pages
@@ -165,7 +165,7 @@ async def _fault(request: Request, error: Exception) -> HTMLResponse:
     status = 404 if isinstance(error, NotFound) else 400 if isinstance(error, BadInput) else 503
     if status == 503:
         log.warning("%s", error)
-    message = str(error).partition("; `hachi ")[0] if status == 404 else str(error)
+    message = without_command(str(error)) if status == 404 else str(error)
     return _error(request, status, message, await typed_in(request))
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent.errors import FAULTS
+from agent.surfaces.cli.operate.servers import serve_traces
 from agent.surfaces.cli.options import Limit
 from agent.surfaces.cli.output import Output, say
-from agent.surfaces.cli.servers import serve_traces
 from agent.surfaces.cli.session import Session, with_session, with_traces
 from agent.surfaces.cli.traces import export, replay
 from agent.surfaces.cli.traces.options import TraceId, filtered

@@ -96,7 +96,7 @@ async def answer(
     Raises BadInput and ApiError."""
     given = parse_messages(asked.messages)
     user = asked.person(caller)
-    client = asked.client_turn(given, kept_here=user is not None and asked.conversation is not None)
+    client = asked.client_turn(given, kept_here=bool(user and asked.kept_here))
     conversation = conversation or conversation_id(user, caller.chat or asked.chat)
     alone = user and not (conversation or given.history)
     note = HOW_TO_GO_ON if alone else None if user else HOW_TO_BE_REMEMBERED

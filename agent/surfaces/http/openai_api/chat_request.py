@@ -120,11 +120,16 @@ class Parameters(BaseModel):
         return caller.acting_for(self.user or (None if caller.user else self.safety_identifier))
 
     @property
+    def kept_here(self) -> str:
+        """The client's name for a conversation whose history is kept here; empty if it names none."""
+        here = self.conversation.id if isinstance(self.conversation, Conversation) else self.conversation
+        return (here or "").strip()
+
+    @property
     def chat(self) -> str | None:
         """The client's name for the conversation."""
-        here = self.conversation.id if isinstance(self.conversation, Conversation) else self.conversation
         given = self.metadata or {}
-        named = str(here or given.get("chat_id") or given.get("conversation_id") or "").strip()
+        named = str(self.kept_here or given.get("chat_id") or given.get("conversation_id") or "").strip()
         if len(named) > MAX_CHAT:
             raise BadInput(f"the name of the conversation has more than {MAX_CHAT} characters")
         return named or None

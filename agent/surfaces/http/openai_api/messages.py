@@ -12,9 +12,15 @@ from agent.types.client import Called, Item, Returned, Said
 
 AN_IMAGE = "[an image]"
 """What the transcript has of a message that is an image alone."""
-_CLIENT_TASK = re.compile(r"\s*### Task:\s.*<chat_history>", re.DOTALL)
+_CLIENT_TASK = re.compile(
+    r"\s*### Task:\s(?:(?!<context>\s*<source\b).)*<chat_history>.*</chat_history>", re.DOTALL
+)
 _CHOICE_OF_TOOLS = re.compile(r"(Query: )?History:\n")
-_DOCUMENTS = re.compile(r"\s*### Task:\s.*</(?:context|user_query)>\s*(?P<asked>\S.*)", re.DOTALL)
+_DOCUMENTS = re.compile(
+    r"\s*### Task:\s.*<context>\s*<source\b.*</source>\s*</context>\s*"
+    r"(?:<user_query>.*?</user_query>\s*)?(?P<asked>\S.*)",
+    re.DOTALL,
+)
 """How Open WebUI begins what it asks for itself, and puts a message below the documents that it found."""
 
 

@@ -158,7 +158,7 @@ async def respond(asked: ResponsesRequest, caller: Authenticated, pet: Pet, metr
     conversation: str | None = None
     earlier: list[InputItem] = []
     if asked.previous_response_id:
-        if asked.conversation:
+        if asked.kept_here:
             raise BadInput("previous_response_id: it has its conversation; send no `conversation`")
         conversation, earlier = await _before(pet, asked.previous_response_id, asked.person(caller))
     id, created = f"resp_{uuid4().hex}", int(pet.clock().timestamp())

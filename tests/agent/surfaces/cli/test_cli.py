@@ -1,6 +1,7 @@
 """The command as a whole: errors are one line, never a traceback."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -27,10 +28,11 @@ def test_version_and_help(shared):
     assert (ran.code, "chat" in ran.out, "doctor" in ran.out) == (0, True, True)
 
 
-def test_no_line_of_help_is_cut_at_80_columns(shared):
-    groups = "memories people tasks context messages knowledge traces keys jobs".split()
+@pytest.mark.parametrize("columns", ["60", "80"])
+def test_no_line_of_help_is_cut(shared, columns):
+    groups = "memories people tasks context messages knowledge traces keys jobs embedders".split()
     for group in ["", *groups]:
-        ran = shared(*group.split(), "-h", COLUMNS="80")
+        ran = shared(*group.split(), "-h", COLUMNS=columns)
         commands = ran.out.partition("Commands:\n")[2].splitlines()
         assert commands
         assert [line for line in commands if line.endswith("...")] == []
@@ -65,7 +67,7 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(hachi, commands, heavy):
 
 @pytest.mark.parametrize(("args", "message"), WRONG_USAGE, ids=[args for args, _ in WRONG_USAGE])
 def test_wrong_usage_is_one_line_and_exits_with_2(shared, args, message):
-    ran = shared(*args.split())
+    ran = shared(*shlex.split(args))
     assert (ran.code, ran.out) == (2, "")
     assert message in ran.complaint
 

@@ -219,6 +219,17 @@ async def test_a_clients_own_task_is_answered_and_not_stored(scripted: Any, mode
     assert all(not asked.tools and asked.system == "" for asked in model.asked[-3:])
 
 
+async def test_a_conversation_with_an_empty_name_is_the_clients_own(
+    scripted: Any, model: ScriptedServer
+) -> None:
+    model.script(answer("Two"))
+    said = [{"role": role, "content": text} for role, text in (("user", "count"), ("assistant", "One"))]
+    body = {"messages": [*said, {"role": "user", "content": "go on"}], "conversation": ""}
+    headers = await scripted.headers("nora")
+    assert (await scripted.client.post("/v1/chat/completions", json=body, headers=headers)).status_code == 200
+    assert [text for _, text in model.asked[-1].conversation] == ["count", "One", "go on"]
+
+
 async def test_an_answer_says_how_to_go_on_in_its_conversation(scripted: Any, model: ScriptedServer) -> None:
     headers = await scripted.headers("may")
     model.script(*map(answer, ("Peru", "Lima", "Quito", "Hm.", "Hm.")))

@@ -73,8 +73,24 @@ def test_a_message_below_open_webuis_documents_is_what_was_asked() -> None:
     given = parse_messages([message("user", f"{documents}\n\nWho pays?\nAnd when?")])
     assert (given.text, given.client_task) == ("Who pays?\nAnd when?", None)
     assert given.shown == f"{documents}\n\nWho pays?\nAnd when?"
-    plain = parse_messages([message("user", "What is </context> for?")])
-    assert (plain.text, plain.shown) == ("What is </context> for?", "")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "What is </context> for, and </user_query>?\nTell me.",
+        "Is this right?\n<context>\nmine\n</context>\nI am Ana.",
+        "### Task:\nI am Ana.\n<context>\nmine\n</context>\nIs it right?",
+        "I am Ana. Explain <chat_history> and </chat_history>.",
+    ],
+)
+def test_what_a_person_says_about_the_templates_is_kept_whole(asked: str) -> None:
+    alone = parse_messages([message("user", asked)])
+    assert (alone.text, alone.shown, alone.client_task) == (asked, "", None)
+    source = "<source id='1'>Write <chat_history></chat_history>.</source>"
+    below = f"### Task:\nUse the context.\n<context>\n{source}\n</context>\n\n{asked}"
+    given = parse_messages([message("user", below)])
+    assert (given.text, given.shown, given.client_task) == (asked, below, None)
 
 
 def test_calls_of_a_clients_tools_stay_in_order_with_their_results() -> None:
@@ -103,6 +119,7 @@ def test_calls_of_a_clients_tools_stay_in_order_with_their_results() -> None:
         ({"metadata": {"conversation_id": "c2", "other": 1}}, "c2"),
         ({"conversation": "c3"}, "c3"),
         ({"conversation": {"id": "c4"}}, "c4"),
+        ({"conversation": {"id": " "}, "metadata": {"chat_id": "c5"}}, "c5"),
     ],
 )
 def test_a_client_names_the_conversation(given: Any, chat: str | None) -> None:

@@ -109,6 +109,7 @@ async def test_tasks_are_added_changed_and_done(ana: Ana) -> None:
         ("PUT", "/context/timezone", {"value": " "}, 400),
         ("DELETE", "/context/shoe size", None, 400),
         ("PATCH", "/memories/00000000", {"content": "x"}, 404),
+        ("DELETE", "/messages/00000000", None, 404),
         ("GET", "/memories/00000000/history", None, 404),
         ("GET", "/memories/search?query=", None, 400),
         ("POST", "/memories", {"content": "x", "colour": "red"}, 400),
@@ -120,6 +121,7 @@ async def test_wrong_requests_get_a_typed_error(ana, method, path, body, status)
     error = (await ana(method, path, body, status=status))["error"]
     assert error.keys() == {"message", "type", "param", "code"}
     assert error["message"]
+    assert "`hachi " not in error["message"]
 
 
 async def test_the_context_is_read_set_and_unset(ana: Ana) -> None:
