@@ -10,6 +10,7 @@ from scripted_model import AnsweringModel
 from agent import Companion
 from agent.background.consolidation_due import ENOUGH, LONGEST, states
 from agent.background.slice import MAX_CONVERSATIONS
+from agent.types.client import ClientTurn
 from memory.audience import Audience
 
 OpenPet = Callable[..., Awaitable[Companion]]
@@ -92,6 +93,17 @@ async def test_without_a_model_many_conversations_of_one_message_leave_no_jobs(o
         "ana: I own boat 0. ana: I own another boat.",
         "ana: My name is Ana.",
     ]
+
+
+async def test_a_conversation_of_which_the_client_sends_the_last_message_alone_begins_only_once(
+    open_pet: OpenPet,
+) -> None:
+    pet = await open_pet(given=AnsweringModel())
+    for text in ("I own a boat", "My sister lives in Lyon"):
+        await talk(pet, text, conversation="talk", client=ClientTurn(history=()))
+
+    told = await pet.components.summaries.newest(Audience.of("ana"), pet.clock(), 9)
+    assert [one.summary for one in told] == ["ana: I own a boat. ana: My sister lives in Lyon."]
 
 
 async def test_what_leaves_the_window_of_recent_messages_is_read_before(
