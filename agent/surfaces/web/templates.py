@@ -15,8 +15,10 @@ from agent.surfaces.web.visits import COOKIE
 from agent.tracing.render.text import duration, harmless
 from memory.audience import Place
 
-_MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True})
-_MARKDOWN.enable(["strikethrough", "table"]).disable("image")
+_PLAIN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("strikethrough").disable("image")
+_MARKDOWN = MarkdownIt("commonmark", _PLAIN.options).enable(["strikethrough", "table"]).disable("image")
+MAX_CELLS = 10_000
+"""Cells of tables in a text. Rows are filled up to the widest, so a short text could take minutes."""
 MAX_TEXT = 4_000
 """Characters of one text on a page. The rest is behind a link."""
 STATUS_NAMES = {
@@ -71,7 +73,9 @@ def cut(lines: Sequence[str]) -> tuple[str, int]:
 def markdown(text: str) -> Markup:
     """Render what a model wrote. HTML in it stays text, and no picture is fetched from elsewhere. Each block
     runs in the direction of its own words."""
-    tokens = _MARKDOWN.parse(harmless(text))
+    lines = text.splitlines()
+    cells = len(lines) * max((line.count("|") for line in lines), default=0)
+    tokens = (_MARKDOWN if cells <= MAX_CELLS else _PLAIN).parse(harmless(text))
     for token in tokens:
         if token.nesting == 1 and token.level == 0:
             token.attrSet("dir", "auto")

@@ -52,7 +52,7 @@ class Visits:
     def __init__(self, pet: Companion, *, loopback: bool, person: str | None) -> None:
         """`person` is who visits the console while no key is needed; None is for the traces alone."""
         self._person = person
-        self._authenticator = Authenticator(pet, per_minute=0, loopback=loopback)
+        self._authenticator = Authenticator(pet, per_minute=pet.settings.http_rate, loopback=loopback)
         self._clock = pet.clock
         self._visits: dict[str, _Visit] = {}
         """By the digest of the cookie, oldest first."""

@@ -24,6 +24,8 @@ LEARNED = 200
 """The newest facts, among which those of the shown messages are looked for."""
 PAUSE = 0.05
 """Seconds between two pieces of an answer at least: each is the whole text so far."""
+PAUSE_RATIO = 10
+"""The pause as a multiple of the time that it took to render the piece: others are served meanwhile."""
 SETTLE = 10.0
 """Seconds for which the page waits for what is learned from a message after its answer."""
 
@@ -74,14 +76,15 @@ async def _said(pet: Companion, user: str) -> dict[str, Any]:
 async def _answer(pet: Companion, user: str, text: str) -> AsyncIterator[str]:
     """The answer while it grows; then both messages as the page shows them, twice: at once, and with what
     was learned from them."""
-    said, told = "", 0.0
+    said, due = "", 0.0
     try:
         async with pet.stream(text, user=user) as stream:
             async for piece in stream:
                 said += piece
-                if perf_counter() - told >= PAUSE:
-                    told = perf_counter()
-                    yield _line(html=markdown(said))
+                if (begun := perf_counter()) >= due:
+                    line = _line(html=markdown(said))
+                    due = perf_counter() + max(PAUSE, PAUSE_RATIO * (perf_counter() - begun))
+                    yield line
         yield await _turn(pet, user, stream.reply)
         await pet.settle(SETTLE)
         yield await _turn(pet, user, stream.reply)

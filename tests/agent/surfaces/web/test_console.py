@@ -3,9 +3,12 @@
 import json
 import re
 
+import httpx
 import pytest
 from written_traces import a_turn
 
+from agent.surfaces.web.application import app
+from agent.surfaces.web.templates import markdown
 from memory.audience import PRIVATE
 
 PAGES = ("/", "/memories", "/tasks", "/documents", "/traces")
@@ -49,6 +52,12 @@ async def test_an_answer_comes_as_it_is_written(ana, pet):
     [memory] = await pet.memories(user="ana")
     assert f"/memories/{memory.id}" in last["turn"]
     assert last["turn"].strip() in (await ana.get("/")).text
+
+
+def test_a_short_text_makes_no_huge_table():
+    wide, rows = "|" + "a|" * 200, "|x|\n" * 1_000
+    assert len(markdown(f"{wide}\n{wide.replace('a', '-')}\n{rows}")) < 20_000
+    assert "<td>x</td>" in markdown("|a|\n|-|\n|x|")
 
 
 async def test_each_answer_leads_to_the_trace_of_its_own_turn(ana, pet):
@@ -257,6 +266,15 @@ async def test_each_key_opens_the_page_of_its_person(ask, pet):
         await client.post("/enter", data=form)
         assert ("Ben skis" in (await client.get("/memories")).text) == seen
         await client.post("/leave")
+
+
+async def test_a_key_has_no_more_requests_a_minute_than_over_the_api(open_pet):
+    pet = await open_pet(http_rate=2)
+    transport = httpx.ASGITransport(app=app(pet, loopback=True, person="ana"))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        said = [await client.post("/talk", data={"text": "hello"}) for _ in range(3)]
+    assert [answer.status_code for answer in said] == [200, 200, 429]
+    assert "too many requests" in text_of(said[-1])
 
 
 @pytest.mark.parametrize(
