@@ -72,10 +72,12 @@ def people_and_places(audience: Audience) -> tuple[list[str], list[str]]:
 _OWN = or_(messages.c.place == "", messages.c.role == "user")
 """A message that belongs to its user: not a reply in a place."""
 
-# Built once: building it takes longer than running it.
+# Built once: building it takes longer than running it. `coalesce` keeps SQLite from using the
+# indexes of users and places: it would read all that the audience may read, to find a few rows.
+_USER, _PLACE = func.coalesce(messages.c.user_id, ""), func.coalesce(messages.c.place, "")
 _BY_AUDIENCE = or_(
-    and_(messages.c.user_id.in_(bindparam("people", expanding=True)), _OWN),
-    and_(messages.c.place != "", messages.c.place.in_(bindparam("places", expanding=True))),
+    and_(_USER.in_(bindparam("people", expanding=True)), _OWN),
+    and_(_PLACE != "", _PLACE.in_(bindparam("places", expanding=True))),
 )
 SAID = tuple(messages.c[name] for name in ("id", "conversation_id", "role", "author", "text", "sent_at"))
 """The first fields of a `Message`. One that is kept has no others."""
@@ -89,7 +91,7 @@ LAST = (
 
 _hit, _edge = messages.alias("hit"), messages.alias("edge")
 _beside = select(_edge.c.seq).where(
-    _edge.c.conversation_id == _hit.c.conversation_id, _edge.c.place == _hit.c.place
+    _edge.c.conversation_id == _hit.c.conversation_id, func.coalesce(_edge.c.place, "") == _hit.c.place
 )
 _first = _beside.where(_edge.c.seq < _hit.c.seq).order_by(_edge.c.seq.desc()).offset(REACH - 1).limit(1)
 _last = _beside.where(_edge.c.seq > _hit.c.seq).order_by(_edge.c.seq).offset(REACH - 1).limit(1)
@@ -98,7 +100,7 @@ AROUND = (
     .where(
         _hit.c.id.in_(bindparam("hits", expanding=True)),
         messages.c.conversation_id == _hit.c.conversation_id,
-        messages.c.place == _hit.c.place,
+        _hit.c.place == _PLACE,
         messages.c.seq >= func.coalesce(_first.scalar_subquery(), 0),
         messages.c.seq <= func.coalesce(_last.scalar_subquery(), 2**62),
         kept(),

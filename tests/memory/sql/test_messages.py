@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from memory.audience import Audience, Place
 from memory.records import Message
+from memory.sql import message_rows
 from memory.sql.indexing import count_due
 from memory.sql.tables import conversations, messages, speakers, users
 
@@ -252,6 +253,22 @@ async def test_around_a_line_nobody_elses_private_messages_are_found(stack: Stac
         ["a secret of ben's"],
         ["hello all"],
     ]
+
+
+@pytest.mark.parametrize("statement", ["BY_IDS", "AROUND"])
+async def test_a_few_messages_are_not_looked_for_among_all_that_their_reader_may_read(
+    stack: Stack, statement: str
+) -> None:
+    if not stack.database.sqlite:
+        pytest.skip("PostgreSQL plans by how many rows there are")
+    ids = [str(uuid4()) for _ in range(200)]
+    query = getattr(message_rows, statement).params(ids=ids, hits=ids, people=["anna"], places=[])
+    dialect = stack.database.engine.dialect
+    whole = query.compile(dialect=dialect, compile_kwargs={"literal_binds": True})
+    plan = " ".join(row.detail for row in await stack.database.rows(sa.text(f"EXPLAIN QUERY PLAN {whole}")))
+    assert "messages" in plan
+    assert "ix_messages_user" not in plan
+    assert "ix_messages_place" not in plan
 
 
 async def test_an_answer_to_a_message_that_is_gone_is_not_stored(stack):
