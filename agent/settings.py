@@ -206,7 +206,7 @@ class Settings(BaseSettings):
     otlp_endpoint: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """An OpenTelemetry collector that gets each trace too, by OTLP over HTTP: `http://127.0.0.1:4318`."""
     http_rate: Annotated[int, Field(ge=0, le=1_000_000)] = 600
-    """Requests a minute that one key may make of `hachi serve`; 0 is any number."""
+    """Requests a minute that one key may make of the API, and as many of the console; 0 is any number."""
     http_cors: str = ""
     """Origins, between blanks, whose pages may ask `hachi serve` from a browser; `*` is any. Empty: none."""
     http_max_body: Annotated[int, Field(ge=1_000, le=100_000_000)] = 4_000_000
