@@ -44,6 +44,7 @@ from memory.sql.tables import (
     messages,
 )
 from memory.text.names import Aliases
+from memory.text.tags import tags
 
 CORRECTED = "corrected on purpose"
 """The reason of a step in which a person or the model named the memory to correct."""
@@ -359,9 +360,9 @@ class MemoryStore:
         return dict(row._mapping)
 
 
-async def tag_in(connection: AsyncConnection, id: str, tags: Iterable[str]) -> None:
+async def tag_in(connection: AsyncConnection, id: str, subjects: Iterable[str]) -> None:
     """Store the tags of a memory for the reads that begin with a tag."""
-    if rows := [{"memory_id": id, "tag": tag} for tag in dict.fromkeys(tags)]:
+    if rows := [{"memory_id": id, "tag": tag} for tag in tags(subjects)]:
         await connection.execute(insert(memory_tags), rows)
 
 

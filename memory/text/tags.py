@@ -3,10 +3,16 @@
 import unicodedata
 from collections.abc import Iterable
 
+from memory.text import storable
+
+LONGEST = 200
+"""Characters of a tag; further ones are cut off. PostgreSQL indexes no long texts."""
+
 
 def tag(text: str) -> str:
     """The form in which a tag is stored and searched for; empty if the text holds none."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold()).strip()
+    folded = unicodedata.normalize("NFC", storable(text)).casefold()
+    return unicodedata.normalize("NFC", folded).strip()[:LONGEST].rstrip()
 
 
 def tags(texts: Iterable[str]) -> tuple[str, ...]:

@@ -50,6 +50,14 @@ def hit(memory: Memory) -> Hit:
 
 
 @on_both
+async def test_a_fact_is_kept_whatever_its_tags(stack: Stack) -> None:
+    await stack.remember(
+        SHOULDER, "mickael", subjects=("a\x00b", "\ud800", "".join(map(chr, range(32, 5000))))
+    )
+    assert (await stack.the_memory("mickael")).subjects[:2] == ("ab", "\ufffd")
+
+
+@on_both
 async def test_a_fact_is_kept_with_all_that_was_said_of_it(stack: Stack) -> None:
     message = str(uuid4())
     decision = await stack.remember(

@@ -18,7 +18,13 @@ def upgrade() -> None:
         ),
     )
     op.create_index("ix_memory_tags_memory_id", "memory_tags", ["memory_id"])
-    each = "json_array_elements_text(memories.subjects) AS each(value)"
-    if op.get_bind().dialect.name == "sqlite":
-        each = "json_each(memories.subjects) AS each"
-    op.execute(f"INSERT INTO memory_tags SELECT DISTINCT each.value, memories.id FROM memories, {each}")
+    memories = sa.table("memories", sa.column("id"), sa.column("subjects", sa.JSON()))
+    tags = sa.table("memory_tags", sa.column("memory_id"), sa.column("tag"))
+    found = op.get_bind().execute(sa.select(memories)).all()
+    pairs = {(id, tag): None for id, subjects in found for tag in map(_storable, subjects) if tag}
+    if pairs:
+        op.bulk_insert(tags, [{"memory_id": id, "tag": tag} for id, tag in pairs])
+
+
+def _storable(tag: str) -> str:
+    return tag.replace("\0", "").encode(errors="replace").decode()[:200]
