@@ -7,13 +7,13 @@ from typing import Any
 import openai
 from agents import ModelSettings
 from json_repair import repair_json
-from jsonschema import Draft202012Validator
 from openai.types.shared import Reasoning
 from pydantic_core import from_json
 
 from agent.errors import BadInput, ModelError
 from agent.models.providers import api_of, sees_images
 from agent.settings import Settings
+from agent.turn.client.json_schema import fault_in
 from agent.turn.output.memories import drafts_in
 from agent.turn.output.parse import Answer
 from agent.types.client import AnswerForm, ClientTurn, Sampling
@@ -157,5 +157,4 @@ def _object_in(text: object) -> dict[str, Any] | None:
 
 
 def _fault(value: dict[str, Any], form: AnswerForm) -> str | None:
-    error = next(Draft202012Validator(form.schema).iter_errors(value), None) if form.schema else None
-    return error and error.message[:300]
+    return fault_in(value, form.schema) if form.schema else None

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from jsonschema import Draft202012Validator, SchemaError
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import BadInput
@@ -11,6 +10,7 @@ from agent.surfaces.http.authentication import MAX_CHAT, MAX_NAME, Caller
 from agent.surfaces.http.errors import TOOL_NAME
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.messages import ChatInput, ChatMessage, Function, Open
+from agent.turn.client.json_schema import check_schema
 from agent.types.client import AnswerForm, ClientTool, ClientTurn, Sampling
 
 NAMES_THE_PERSON = "Who speaks, with a service's key; with a user's key, that user or nobody."
@@ -73,10 +73,7 @@ class ResponseFormat(Open):
         if self.type != "json_schema":
             return AnswerForm(given.name) if self.type == "json_object" else None
         schema = given.schema_ or {}
-        try:
-            Draft202012Validator.check_schema(schema)
-        except SchemaError as error:
-            raise BadInput(f"response_format: {error.message[:200]}") from error
+        check_schema(schema)
         if not schema or schema.get("type", "object") != "object":
             raise BadInput("response_format: json_schema needs a `schema` of an object")
         return AnswerForm(given.name, schema, bool(given.strict))
