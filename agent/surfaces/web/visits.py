@@ -15,7 +15,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from agent.companion import Companion
-from agent.surfaces.http.authentication import USER_HEADER, Authenticator, address_of
+from agent.surfaces.http.authentication import Authenticator, address_of, caller_of
 from agent.surfaces.http.errors import ApiError, forbidden
 
 COOKIE = "hachi_traces"
@@ -61,7 +61,7 @@ class Visits:
         """Return the request's visitor. Raises ApiError."""
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return await self._visitor(request, given.strip(), request.headers.get(USER_HEADER, ""))
+            return await self._visitor(request, given.strip(), caller_of(None, request.headers).user or "")
         visit = self._visits.get(_digest(request))
         if visit is None or self._clock() >= visit.until:
             return await self._visitor(request, "", "")

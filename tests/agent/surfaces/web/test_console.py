@@ -266,6 +266,9 @@ async def test_each_key_opens_the_page_of_its_person(ask, pet):
         await client.post("/enter", data=form)
         assert ("Ben skis" in (await client.get("/memories")).text) == seen
         await client.post("/leave")
+    await pet.remember("José rows", user="José")
+    named = {"authorization": f"Bearer {service}", "x-openwebui-user-id": "José".encode()}
+    assert "José rows" in (await client.get("/memories", headers=named)).text
 
 
 async def test_a_key_has_no_more_requests_a_minute_than_over_the_api(open_pet):
