@@ -22,7 +22,7 @@ KINDS: frozenset[Kind] = frozenset({"memory", "message", "summary"})
 """The kinds that share an index, so that a question for all of them needs no condition. Chunks of documents
 have their own index (`memory.documents`)."""
 
-LAYOUT = 2
+LAYOUT = 3
 """Raise it when the payload of a point or the tokens of a text change: every index is then rebuilt."""
 
 

@@ -296,7 +296,7 @@ def _requests(question: Question, lanes: dict[str, Any]) -> "list[models.QueryRe
             filter=wanted,
             params=own if lane in schema.SPARSE else None,
             limit=question.limit,
-            with_payload=["kind"],
+            with_payload=schema.SHOWN,
         )
         for lane, vector in lanes.items()
     ]

@@ -55,7 +55,7 @@ def requests(question: Question, lanes: dict[str, Any]) -> "list[QueryRequest]":
             query=Query.Nearest(vector, using=lane),
             filter=wanted,
             params=own if lane in schema.SPARSE else None,
-            with_payload=["kind"],
+            with_payload=schema.SHOWN,
         )
         for lane, vector in lanes.items()
     ]
