@@ -18,9 +18,7 @@ from memory.sql.message_rows import Line
 SHORT = 60
 """A found message with fewer characters is shown with the message before it."""
 RELEVANT = 0.35
-"""A hit with less than this share of the best score is left out …"""
-ALWAYS = 5
-"""… unless it is one of the first."""
+"""A hit with less than this share of the best score is left out."""
 EXPLAINED = 5
 """The best hits, which come with question or answer. With all of them fewer other hits would fit: on LoCoMo
 0.856 of the evidence is shown then, and 0.865 with five."""
@@ -41,7 +39,7 @@ class Excerpt:
 
 def relevant(hits: Sequence[Hit]) -> list[Hit]:
     """The hits up to where their scores fall off. They are sorted, best first."""
-    return [hit for at, hit in enumerate(hits) if at < ALWAYS or hit.score >= RELEVANT * hits[0].score]
+    return [hit for hit in hits if hit.score >= RELEVANT * hits[0].score]
 
 
 def excerpts(

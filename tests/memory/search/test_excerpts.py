@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from memory.records import Hit, Message
-from memory.search.excerpts import EXPLAINED, Excerpt, excerpts
+from memory.search.excerpts import EXPLAINED, Excerpt, excerpts, relevant
 from memory.sql.message_rows import Line
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=UTC)
@@ -28,6 +28,12 @@ def shown(lines: list[Line], *found: int, seen: frozenset[str] = frozenset()) ->
     around = {str(at): lines[max(0, at - 2) : at + 3] for at in found}
     parts = excerpts(hits, around, seen)
     return ["".join(line.message.id for line in one.lines) for one in parts if isinstance(one, Excerpt)]
+
+
+def test_results_end_where_relevance_ends_also_among_the_first() -> None:
+    hits = [Hit(str(score), "message", LONG, score, NOON) for score in (0.9, 0.4, 0.2)]
+    assert relevant(hits) == hits[:2]
+    assert relevant([]) == []
 
 
 def test_a_found_question_comes_with_the_lines_up_to_its_answer() -> None:
