@@ -158,6 +158,7 @@ async def test_who_asks_to_forget_confirms_with_a_button_also_after_a_restart(
     assert "not yours to forget" in refused.text
     assert len(await here(pet)) == 2
 
+    await pet.settle()
     await bot.client.leave()
     await go_online()
     gone = await press(platform, question, f"Forget {number}")
