@@ -1,0 +1,98 @@
+"""A home that the second edition made, with everything in it, opens and answers: on SQLite and on PostgreSQL.
+
+`tests/data/second_edition` holds the database of that home, as SQLite's file and as PostgreSQL's statements,
+and what its people could read when it was made. Ana and Ben each spoke in private and in a channel. Facts
+were replaced, corrected, made private and given an end. Tasks, documents, an imported message and summaries
+are in it. A forgetting can still be undone, and one exchange waits to be consolidated.
+"""
+
+import gzip
+import json
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent import Companion, Settings
+
+FOLDER = Path(__file__).parents[1] / "data" / "second_edition"
+CHANNEL = "acme/general"
+
+
+@pytest.fixture
+def expected() -> dict[str, Any]:
+    return dict(json.loads((FOLDER / "expected.json").read_text()))
+
+
+@pytest.fixture
+async def settings(on_database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
+    url = None
+    if on_database == "postgresql":
+        server = request.getfixturevalue("server")
+        url = await server.new(migrated=False)
+        statements = gzip.decompress((FOLDER / "postgresql.sql.gz").read_bytes()).decode()
+        await server.run(statements, database=url.split("?")[0].rpartition("/")[2])
+    else:
+        (tmp_path / "hachi.db").write_bytes(gzip.decompress((FOLDER / "hachi.db.gz").read_bytes()))
+    return Settings.load(home=tmp_path, embedder="bundled", database_url=url, forget_undo_minutes=10_080)
+
+
+@pytest.fixture
+async def pet(settings: Settings, clock: Any, expected: dict[str, Any]) -> AsyncIterator[Companion]:
+    clock.now = datetime.fromisoformat(expected["made_at"]) + timedelta(minutes=5)
+    async with Companion.open(settings, clock=clock, upkeep=False) as opened:
+        yield opened
+
+
+async def facts(pet: Companion, user: str, place: str | None = None) -> list[str]:
+    return sorted(memory.content for memory in await pet.memories(user=user, place=place))
+
+
+async def test_each_person_reads_the_facts_that_they_had(pet: Companion, expected: dict[str, Any]) -> None:
+    assert await facts(pet, "ana") == expected["ana"]
+    assert await facts(pet, "ben") == expected["ben"]
+    assert await facts(pet, "ben", CHANNEL) == expected["channel"]
+
+
+async def test_a_search_finds_facts_messages_and_documents(pet: Companion) -> None:
+    cat = [hit.content for hit in await pet.search_memories("what is the cat called?", user="ana")]
+    assert "Ana's cat is called Minou" in cat
+    offsite = await pet.search_memories("where is the offsite?", user="ben", place=CHANNEL)
+    assert "The offsite is on December 14 in Nice" in [hit.content for hit in offsite]
+    climbed = [hit.content for hit in await pet.search_memories("Mont Blanc", user="ana")]
+    assert any("climbed Mont Blanc" in text for text in climbed)
+    holidays = await pet.search_knowledge("how many days of holiday?", user="ben")
+    assert any("27 days" in chunk.text for chunk in holidays)
+
+
+async def test_profiles_and_tasks_are_there(pet: Companion, expected: dict[str, Any]) -> None:
+    for user in ("ana", "ben"):
+        context = await pet.context(user=user)
+        assert [task.description for task in context.open_tasks] == expected["tasks"][user]
+    ana = await pet.context(user="ana")
+    assert (ana.profile.name, ana.profile.location, ana.profile.role) == ("Ana", "Lyon", "nurse")
+
+
+async def test_the_forgetting_can_be_undone(
+    pet: Companion, on_database: str, expected: dict[str, Any]
+) -> None:
+    assert not any("4711" in text for text in await facts(pet, "ana"))
+    await pet.undo_forget(expected["undo_id"][on_database], user="ana")
+    assert "Ana's door code is 4711" in await facts(pet, "ana")
+
+
+async def test_a_replacement_can_be_undone(pet: Companion) -> None:
+    lyon = next(m for m in await pet.memories(user="ana") if "Lyon" in m.content)
+    reasons = [update.reason for update in await pet.history(lyon.id, user="ana")]
+    assert len(reasons) == 2
+    await pet.undo(lyon.id, user="ana")
+    assert "Ana lives in Lyon" in await facts(pet, "ana")
+
+
+async def test_it_answers_and_does_the_work_that_waited(pet: Companion) -> None:
+    reply = await pet.respond("What is my cat called?", user="ana", settle=True)
+    assert "Minou" in reply.message
+    assert await pet.settle()
+    assert await pet.components.queue.counts() == (0, 0)
