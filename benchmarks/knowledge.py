@@ -30,7 +30,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from memory.audience import GLOBAL, Audience
-from memory.documents import DocumentLibrary, FusedReranker, IngestProgress, IngestResult
+from memory.documents.ingest import IngestProgress, IngestResult
+from memory.documents.library import DocumentLibrary
+from memory.documents.rerank.fused import FusedReranker
 from memory.documents.store import DocumentStore
 from memory.index import Question
 from memory.index.embedded.index import EmbeddedIndex

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from agent.errors import SettingsError
 from agent.settings import Settings
-from memory.documents import Candidate, FusedReranker, Reranker
+from memory.documents.rerank import Candidate, Reranker
+from memory.documents.rerank.fused import FusedReranker
 from memory.facts.similar import Doubt
 from memory.process.breaker import Breaker
 

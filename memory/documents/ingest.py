@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Literal
 
 from memory.documents import chunking, files
-from memory.documents.chunking import ChunkText
 from memory.documents.files import FoundFiles, UnreadFile, display_path, is_below
 from memory.documents.formats.blocks import UnreadableDocument
-from memory.documents.formats.parse import parse
 from memory.documents.index_sync import BATCH, ChunkIndexSync
+from memory.documents.parsing import DocumentParser
 from memory.documents.store import DocumentStore
 from memory.errors import NotFound
 from memory.records import Document
@@ -59,15 +58,21 @@ Progress = Callable[[IngestProgress], None]
 
 
 class Ingest:
-    """Adds documents for one owner. Files are read and parsed in threads, and stored one by one."""
+    """Adds documents for one owner. Files are read in threads, parsed elsewhere, and stored one by one."""
 
     def __init__(
-        self, store: DocumentStore, sync: ChunkIndexSync, owner: str, clock: Callable[[], datetime]
+        self,
+        store: DocumentStore,
+        sync: ChunkIndexSync,
+        parser: DocumentParser,
+        owner: str,
+        clock: Callable[[], datetime],
     ) -> None:
         if not owner:
             raise ValueError("documents need an owner: user:U, place:P or global")
         self._store = store
         self._sync = sync
+        self._parser = parser
         self._owner = owner
         self._clock = clock
 
@@ -112,9 +117,10 @@ class Ingest:
 
     async def _add(self, path: str, name: str, data: bytes, known: str | None) -> tuple[Action, int]:
         """Returns the action and the number of new chunks; 0 if the digest equals the `known` one."""
-        digest, title, chunks = await asyncio.to_thread(_parse, name, data, known)
-        if not chunks:
+        digest = await asyncio.to_thread(_digest, data)
+        if digest == known:
             return "unchanged", 0
+        title, chunks = await self._parser.parse(name, data, self._owner)
         replaced = await self._store.put(self._owner, path, title, digest, chunks, self._clock())
         return "replaced" if replaced else "added", len(chunks)
 
@@ -140,19 +146,5 @@ def deleted_paths(found: FoundFiles, known: Collection[str]) -> list[str]:
     ]
 
 
-def _parse(name: str, data: bytes, known: str | None) -> tuple[str, str, list[ChunkText]]:
-    """The digest, title and chunks; no chunks if the digest is `known`. Raises UnreadableDocument."""
-    digest = hashlib.sha256(b"%d\n" % chunking.REVISION + data).hexdigest()
-    if digest == known:
-        return digest, "", []
-    try:
-        parsed = parse(name, data)
-    except UnreadableDocument:
-        raise
-    except Exception as error:  # a parser may raise anything: other files must still be read
-        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
-        raise UnreadableDocument(f"it cannot be parsed ({reason})") from error
-    chunks = chunking.split_into_chunks(parsed.blocks)
-    if not chunks:
-        raise UnreadableDocument("it holds headings and no text")
-    return digest, parsed.title, chunks
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(b"%d\n" % chunking.REVISION + data).hexdigest()

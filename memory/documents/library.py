@@ -4,7 +4,6 @@ SQL is the source of truth. Documents have their own index, so they change neith
 speed of memory search. It can be rebuilt from SQL.
 """
 
-import asyncio
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from memory.audience import GLOBAL, Audience
 from memory.documents.files import display_path, is_below
 from memory.documents.index_sync import ChunkIndexSync
 from memory.documents.ingest import AddedDocument, Ingest, IngestResult, Progress
+from memory.documents.parsing import DocumentParser
 from memory.documents.rerank import Reranker
 from memory.documents.search import DocumentSearch
 from memory.documents.store import DocumentStore
@@ -46,7 +46,7 @@ class DocumentLibrary:
         self._store = DocumentStore(database)
         self.sync = ChunkIndexSync(self._store, index, embedder)
         self._search = DocumentSearch(self._store, self.sync.searching, embedder, clock, reranker)
-        self._adding = asyncio.Semaphore(1)
+        self._parser = DocumentParser()
 
     async def add(
         self, paths: Sequence[Path], owner: str = GLOBAL, progress: Progress | None = None
@@ -62,8 +62,7 @@ class DocumentLibrary:
     async def add_document(self, name: str, data: bytes, owner: str) -> AddedDocument:
         """Store one document, given as bytes, for the readers of `owner`. The extension of `name` selects the
         parser. Replaces the owner's document of that name. Raises UnreadableDocument."""
-        async with self._adding:  # a hostile page can take minutes to parse: it blocks one thread at most
-            return await self._ingest(owner).add_one(name, data)
+        return await self._ingest(owner).add_one(name, data)
 
     async def documents(self, audience: Audience) -> list[Document]:
         """The documents that this audience may read, by path."""
@@ -111,7 +110,7 @@ class DocumentLibrary:
         return await self.sync.catch_up(progress)
 
     def _ingest(self, owner: str) -> Ingest:
-        return Ingest(self._store, self.sync, owner, self._clock)
+        return Ingest(self._store, self.sync, self._parser, owner, self._clock)
 
     async def _remove(self, removed: Sequence[Document]) -> None:
         if removed:

@@ -9,7 +9,7 @@ from scripted_server import Say
 
 from agent.models.choose import given_model
 from agent.models.rerank import LONGEST, SHOWN, rerank
-from memory.documents import Candidate
+from memory.documents.rerank import Candidate
 
 
 def candidate(number: int, text: str = "text") -> Candidate:

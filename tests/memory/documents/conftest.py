@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from memory.audience import GLOBAL, Audience, Place
-from memory.documents import DocumentLibrary, FusedReranker, IngestResult, Reranker
+from memory.documents.ingest import IngestResult
+from memory.documents.library import DocumentLibrary
+from memory.documents.rerank import Reranker
+from memory.documents.rerank.fused import FusedReranker
 
 
 @dataclass

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from memory.audience import Audience
-from memory.documents import IngestProgress, ingest
+from memory.documents import ingest
 from memory.documents.files import FoundFiles, UnreadFile
-from memory.documents.ingest import deleted_paths
+from memory.documents.ingest import IngestProgress, deleted_paths
 from memory.errors import NotFound, StoreUnavailable
 
 ANNA = Audience.of("anna")
@@ -98,17 +98,6 @@ async def test_unreadable_files_are_reported_and_keep_their_earlier_version(
         assert why in reasons.pop(name)
     assert reasons == {}
     assert await library.found("sencha steeped")
-
-
-async def test_a_parser_that_fails_stops_nothing(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str, data: bytes) -> Any:
-        raise ZeroDivisionError
-
-    library.write("tea.md", TEA)
-    with monkeypatch.context() as patch:
-        patch.setattr(ingest, "parse", fail)
-        assert [f.reason for f in (await library.add()).unread] == ["it cannot be parsed (ZeroDivisionError)"]
-    assert (await library.add()).added
 
 
 async def test_a_missing_path_or_owner_adds_nothing(library: Any) -> None:

@@ -1,7 +1,5 @@
 """Listing, finding and removing documents, and an index that follows SQL, on both databases."""
 
-import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +7,7 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from memory.audience import GLOBAL, Audience
-from memory.documents import document_name, ingest
+from memory.documents.library import document_name
 from memory.errors import EmbedderUnavailable, NotFound
 from memory.sql.tables import knowledge_chunks, knowledge_documents
 
@@ -216,23 +214,6 @@ async def test_a_chunk_removed_while_it_is_indexed_does_not_stay_in_the_index(li
     await library.add()
     assert await library.stack.index.count() == 0
     assert await row_count(library) == 0
-
-
-async def test_uploads_are_parsed_one_at_a_time(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    parse, parsing, concurrent = ingest._parse, [], []
-
-    def slowly(name: str, data: bytes, known: str | None) -> Any:
-        parsing.append(name)
-        time.sleep(0.02)
-        concurrent.append(len(parsing))
-        parsing.remove(name)
-        return parse(name, data, known)
-
-    monkeypatch.setattr(ingest, "_parse", slowly)
-    add = library.knowledge.add_document
-    await asyncio.gather(*(add(f"{at}.md", TEA.encode(), GLOBAL) for at in range(4)))
-    assert concurrent == [1, 1, 1, 1]
-    assert len(await library.knowledge.documents(ANNA)) == 4
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from memory.documents import get_rag_context_for_query
-from memory.documents.quote import LABEL, quote_chunk
+from memory.documents.quote import LABEL, get_rag_context_for_query, quote_chunk
 from memory.records import Chunk
 
 ANNA = "anna"

@@ -4,7 +4,7 @@ import pytest
 
 from agent.surfaces.cli import knowledge
 from agent.surfaces.cli.output import progress_bar
-from memory.documents import IngestProgress
+from memory.documents.ingest import IngestProgress
 
 BOATS = """# Boats
 
@@ -28,6 +28,9 @@ def folder(tmp_path):
     return folder
 
 
+MINE = "found by mickael alone; --everybody or --place lets others find them\n"
+
+
 def told(added=0, replaced=0, unchanged=0, removed=0, unread=0, passages=0):
     noun = "passage" if passages == 1 else "passages"
     return (
@@ -46,7 +49,7 @@ def test_documents_are_added_listed_found_and_removed(hachi, folder):
         assert (ran.code, ran.out) == (0, "")
         assert "`hachi knowledge add PATH`" in ran.complaint
     ran = hachi("knowledge", "add", str(folder))
-    assert (ran.code, ran.out, ran.err) == (0, told(added=2, passages=3), "")
+    assert (ran.code, ran.out, ran.err) == (0, told(added=2, passages=3) + MINE, "")
     assert hachi("knowledge", "search", "").complaint == "hachi: nothing was found"
 
     table = hachi("knowledge", "list").out
@@ -70,7 +73,7 @@ def test_counts_and_unread_files_are_told(hachi, folder):
     (folder / "empty.md").write_text("")
     (folder / "photo.png").write_bytes(b"\x89PNG")
     ran = hachi("knowledge", "add", str(folder))
-    assert (ran.code, ran.out) == (0, told(added=2, unread=2, passages=3))
+    assert (ran.code, ran.out) == (0, told(added=2, unread=2, passages=3) + MINE)
     png, empty = sorted(ran.err.splitlines(), key=lambda line: "png" not in line)
     assert png.startswith(f"hachi: {folder / 'photo.png'}: .png files in a folder are not read")
     assert empty == f"hachi: {folder / 'empty.md'}: it is empty"
@@ -118,9 +121,14 @@ def test_the_json(hachi, folder):
 
 
 def test_a_user_or_a_place_has_its_own_documents_too(hachi, tmp_path):
-    for name, *whose in (("all", "--everybody"), ("own",), ("there", "--place", "acme")):
+    for name, who, *whose in (
+        ("all", "everybody", "--everybody"),
+        ("own", "mickael alone"),
+        ("there", "whoever talks in acme", "--place", "acme"),
+    ):
         (tmp_path / f"{name}.md").write_text(f"Oars for {name}.")
-        assert hachi("knowledge", "add", str(tmp_path / f"{name}.md"), *whose).code == 0
+        added = hachi("knowledge", "add", str(tmp_path / f"{name}.md"), *whose)
+        assert (added.code, f"found by {who}" in added.out) == (0, True)
     for args, seen in (
         (["--everybody"], {"all"}),
         (["--user", "lea"], {"all"}),
@@ -162,7 +170,7 @@ def test_hostile_names_and_texts_are_harmless(hachi, tmp_path):
     (folder / "bad\x1b[31m.md").write_text("")
     undecodable = folder / os.fsdecode(b"caf\xe9.md")
     undecodable.write_text("Masts are made of spruce.")
-    assert "bad[31m.md: it is empty" in hachi("knowledge", "add", str(folder)).complaint
+    assert r"bad\x1b[31m.md: it is empty" in hachi("knowledge", "add", str(folder)).complaint
     assert str(folder / r"caf\xe9.md") in files(hachi)
     assert hachi("knowledge", "remove", str(undecodable)).code == 0
     for command in (["list"], ["search", "oar"], ["remove", str(file)]):
@@ -174,7 +182,7 @@ def test_hostile_names_and_texts_are_harmless(hachi, tmp_path):
 def test_without_the_index_documents_are_kept_and_indexed_later(hachi, folder):
     away = {"QDRANT_URL": "http://127.0.0.1:9"}
     ran = hachi("knowledge", "add", str(folder), **away)
-    assert (ran.code, ran.out) == (0, told(added=2, passages=3))
+    assert (ran.code, ran.out) == (0, told(added=2, passages=3) + MINE)
     assert "what was read is kept" in ran.complaint
     assert "127.0.0.1:9" in ran.complaint
     search = hachi("knowledge", "search", "oars", **away)

@@ -1,0 +1,99 @@
+"""The process that parses documents: ``python -m memory.documents.formats.child BYTES IDLE``.
+
+It may hold `BYTES` of memory, and ends after `IDLE` seconds without a document. On standard input it reads a
+line of JSON, ``[name, size, seconds]``, and the document, for which it may work so many seconds; on standard
+output it answers with a line for each chunk, ``[heading, text]``, and a last one: ``{"title": …}``, or
+``{"unreadable": reason}``.
+"""
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+from memory.documents import chunking
+from memory.documents.formats.blocks import UnreadableDocument
+from memory.documents.formats.parse import parse
+
+TOO_LARGE = "it takes more memory than there is for one document; split it"
+UNLIMITED = -1
+
+
+def main(memory: int, idle: float) -> None:
+    _limit(memory)
+    _go_last()
+    given, told = sys.stdin.buffer, sys.stdout.buffer
+    while _waits(given, idle) and (line := given.readline()):
+        name, size, seconds = json.loads(line)
+        _limit_time(seconds)
+        try:
+            answers = list(_answers(name, given.read(size)))
+        except MemoryError:
+            _limit(UNLIMITED)  # what is left may not be enough for the answer
+            told.write(_line({"unreadable": TOO_LARGE}))
+            return
+        told.writelines(answers)
+        told.flush()
+
+
+def _answers(name: str, data: bytes) -> Iterator[bytes]:
+    try:
+        parsed = parse(name, data)
+        chunks = chunking.split_into_chunks(parsed.blocks)
+        if not chunks:
+            raise UnreadableDocument("it holds headings and no text")
+    except UnreadableDocument as error:
+        yield _line({"unreadable": str(error)})
+    except MemoryError:
+        raise
+    except Exception as error:  # a parser may raise anything: other files must still be read
+        reason = (str(error).splitlines() or [""])[0] or type(error).__name__
+        yield _line({"unreadable": f"it cannot be parsed ({reason})"})
+    else:
+        yield from (_line([chunk.heading, chunk.text]) for chunk in chunks)
+        yield _line({"title": parsed.title})
+
+
+def _line(value: Any) -> bytes:
+    return json.dumps(value).encode() + b"\n"
+
+
+def _limit(memory: int) -> None:
+    """Limit the memory. Windows cannot; macOS refuses, and so does a system whose own limit is lower."""
+    if os.name == "posix":
+        import resource
+
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_AS, (memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def _go_last() -> None:
+    """Let everything else on this machine go first. Not on Windows."""
+    if os.name == "posix":
+        os.nice(10)
+
+
+def _limit_time(seconds: float) -> None:
+    """Have the system end the process when it has worked for so many seconds from now on. Not on Windows."""
+    if os.name == "posix":
+        import resource
+
+        until = math.ceil(time.process_time() + seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (until, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def _waits(given: BinaryIO, seconds: float) -> bool:
+    """Whether a document comes within this time, or the end of the input."""
+    if os.name != "posix":
+        return True
+    import select
+
+    return bool(select.select([given], [], [], seconds)[0])
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), float(sys.argv[2]))

@@ -1,0 +1,227 @@
+"""Parsing in processes of their own."""
+
+import asyncio
+import signal
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory.documents import parsing
+from memory.documents.formats import child
+from memory.documents.formats.blocks import UnreadableDocument
+from memory.documents.parsing import DocumentParser
+
+TEA = b"# Tea\n\nSencha is steeped for two minutes."
+ENDLESS = b"<!-- " * 200_000
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """Processes with the limits of the test, and none left over."""
+    yield
+    end_processes()
+
+
+def end_processes() -> None:
+    """The next document of each thread gets a new process."""
+    for _ in range(parsing.PROCESSES):
+        parsing._threads.submit(lambda: (time.sleep(0.05), _end_own())).result()
+
+
+def _end_own() -> None:
+    if process := getattr(parsing._own, "process", None):
+        process.end()
+
+
+async def test_a_document_is_parsed_into_its_title_and_chunks() -> None:
+    title, chunks = await DocumentParser().parse("tea.md", TEA, "global")
+    assert title == "Tea"
+    assert [(chunk.heading, chunk.text) for chunk in chunks] == [
+        ("Tea", "Sencha is steeped for two minutes.")
+    ]
+
+
+async def test_code_in_the_working_directory_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    (tmp_path / "json.py").write_text(f"open({str(run)!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    end_processes()
+    title, _ = await DocumentParser().parse("tea.md", TEA, "global")
+    assert title == "Tea"
+    assert not run.exists()
+
+
+async def test_many_documents_need_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, made = parsing._Process, []
+    monkeypatch.setattr(parsing, "_Process", lambda: made.append(began()) or made[-1])
+    end_processes()
+    parser = DocumentParser()
+    for at in range(20):
+        await parser.parse(f"{at}.md", TEA, "global")
+    assert len(made) <= parsing.PROCESSES
+
+
+async def test_a_document_that_takes_too_long_is_refused_and_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parser = DocumentParser()
+    await parser.parse("tea.md", TEA, "user:eve")
+    monkeypatch.setattr(parsing, "SECONDS_PER_MB", 0.0)
+    monkeypatch.setattr(parsing, "SECONDS", 3.0)
+    endless = [asyncio.create_task(parser.parse(f"{n}.md", ENDLESS, "user:eve")) for n in range(2)]
+    await asyncio.sleep(0.1)
+    monkeypatch.setattr(parsing, "SECONDS", 20.0)
+    await parser.parse("tea.md", TEA, "user:ada")
+    assert not endless[0].done()
+    endless[1].cancel()
+    with pytest.raises(UnreadableDocument, match="it takes longer than 3 s to parse"):
+        await endless[0]
+    assert (await parser.parse("tea.md", TEA, "user:eve"))[0] == "Tea"
+
+
+async def test_only_the_time_that_a_document_itself_takes_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the machine is busy with something else, a document is not refused for that."""
+    parser = DocumentParser()
+    end_processes()
+    monkeypatch.setattr(parsing, "SECONDS", 1.0)
+    monkeypatch.setattr(parsing, "PATIENCE", 60, raising=False)
+    began = parsing._Process
+
+    def stopped_for_a_while() -> parsing._Process:
+        process = began()
+        process._process.send_signal(signal.SIGSTOP)
+        threading.Timer(2.0, process._process.send_signal, [signal.SIGCONT]).start()
+        return process
+
+    monkeypatch.setattr(parsing, "_Process", stopped_for_a_while)
+    assert (await parser.parse("tea.md", TEA, "user:ada"))[0] == "Tea"
+
+
+@pytest.mark.slow
+async def test_pages_that_share_a_long_stream_are_refused_and_hold_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """11 kB, of which each page is 12,000 lines."""
+    parser = DocumentParser()
+    monkeypatch.setattr(parsing, "SECONDS", 3.0)
+    eves = asyncio.create_task(parser.parse("a.pdf", sharing_pdf(pages=120, lines=12_000), "user:eve"))
+    await parser.parse("tea.md", TEA, "user:ada")
+    assert not eves.done()
+    with pytest.raises(UnreadableDocument, match="it takes longer than 3 s to parse"):
+        await eves
+
+
+def sharing_pdf(pages: int, lines: int) -> bytes:
+    """A PDF whose pages all show one stream."""
+    stream = zlib.compress(b"BT /F1 12 Tf 10 700 Td " + b"(a b) Tj 0 -1 Td " * lines + b"ET", 9)
+    kids = b" ".join(b"%d 0 R" % (4 + at) for at in range(pages))
+    font = b"<</Font<</F1<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>"
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Count %d/Kids[%s]/Resources%s/MediaBox[0 0 612 792]>>" % (pages, kids, font),
+        b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(stream), stream),
+        *[b"<</Type/Page/Parent 2 0 R/Contents 3 0 R>>"] * pages,
+    ]
+    body, offsets = b"%PDF-1.4\n", []
+    for number, object_ in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += b"%d 0 obj%sendobj\n" % (number, object_)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    size = len(objects) + 1
+    end = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (size, len(body))
+    return body + b"xref\n0 %d\n0000000000 65535 f \n" % size + table + end
+
+
+async def test_a_document_that_takes_too_much_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    end_processes()
+    parser = DocumentParser()
+    with monkeypatch.context() as patch:
+        patch.setattr(parsing, "MEMORY", 250_000_000)
+        with pytest.raises(UnreadableDocument, match="memory"):
+            await parser.parse("large.md", b"* a\n\n" * 400_000, "user:eve")
+    assert (await parser.parse("tea.md", TEA, "user:eve"))[0] == "Tea"
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="reads the environment in /proc")
+async def test_a_parsing_process_is_given_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    end_processes()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-owner")
+    began, made = parsing._Process, []
+    monkeypatch.setattr(parsing, "_Process", lambda: made.append(began()) or made[-1])
+    await DocumentParser().parse("tea.md", TEA, "global")
+    given = environment_of(made[0])
+    assert b"PYTHONPATH" in given
+    assert b"sk-of-the-owner" not in given
+
+
+def environment_of(process: parsing._Process) -> bytes:
+    return Path(f"/proc/{process._process.pid}/environ").read_bytes()
+
+
+async def test_a_process_that_has_ended_is_replaced() -> None:
+    parser = DocumentParser()
+    for _ in range(2):
+        await parser.parse("tea.md", TEA, "global")
+        for _ in range(parsing.PROCESSES):
+            await asyncio.get_running_loop().run_in_executor(parsing._threads, _kill_own)
+    assert (await parser.parse("tea.md", TEA, "global"))[0] == "Tea"
+
+
+def _kill_own() -> None:
+    if process := getattr(parsing._own, "process", None):
+        process._process.stdin.close()
+        process._process.wait()
+
+
+async def test_one_document_of_each_owner_is_parsed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, most = {"eve": 0, "ada": 0}, {"eve": 0, "ada": 0}
+
+    def slowly(name: str, data: bytes) -> parsing.Parsed:
+        now[name] += 1
+        most[name] = max(most[name], now[name])
+        time.sleep(0.02)
+        now[name] -= 1
+        return name, []
+
+    monkeypatch.setattr(parsing, "_parse", slowly)
+    parser = DocumentParser()
+    eves = [asyncio.create_task(parser.parse("eve", TEA, "user:eve")) for _ in range(20)]
+    await parser.parse("ada", TEA, "user:ada")
+    assert sum(eve.done() for eve in eves) < 5, "who has one document does not wait for all twenty"
+    await asyncio.gather(*eves)
+    assert most == {"eve": 1, "ada": 1}
+
+
+def test_a_parser_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str, data: bytes) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(child, "parse", fail)
+    assert list(child._answers("a.md", b"a")) == [
+        b'{"unreadable": "it cannot be parsed (ZeroDivisionError)"}\n'
+    ]
+
+
+async def test_the_folder_that_hachi_runs_in_names_no_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "memory.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    end_processes()
+    title, _ = await DocumentParser().parse("tea.md", TEA, "global")
+    assert title == "Tea"
+
+
+def test_a_system_that_refuses_the_limit_of_memory_parses_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise ValueError("current limit exceeds maximum limit")
+
+    monkeypatch.setattr("resource.setrlimit", refuse)
+    monkeypatch.setattr("os.nice", lambda _: 0)
+    child._limit(parsing.MEMORY)
