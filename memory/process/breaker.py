@@ -1,15 +1,25 @@
-"""A circuit breaker: leaves a server that keeps failing alone for a while, then lets one call try again."""
+"""A circuit breaker: leaves a server that keeps failing alone for a while, then lets one call try again.
+
+It counts requests, and not the attempts of one. While several people use the server, the failures of one of
+them do not open it: the fault may be in what they ask.
+"""
 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 log = logging.getLogger("hachi.breaker")
 
 FAILURES = 3
-"""After so many failures in a row a breaker opens, unless it is told otherwise."""
+"""After so many failed requests in a row a breaker opens, unless it is told otherwise."""
+PEOPLE = 2
+"""Of so many people, if so many were active; of one, where one failure opens it."""
+ACTIVE = timedelta(minutes=5)
+"""How long somebody counts as active after a call."""
 FIRST_PAUSE = timedelta(seconds=2)
 """How long it stays open at first; each failed probe doubles it."""
 ABOUT_THE_REQUEST = frozenset({400, 409, 413, 422})
@@ -19,8 +29,8 @@ LONGEST_PAUSE = timedelta(minutes=1)
 State = Literal["closed", "open", "half-open"]
 
 
-class CircuitOpen(Exception):
-    """The call was not made, because the last ones failed."""
+class NotNow(Exception):
+    """The call was not made."""
 
     def __init__(self, message: str, until: datetime) -> None:
         super().__init__(message)
@@ -28,13 +38,38 @@ class CircuitOpen(Exception):
         """When another call may be tried."""
 
 
+class CircuitOpen(NotNow):
+    """The last calls failed."""
+
+
 def retry_at(error: BaseException | None) -> datetime | None:
-    """When to try again, if the error comes from an open breaker; None if the call itself failed."""
+    """When to try again, if the error is that no call was made; None if the call itself failed."""
     while error is not None:
-        if isinstance(error, CircuitOpen):
+        if isinstance(error, NotNow):
             return error.until
         error = error.__cause__
     return None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Request:
+    """For what calls are made."""
+
+    person: str | None
+
+
+_request: ContextVar[Request | None] = ContextVar("request", default=None)
+
+
+@contextmanager
+def request_of(person: str | None) -> Iterator[None]:
+    """Make the calls in the block for one request of this person. Elsewhere each call is a request of its
+    own, of nobody."""
+    token = _request.set(Request(person))
+    try:
+        yield
+    finally:
+        _request.reset(token)
 
 
 def _utc_now() -> datetime:
@@ -48,9 +83,10 @@ def _text(error: Exception) -> str:
 class Breaker:
     """Guards the calls of one server, from one thread.
 
-    Closed, it lets every call through. After several failures in a row it opens and refuses calls for a
-    pause. Then it is half-open: one call goes through as a probe, the others are still refused. If the probe
-    succeeds, the breaker closes; if not, the next pause is twice as long, up to `LONGEST_PAUSE`.
+    Closed, it lets every call through. After several failed requests in a row it opens and refuses calls for
+    a pause. Then it is half-open: one call goes through as a probe, the others are still refused. If the
+    probe succeeds, the breaker closes; if not, the next pause is twice as long, up to `LONGEST_PAUSE`, and
+    twice that for whoever probed, so that somebody else may go first.
     """
 
     def __init__(
@@ -59,7 +95,13 @@ class Breaker:
         self.name = name
         self._most = failures or FAILURES
         self._clock = clock
-        self._failures = 0
+        self._failures: set[Request] = set()
+        """The requests that failed since one was answered, as many as open it …"""
+        self._failed_for: set[str | None] = set()
+        """… and whose all that failed were."""
+        self._seen: dict[str | None, datetime] = {}
+        """When each person made a call last, the longest ago first."""
+        self._probed_by: str | None = None
         self._pause = FIRST_PAUSE
         self._opened_at: datetime | None = None
         self._probing = False
@@ -75,9 +117,13 @@ class Breaker:
 
     def check(self) -> None:
         """Raise CircuitOpen if a call would be refused now."""
-        now, opened_at = self._clock(), self._opened_at
-        if opened_at is not None and (self._probing or self.state == "open"):
-            until = max(opened_at + self._pause, now + FIRST_PAUSE)
+        request, now, opened_at = _request.get(), self._clock(), self._opened_at
+        if opened_at is None:
+            return
+        goes_last = request and request.person == self._probed_by and len(self._active()) > 1
+        ends = opened_at + self._pause * (2 if goes_last else 1)
+        if self._probing or opened_at <= now < ends:
+            until = max(ends, now + FIRST_PAUSE)
             raise CircuitOpen(f"{self._reason} (not tried again before {until:%H:%M:%S} UTC)", until)
 
     @contextmanager
@@ -85,13 +131,16 @@ class Breaker:
         """Make a call in the block. `blame` returns the reason of a failure of the server, and None for an
         exception with which the server has answered. Raises CircuitOpen if no call may be made now."""
         self.check()
+        request = _request.get() or Request(None)
+        self._seen.pop(request.person, None)
+        self._active()[request.person] = self._clock()
         probing = self._opened_at is not None
         self._probing = self._probing or probing
         try:
             yield
         except Exception as error:
             if reason := blame(error):
-                self._failed(reason, probing)
+                self._failed(request, reason, probing)
             else:
                 self._answered()
             raise
@@ -101,18 +150,32 @@ class Breaker:
             if probing:
                 self._probing = False
 
-    def _failed(self, reason: str, probing: bool) -> None:
-        self._failures += 1
+    def _failed(self, request: Request, reason: str, probing: bool) -> None:
         self._reason = reason
         if probing:
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        elif self._failures != self._most:  # below, or a call that began before the breaker opened
-            return
+            self._pause, self._probed_by = min(2 * self._pause, LONGEST_PAUSE), request.person
+        elif self._opened_at is not None or not self._enough(request):
+            return  # one that began before the breaker opened, or one of few
         else:
             log.warning("the %s is left alone for a while: %s", self.name, reason)
         self._opened_at = self._clock()
 
+    def _enough(self, request: Request) -> bool:
+        """Whether this failed request and those before it open the breaker."""
+        if len(self._failures) < self._most:
+            self._failures.add(request)
+        self._failed_for.add(request.person)
+        people = min(self._most, PEOPLE, len(self._active()))
+        return len(self._failures) == self._most and len(self._failed_for) >= people
+
+    def _active(self) -> dict[str | None, datetime]:
+        now = self._clock()
+        while self._seen and abs(now - next(iter(self._seen.values()))) >= ACTIVE:
+            del self._seen[next(iter(self._seen))]
+        return self._seen
+
     def _answered(self) -> None:
         if self._opened_at is not None:
             log.info("the %s answers again", self.name)
-        self._failures, self._pause, self._opened_at = 0, FIRST_PAUSE, None
+        self._failures, self._failed_for, self._probed_by = set(), set(), None
+        self._pause, self._opened_at = FIRST_PAUSE, None

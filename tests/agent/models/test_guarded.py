@@ -46,9 +46,24 @@ async def test_after_three_failures_a_turn_fails_at_once_until_a_probe(
 async def test_a_closed_port_opens_the_breaker(open_pet, first_way):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    pet = await open_pet(openai_base_url=f"http://127.0.0.1:{port}/v1", model="tiny", model_retries=2)
-    assert "is it running?" in str(await _fault(pet, first_way))
-    assert "not tried again" in str(await _fault(pet, first_way)), "three tries of one turn are enough"
+    pet = await open_pet(openai_base_url=f"http://127.0.0.1:{port}/v1", model="tiny", model_retries=1)
+    for _ in range(3):
+        fault = str(await _fault(pet, first_way))
+        assert "is it running?" in fault
+        assert "not tried again" not in fault, "the tries of a turn are one request"
+    assert "not tried again" in str(await _fault(pet, first_way))
+
+
+async def test_one_persons_failing_requests_do_not_stop_the_others(pet_at, first_way, server):
+    pet = await pet_at(first_way, model_retries=2)
+    server.script(answer("Hello."), *[Fail(500)] * 12, answer("Here I am."))
+    await first_way.ask(pet, "hello", user="bob")
+    for _ in range(4):
+        with pytest.raises(ModelError):
+            await first_way.ask(pet, "what makes it fail", user="eve")
+    reply, _ = await first_way.ask(pet, "are you there?", user="bob")
+    assert reply.message == "Here I am."
+    assert len(server.asked) == 1 + 12 + 1
 
 
 async def test_requests_that_a_server_refuses_do_not_open_it(pet_at, first_way, server):

@@ -2,12 +2,23 @@
 
 import logging
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memory.process.breaker import FAILURES, FIRST_PAUSE, LONGEST_PAUSE, Breaker, CircuitOpen, retry_at
+from memory.process.breaker import (
+    ACTIVE,
+    FAILURES,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    Breaker,
+    CircuitOpen,
+    request_of,
+    retry_at,
+)
 
 Clock = Any
 
@@ -127,3 +138,72 @@ def test_an_error_tells_whether_an_open_breaker_is_behind_it(breaker: Breaker, c
     above.__cause__ = refused.value
     assert retry_at(above) == clock() + FIRST_PAUSE
     assert retry_at(OSError()) is None
+
+
+def ask(breaker: Breaker, person: str, *, fails: bool = True, attempts: int = 1) -> None:
+    with request_of(person):
+        for _ in range(attempts):
+            fail(breaker) if fails else succeed(breaker)
+
+
+def test_the_attempts_of_one_request_count_once(breaker: Breaker) -> None:
+    for _ in range(FAILURES - 1):
+        ask(breaker, "eve", attempts=3)
+    assert breaker.state == "closed"
+    ask(breaker, "eve")
+    assert breaker.state == "open", "nobody else is there whom it concerns"
+
+
+@pytest.mark.parametrize(
+    ("failing", "opens"),
+    [
+        (["eve"] * 9, False),
+        (["eve", "eve", "bob"], True),
+        (["bob", "eve"], False),
+        (["bob", *["eve"] * 2], True),
+        ([*["eve"] * 9, "bob"], True),
+    ],
+)
+def test_while_two_people_are_active_both_must_fail(
+    breaker: Breaker, failing: list[str], opens: bool
+) -> None:
+    ask(breaker, "bob", fails=False)
+    for person in failing:
+        ask(breaker, person)
+    assert (breaker.state == "open") == opens
+
+
+def test_who_was_active_long_ago_does_not_count(breaker: Breaker, clock: Clock) -> None:
+    ask(breaker, "bob", fails=False)
+    clock.now += ACTIVE
+    for _ in range(FAILURES):
+        ask(breaker, "eve")
+    assert breaker.state == "open"
+
+
+def test_who_probed_in_vain_lets_somebody_else_go_first(breaker: Breaker, clock: Clock) -> None:
+    for person in ("bob", "eve", "eve"):
+        ask(breaker, person)
+    clock.now += FIRST_PAUSE
+    ask(breaker, "eve")
+    clock.now += 2 * FIRST_PAUSE
+    with pytest.raises(CircuitOpen), request_of("eve"):
+        breaker.check()
+    ask(breaker, "bob", fails=False)
+    assert breaker.state == "closed"
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["eve", "bob", "ana"]), st.integers(1, 4), st.integers(0, 3)), max_size=30
+    )
+)
+def test_nobody_alone_opens_it_for_those_who_are_answered(said: list[tuple[str, int, int]]) -> None:
+    now = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+    breaker = Breaker("model", lambda: now)
+    for person in ("bob", "ana"):
+        ask(breaker, person, fails=False)
+    for person, attempts, seconds in said:
+        now += timedelta(seconds=seconds)
+        ask(breaker, person, fails=person == "eve", attempts=attempts)
+        assert breaker.state == "closed"
