@@ -6,15 +6,18 @@ import os
 import shutil
 import sqlite3
 import sys
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack, closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import greenlet
 import pytest
 from hypothesis import settings
+from sqlalchemy import Engine, event
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
 from memory.index.embedded import engine as index_engine
@@ -52,6 +55,52 @@ def _no_read_ahead() -> Iterator[None]:
         yield
 
 
+class Connections:
+    """Notes where a task takes a second connection of one database while it has one: when all tasks do, each
+    waits for the others."""
+
+    def __init__(self) -> None:
+        self.second: list[str] = []
+        self._taken: dict[Any, tuple[Any, Any]] = {}
+
+    def watch(self, engine: Engine) -> None:
+        def taken(_: Any, record: Any, __: Any) -> None:
+            with suppress(RuntimeError):  # no event loop
+                mine = (engine, asyncio.current_task())
+                if mine in self._taken.values():
+                    self.second.append(_stack_of_the_task())
+                self._taken[record] = mine
+
+        def given_back(_: Any, record: Any) -> None:
+            self._taken.pop(record, None)
+
+        event.listen(engine, "checkout", taken)
+        event.listen(engine, "checkin", given_back)
+        event.listen(engine, "detach", given_back)
+
+
+def _stack_of_the_task() -> str:
+    """SQLAlchemy calls its drivers in a greenlet, whose own stack says little."""
+    outside = greenlet.getcurrent().parent
+    return "".join(traceback.format_stack(outside.gr_frame if outside else None, limit=20))
+
+
+CONNECTIONS = Connections()
+
+
+@pytest.fixture(autouse=True)
+def _one_connection_at_a_time(request: pytest.FixtureRequest) -> Iterator[None]:
+    CONNECTIONS.second.clear()
+    yield
+    if CONNECTIONS.second and "several_connections" not in request.fixturenames:
+        pytest.fail("a second connection was taken inside a transaction:\n" + CONNECTIONS.second[0])
+
+
+@pytest.fixture
+def several_connections() -> None:
+    """For a test that needs several itself."""
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _statements_compiled_once() -> Iterator[None]:
     """An engine compiles each statement once, some 40 ms for those of a turn; here all engines of a kind
@@ -62,6 +111,7 @@ def _statements_compiled_once() -> Iterator[None]:
         created = create(url, **given)
         mine = created.sync_engine
         mine._compiled_cache = compiled.setdefault(mine.dialect.name, mine._compiled_cache)
+        CONNECTIONS.watch(mine)
         return created
 
     with pytest.MonkeyPatch.context() as patch:

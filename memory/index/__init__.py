@@ -101,6 +101,8 @@ class Rankings:
     window_words: tuple[Ranked, ...] = ()
     without_index: str | None = None
     """Why the newest rows were searched instead of the whole index."""
+    partial: bool = False
+    """Whether those were not all rows, or were searched by words alone."""
 
 
 class Index(Protocol):
@@ -144,6 +146,11 @@ class Index(Protocol):
 
     async def refresh(self) -> str:
         """Create the index if it no longer exists. Returns its current generation."""
+        ...
+
+    async def obsolete(self) -> list[str]:
+        """The names of what earlier versions left on the server. It may be another database's, so nothing but
+        a person deletes it."""
         ...
 
     async def optimise(self) -> None:

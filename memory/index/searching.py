@@ -1,4 +1,4 @@
-"""Searches the index; while it is away or behind, the newest rows beside it.
+"""Searches the index, with the rows that wait for it; while it is away or behind, the newest rows beside it.
 
 `RowSearch` scores as the engine does: the cosine of vectors, and BM25 with the rarity of words among the
 reader's own points. A property test compares both.
@@ -7,7 +7,7 @@ reader's own points. A property test compares both.
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from memory.errors import EmbedderUnavailable, IndexUnavailable
@@ -43,21 +43,27 @@ class Entry:
 
 
 class Searching:
-    def __init__(self, index: Index, rows: "RowSearch", catching_up: CatchingUp) -> None:
+    def __init__(
+        self, index: Index, rows: "RowSearch", catching_up: CatchingUp, waiting: "RowSearch | None" = None
+    ) -> None:
+        """`waiting` searches the rows that are not in the index yet, such as those of another process."""
         self._index = index
         self._rows = rows
         self._catching_up = catching_up
+        self._waiting = waiting
 
     async def search(self, question: Question) -> Rankings:
-        """The rankings of the index. If it is away or behind, those of the newest rows are merged into what
-        it found, and `without_index` says why."""
+        """The rankings of the index, and of the rows that wait for it. If it is away or behind, those of the
+        newest rows are merged into what it found, and `without_index` says why."""
         found, why = Rankings(), self._catching_up.behind  # as it is before the index is read
+        waiting = await self._waiting.search(question) if self._waiting and not why else Rankings()
         try:
             found = await self._index.search(question)
         except IndexUnavailable as error:
             self._catching_up.wait(error)
             why = str(error)
-        return _merged(found, await self._rows.search(question), question.limit, why) if why else found
+        rows = await self._rows.search(question) if why else waiting
+        return replace(_merged(found, rows, question.limit, why), partial=bool(why) and rows.partial)
 
 
 class RowSearch:
@@ -75,7 +81,9 @@ class RowSearch:
             for point in await self._points(part):
                 known[point.id] = entry_of(point)
         self._last = known
-        return rank(list(known.values()), question)
+        by_words_alone = question.dense is not None and self._embedder.name not in QUICK
+        most = max(Counter(draft.point.kind for draft in drafts).values(), default=0)
+        return replace(rank(list(known.values()), question), partial=by_words_alone or most >= NEWEST)
 
     async def _points(self, drafts: Sequence[Draft]) -> Sequence[Point]:
         if self._embedder.name in QUICK:
@@ -93,7 +101,7 @@ class RowSearch:
         return old if same else None
 
 
-def _merged(index: Rankings, rows: Rankings, limit: int, why: str) -> Rankings:
+def _merged(index: Rankings, rows: Rankings, limit: int, why: str | None) -> Rankings:
     lanes: dict[str, Any] = {}
     for name in schema.LANES:
         hits = {hit.id: hit for found in (rows, index) for hit in getattr(found, name)}

@@ -1,8 +1,8 @@
 """The index on a Qdrant server, which several processes may share.
 
-Each fingerprint has a collection, named after it, with the generation in its metadata. The server creates a
-collection only once, so replicas that start together agree on one generation. Opening deletes the collections
-of other fingerprints, because they may still hold erased data.
+Each database and fingerprint has a collection, named after both, with the generation in its metadata. The
+server creates a collection only once, so replicas that start together agree on one generation. Opening
+deletes the same database's collections of other fingerprints, because they may still hold erased data.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from memory.errors import IndexUnavailable
+from memory.errors import IndexUnavailable, StoreUnavailable
 from memory.index import Point, Question, Rankings, VectorSpace, fingerprint_of, nobody_else, schema
 from memory.process.breaker import Breaker, CircuitOpen
 
@@ -25,24 +25,32 @@ SLICE = 100
 """Points in one request: some 2 MB at 1,536 dimensions, well under gRPC's limit."""
 TIMEOUT = 10
 """Seconds that one request may take."""
+SEARCH_SECONDS = 1.0
+"""Seconds that a search waits for the server, opening it included. With those that it waits for the index to
+catch up (`memory.index.sync.catching_up`) they are 2."""
 ANSWERED = frozenset({400, 404, 409, 413, 422, "INVALID_ARGUMENT", "NOT_FOUND", "ALREADY_EXISTS"})
 """Statuses of a server that works, of HTTP and of gRPC."""
 
 
 class ServerIndex:
-    """An index in a collection. `connect` makes the client, and `where` names the server in errors."""
+    """An index in a collection. `connect` makes the client, `where` names the server in errors, and
+    `database` returns what tells the database from others."""
 
     def __init__(
         self,
         connect: "Callable[[], AsyncQdrantClient]",
         where: str,
         space: VectorSpace,
+        database: Callable[[], Awaitable[str]],
         family: str = "hachi",
         breaker: Breaker | None = None,
         alone: Callable[[], Awaitable[None]] = nobody_else,
     ) -> None:
         self._alone = alone
+        self._database = database
         self._family = family
+        self._ours = ""
+        """How the names of this database's collections begin. Known once it is open."""
         self._space = space
         self._connect = connect
         self._where = where
@@ -53,7 +61,7 @@ class ServerIndex:
     @property
     def collection(self) -> str:
         fingerprint = fingerprint_of(self._space)
-        return f"{self._family}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
+        return self._ours + hashlib.sha256(fingerprint.encode()).hexdigest()[:12]
 
     @classmethod
     def at(
@@ -61,14 +69,14 @@ class ServerIndex:
         url: str,
         api_key: str | None,
         space: VectorSpace,
+        database: Callable[[], Awaitable[str]],
         family: str = "hachi",
         *,
-        grpc: bool = True,
+        grpc_port: int | None = None,
         breaker: Breaker | None = None,
         alone: Callable[[], Awaitable[None]] = nobody_else,
     ) -> "ServerIndex":
-        """The index on the server at `url` (``http://host:6333``): by gRPC on its usual port 6334, or by HTTP
-        if `grpc` is False."""
+        """The index on the server at `url` (``http://host:6333``): by HTTP, or by gRPC at the port given."""
 
         def connect() -> "AsyncQdrantClient":
             from qdrant_client import AsyncQdrantClient
@@ -77,14 +85,15 @@ class ServerIndex:
                 return AsyncQdrantClient(
                     url=url,
                     api_key=api_key,
-                    prefer_grpc=grpc,
+                    prefer_grpc=grpc_port is not None,
+                    grpc_port=grpc_port or 6334,  # not asked unless it is preferred
                     timeout=TIMEOUT,
                     check_compatibility=False,  # the check would block until the server answers
                 )
             except ValueError as error:
                 raise IndexUnavailable(f"QDRANT_URL {url!r} cannot be read as an address: {error}") from error
 
-        return cls(connect, url, space, family, breaker, alone)
+        return cls(connect, url, space, database, family, breaker, alone)
 
     async def put(self, points: Sequence[Point]) -> None:
         for part in schema.slices(points, SLICE):
@@ -102,7 +111,7 @@ class ServerIndex:
         lanes = schema.lanes(question)
         if not lanes:
             return Rankings()
-        async with self._opened() as client:
+        async with self._opened(SEARCH_SECONDS) as client:
             answers = await client.query_batch_points(self.collection, _requests(question, lanes))
         return schema.rankings(lanes, [found.points for found in answers])
 
@@ -155,6 +164,10 @@ class ServerIndex:
     async def optimise(self) -> None:
         """Does nothing: the server optimises by itself."""
 
+    async def obsolete(self) -> list[str]:
+        async with self._opened() as client:
+            return await _matching(client, f"{self._family}-")
+
     async def wipe(self) -> None:
         async with self._opened() as client:
             await client.delete_collection(self.collection)
@@ -166,16 +179,21 @@ class ServerIndex:
             await client.close()
 
     @asynccontextmanager
-    async def _opened(self) -> "AsyncIterator[AsyncQdrantClient]":
-        """The client, connected and with its collection on the first call."""
-        async with self._opening:
-            if self._client is None:
-                with self._translated():
-                    self._client = await self._open()
+    async def _opened(self, seconds: float = TIMEOUT) -> "AsyncIterator[AsyncQdrantClient]":
+        """The client, connected and with its collection on the first call. Opening and the block together may
+        take so many seconds."""
         with self._translated():
-            yield self._client
+            async with asyncio.timeout(seconds):
+                async with self._opening:
+                    if self._client is None:
+                        self._client = await self._open()
+                yield self._client
 
     async def _open(self) -> "AsyncQdrantClient":
+        try:
+            self._ours = f"{self._family}-{await self._database()}-"
+        except StoreUnavailable as error:
+            raise IndexUnavailable(f"the memory index waits for the database: {error}") from error
         client = self._connect()
         try:
             await self._ensure_collection(client)
@@ -214,10 +232,9 @@ class ServerIndex:
                 raise  # else another replica created it first
 
     async def _drop_others(self, client: "AsyncQdrantClient") -> None:
-        ours = re.compile(re.escape(self._family) + "-[0-9a-f]{12}")
-        for found in (await client.get_collections()).collections:
-            if found.name != self.collection and ours.fullmatch(found.name):
-                await client.delete_collection(found.name)
+        for name in await _matching(client, self._ours):
+            if name != self.collection:
+                await client.delete_collection(name)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -254,6 +271,12 @@ class ServerIndex:
         )
 
 
+async def _matching(client: "AsyncQdrantClient", beginning: str) -> list[str]:
+    """The names of the collections that begin so, and go on with a hash alone."""
+    names = [found.name for found in (await client.get_collections()).collections]
+    return sorted(name for name in names if re.fullmatch(re.escape(beginning) + "[0-9a-f]{12}", name))
+
+
 def _status(error: BaseException) -> int | str | None:
     """The HTTP status, or the name of the gRPC status."""
     code = getattr(error, "code", None)
@@ -264,6 +287,8 @@ def _status(error: BaseException) -> int | str | None:
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
     details = getattr(error, "details", None)
     text = details() if callable(details) else str(getattr(error, "source", error))
     return ((text or "").strip().splitlines() or [type(error).__name__])[0]

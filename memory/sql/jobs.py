@@ -116,9 +116,11 @@ class JobQueue:
         *,
         about: str | None = None,
         ours: bool = False,
+        due: datetime | None = None,
     ) -> str:
         """Write a job in the caller's transaction and return its id. Jobs of one kind with the same `about`
-        can be handled as one. With `ours` the caller claims it at once: see `take`."""
+        can be handled as one. With `ours` the caller claims it at once: see `take`. It is `due` now unless
+        another time is given."""
         id = new_id()
         row = {
             "id": id,
@@ -127,7 +129,7 @@ class JobQueue:
             "about": about,
             "payload": dict(payload),
             "claimed_by": this_process() if ours else None,
-            "due_at": now + CLAIM if ours else now,
+            "due_at": now + CLAIM if ours else due or now,
             "created_at": now,
         }
         await connection.execute(insert(work), row)
@@ -233,6 +235,12 @@ class JobQueue:
                 wait = (crash.due_at - now).total_seconds()
                 log.warning("work %s (%s): %s; it runs again in %g s", crash.id, crash.kind, error, wait)
         return crashes
+
+    async def of_kind(self, kind: str) -> list[Job]:
+        """All jobs of a kind, whoever has claimed them, oldest first."""
+        query = select(work).where(work.c.kind == kind).order_by(work.c.seq)
+        async with self._database.read() as connection:
+            return [_job(row) for row in await connection.execute(query)]
 
     async def waiting(self, kind: str, user: str) -> bool:
         """Whether a job of this kind and user is not done yet."""

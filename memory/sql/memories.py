@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, case, exists, func, insert, literal, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, user_key
@@ -50,6 +62,12 @@ CORRECTED = "corrected on purpose"
 """The reason of a step in which a person or the model named the memory to correct."""
 MADE_PRIVATE = "made private"
 """The reason of a step from a memory to itself that removed it from its places."""
+UNDONE = "undone"
+"""The reason of a step that undoes a replacement."""
+SAID_BEFORE = "said before what is known: a model judged that this takes its place"
+CORRECTED_BEFORE = "said before what it is to correct"
+"""With `SAID_BEFORE` the reasons of a step from a memory that was stored as history and never held."""
+NO_REPLACEMENT = frozenset({MADE_PRIVATE, UNDONE, SAID_BEFORE, CORRECTED_BEFORE})
 ALIASES_FRESH = timedelta(seconds=2)
 """How long a search may miss an alias that another process has stored."""
 CACHED_READERS = 10_000
@@ -96,7 +114,8 @@ class MemoryStore:
         async with self.database.read() as connection:
             found = await fetch(connection, named)
         if len(found) != 1:
-            raise NotFound(f"no memory {id!r} here; `hachi memories list` shows the ids")
+            listed = "`hachi memories list` shows the ids, with --user those of somebody else"
+            raise NotFound(f"no memory {id!r} here; {listed}")
         return found[0]
 
     async def current(
@@ -133,11 +152,14 @@ class MemoryStore:
         *,
         since: datetime | None = None,
         until: datetime | None = None,
+        waiting: bool = False,
     ) -> list[Memory]:
-        """The newest memories, newest first; created at `since` or later, and before `until`."""
+        """The newest memories, newest first; created at `since` or later, and before `until`; with `waiting`
+        those that no index has yet."""
         where = [all_readable(audience), unexpired(now)]
         where += [memories.c.created_at >= since] if since else []
         where += [memories.c.created_at < until] if until else []
+        where += [memories.c.indexed_under.is_(None)] if waiting else []
         return await self.where(and_(*where), limit)
 
     async def where(self, condition: ColumnElement[bool], limit: int | None = None) -> list[Memory]:
@@ -364,6 +386,24 @@ async def tag_in(connection: AsyncConnection, id: str, subjects: Iterable[str]) 
     """Store the tags of a memory for the reads that begin with a tag."""
     if rows := [{"memory_id": id, "tag": tag} for tag in tags(subjects)]:
         await connection.execute(insert(memory_tags), rows)
+
+
+async def replaced_by(connection: AsyncConnection, ids: Collection[str]) -> list[tuple[str, Row[Any]]]:
+    """What these memories replaced: each owner for whom they hold, with the steps that ended what has not
+    come back for that owner since, oldest first."""
+    links = select(memory_owners).where(memory_owners.c.memory_id.in_(ids), is_active())
+    holding = {(row.memory_id, row.owner) for row in await connection.execute(links)}
+    ended = select(memory_updates.c.old_id).where(memory_updates.c.new_id.in_(ids))
+    gone = and_(memory_owners.c.memory_id == memory_updates.c.old_id, ~is_active())
+    steps = select(memory_updates, memory_owners.c.owner).join(memory_owners, gone)
+    steps = steps.where(memory_updates.c.old_id.in_(ended)).order_by(memory_updates.c.created_at)
+    rows = [row for row in await connection.execute(steps) if row.owner in row.owners]
+    last = {(row.old_id, row.owner): row for row in rows}
+    return [
+        (owner, row)
+        for (_, owner), row in last.items()
+        if (row.new_id, owner) in holding and row.reason not in NO_REPLACEMENT
+    ]
 
 
 async def link(connection: AsyncConnection, id: str, owners: Iterable[str], content_key: str) -> None:

@@ -1,10 +1,10 @@
 """Converts rows of `messages` to `Message` and `Line` records; conditions that several modules share."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, false, func, or_, select
+from sqlalchemy import ColumnElement, and_, bindparam, false, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience, owners_of
@@ -75,19 +75,26 @@ _OWN = or_(messages.c.place == "", messages.c.role == "user")
 # Built once: building it takes longer than running it. `coalesce` keeps SQLite from using the
 # indexes of users and places: it would read all that the audience may read, to find a few rows.
 _USER, _PLACE = func.coalesce(messages.c.user_id, ""), func.coalesce(messages.c.place, "")
-_BY_AUDIENCE = or_(
+BY_AUDIENCE = or_(
     and_(_USER.in_(bindparam("people", expanding=True)), _OWN),
     and_(_PLACE != "", _PLACE.in_(bindparam("places", expanding=True))),
 )
 SAID = tuple(messages.c[name] for name in ("id", "conversation_id", "role", "author", "text", "sent_at"))
 """The first fields of a `Message`. One that is kept has no others."""
-BY_IDS = select(*SAID).where(messages.c.id.in_(bindparam("ids", expanding=True)), kept(), _BY_AUDIENCE)
+BY_IDS = select(*SAID).where(messages.c.id.in_(bindparam("ids", expanding=True)), kept(), BY_AUDIENCE)
 LAST = (
     select(*MESSAGE)
-    .where(messages.c.conversation_id == bindparam("conversation"), kept(), _BY_AUDIENCE)
+    .where(messages.c.conversation_id == bindparam("conversation"), kept(), BY_AUDIENCE)
     .order_by(messages.c.seq.desc())
     .limit(bindparam("most"))
 )
+WAITING = (
+    select(messages)
+    .where(messages.c.indexed_under.is_(None), kept(), BY_AUDIENCE)
+    .order_by(messages.c.seq.desc())
+    .limit(bindparam("most"))
+)
+"""What no index has yet. Every search asks for it, and it is little."""
 
 _hit, _edge = messages.alias("hit"), messages.alias("edge")
 _beside = select(_edge.c.seq).where(
@@ -104,20 +111,53 @@ AROUND = (
         messages.c.seq >= func.coalesce(_first.scalar_subquery(), 0),
         messages.c.seq <= func.coalesce(_last.scalar_subquery(), 2**62),
         kept(),
-        _BY_AUDIENCE,
+        BY_AUDIENCE,
     )
     .order_by(_hit.c.seq, messages.c.seq)
 )
 """Each of these messages with up to `REACH` on either side of it in its conversation."""
 
 
-async def missing(connection: AsyncConnection, ids: Collection[str]) -> set[str]:
-    """Which of these messages have been deleted or forgotten; the others cannot be until the caller's
-    transaction ends. A job about a message asks this before it writes, so that nothing of an erased person
-    and nothing that was forgotten is written again."""
+async def missing(connection: AsyncConnection, ids: Collection[str], owner: str | None = None) -> set[str]:
+    """Which of these messages have been deleted or forgotten or, with the key of an `owner`, taken from them;
+    the others cannot be until the caller's transaction ends. A job about a message asks this before it
+    writes, so that nothing of an erased person and nothing that was forgotten is written again."""
     there = select(messages.c.id).where(messages.c.id.in_(ids), kept())
+    there = there if owner is None else there.where(heard_by(owner))
     rows = await connection.execute(there.with_for_update(read=True, key_share=True))
     return set(ids) - set(rows.scalars())
+
+
+def talk_of(row: Any) -> tuple[str, str]:
+    return row.conversation_id, row.place
+
+
+async def index_neighbours_again(
+    connection: AsyncConnection, conversation: str, place: str, seqs: Sequence[int]
+) -> None:
+    """Mark every message whose window contains one of these to be indexed again."""
+    heard = select(messages.c.id, messages.c.seq).where(
+        messages.c.conversation_id == conversation, messages.c.place == place
+    )
+    before = heard.where(messages.c.seq < min(seqs)).order_by(messages.c.seq.desc()).limit(REACH)
+    within = heard.where(messages.c.seq.between(min(seqs), max(seqs)))
+    after = heard.where(messages.c.seq > max(seqs)).order_by(messages.c.seq).limit(REACH)
+    found = [row for query in (before, within, after) for row in (await connection.execute(query)).all()]
+    lines, deleted = sorted(found, key=lambda row: row.seq), set(seqs)
+    near = {
+        neighbour.id
+        for at, line in enumerate(lines)
+        if line.seq in deleted
+        for neighbour in lines[max(0, at - REACH) : at + REACH + 1]
+    }
+    await connection.execute(update(messages).where(messages.c.id.in_(near)).values(indexed_under=None))
+
+
+def name_in(user: ColumnElement[str], places: Any) -> Any:
+    """The name under which a user has last written in one of these places, for a query about users."""
+    said = messages.alias("said")
+    here = (said.c.user_id == user, said.c.role == "user", said.c.place.in_(places))
+    return select(said.c.author).where(*here).order_by(said.c.seq.desc()).limit(1).scalar_subquery()
 
 
 def heard_by(owner: str) -> ColumnElement[bool]:

@@ -19,6 +19,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
+    distinct,
     false,
     func,
     literal,
@@ -32,7 +33,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import Audience, Place, owners_of
+from memory.audience import PRIVATE, Audience, Place, owners_of, user_key
 from memory.errors import NotFound
 from memory.records import Message
 from memory.sql.engine import Database
@@ -43,19 +44,24 @@ from memory.sql.message_rows import (
     LAST,
     MESSAGE,
     REACH,
+    WAITING,
     Condition,
     Line,
     has_text,
     heard_by,
     kept,
     missing,
+    name_in,
     people_and_places,
     readable,
     to_line,
     to_message,
 )
 from memory.sql.tables import Utc, conversations, message_origins, messages, speakers, users
+from memory.text.names import labels, spelled
 
+HACHI = "hachi"
+"""Signs the replies."""
 _WRITTEN = (messages.c.text, messages.c.forgotten_at)
 
 
@@ -65,6 +71,8 @@ class Transcript:
         self._known: set[tuple[str, ...]] = set()
         """Keys of users, conversations and speakers that the database already has."""
         self._authors: dict[frozenset[str], frozenset[str]] = {}
+        self._bearers: dict[tuple[str, str], str] = {}
+        """Who first wrote under a name, by the outermost place and the name as it is spelled."""
 
     async def append(
         self,
@@ -136,6 +144,59 @@ class Transcript:
             self._authors[audience.keys] = authors
         return authors
 
+    async def label(self, name: str, user: str | None, place: Place) -> str:
+        """What a person of this name is called in the place and all around and inside it: their name, or with
+        their id if somebody else wrote there first under it. In private nobody else is there."""
+        if place.private:
+            return name
+        me, outermost = user or "anonymous", place.containing()[-1]
+        known = (outermost.key, spelled(name))
+        bearer = self._bearers.get(known) or await self._bearer(name, outermost)
+        if bearer is None:
+            return name
+        self._bearers[known] = bearer
+        return labels([(bearer, name), (me, name)])[me]
+
+    async def _bearer(self, name: str, outermost: Place) -> str | None:
+        """Who was the first to write under this name there; Hachi's own name is its own."""
+        if spelled(name) == HACHI:
+            return HACHI
+        there = partial(_inside, outermost.key)
+        async with self._database.read() as connection:
+            used = await connection.scalars(select(speakers.c.author).where(there(speakers.c.owner)))
+            forms = {author for author in used if spelled(author) == spelled(name)}
+            first = select(messages.c.user_id).where(messages.c.role == "user", there(messages.c.place))
+            bears = or_(messages.c.author.in_(forms), messages.c.user_id == name)
+            return await connection.scalar(first.where(bears).order_by(messages.c.seq).limit(1))
+
+    async def names(self, people: Collection[str], audience: Audience) -> dict[str, str]:
+        """What these people are called where the audience reads: as they signed there last. Whoever wrote
+        nothing there is called as was noted there, or by their id; by no name that they bear elsewhere."""
+        if not people:
+            return {}
+        places = people_and_places(audience)[1]
+        around = Place.of_key(min(places, key=len)) if places else PRIVATE
+        async with self._database.read() as connection:
+            last = select(users.c.id, name_in(users.c.id, places)).where(users.c.id.in_(people))
+            signed = {id: name for id, name in await connection.execute(last) if name}
+            keys = {user_key(id): id for id in people if id not in signed}
+            here = select(speakers.c.author).where(speakers.c.owner.in_(places))
+            own = select(speakers).where(speakers.c.owner.in_(keys), speakers.c.author.in_(here))
+            own = own.order_by(speakers.c.author.desc())
+            noted = {keys[row.owner]: row.author for row in await connection.execute(own)}
+        for id, name in noted.items():
+            signed[id] = await self.label(name, id, around)
+        return labels((id, signed.get(id, id)) for id in sorted(people))
+
+    async def note_name(self, user: str, name: str, place: Place) -> None:
+        """Store what a person is called in a place who may not have written anything there."""
+        rows = [
+            {"owner": owner, "author": name} for owner in sorted({*owners_of(user, place), user_key(user)})
+        ]
+        if not self._known.issuperset((speakers.name, *row.values()) for row in rows):
+            async with self._database.write() as connection:
+                await connection.execute(self._insert(speakers), rows)
+
     async def last(self, conversation: str, audience: Audience, limit: int) -> list[Message]:
         """The newest messages of a conversation, oldest first."""
         people, places = people_and_places(audience)
@@ -154,17 +215,39 @@ class Transcript:
         )
         return [to_message(row) for row in reversed(await self._database.rows(query))]
 
-    async def containing(self, text: str, user: str, prefix: str, limit: int) -> list[str]:
-        """The private conversations of the user that hold a message with this text and whose id begins with
-        `prefix`, the one that heard it last first."""
+    async def with_answers(
+        self, user: str, prefix: str, answers: Collection[str], questions: Collection[str]
+    ) -> str | None:
+        """The private conversation of the user that holds all of these answers, also replaced ones, and whose
+        id begins with `prefix`: the one with most of the questions, then with the least beside them, then the
+        newest. One with none of the questions must have nothing beside the answers and what they answer."""
+        mine = _own_unnamed(user, prefix)
+        holding = select(messages.c.conversation_id).where(mine, messages.c.text == max(answers, key=len))
+        answered = and_(messages.c.role == "assistant", messages.c.text.in_(answers))
+        asked = and_(messages.c.role == "user", messages.c.text.in_(questions))
+        same = func.count(distinct(case((asked, messages.c.text))))
         query = (
             select(messages.c.conversation_id)
-            .where(messages.c.user_id == user, messages.c.place == "", messages.c.text == text, has_text())
-            .where(messages.c.conversation_id.startswith(prefix, autoescape=True))
-            .order_by(messages.c.seq.desc())
-            .limit(limit)
+            .where(mine, messages.c.conversation_id.in_(holding))
+            .group_by(messages.c.conversation_id)
+            .having(func.count(distinct(case((answered, messages.c.text)))) == len(answers))
+            .having(or_(same > 0, func.count() <= 2 * len(answers)))
+            .order_by(same.desc(), func.count(), func.max(messages.c.seq).desc())
         )
-        return list(dict.fromkeys(row.conversation_id for row in await self._database.rows(query)))
+        return next((row.conversation_id for row in await self._database.rows(query.limit(1))), None)
+
+    async def unanswered(self, user: str, prefix: str, text: str, since: datetime) -> str | None:
+        """The newest private conversation of the user that holds this question, sent at `since` or later, and
+        no answer, and whose id begins with `prefix`."""
+        other = messages.alias()
+        there = select(other.c.seq).where(other.c.conversation_id == messages.c.conversation_id)
+        query = (
+            select(messages.c.conversation_id)
+            .where(_own_unnamed(user, prefix), messages.c.text == text, messages.c.sent_at >= since)
+            .where(~there.where(other.c.role == "assistant").exists())
+            .order_by(messages.c.seq.desc())
+        )
+        return next((row.conversation_id for row in await self._database.rows(query.limit(1))), None)
 
     async def page(self, audience: Audience, limit: int, before: str | None = None) -> list[Message]:
         """The messages this audience may read, newest first, including forgotten ones, which have no text.
@@ -209,6 +292,18 @@ class Transcript:
             return await connection.scalar(
                 select(messages.c.client_items).where(messages.c.id == message_id, kept())
             )
+
+    async def waiting(self, conversation: str, user: str, text: str) -> str | None:
+        """The id of the user's newest message with this text in the conversation that waits for calls of a
+        client's tools; None if there is none."""
+        query = (
+            select(messages.c.id)
+            .where(messages.c.conversation_id == conversation, messages.c.user_id == user)
+            .where(messages.c.client_items.is_not(None), messages.c.text == text, kept())
+            .order_by(messages.c.seq.desc())
+            .limit(1)
+        )
+        return next((row.id for row in await self._database.rows(query)), None)
 
     async def sent_as(self, origin: str) -> tuple[str, str] | None:
         """The id and the user of the message with this id on a chat platform; None if it is not stored, or
@@ -295,6 +390,7 @@ class Transcript:
         """Empty the caches, after an erasure."""
         self._known.clear()
         self._authors.clear()
+        self._bearers.clear()
 
     async def written_since(self, user: str, moment: datetime) -> int:
         """Return how many of this user's messages came since then."""
@@ -327,8 +423,12 @@ class Transcript:
         rows = await self._database.rows(select(messages).where(messages.c.id.in_(ids)))
         return [to_line(row) for row in rows]
 
-    async def newest_lines(self, audience: Audience, limit: int) -> list[Line]:
-        """Messages and replies with their owners, newest first."""
+    async def newest_lines(self, audience: Audience, limit: int, *, waiting: bool = False) -> list[Line]:
+        """Messages and replies with their owners, newest first; with `waiting` those that no index has."""
+        if waiting:
+            people, places = people_and_places(audience)
+            given = {"people": people, "places": places, "most": limit}
+            return [to_line(row) for row in await self._database.rows(WAITING, given)]
         query = select(messages).where(readable(audience), kept()).order_by(messages.c.seq.desc())
         return [to_line(row) for row in await self._database.rows(query.limit(limit))]
 
@@ -374,6 +474,10 @@ class Transcript:
         return set()
 
 
+def _inside(outermost: str, column: ColumnElement[str]) -> ColumnElement[bool]:
+    return or_(column == outermost, column.startswith(f"{outermost}/", autoescape=True))
+
+
 @cache
 def _answer(on_sqlite: bool, lost: ColumnElement[bool] | None) -> Executable:
     """An INSERT that does nothing if the row exists, or if the message `answering` does not. Built once:
@@ -390,6 +494,12 @@ def _answer(on_sqlite: bool, lost: ColumnElement[bool] | None) -> Executable:
     there = there.with_for_update(read=True, key_share=True, of=messages)
     insert: sqlite.Insert | postgresql.Insert = (sqlite if on_sqlite else postgresql).insert(messages)
     return insert.from_select(list(row), there).on_conflict_do_nothing().returning(*_WRITTEN)
+
+
+def _own_unnamed(user: str, prefix: str) -> ColumnElement[bool]:
+    """A message of a private conversation of the user whose id begins with `prefix`."""
+    begins = messages.c.conversation_id.startswith(prefix, autoescape=True)
+    return and_(messages.c.user_id == user, messages.c.place == "", begins, has_text())
 
 
 def _part(query: Select[Any], limit: int) -> Select[Any]:

@@ -168,12 +168,15 @@ class ConversationSummaries:
         since: datetime | None = None,
         until: datetime | None = None,
         exclude: Collection[str] = (),
+        waiting: bool = False,
     ) -> list[ActiveConversation]:
-        """Summarised conversations, last changed first; changed at `since` or later, and before `until`."""
+        """Summarised conversations, last changed first; changed at `since` or later, and before `until`; with
+        `waiting` those whose summary no index has yet."""
         query = select(table).where(table.c.owner.in_(audience.keys), table.c.summary != "", ~outlived(now))
         query = query.where(table.c.updated_at >= since) if since else query
         query = query.where(table.c.updated_at < until) if until else query
         query = query.where(table.c.id.not_in(exclude)) if exclude else query
+        query = query.where(table.c.indexed_under.is_(None)) if waiting else query
         query = query.order_by(table.c.updated_at.desc(), table.c.id).limit(limit)
         return [_active(row) for row in await self._database.rows(query)]
 

@@ -15,7 +15,7 @@ apart, with "nothing new" unless they have a script of their own:
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Container, Iterator
+from collections.abc import AsyncIterator, Callable, Container, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -189,6 +189,10 @@ class ScriptedServer:
         """Set once a client went away while it was kept waiting."""
         self.then: Step = Fail(418, "the script is at its end")
         """What calls beyond the script get."""
+        self.aside: Callable[[Asked], Step | None] = lambda asked: None
+        """Answers calls that come beside the script, at any time; None for one that the script is for."""
+        self.asides: list[Asked] = []
+        """Calls that `aside` answered, in order."""
         self.takes: Container[str] | None = None
         """The fields a request may have, nested ones with a dot; one with another gets 422. None: any."""
         self._steps: list[Step] = []
@@ -225,6 +229,11 @@ class ScriptedServer:
         """What the next calls get, one each. A call beyond them gets `then`."""
         self._steps += steps
 
+    def clear(self) -> None:
+        """Begin again: without what is left of the script and what was asked."""
+        for kept in (self._steps, self.asked, self.asides):
+            kept.clear()
+
     def script_looking_back(self, *steps: Step) -> None:
         """What the next calls that look back get, one each; beyond them, that there is nothing new."""
         self._findings += steps
@@ -235,6 +244,9 @@ class ScriptedServer:
         if asked.looks_back:
             self.looked_back.append(asked)
             return self._findings.pop(0) if self._findings else Say("{}")
+        if step := self.aside(asked):
+            self.asides.append(asked)
+            return step
         self.asked.append(asked)
         return self._steps.pop(0) if self._steps else self.then
 

@@ -107,6 +107,8 @@ class SlackServer:
         """Sent to a response_url."""
         self.names: dict[str, str] = {}
         """Person → display name. Others are unknown."""
+        self.zones: dict[str, str] = {}
+        """Person → time zone."""
         self.files: dict[str, tuple[str, bytes]] = {}
         """Path → content type and content."""
         self.acknowledged: list[str] = []
@@ -502,6 +504,7 @@ class SlackServer:
             raise Refused("user_not_found")
         profile = {"display_name": self.names[id], "real_name": f"{self.names[id]} of Acme"}
         person = {"id": id, "team_id": TEAM, "name": id.lower(), "profile": profile}
+        person |= {"tz": self.zones[id]} if id in self.zones else {}
         return {"user": person | {"is_admin": id in self.admins}}
 
     def conversations_info(self, arguments: dict[str, Any]) -> dict[str, Any]:

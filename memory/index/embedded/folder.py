@@ -113,7 +113,7 @@ async def damage(folder: Path) -> str | None:
     path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
     try:
         child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "memory.index.embedded.probe", str(folder)),
+            *(sys.executable, "-P", "-m", "memory.index.embedded.probe", str(folder)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

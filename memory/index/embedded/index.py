@@ -127,6 +127,9 @@ class EmbeddedIndex:
         async with self._opened():
             return self._generation
 
+    async def obsolete(self) -> list[str]:
+        return []
+
     async def optimise(self) -> None:
         """Flush, which shortens the log that the next start reads, and free the space of removed points once
         they are a fifth of all. Blocks the process for some 0.2 s, plus 0.1 ms a point. Files that are far

@@ -40,6 +40,8 @@ class OpenAIEmbedder:
         self.thresholds = THRESHOLDS.get(model, CAUTIOUS)
         self._model = model
         self._client = client
+        self._most = MAX_TEXTS
+        """Texts in one request: fewer, once one took too long."""
 
     @classmethod
     async def open(
@@ -68,7 +70,17 @@ class OpenAIEmbedder:
         await self._client.close()
 
     async def _requests(self, texts: list[str]) -> list[list[float]]:
-        return [row for part in _split(texts) for row in await self._request(part)]
+        """In as many requests as it takes: a slow server is asked for half as many texts at a time."""
+        rows: list[list[float]] = []
+        while left := texts[len(rows) :]:
+            part = next(_split(left, self._most))
+            try:
+                rows += await self._request(part)
+            except EmbedderUnavailable as error:
+                if len(part) == 1 or not _too_slow(error):
+                    raise
+                self._most = len(part) // 2
+        return rows
 
     async def _request(self, texts: list[str]) -> list[list[float]]:
         from openai import OpenAIError
@@ -115,13 +127,19 @@ def _client(model: str, api_key: str | None, base_url: str | None) -> "AsyncOpen
     )
 
 
-def _split(texts: list[str]) -> Iterator[list[str]]:
+def _too_slow(error: EmbedderUnavailable) -> bool:
+    from openai import APITimeoutError
+
+    return isinstance(error.__cause__, TimeoutError | APITimeoutError)
+
+
+def _split(texts: list[str], most: int) -> Iterator[list[str]]:
     """Split the texts into batches that each fit one request."""
     part: list[str] = []
     size = 0
     for text in texts:
         length = len(text.encode())
-        if part and (len(part) == MAX_TEXTS or size + length > MAX_REQUEST_BYTES):
+        if part and (len(part) == most or size + length > MAX_REQUEST_BYTES):
             yield part
             part, size = [], 0
         part.append(text)

@@ -11,7 +11,7 @@ from memory.index.sync.comparing import Comparison
 
 log = logging.getLogger("hachi.index")
 
-PATIENCE = 2.0
+PATIENCE = 1.0
 """Seconds that a search waits for what earlier processes left."""
 BUILDING = "the index is being built from the database"
 

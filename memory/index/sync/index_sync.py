@@ -1,5 +1,6 @@
 """Indexes every new or changed row, and removes the points of those that are gone."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -9,7 +10,7 @@ from memory.errors import EmbedderUnavailable, IndexUnavailable
 from memory.index import Index, Point
 from memory.index.embedders import Embedder, know_dimension
 from memory.index.searching import NEWEST, QUICK, RowSearch, Searching
-from memory.index.sync.catching_up import CatchingUp
+from memory.index.sync.catching_up import PATIENCE, CatchingUp
 from memory.index.sync.comparing import Comparison, compare
 from memory.index.sync.points import of_memory, of_message, of_summary, with_vectors
 from memory.index.sync.rows import Rows
@@ -55,19 +56,24 @@ class IndexSync:
         self._unchecked: set[str] = set()
         """Facts that `show` indexed and that may have been deleted just before; `catch_up` checks them."""
         newest = RowSearch(lambda owners: self._rows.newest(owners, clock(), NEWEST), embedder)
-        self.searching = Searching(index, newest, self._catching_up)
-        """Searches the index, and the newest rows while the index is away or behind."""
+        waiting = RowSearch(lambda owners: self._rows.newest(owners, clock(), BATCH, waiting=True), embedder)
+        self.searching = Searching(index, newest, self._catching_up, waiting)
+        """Searches the index and the rows that wait for it; while it is away or behind, the newest rows."""
 
     async def show(self, facts: Sequence[Memory], vectors: Mapping[str, Any]) -> None:
         """Index facts that have just changed, so that the next search finds them. They stay due: `catch_up`
-        marks them later, and indexes those that an unavailable index or embedder left out."""
+        marks them later, and indexes those that an unavailable index or embedder left out. Nobody waits for
+        that for long."""
         try:
-            await self._index_facts(facts, vectors)
+            async with asyncio.timeout(PATIENCE):
+                await self._index_facts(facts, vectors)
         except (IndexUnavailable, EmbedderUnavailable) as error:
             self._catching_up.wait(error)
+        except TimeoutError:
+            self._catching_up.wait(IndexUnavailable("the index takes long to store what is new"))
         self._unchecked.update(fact.id for fact in facts)
         if len(self._unchecked) >= BATCH // 4:
-            await self.try_to_catch_up()
+            await self._catching_up.begin()
 
     async def catch_up(self, progress: Progress | None = None) -> int:
         """Index every row that is due, and return the number of rows. The first time, an index that does not

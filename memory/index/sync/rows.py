@@ -25,13 +25,16 @@ class Rows:
     transcript: Transcript
     conversations: ConversationSummaries
 
-    async def newest(self, owners: frozenset[str], now: datetime, limit: int) -> list[Draft]:
+    async def newest(
+        self, owners: frozenset[str], now: datetime, limit: int, *, waiting: bool = False
+    ) -> list[Draft]:
         """The newest memories, messages and summaries that readers with these owner keys may read, at most
-        `limit` of each."""
+        `limit` of each; with `waiting` those that no index has yet."""
         audience = Audience(owners)
-        found = [of_memory(memory) for memory in await self.store.newest(audience, now, limit)]
-        found += [of_summary(one) for one in await self.conversations.newest(audience, now, limit)]
-        lines = await self.transcript.newest_lines(audience, limit)
+        memories = await self.store.newest(audience, now, limit, waiting=waiting)
+        summaries = await self.conversations.newest(audience, now, limit, waiting=waiting)
+        found = [*map(of_memory, memories), *map(of_summary, summaries)]
+        lines = await self.transcript.newest_lines(audience, limit, waiting=waiting)
         return found + await self._with_windows(lines)
 
     async def _with_windows(self, lines: Collection[Line]) -> list[Draft]:

@@ -5,9 +5,11 @@
 """
 
 import asyncio
+import hashlib
 import importlib
+import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,10 @@ _STATEMENTS = 64
 """The most compiled statements that a connection to SQLite keeps, at some 10 kB each. A turn uses 40."""
 
 _COUNTER = "PRAGMA user_version"
+_NUMBER = "PRAGMA application_id"
+_CLUSTER_AND_DATABASE = text(
+    "SELECT system_identifier, oid FROM pg_control_system(), pg_database WHERE datname = current_database()"
+)
 _AFTER_COMMIT = "hachi_after_commit"
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 _LOCK_SHARED = text("SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))")
@@ -66,6 +72,8 @@ class Database:
         self.writes = 0
         """The number of transactions that this process has committed."""
         self._counted_writes = 0
+        self.connect_alone: Callable[[], Awaitable[Any]] | None = None
+        """Makes a connection of PostgreSQL's driver beside those of the engine."""
         self.older: str | None = None
         """Says, in one line, that SQLite's file is older than the one that was here before."""
         self._prepared = True
@@ -151,7 +159,9 @@ class Database:
                 raise StoreUnavailable(explain(error, where)) from error
 
         engine = create_async_engine("postgresql+asyncpg://", async_creator=connection, pool_pre_ping=True)
-        return cls(engine, where)
+        database = cls(engine, where)
+        database.connect_alone = connection
+        return database
 
     @classmethod
     def _sqlite(cls, path: Path) -> "Database":
@@ -171,7 +181,7 @@ class Database:
         )
         event.listen(engine.sync_engine, "connect", set_up)
         event.listen(engine.sync_engine, "begin", begin)
-        return cls(engine, str(path))
+        return cls(engine, str(path.absolute()))
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
@@ -304,6 +314,26 @@ class Database:
         async with self.read() as connection:
             found = await connection.exec_driver_sql("PRAGMA quick_check(5)")
             return [row[0] for row in found if row[0] != "ok"]
+
+    async def identity(self) -> str:
+        """Twelve characters that this database alone has: a copy elsewhere has others. SQLite's file bears a
+        random number, which counts with its path."""
+        if self.sqlite:
+            named = f"{await self._number()} {self.where}"
+        else:
+            [row] = await self.rows(_CLUSTER_AND_DATABASE)
+            named = f"{row[0]} {row[1]}"
+        return hashlib.sha256(named.encode()).hexdigest()[:12]
+
+    async def _number(self) -> int:
+        async with self.read() as connection:
+            number: int = (await connection.exec_driver_sql(_NUMBER)).scalar() or 0
+        if number:
+            return number
+        async with self.write() as connection:
+            number = (await connection.exec_driver_sql(_NUMBER)).scalar() or secrets.randbelow(2**31 - 1) + 1
+            await connection.exec_driver_sql(f"{_NUMBER}={number}")
+        return number
 
     async def revision(self) -> str | None:
         """The migration that the tables are at; None if the database has no tables."""

@@ -1,26 +1,28 @@
-"""The same promises, kept by Edge, by the client's in-process server, and by a real one at QDRANT_URL."""
+"""The same promises, kept by Edge and by a Qdrant server: the one at QDRANT_URL, or the tests' small one."""
 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import AsyncMock
 from uuid import uuid4
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from qdrant_server import QdrantServer
 
 from memory.index import Index, Point, Question, Rankings, fingerprint_of
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.server import ServerIndex
 
-pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+REAL = os.environ.get("QDRANT_URL"), os.environ.get("QDRANT_API_KEY")
+"""As they are set outside, before the tests forget them."""
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA, BEN = "user:anna", "user:ben"
@@ -53,32 +55,44 @@ def space(name: str = "one", dimension: int = 4) -> Any:
     return SimpleNamespace(name=name, dimension=dimension)
 
 
-@pytest.fixture(params=["edge", "memory", "server"])
-async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opener]:
+@pytest.fixture(params=["edge", "server"])
+async def backend(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Opener]:
+    monkeypatch.setattr("memory.index.server.SEARCH_SECONDS", 30)  # the small server is slow
+    if request.param == "edge":
+        async with AsyncExitStack() as closing:
+            yield _opener(closing, lambda name: EmbeddedIndex(tmp_path / "index", space(name)))
+        return
+    async with AsyncExitStack() as closing:
+        url, key = REAL
+        url = url or (await closing.enter_async_context(QdrantServer.running())).url
+        family = f"test-{uuid4().hex}"
+        closing.push_async_callback(remove_collections, url, key, family)
+        yield _opener(closing, lambda name: ServerIndex.at(url, key, space(name), this_database, family))
+
+
+async def this_database() -> str:
+    return "0123456789ab"
+
+
+def _opener(closing: AsyncExitStack, make: Callable[[str], Index]) -> Opener:
+    def open_(name: str = "one") -> Index:
+        index = make(name)
+        closing.push_async_callback(index.close)
+        return index
+
+    return open_
+
+
+async def remove_collections(url: str, key: str | None, family: str) -> None:
     from qdrant_client import AsyncQdrantClient
 
-    opened: list[Index] = []
-    family, url = f"test-{uuid4().hex}", os.environ.get("QDRANT_URL")
-    if request.param == "server" and not url:
-        pytest.skip("QDRANT_URL is not set: no real server to try")
-    shared = AsyncQdrantClient(":memory:")
-    really_close, shared.close = shared.close, AsyncMock()  # its collections live as long as it does
-
-    def open_(name: str = "one") -> Index:
-        if request.param == "edge":
-            opened.append(EmbeddedIndex(tmp_path / "index", space(name)))
-        elif request.param == "memory":
-            opened.append(ServerIndex(lambda: shared, "the server", space(name), family))
-        else:
-            opened.append(ServerIndex.at(url, os.environ.get("QDRANT_API_KEY"), space(name), family))
-        return opened[-1]
-
-    yield open_
-    if request.param == "server":
-        await opened[-1]._client.delete_collection(opened[-1].collection)
-    for index in opened:
-        await index.close()
-    await really_close()
+    client = AsyncQdrantClient(url=url, api_key=key, check_compatibility=False)
+    for found in (await client.get_collections()).collections:
+        if found.name.startswith(family):
+            await client.delete_collection(found.name)
+    await client.close()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -12,10 +13,11 @@ import httpx
 import pytest
 import respx
 from qdrant_client import AsyncQdrantClient
+from qdrant_server import QdrantServer
 
 from memory.errors import IndexUnavailable
 from memory.index import Point, Question, fingerprint_of
-from memory.index.server import ServerIndex
+from memory.index.server import SEARCH_SECONDS, ServerIndex
 from memory.process.breaker import FIRST_PAUSE, Breaker
 
 pytestmark = [
@@ -37,12 +39,22 @@ async def client() -> AsyncIterator[AsyncQdrantClient]:
 SPACE: Any = SimpleNamespace(name="one", dimension=4)
 
 
-def index_on(client: AsyncQdrantClient, space: Any = SPACE, family: str = "hachi") -> ServerIndex:
-    return ServerIndex(lambda: client, "here", space, family)
+async def this_database() -> str:
+    return "0123456789ab"
 
 
-def index_at(url: str, key: str | None = None, *, grpc: bool = False) -> ServerIndex:
-    return ServerIndex.at(url, key, SPACE, grpc=grpc)
+async def another_database() -> str:
+    return "ba9876543210"
+
+
+def index_on(
+    client: AsyncQdrantClient, space: Any = SPACE, family: str = "hachi", database: Any = this_database
+) -> ServerIndex:
+    return ServerIndex(lambda: client, "here", space, database, family)
+
+
+def index_at(url: str, key: str | None = None, *, grpc_port: int | None = None) -> ServerIndex:
+    return ServerIndex.at(url, key, SPACE, this_database, grpc_port=grpc_port)
 
 
 def closed_port() -> int:
@@ -63,7 +75,7 @@ async def test_many_that_need_it_at_once_open_it_once(client: AsyncQdrantClient)
         connected.append(client)
         return client
 
-    index = ServerIndex(connect, "here", SPACE)
+    index = ServerIndex(connect, "here", SPACE, this_database)
     assert connected == []
     await asyncio.gather(*(index.count() for _ in range(10)))
     assert connected == [client]
@@ -101,21 +113,28 @@ async def test_a_lost_collection_is_made_again_at_the_next_look(client: AsyncQdr
     assert await index.count() == 0
 
 
-async def test_only_collections_of_the_same_family_are_dropped(client: AsyncQdrantClient) -> None:
+async def test_only_collections_of_the_same_database_and_family_are_dropped(
+    client: AsyncQdrantClient,
+) -> None:
     await index_on(client).refresh()
-    for name in ("hachi", "hachi-notes", "other"):
+    others = index_on(client, family="dog"), index_on(client, database=another_database)
+    for other in others:
+        await other.refresh()
+    names = {"hachi", "hachi-notes", "other", "hachi-fedcba987654"}
+    for name in names:
         await client.create_collection(name, {})
-    await index_on(client, family="dog").refresh()
     kept = index_on(client, SimpleNamespace(name="two", dimension=4))
     await kept.refresh()
-    names = {found.name for found in (await client.get_collections()).collections}
-    assert {name for name in names if not name.startswith("dog-")} == {
-        "hachi",
-        "hachi-notes",
-        "other",
-        kept.collection,
-    }
-    assert len(names) == 5
+    left = {found.name for found in (await client.get_collections()).collections}
+    assert left == names | {index.collection for index in (kept, *others)}
+
+
+async def test_collections_of_earlier_versions_are_named(client: AsyncQdrantClient) -> None:
+    await index_on(client, database=another_database).refresh()
+    for name in ("hachi-fedcba987654", "hachi-knowledge-fedcba987654", "hachi-notes"):
+        await client.create_collection(name, {})
+    assert await index_on(client).obsolete() == ["hachi-fedcba987654"]
+    assert await index_on(client, family="hachi-knowledge").obsolete() == ["hachi-knowledge-fedcba987654"]
 
 
 @pytest.mark.parametrize("grpc", [True, False])
@@ -125,10 +144,23 @@ async def test_a_server_that_is_down_is_told_with_its_address(
     port = closed_port()
     url = f"http://127.0.0.1:{port}"
     with pytest.raises(IndexUnavailable) as told:
-        await index_at(url, grpc=grpc).refresh()
+        await index_at(url, grpc_port=port if grpc else None).refresh()
     assert f"the memory index at {url} does not answer" in str(told.value)
     assert "start Qdrant there, or unset QDRANT_URL" in str(told.value)
     assert "\n" not in str(told.value)
+
+
+async def test_a_search_does_not_wait_for_a_server_that_hangs() -> None:
+    async with QdrantServer.running() as qdrant:
+        index = index_at(qdrant.url)
+        await index.refresh()
+        qdrant.hang()
+        began = time.monotonic()
+        for opened in (index, index_at(qdrant.url)):
+            with pytest.raises(IndexUnavailable, match="no answer in time"):
+                await opened.search(Question(frozenset({"global"}), NOW, [1, 0, 0, 0]))
+            await opened.close()
+        assert time.monotonic() - began < 2 * SEARCH_SECONDS + 1
 
 
 async def test_an_address_that_is_none_is_told() -> None:
@@ -166,7 +198,7 @@ async def test_a_server_that_did_not_answer_is_left_alone_for_a_moment_and_then_
     clock: Any,
 ) -> None:
     asked = respx.route(host="127.0.0.1").mock(side_effect=httpx.ReadTimeout("too long"))
-    index = ServerIndex.at(URL, "key", SPACE, grpc=False, breaker=Breaker("index", clock, failures=1))
+    index = ServerIndex.at(URL, "key", SPACE, this_database, breaker=Breaker("index", clock, failures=1))
     for _ in range(3):
         with pytest.raises(IndexUnavailable, match="too long"):
             await index.count()
@@ -193,7 +225,9 @@ async def test_the_collection_separates_owners_and_is_indexed_by_what_is_filtere
     updated = {"result": {"operation_id": 1, "status": "completed"}, "status": "ok", "time": 0.1}
     exists = {"result": {"exists": False}, "status": "ok", "time": 0.1}
     respx.get(path__regex=".*/exists").mock(httpx.Response(200, json=exists))
-    made = respx.put(path__regex="/collections/hachi-[0-9a-f]{12}$").mock(httpx.Response(200, json=ok))
+    made = respx.put(path__regex="/collections/hachi-0123456789ab-[0-9a-f]{12}$").mock(
+        httpx.Response(200, json=ok)
+    )
     fields = respx.put(path__regex=".*/index").mock(httpx.Response(200, json=updated))
     respx.get(path__regex="/collections/hachi-.*").mock(
         httpx.Response(200, json={"result": COLLECTION, "status": "ok", "time": 0.1})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import re
 import resource
 import sqlite3
 import subprocess
@@ -164,7 +165,9 @@ async def test_a_connection_to_sqlite_keeps_a_bounded_number_of_statements(tmp_p
     assert after - before <= module._STATEMENTS
 
 
-async def test_one_reader_after_the_other_uses_one_connection_to_sqlite(tmp_path: Path) -> None:
+async def test_one_reader_after_the_other_uses_one_connection_to_sqlite(
+    tmp_path: Path, several_connections: None
+) -> None:
     database = await Database.open(None, tmp_path)
     async with database.read(), database.read(), database.read():
         pass
@@ -496,7 +499,7 @@ database.close()
 
 
 async def test_another_process_that_closes_the_file_leaves_the_log_to_those_who_write_it(
-    tmp_path: Path,
+    tmp_path: Path, several_connections: None
 ) -> None:
     database = await Database.open(None, tmp_path)
     async with database.read() as connection:
@@ -627,3 +630,21 @@ async def test_the_file_of_an_older_version_is_rewritten_once_when_asked(tmp_pat
 
 async def test_postgresql_keeps_its_own_house(database: Database) -> None:
     await database.give_back(rewrite=True)
+
+
+async def test_a_database_is_told_from_every_copy_of_it(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    again = await Database.open(database_url, tmp_path)
+    names = [await database.identity(), await again.identity()]
+    await again.close()
+    assert names[0] == names[1]
+    assert re.fullmatch("[0-9a-f]{12}", names[0])
+    if database.sqlite:
+        copy = tmp_path / "copy" / "hachi.db"
+        copy.parent.mkdir()
+        async with database.read() as connection:
+            await connection.exec_driver_sql(f"VACUUM INTO '{copy}'")
+        other = await Database.open(None, copy.parent)
+        assert await other.identity() != names[0]
+        await other.close()

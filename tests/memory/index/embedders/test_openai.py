@@ -148,6 +148,27 @@ async def test_a_request_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None
         await opened(Server(slow))
 
 
+class SlowServer(Server):
+    """Too slow for more than three texts at a time."""
+
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
+        if len(json.loads(request.content)["input"]) > 3:
+            self.attempts += 1
+            raise httpx2.ReadTimeout("slow")
+        return super().__call__(request)
+
+
+async def test_a_slow_server_is_asked_for_fewer_texts_at_a_time() -> None:
+    server = SlowServer()
+    embedder = await opened(server, retries=0)
+    texts = [str(10**length) for length in range(20)]
+    for attempts in (3 + 10, 10):  # in vain with twenty, ten and five at a time, which is known afterwards
+        before = server.attempts
+        vectors = await embedder.embed(texts)
+        assert [round(float(v[0] / v[1])) for v in vectors] == [len(text) for text in texts]
+        assert server.attempts - before == attempts
+
+
 async def test_an_answer_of_another_shape_is_told() -> None:
     server = Server(length=4)
     with pytest.raises(EmbedderUnavailable, match="lengths \\[4\\] instead of 1 vectors of 1536 length"):
