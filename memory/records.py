@@ -91,7 +91,10 @@ class ForgetCandidate:
     content: str
     created_at: datetime
     asked_in: str
-    """The id of the message that asks, which is forgotten too, since it names what is to be forgotten."""
+    """The id of the message that asks, which is forgotten too, since it names what is to be forgotten. Empty
+    if none did."""
+    sure: bool = False
+    """Whether it contains all words that were given. Others are chosen one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +133,9 @@ class Forgotten:
     """The person's messages that lost their text."""
     replies: int = 0
     """Hachi's replies that lost their text."""
-    unverified: int = 0
-    """Replies that stay although they were written with it in view: words cannot tell if they show it."""
+    kept: tuple[str, ...] = ()
+    """The ids of Hachi's replies that stay although they were written with it in view: they do not contain
+    it, but may tell it in other words."""
     tasks: int = 0
     """The person's tasks that were deleted, since they repeat it."""
     summaries: int = 0

@@ -5,22 +5,29 @@ later if the index is unreachable now.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.audience import user_key
+from memory.audience import PRIVATE, user_key
 from memory.erasure import memory_removal, message_removal, restore
+from memory.erasure.forgotten_data import ForgottenData
+from memory.erasure.message_removal import Readers
 from memory.erasure.person.replies import replies_left_behind
+from memory.erasure.repetition import TELLING, words
+from memory.erasure.taken import echoing
 from memory.errors import IndexUnavailable
 from memory.facts.derived import HeldFacts, withhold, withhold_lost
 from memory.index import Index
+from memory.people.profile_entries import Entry
+from memory.people.profile_store import ProfileStore
 from memory.records import Memory
 from memory.sql.engine import Database
-from memory.sql.jobs import UNINDEX, JobQueue
-from memory.sql.tables import messages
+from memory.sql.jobs import FORGET_OUTSIDE, UNINDEX, JobQueue
+from memory.sql.memory_rows import fetch
+from memory.sql.tables import memories, messages
 
 log = logging.getLogger("hachi.memory")
 
@@ -60,10 +67,10 @@ class Forgetting:
         await self._unindex(ids, jobs)
         return batch
 
-    async def delete_for_all(self, memories: Sequence[Memory]) -> None:
+    async def delete_for_all(self, given: Sequence[Memory]) -> None:
         """Delete these memories for all their owners."""
-        async with self.database.write(lock=_owners(memories)) as connection:
-            ids, jobs = await self._delete_rows(connection, memories)
+        async with self.database.write(lock=_owners(given)) as connection:
+            ids, jobs = await self._delete_rows(connection, given)
         await self._unindex(ids, jobs)
 
     async def delete(self, memory: Memory, user: str) -> None:
@@ -76,27 +83,73 @@ class Forgetting:
             jobs = await self._unindex_later(connection, user, ids)
         await self._unindex(ids, jobs)
 
-    async def make_private(self, memory: Memory, user: str) -> None:
-        """Remove a person's memory from all places and keep it for that person alone.
-        `memory_removal.make_private` documents when it raises NotFound."""
+    async def make_private(self, memory: Memory, user: str) -> str:
+        """Remove a person's memory from all places, with what it had replaced, the messages that told it and
+        the replies there that answered those or contain it. Summaries are written again from what is left.
+        The person keeps all that is theirs, for themselves alone. Returns the id of the job, claimed by the
+        caller, that empties the traces of the places that show it. `memory_removal.make_private` documents
+        when it raises NotFound."""
         now = self.clock()
         async with self.database.write(lock=memory.owners | {user_key(user)}) as connection:
             places = {owner for owner in memory.owners if owner.startswith("place:")}
-            await withhold(connection, now, memory_ids=[memory.id], owners=places)
-            held = await HeldFacts.of(connection, await restore.with_replaced(connection, [memory.id]))
-            ids = await memory_removal.make_private(connection, memory, user, now)
-            await self._empty_replies(connection, user, held)
+            chain = memories.c.id.in_(await restore.with_replaced(connection, [memory.id]))
+            facts = await fetch(connection, chain & (memories.c.user_id == user))
+            told = await message_removal.sources_of(connection, [fact.id for fact in facts], user)
+            ids, outside = await self._leave_places(connection, user, places, facts, told)
+            ids += await memory_removal.make_private(connection, memory, user, now)
             jobs = await self._unindex_later(connection, user, ids)
         await self._unindex(ids, jobs)
+        return outside
+
+    async def _leave_places(
+        self,
+        connection: AsyncConnection,
+        user: str,
+        places: Collection[str],
+        facts: Sequence[Memory],
+        told: Collection[str],
+    ) -> tuple[list[str], str]:
+        """Take what shows these facts of the person from these places. Returns the ids of deleted rows, and
+        of the job for the traces."""
+        now, known = self.clock(), [fact.id for fact in facts]
+        teller = await message_removal.teller_words(connection, user)
+        readers, contents = Readers(user, frozenset(places)), [fact.content for fact in facts]
+        heard = await message_removal.heard_by(connection, readers)
+        heard = [row for row in heard if row.place and readers.lost(row, shared=True)]
+        told = {row.id for row in heard}.intersection(told)  # elsewhere they stay
+        said = [row.text for row in heard if row.id in told]
+        contents += [text for text in said if len(words(text)) >= TELLING]
+        replies, _ = await message_removal.replies(
+            connection, heard, readers, told, contents, teller, shared=True
+        )
+        echoes = await echoing(connection, [*known, *told], contents, user)
+        known += [echo.id for echo in echoes]
+        withheld = await withhold(connection, now, memory_ids=known, message_ids=replies, owners=places)
+        own = {row.id for row in heard if row.user_id == user}
+        await message_removal.leave_places(connection, told, replies.keys() & own, now)
+        await message_removal.empty(connection, replies.keys() - own, now)
+        at = timedelta(microseconds=1)  # later than what stands in its place there
+        entries = [
+            Entry(row["field"], row["item"], row["value"], row["said_at"] + at, row["message_id"])
+            for row in withheld.entries
+            if row["user_id"] == user
+        ]
+        await ProfileStore(self.database).merge_in(connection, user, PRIVATE, entries)
+        texts = [row.text for row in heard if row.id in told or row.id in replies]
+        data = ForgottenData(user, frozenset({*told, *replies}), tuple(contents), tuple(texts), teller)
+        outside = data.to_json() | {"places": sorted(places), "until": now.isoformat()}
+        outside["since"] = min(fact.created_at for fact in facts).isoformat() if facts else now.isoformat()
+        job = await self.queue.add(connection, FORGET_OUTSIDE, user, outside, now, ours=True)
+        return await memory_removal.take_away(connection, {echo.id: places for echo in echoes}), job
 
     async def _delete_rows(
-        self, connection: AsyncConnection, memories: Sequence[Memory]
+        self, connection: AsyncConnection, given: Sequence[Memory]
     ) -> tuple[list[str], list[str]]:
         """Returns the ids of the deleted rows and of the jobs that remove them from the index."""
         deleted, jobs = [], []
-        await withhold(connection, self.clock(), memory_ids=[memory.id for memory in memories])
-        for user in sorted({memory.user_id for memory in memories}):
-            theirs = [memory.id for memory in memories if memory.user_id == user]
+        await withhold(connection, self.clock(), memory_ids=[memory.id for memory in given])
+        for user in sorted({memory.user_id for memory in given}):
+            theirs = [memory.id for memory in given if memory.user_id == user]
             held = await HeldFacts.of(connection, await restore.with_replaced(connection, theirs))
             ids = await memory_removal.delete_for_everybody(connection, theirs)
             await self._empty_replies(connection, user, held)
@@ -129,6 +182,6 @@ class Forgetting:
             await self.queue.done(*jobs)
 
 
-def _owners(memories: Sequence[Memory]) -> set[str]:
+def _owners(given: Sequence[Memory]) -> set[str]:
     """The locks of a deletion: a reply to these owners is stored before it, or finds its sources gone."""
-    return {owner for memory in memories for owner in memory.owners}
+    return {owner for memory in given for owner in memory.owners}

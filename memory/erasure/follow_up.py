@@ -71,7 +71,7 @@ class FollowUp:
             lost.taken.memories,
             messages=len(lost.texts.messages),
             replies=len(lost.texts.replies),
-            unverified=lost.texts.unverified,
+            kept=lost.texts.kept,
             tasks=len(lost.tasks),
             summaries=withheld.summaries + len(withheld.entries),
             undo_id=undo_id,
@@ -106,12 +106,16 @@ class FollowUp:
         return cleaned
 
     async def _add_jobs(self, connection: AsyncConnection, lost: Statements, since: datetime) -> list[str]:
-        """Add the jobs that remove the rest from traces, files and the index. Returns their ids."""
+        """Add the jobs that remove the rest from traces, files and the index: what can come back to traces is
+        withheld now, and removed when the undo ends. Returns their ids."""
         now, gone = self.clock(), list(lost.taken.gone)
+        until = now + self.undo_for
         owners = sorted({*lost.taken.owners, user_key(lost.user)})
         outside = lost.data.to_json() | {"since": since.isoformat(), "owners": owners}
-        outside |= {"gone": sorted(lost.lost_by_others.ids)}
+        outside |= {"gone": sorted(lost.lost_by_others.ids), "until": until.isoformat()}
         jobs = [await self.queue.add(connection, FORGET_OUTSIDE, lost.user, outside, now, ours=True)]
+        if self.undo_for:
+            jobs.append(await self.queue.add(connection, FORGET_OUTSIDE, lost.user, outside, now, due=until))
         if gone:
             jobs.append(await self.queue.add(connection, UNINDEX, lost.user, {"ids": gone}, now))
         return jobs

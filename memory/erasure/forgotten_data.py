@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from memory.erasure.repeats import repeats
 from memory.erasure.repetition import FactWords, Words
 
 LONG_ENOUGH = 12
@@ -27,21 +28,13 @@ class ForgottenData:
         return [FactWords.of(content, self.teller) for content in self.contents]
 
     def shown_by(self, text: str) -> bool:
-        """Whether the text contains one of the ids or whole texts, or a line of it repeats a fact."""
+        """Whether the text contains one of the ids or whole texts, or a line of it one of the facts."""
         if any(id in text for id in self.ids):
             return True
         if any(len(whole) >= LONG_ENOUGH and whole in text for whole in self.texts):
             return True
-        facts = self.facts
-        return any(fact.repeated_by(line) for line in text.splitlines() for fact in facts)
-
-    def may_be_shown_by(self, text: str) -> bool:
-        """Whether the text shows the data or, as a summary does in words of its own, a line of it contains
-        the values of a fact. For traces: one that is emptied without need is no loss to a person."""
-        facts = self.facts
-        return self.shown_by(text) or any(
-            fact.valued_in(line) for line in text.splitlines() for fact in facts
-        )
+        lines = text.splitlines()
+        return any(repeats(line, fact, self.teller) for line in lines for fact in self.contents)
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the user."""

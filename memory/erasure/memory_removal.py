@@ -5,14 +5,14 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, delete, insert, select, true, update
+from sqlalchemy import delete, insert, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import PRIVATE, user_key
 from memory.errors import NotFound
 from memory.process.spans import new_id
 from memory.records import Memory
-from memory.sql.memories import CORRECTED, MADE_PRIVATE, link, tellers
+from memory.sql.memories import CORRECTED, MADE_PRIVATE, link, replaced_by, tellers
 from memory.sql.memory_rows import fetch, index_again, is_active, told_again, unexpired
 from memory.sql.message_rows import kept
 from memory.sql.tables import memories, memory_owners, memory_sources, memory_updates, messages
@@ -55,7 +55,7 @@ async def _unlink(
     if others:
         await _leave_to(connection, id, user, min(still or others).removeprefix("user:"))
     shared = {own} if still else active | {own}
-    gone = await _take_away(connection, {id: shared if others else None})
+    gone = await take_away(connection, {id: shared if others else None})
     await index_again(connection, [id])
     return gone
 
@@ -89,7 +89,7 @@ async def make_private(connection: AsyncConnection, memory: Memory, user: str, n
     held = await connection.scalar(select(memory_owners.c.memory_id).where(*same_words))
     if held is None and own not in {row.owner for row in links}:
         await link(connection, memory.id, [own], content_key)
-    gone = await _take_away(connection, {memory.id: {row.owner for row in links if _is_place(row.owner)}})
+    gone = await take_away(connection, {memory.id: {row.owner for row in links if _is_place(row.owner)}})
     for step in await _steps(connection, memory_updates.c.old_id == memory.id):
         await _keep_owners(connection, step, [owner for owner in step.owners if not _is_place(owner)])
     if memory.id not in gone:
@@ -104,7 +104,7 @@ async def make_private(connection: AsyncConnection, memory: Memory, user: str, n
 
 async def delete_for_everybody(connection: AsyncConnection, ids: Collection[str]) -> list[str]:
     """Delete these memories and those that they had replaced. Returns the ids of all deleted rows."""
-    return await _take_away(connection, dict.fromkeys(ids))
+    return await take_away(connection, dict.fromkeys(ids))
 
 
 async def expired(connection: AsyncConnection, now: datetime, limit: int) -> list[Memory]:
@@ -121,18 +121,12 @@ async def revive(
     """Reactivate what these expiring or deleted memories had replaced: when a temporary address ends, the old
     one is valid again. Skips a memory that has expired itself and owners who have an active memory with the
     same words; and, unless `corrected`, a memory that was corrected on purpose."""
-    steps = (
-        select(memory_updates.c.old_id, memory_updates.c.new_id, memory_updates.c.owners)
-        .join(memories, memories.c.id == memory_updates.c.old_id)
-        .where(memory_updates.c.new_id.in_(ids), memory_updates.c.old_id.not_in(ids), unexpired(now))
-    )
-    if not corrected:
-        steps = steps.where(memory_updates.c.reason != CORRECTED)
-    for step in (await connection.execute(steps)).all():
-        here = and_(memory_owners.c.memory_id == step.new_id, is_active())
-        current = (await connection.execute(select(memory_owners.c.owner).where(here))).scalars().all()
-        theirs = memory_owners.c.owner.in_(set(step.owners) & set(current))
-        back = update(memory_owners).where(memory_owners.c.memory_id == step.old_id, theirs, ~told_again())
+    for owner, step in await replaced_by(connection, ids):
+        if step.old_id in ids or (step.reason == CORRECTED and not corrected):
+            continue
+        theirs = (memory_owners.c.memory_id == step.old_id, memory_owners.c.owner == owner)
+        unended = select(memories.c.id).where(memories.c.id == step.old_id, unexpired(now))
+        back = update(memory_owners).where(*theirs, memory_owners.c.memory_id.in_(unended), ~told_again())
         await connection.execute(back.values(superseded=0))
         await index_again(connection, [step.old_id])
 
@@ -144,7 +138,7 @@ async def _lock(connection: AsyncConnection, id: str) -> list[Any]:
     return list(links.all())
 
 
-async def _take_away(connection: AsyncConnection, lost: dict[str, Collection[str] | None]) -> list[str]:
+async def take_away(connection: AsyncConnection, lost: dict[str, Collection[str] | None]) -> list[str]:
     """Delete the links of these owners (None: all owners) to each memory, and to those that it had replaced
     for them. A row is deleted with its last link; it stays while it is part of any owner's history."""
     touched: set[str] = set()

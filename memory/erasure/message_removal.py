@@ -7,16 +7,17 @@ caller's transaction.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, or_, select, true, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import GLOBAL, Place
-from memory.erasure.repetition import NO_WORDS, FactWords, Wording, Words, words
-from memory.facts.derived.replies import WrittenReply, source_texts
+from memory.erasure.repeats import repeats
+from memory.erasure.repetition import FactWords, Words, words
 from memory.index.schema import slices
-from memory.sql.message_rows import has_text
+from memory.sql.message_rows import has_text, index_neighbours_again, talk_of
 from memory.sql.tables import active_conversations, memory_sources, messages
 
 IDS_AT_ONCE = 500
@@ -31,8 +32,8 @@ class ForgottenTexts:
     """The person's own."""
     replies: dict[str, str]
     """Hachi's."""
-    unverified: int = 0
-    """Replies that were written with it in view, of which words cannot tell whether they show it."""
+    kept: tuple[str, ...] = ()
+    """The ids of the replies that stay although they were written with it in view."""
 
     @property
     def all(self) -> dict[str, str]:
@@ -81,7 +82,7 @@ async def sources_of(connection: AsyncConnection, ids: Collection[str], user: st
 
 async def heard_by(connection: AsyncConnection, readers: Readers) -> list[Any]:
     """The messages that may show what these readers lose, in order."""
-    columns = ("id", "conversation_id", "user_id", "place", "role", "author", "text", "sources")
+    columns = ("seq", "id", "conversation_id", "user_id", "place", "role", "author", "text", "sources")
     query = select(*(messages.c[name] for name in columns)).where(readers.rows, has_text())
     return list(await connection.execute(query.order_by(messages.c.seq)))
 
@@ -98,68 +99,37 @@ def own(
     }
 
 
-def replies(
+async def replies(
+    connection: AsyncConnection,
     heard: Iterable[Any],
     readers: Readers,
-    forgotten: Collection[str],
-    shown: Sequence[FactWords],
+    lost: Collection[str],
+    facts: Collection[str],
+    teller: Words,
     *,
     shared: bool,
-) -> tuple[dict[str, str], list[WrittenReply]]:
-    """The replies to forget: those that answered a `forgotten` message, and others that show one of the facts
-    `shown`; and those of the others of which it is known what they were written from."""
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The replies to forget: those that answered one of the messages that are `lost`, and others that contain
+    one of the `facts`. And the ids of those that stay although they were written from what is lost, from such
+    a reply, or from a summary of it."""
     found: dict[str, str] = {}
-    others: list[WrittenReply] = []
+    others: dict[str, set[str]] = {}
     talks: dict[tuple[str, str, str], _Exchange] = {}
     for row in heard:
         talk = talks.setdefault((row.conversation_id, row.place, row.user_id), _Exchange())
         if row.role == "user":
             talk.ask(row)
             continue
-        asked = talk.answer()
-        answers = any(question.id in forgotten for question in asked)
-        told = " ".join(question.text for question in asked)
-        lost = readers.lost(row, shared)
-        if answers or (lost and any(fact.repeated_by(row.text, told) for fact in shown)):
+        answers = any(question.id in lost for question in talk.answer())
+        gone = readers.lost(row, shared)
+        if answers or (gone and any(repeats(row.text, fact, teller) for fact in facts)):
             found[row.id] = row.text
-        elif lost and row.sources:
-            others.append(WrittenReply.of(row, asked))
-    return found, others
-
-
-async def with_reworded(
-    connection: AsyncConnection,
-    found: ForgottenTexts,
-    others: Sequence[WrittenReply],
-    facts: Sequence[FactWords],
-    lost: set[str],
-    user: str,
-    teller: Words,
-) -> ForgottenTexts:
-    """With the replies among `others` that were written from what is `lost`, or from a reply that shows it,
-    and show it in other words. Counts those of which words cannot tell it."""
-    talks = select(messages.c.conversation_id).where(messages.c.id.in_(found.messages))
-    summaries = select(active_conversations.c.id).where(active_conversations.c.conversation_id.in_(talks))
-    new = lost.union(await connection.scalars(summaries))
-    replies, unverified = dict(found.replies), set()
-    while batch := [one for one in others if one.id not in lost and not one.given.isdisjoint(new)]:
-        said = {id: words(text) for id, text in (await source_texts(connection, batch)).items()}
-        new = set()
-        for reply in batch:
-            in_view, rest = reply.given & lost, (said[id] for id in reply.given - lost if id in said)
-            wording = Wording.of(reply.text, words(reply.question).union(*rest))
-            telling = wording.telling(facts, teller)
-            if in_view and reply.user != user:  # a reply to the person addresses them by their name
-                telling += wording.naming(teller)
-            only_found = bool(reply.found & lost) and reply.found <= lost
-            if telling or (only_found and wording.own):
-                replies[reply.id] = reply.text
-                facts = [*facts, *(FactWords(part - teller, NO_WORDS, NO_WORDS, False) for part in telling)]
-                lost.add(reply.id)
-                new.add(reply.id)
-            elif in_view and wording.own:
-                unverified.add(reply.id)
-    return ForgottenTexts(found.messages, replies, len(unverified - replies.keys()))
+        elif gone and row.sources:
+            others[row.id] = {*row.sources["found"], *row.sources["given"]}
+    told_in = select(messages.c.conversation_id).where(messages.c.id.in_(lost))
+    summaries = select(active_conversations.c.id).where(active_conversations.c.conversation_id.in_(told_in))
+    shown = {*lost, *found, *await connection.scalars(summaries)}
+    return found, tuple(id for id, given in others.items() if not given.isdisjoint(shown))
 
 
 @dataclass(slots=True)
@@ -188,6 +158,21 @@ async def empty(connection: AsyncConnection, ids: Iterable[str], now: datetime) 
         await connection.execute(select(messages.c.id).where(these).with_for_update())
         gone = update(messages).where(these).values(text="", client_items=None, forgotten_at=now)
         await connection.execute(gone.values(indexed_under=None))
+
+
+async def leave_places(
+    connection: AsyncConnection, ids: Collection[str], replies: Collection[str], now: datetime
+) -> None:
+    """Take these messages of a person out of the places where they were said, and the `replies` to them: the
+    person alone has them then. The replies, which may repeat others, are in no search and no prompt of theirs
+    either, as if they had been replaced. The neighbours that they had are indexed again."""
+    told, answers = messages.c.id.in_(ids), messages.c.id.in_(replies)
+    rows = (await connection.execute(select(messages).where(or_(told, answers)).with_for_update())).all()
+    for (conversation, place), lines in groupby(sorted(rows, key=talk_of), key=talk_of):
+        await index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
+    alone = {"place": "", "indexed_under": None}
+    await connection.execute(update(messages).where(told).values(**alone))
+    await connection.execute(update(messages).where(answers).values(**alone, replaced_at=now))
 
 
 async def drop_client_items(connection: AsyncConnection, where: ColumnElement[bool]) -> None:

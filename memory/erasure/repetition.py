@@ -7,7 +7,7 @@ Its values are numbers and capitalised names; a text that lacks one speaks of so
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from memory.facts.compare.tokens import words_of
@@ -106,16 +106,6 @@ class FactWords:
             return True
         return self.identifying and self.all <= other.all
 
-    def repeated_by(self, reply: str, question: str = "") -> bool:
-        """Whether a reply of Hachi's shows the fact; see `repeated_in`. Of the message that it answers only
-        what asks counts: a sentence with a question mark, or one with nothing but words of the fact."""
-        said = words(reply)
-        if self.all.isdisjoint(said):
-            return False
-        parts = [(sentence, words(sentence)) for sentence in sentences(question)]
-        asking = [part for sentence, part in parts if asks(sentence) or part - _weak() <= self.all]
-        return self.repeated_in(said, NO_WORDS.union(*asking))
-
     def repeated_in(self, said: Words, asked: Words) -> bool:
         """Whether a reply of these words, to a message of those `asked`, shows the fact. It contains all its
         numbers; one that identifies the fact needs no other word. Otherwise the reply and the message that it
@@ -130,11 +120,6 @@ class FactWords:
         if self.numbers or self.names:
             return self.names <= both and bool(own) and 2 * shared > len(self.all)
         return 2 * own >= len(self.all) and 3 * shared >= 2 * len(self.all)
-
-    def valued_in(self, text: str) -> bool:
-        """Whether the text contains the values of the fact, of which it has one or more."""
-        values = self.numbers | self.names
-        return bool(values) and values <= words(text)
 
 
 def identifiers(text: str) -> frozenset[str]:
@@ -216,12 +201,6 @@ def _weak() -> Words:
     )
 
 
-def repeated_by_task(description: str, told: Iterable[str], teller: Words) -> bool:
-    """Whether one of these texts states the task, or the task repeats it as a reply of Hachi's may."""
-    task = FactWords.of(description, teller)
-    return any(task.stated_by(text) or FactWords.of(text, teller).repeated_by(description) for text in told)
-
-
 def telling_sentences(message: str, teller: Words) -> list[str]:
     """The sentences of a message that say enough to be recognised: with a value, or `TELLING` words."""
     found = [(sentence, FactWords.of(sentence, teller)) for sentence in sentences(message)]
@@ -234,6 +213,7 @@ def facts_in(message: str, teller: Words) -> set[FactWords]:
     return {fact for fact in found if fact.all - _weak()}
 
 
+@lru_cache(maxsize=1024)
 def words(text: str) -> Words:
     vector = bm25.query(text)
     return frozenset(vector.indices) if vector is not None else frozenset()

@@ -13,7 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.erasure import message_removal
 from memory.erasure.forgotten_data import ForgottenData
-from memory.erasure.repetition import FactWords, repeated_by_task
+from memory.erasure.repeats import repeated_by_task
+from memory.erasure.repetition import FactWords
 from memory.errors import NotFound
 from memory.facts.derived.sources import entry_id, record_sources
 from memory.sql.memory_rows import begins

@@ -10,24 +10,25 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from sqlalchemy import and_, delete, func, select
+from sqlalchemy import and_, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Place, owners_of, user_key
 from memory.erasure import message_removal, restore
 from memory.erasure.follow_up import FollowUp, Statements
 from memory.erasure.message_removal import ForgottenTexts, Readers
-from memory.erasure.repetition import FactWords, Words, asks, identifiers, telling_sentences
+from memory.erasure.repeats import repeats
+from memory.erasure.repetition import TELLING, FactWords, Words, asks, identifiers, telling_sentences, words
 from memory.erasure.taken import TakenMemories, echoing, near, resting_on, stating_the_same, take, take_tasks
 from memory.errors import NotFound
 from memory.facts.derived import HeldFacts, withhold, withhold_lost
 from memory.records import Forgotten, Memory
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
-from memory.sql.jobs import JobQueue
+from memory.sql.jobs import FORGET_OUTSIDE, JobQueue
 from memory.sql.memory_rows import fetch
 from memory.sql.message_rows import has_text
-from memory.sql.tables import forgotten, memories, memory_sources, messages
+from memory.sql.tables import forgotten, memories, memory_sources, messages, work
 from memory.text import sentences
 
 TRIES = 3
@@ -126,6 +127,7 @@ class StatementForgetting:
             await withhold_lost(connection, held, now, undone=True)  # what is replaced again
             await withhold(connection, now, message_ids=texts, undone=True)  # summaries may tell them again
             await restore.put_back_entries(connection, payload)
+            await self._follow_up.queue.add(connection, FORGET_OUTSIDE, user, {}, now)  # traces come back
             back = await fetch(connection, memories.c.id.in_(payload["memories"]))
             own = messages.c.id.in_(texts) & (messages.c.role == "user")
             said = (await connection.execute(select(func.count()).where(own))).scalar_one()
@@ -133,15 +135,23 @@ class StatementForgetting:
         tasks = len(payload.get("tasks", ()))
         return Forgotten(named, tuple(back), messages=said, replies=len(texts) - said, tasks=tasks)
 
-    async def purge_undo(self) -> int:
-        """Delete for good what can no longer be undone. Returns how many forgettings that were."""
-        over = forgotten.c.until <= self._clock()
+    async def purge_undo(self) -> list[str]:
+        """Delete for good what can no longer be undone. Returns the ids of the jobs, due now, that empty the
+        traces which were withheld until then."""
+        now = self._clock()
+        over = forgotten.c.until <= now
         if not await self._database.rows(select(forgotten.c.id).where(over).limit(1)):
-            return 0
+            return []
         async with self._database.write() as connection:
-            purged = (await connection.execute(delete(forgotten).where(over))).rowcount
+            purged = await connection.execute(delete(forgotten).where(over).returning(forgotten.c.payload))
+            named = [id for row in purged.all() for id in row.payload["jobs"]]
+            outside = select(work).where(work.c.id.in_(named), work.c.kind == FORGET_OUTSIDE)
+            jobs = (await connection.execute(outside)).all()
+            for job in jobs:
+                ended = {"payload": job.payload | {"until": now.isoformat()}, "due_at": now}
+                await connection.execute(update(work).where(work.c.id == job.id).values(**ended))
         await self._database.empty_log()
-        return purged
+        return [job.id for job in jobs]
 
 
 async def _echoes(connection: AsyncConnection, memory: Memory, user: str) -> list[Memory]:
@@ -169,17 +179,20 @@ async def _lost(
     """Delete the tasks that repeat what was taken or what its messages told: those `named` and those that
     show one of the texts `stated`. Returns the tasks, and the messages and replies to empty."""
     heard = await message_removal.heard_by(connection, readers)
-    facts = [FactWords.of(content, teller) for content in stated]
-    own = message_removal.own(heard, readers.user, {*named, asked_in or ""}, facts)
+    shown = [FactWords.of(content, teller) for content in stated]
+    own = message_removal.own(heard, readers.user, {*named, asked_in or ""}, shown)
     told = await _told_in(connection, {id: text for id, text in own.items() if id != asked_in}, taken, teller)
     tasks = await take_tasks(connection, readers, [*taken.contents, *told], teller, shared=taken.shared)
     telling = [sentence for text in told for sentence in telling_sentences(text, teller)]
-    contents = [*taken.contents, *telling, *(task["description"] for task in tasks)]
-    shown = [FactWords.of(content, teller) for content in dict.fromkeys(contents)]
-    replies, others = message_removal.replies(heard, readers, own, shown, shared=taken.shared)
-    texts, lost = ForgottenTexts(own, replies), {*taken.ids, *own, *replies}
-    texts = await message_removal.with_reworded(connection, texts, others, shown, lost, readers.user, teller)
-    return Statements(readers.user, taken, texts, tasks, contents, teller)
+    described = [task["description"] for task in tasks]
+    said = [text for id, text in own.items() if id != asked_in and len(words(text)) >= TELLING]
+    facts = [*taken.contents, *said, *described]
+    lost = {*taken.ids, *own}
+    replies, kept = await message_removal.replies(
+        connection, heard, readers, lost, facts, teller, shared=taken.shared
+    )
+    texts = ForgottenTexts(own, replies, kept)
+    return Statements(readers.user, taken, texts, tasks, [*taken.contents, *telling, *described], teller)
 
 
 async def _told_in(
@@ -192,15 +205,14 @@ async def _told_in(
         .join(memory_sources)
         .where(memory_sources.c.message_id.in_(forgotten), memories.c.id.not_in(taken.ids))
     )
-    known = [FactWords.of(content, teller) for content in await connection.scalars(left.distinct())]
-    gone = [FactWords.of(content, teller) for content in taken.contents]
+    known = list(await connection.scalars(left.distinct()))
 
     def stays(sentence: str) -> bool:
-        if any(fact.repeated_by(sentence) for fact in gone):
+        if any(repeats(sentence, fact, teller) for fact in taken.contents):
             return False
         if asks(sentence):
             return not identifiers(sentence)
-        return any(fact.repeated_by(sentence) for fact in known)
+        return any(repeats(sentence, fact, teller) for fact in known)
 
     return ["\n".join(s for s in sentences(text) if not stays(s)) for text in forgotten.values()]
 

@@ -14,7 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import user_key
 from memory.erasure import memory_removal, restore
 from memory.erasure.message_removal import Readers, teller_words
-from memory.erasure.repetition import NO_WORDS, FactWords, Words, repeated_by_task, words
+from memory.erasure.repeats import repeated_by_task
+from memory.erasure.repetition import NO_WORDS, FactWords, Words, words
 from memory.facts.compare.relation import FEWEST_WORDS, added_words, opens_plainly
 from memory.facts.compare.tokens import words_of
 from memory.facts.derived import HeldFacts

@@ -1,8 +1,8 @@
 """The history of replacements: what replaced what, when and why; and undo."""
 
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from datetime import datetime
+from itertools import product
 from typing import Any
 
 from sqlalchemy import and_, insert, or_, select, update
@@ -14,12 +14,9 @@ from memory.facts.derived import withhold
 from memory.process.spans import new_id
 from memory.records import MemoryUpdate
 from memory.sql.engine import Database
-from memory.sql.memories import MADE_PRIVATE, tellers
-from memory.sql.memory_rows import begins, index_again, is_active
+from memory.sql.memories import NO_REPLACEMENT, UNDONE, replaced_by, tellers
+from memory.sql.memory_rows import begins, index_again, is_active, told_again
 from memory.sql.tables import memories, memory_owners, memory_updates
-
-UNDONE = "undone"
-"""The reason of a step that undoes another."""
 
 
 class History:
@@ -47,45 +44,32 @@ class History:
         ]
 
     async def undo(self, id: str, audience: Audience, user: str, now: datetime) -> MemoryUpdate:
-        """Undo the last step of the memory, which makes the replaced memory active again.
+        """Undo the replacement by this memory or, if it was replaced itself, by what holds in its place:
+        everything that the replacement ended, and that has not come back since, is active again.
 
         Applies only to owners that the audience may read and the user may speak for: the user, and a place
-        where nobody else stated the undone memory. An undo in a place also undoes the step among the user's
-        own memories. Returns the new step. Raises NotFound if there is no such step.
+        where nobody else stated the undone memory. An undo in a place also undoes the replacement among the
+        user's own memories. Returns the new step. Raises NotFound if there is no such replacement.
         """
         own = user_key(user)
         async with self._database.write(lock=audience.keys | {own}) as connection:
-            step, texts = await self._last_step(connection, id, audience)
-            owners = await _may_undo_for(connection, step, set(step.owners) & audience.keys, own)
+            steps, texts = await self._chain(connection, id, audience)
+            holding = await _holding(connection, id, steps, audience.keys)
+            ended = [
+                (o, row) for o, row in await replaced_by(connection, holding) if o in holding[row.new_id]
+            ]
+            if not ended:
+                raise NotFound(f"memory {id!r} has replaced nothing that could be brought back")
+            new, old = ended[-1][1].new_id, ended[-1][1].old_id
+            owners = {owner for owner, row in ended if row.new_id == new}
+            owners = await _may_undo_for(connection, new, owners, own)
             if not owners:
                 raise NotFound(f"memory {id!r} is not {user}'s to take back: somebody else told it")
-            undone = await _undo(connection, step, owners, user, now)
             if own not in audience.keys:
-                await self._undo_own(connection, step, user, now)
-        return MemoryUpdate(
-            **undone, old_content=texts.get(step.new_id, ""), new_content=texts.get(step.old_id)
-        )
-
-    async def _last_step(
-        self, connection: AsyncConnection, id: str, audience: Audience
-    ) -> tuple[Any, dict[str, str]]:
-        """The last step of the memory, and the texts of its chain. Raises NotFound if it cannot be undone."""
-        steps, texts = await self._chain(connection, id, audience)
-        steps = [row for row in steps if _begins(row.old_id, id) or _begins(row.new_id, id)]
-        steps = [row for row in steps if row.reason != MADE_PRIVATE]
-        if not steps or steps[-1].reason == UNDONE:
-            raise NotFound(f"memory {id!r} has replaced nothing that could be brought back")
-        return steps[-1], texts
-
-    async def _undo_own(self, connection: AsyncConnection, step: Any, user: str, now: datetime) -> None:
-        """Undo the step for the user alone, unless they have replaced the new memory in private since."""
-        alone = Audience(frozenset({user_key(user)}))
-        if step.new_id is None:
-            return
-        with suppress(NotFound):
-            last, _ = await self._last_step(connection, step.new_id, alone)
-            if last.new_id == step.new_id:
-                await _undo(connection, last, alone.keys, user, now)
+                owners.add(own)
+            undone = await _undo(connection, new, owners, user, now)
+            old = old if old in undone else next(iter(undone))
+        return MemoryUpdate(**undone[old], old_content=texts.get(new, ""), new_content=texts.get(old))
 
     async def _chain(
         self, connection: AsyncConnection, id: str, audience: Audience
@@ -107,39 +91,58 @@ class History:
         return sorted(steps.values(), key=lambda row: row.created_at), texts
 
 
-async def _may_undo_for(
-    connection: AsyncConnection, step: Any, owners: Collection[str], own: str
-) -> set[str]:
-    """The owners for which the person may undo the step."""
-    giving_way = step.new_id or step.old_id
-    links = select(memory_owners.c.owner).where(memory_owners.c.memory_id == giving_way, is_active())
+async def _holding(
+    connection: AsyncConnection, id: str, steps: Sequence[Any], owners: Collection[str]
+) -> dict[str, set[str]]:
+    """What holds in the place of the memory, by the owners for whom it does; `id` may be a prefix."""
+    joined = {known for step in steps for known in (step.old_id, step.new_id) if known}
+    links = select(memory_owners).where(memory_owners.c.memory_id.in_(joined), is_active())
+    active = {(row.memory_id, row.owner) for row in await connection.execute(links)}
+    last = {(step.old_id, owner): step for step in steps for owner in step.owners}
+    after = {key: step.new_id for key, step in last.items() if step.reason not in NO_REPLACEMENT}
+    found: dict[str, set[str]] = {}
+    for known, owner in product((known for known in joined if known.startswith(id)), owners):
+        holds: str | None = known
+        while holds and (holds, owner) not in active:
+            holds = after.pop((holds, owner), None)
+        if holds:
+            found.setdefault(holds, set()).add(owner)
+    return found
+
+
+async def _may_undo_for(connection: AsyncConnection, id: str, owners: Collection[str], own: str) -> set[str]:
+    """The owners for whom the person may take the memory back."""
+    links = select(memory_owners.c.owner).where(memory_owners.c.memory_id == id, is_active())
     active = (await connection.execute(links)).scalars().all()
-    first = select(memories.c.user_id).where(memories.c.id == giving_way)
+    first = select(memories.c.user_id).where(memories.c.id == id)
     told = tellers(active, (await connection.execute(first)).scalar_one())
     return set(owners) if told == {own} else set(owners) & {own}
 
 
 async def _undo(
-    connection: AsyncConnection, step: Any, owners: Collection[str], user: str, now: datetime
-) -> dict[str, Any]:
-    """Undo the step for these owners. Returns the fields of the step that records it, without the owners."""
-    await _set_superseded(connection, step.new_id, owners, 1)
-    await _set_superseded(connection, step.old_id, owners, 0)
-    ids = {"id": new_id(), "old_id": step.new_id or step.old_id, "new_id": step.old_id}
-    undone = ids | {"user_id": user, "reason": UNDONE, "created_at": now}
-    await connection.execute(insert(memory_updates).values(**undone, owners=sorted(owners)))
-    if step.new_id:
-        await withhold(connection, now, memory_ids=[step.new_id], owners=owners)
-    await index_again(connection, [step.old_id, *([step.new_id] if step.new_id else [])])
+    connection: AsyncConnection, id: str, owners: Collection[str], user: str, now: datetime
+) -> dict[str, dict[str, Any]]:
+    """Take the memory back for those of the owners for whom it replaced something. Returns the steps that
+    record it, without the owners, by the id of what holds again."""
+    ended: dict[str, set[str]] = {}
+    for owner, row in await replaced_by(connection, [id]):
+        if owner in owners:
+            ended.setdefault(row.old_id, set()).add(owner)
+    losing = set().union(*ended.values())
+    step = {"user_id": user, "old_id": id, "reason": UNDONE, "created_at": now}
+    undone = {old_id: step | {"id": new_id(), "new_id": old_id} for old_id in ended}
+    await _set_superseded(connection, id, losing, 1)
+    for old_id, back in ended.items():
+        await _set_superseded(connection, old_id, back, 0)
+        await connection.execute(insert(memory_updates).values(**undone[old_id], owners=sorted(back)))
+    await withhold(connection, now, memory_ids=[id], owners=losing)
+    await index_again(connection, [id, *ended])
     return undone
 
 
-def _begins(id: str | None, with_: str) -> bool:
-    return id is not None and id.startswith(with_)
-
-
 async def _set_superseded(
-    connection: AsyncConnection, id: str | None, owners: Collection[str], superseded: int
+    connection: AsyncConnection, id: str, owners: Collection[str], superseded: int
 ) -> None:
     here = and_(memory_owners.c.memory_id == id, memory_owners.c.owner.in_(owners))
-    await connection.execute(update(memory_owners).where(here).values(superseded=superseded))
+    change = update(memory_owners).where(here).values(superseded=superseded)
+    await connection.execute(change if superseded else change.where(~told_again()))

@@ -1,7 +1,7 @@
 """Finds known facts that are similar to a candidate, and how the candidate relates to each."""
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import zip_longest
@@ -18,7 +18,8 @@ from memory.index import Question, Rankings
 from memory.index.embedders import Embedder
 from memory.records import Memory
 from memory.sql.engine import Database
-from memory.sql.memories import CORRECTED, MemoryStore, tellers
+from memory.sql.engine.errors import Overtaken
+from memory.sql.memories import CORRECTED, CORRECTED_BEFORE, SAID_BEFORE, MemoryStore, tellers
 from memory.text.names import Aliases
 
 log = logging.getLogger("hachi.memory")
@@ -32,10 +33,15 @@ _ORDER = ("same", "subsumed", "contradiction", "subsumes", "outdated", "unclear"
 
 OFFERED = 6
 """A judge rules on one candidate and at most this many memories."""
-SAID_BEFORE = Verdict("outdated", "said before what is known: a model judged that this takes its place")
 
 
-CORRECTED_BEFORE = Verdict("outdated", "said before what it is to correct")
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search found near a candidate, before the transaction that decides on it."""
+
+    owners: frozenset[str]
+    cosine: Mapping[str, float]
+    """By the id of each memory of these owners that it is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +81,47 @@ class SimilarFacts:
             log.warning("remembering without the embedder: %s", error)
             return [None] * len(texts)
 
-    async def near(
-        self, connection: AsyncConnection, candidate: CandidateFact, owners: Collection[str]
-    ) -> Near:
-        """These owners' memories similar to the candidate, with verdicts; the decisive ones first."""
-        cosine, ids = await self._nearest(candidate, owners)
-        ids += [*candidate.rulings, *([candidate.draft.replaces] if candidate.draft.replaces else [])]
-        memories = await self.store.candidates(connection, ids, owners, candidate.now)
-        unknown = [m for m in memories if m.id not in cosine and candidate.vector is not None]
-        vectors = await self.embed([memory.content for memory in unknown])
-        for memory, vector in zip(unknown, vectors, strict=True):
+    async def search(self, candidate: CandidateFact, owners: Collection[str]) -> Searched:
+        """Look for these owners' memories that the candidate is compared with. Index and embedder are asked
+        here, before the transaction that decides: nobody waits for them with a connection in hand."""
+        found = await self._search(candidate.draft.content, candidate.vector, owners, candidate.now)
+        cosine = {hit.id: hit.score for hit in found.dense}
+        ids = [*cosine, *(hit.id for hit in found.words), *candidate.rulings]
+        ids += [candidate.draft.replaces] if candidate.draft.replaces else []
+        async with self.database.read() as connection:
+            memories = await self.store.candidates(connection, ids, owners, candidate.now)
+        unknown = [memory for memory in memories if memory.id not in cosine]
+        vectors = await self.embed([memory.content for memory in unknown if candidate.vector is not None])
+        for memory, vector in zip_longest(unknown, vectors):
             cosine[memory.id] = 0.0 if vector is None else float(vector @ candidate.vector)
+        return Searched(frozenset(owners), {id: cosine.get(id, 0.0) for id in {*ids, *cosine}})
+
+    async def near(
+        self,
+        connection: AsyncConnection,
+        candidate: CandidateFact,
+        owners: Collection[str],
+        searched: Searched,
+    ) -> Near:
+        """These owners' memories similar to the candidate, with verdicts; the decisive ones first. Raises
+        Overtaken where there are others by now than the search knew."""
+        memories = await self.store.candidates(connection, searched.cosine, owners, candidate.now)
+        if not searched.owners.issuperset(owners) or any(m.id not in searched.cosine for m in memories):
+            raise Overtaken(f"{self.database.where}: somebody else has told something similar; try again")
+        return await self._weighed(connection, candidate, memories, searched)
+
+    async def _weighed(
+        self,
+        connection: AsyncConnection,
+        candidate: CandidateFact,
+        memories: Sequence[Memory],
+        searched: Searched,
+    ) -> Near:
         # Only names that the people present know, since they see the reason.
         aliases = await self.store.aliases(connection, candidate.origin.audience.keys, candidate.now)
-        weighed = [(m, self._weigh(candidate, m, cosine.get(m.id, 0.0), aliases)) for m in memories]
-        return sorted(
-            weighed, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine.get(pair[0].id, 0.0))
-        )
+        cosine = searched.cosine
+        weighed = [(m, self._weigh(candidate, m, cosine[m.id], aliases)) for m in memories]
+        return sorted(weighed, key=lambda pair: (_ORDER.index(pair[1].relation), -cosine[pair[0].id]))
 
     def echoed(self, candidate: CandidateFact) -> str | None:
         """The text recalled in this turn that the candidate only repeats. None if it repeats none, or the
@@ -130,8 +160,7 @@ class SimilarFacts:
         candidates = [fact for fact in candidates if not (self.consolidated and fact.origin.live)]
         if self.judge is None or not candidates:
             return
-        async with self.database.read() as connection:
-            doubts = [(fact, m) for fact in candidates for m in await self._doubtful(connection, fact)]
+        doubts = [(fact, memory) for fact in candidates for memory in await self._doubtful(fact)]
         if not doubts:
             return
         try:
@@ -142,7 +171,9 @@ class SimilarFacts:
         for (candidate, memory), replaces in zip(doubts, rulings, strict=False):
             if replaces:
                 older = _said_before(candidate, memory)
-                candidate.rulings[memory.id] = SAID_BEFORE if older else RULINGS["replaces"]
+                candidate.rulings[memory.id] = (
+                    Verdict("outdated", SAID_BEFORE) if older else RULINGS["replaces"]
+                )
 
     async def around(
         self, texts: Sequence[tuple[str, Sequence[str]]], origin: Provenance, most: int
@@ -164,10 +195,15 @@ class SimilarFacts:
         own = [memory for memory in own if origin.audience.may_read(memory.owners)]
         return sorted(own, key=lambda memory: places.get(memory.id, len(places)))[:most]
 
-    async def _doubtful(self, connection: AsyncConnection, candidate: CandidateFact) -> list[Memory]:
+    async def _doubtful(self, candidate: CandidateFact) -> list[Memory]:
         """The memories that the candidate may concern, as far as words and vectors tell, whatever numbers and
         names differ: of the same person, and readable by the people present."""
-        near = await self.near(connection, candidate, candidate.origin.owners)
+        owners = candidate.origin.owners
+        searched = await self.search(candidate, owners)
+        async with self.database.read() as connection:
+            memories = await self.store.candidates(connection, searched.cosine, owners, candidate.now)
+            known = [memory for memory in memories if memory.id in searched.cosine]
+            near = await self._weighed(connection, candidate, known, searched)
         tags = set(candidate.draft.subjects)
         return [
             memory
@@ -177,14 +213,6 @@ class SimilarFacts:
             and candidate.sees(memory)
             and candidate.decides_for(memory)
         ][:OFFERED]
-
-    async def _nearest(
-        self, candidate: CandidateFact, owners: Collection[str]
-    ) -> tuple[dict[str, float], list[str]]:
-        """The cosines that the index knows, by id, and the ids of all memories found."""
-        found = await self._search(candidate.draft.content, candidate.vector, owners, candidate.now)
-        cosine = {hit.id: hit.score for hit in found.dense}
-        return cosine, [*cosine, *(hit.id for hit in found.words)]
 
     async def _search(
         self,
@@ -222,7 +250,7 @@ class SimilarFacts:
             verdict = candidate.rulings.get(old.id, verdict)
             completes = self._relation(replace(known, said_at=new.said_at), new) == "subsumes"
             if old.id == candidate.draft.replaces and _said_before(candidate, old) and not completes:
-                verdict = CORRECTED_BEFORE
+                verdict = Verdict("outdated", CORRECTED_BEFORE)
         # A temporary fact replaces a fact that it refines only if the people present may see when that one
         # expires, and it inherits the expiry.
         refines, until = verdict.relation == "subsumes" and not candidate.sees(old), candidate.expires_at

@@ -4,20 +4,23 @@ The `remember` tool, the answer's memories[] and every other caller use this pat
 not worth keeping; ignore an echo of recalled facts; look for the same words; look for similar facts; else
 insert. `memory.facts.compare` relates two statements, `memory.facts.decide` decides.
 
+Index, embedder and judge are asked before the transaction. In it, what was found is read again, and where
+others have told something since, the decision begins anew.
+
 Each owner is decided on separately. A refinement stated in a channel replaces the channel's memory and the
 speaker's own. Stated in private, it does not change the channel's memory, so a channel's memory never shows a
 private statement.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.errors import NotFound
-from memory.facts.aliases import linked, links_of
+from memory.facts.aliases import links_of
 from memory.facts.candidate import CandidateFact, Provenance
 from memory.facts.compare import Verdict
 from memory.facts.decide import Resolution, Step, decision_of, figures_of, resolve
@@ -26,23 +29,24 @@ from memory.facts.derived import withhold
 from memory.facts.derived.sources import record_sources
 from memory.facts.evidence import echoes, unstated
 from memory.facts.rulings import RULINGS, Ruling, as_candidate, ruled_decision, step_of
-from memory.facts.similar import SimilarFacts
+from memory.facts.similar import Searched, SimilarFacts
 from memory.index.sync import IndexSync
 from memory.process.spans import note, span
 from memory.records import Decision, Draft, Memory
 from memory.sql.engine import Database
 from memory.sql.engine.errors import Overtaken
+from memory.sql.engine.writers import Turns
 from memory.sql.memories import MemoryStore, link
 from memory.text import storable
-from memory.text.names import fold
 from memory.text.short_ids import read_id
 from memory.text.tags import tags
 
 MAX_CONTENT = 2_000
 """The most characters of one memory. A fact is a sentence; anything longer is a document."""
 NO_RULINGS: Mapping[str, Ruling] = {}
-TRIES = 3
-"""How often a decision is tried while other writers change the same memories."""
+NOT_SEARCHED = Searched(frozenset(), {})
+TRIES = 8
+"""How often a decision is tried while other processes tell the same person or place something."""
 
 
 @dataclass(eq=False)
@@ -54,6 +58,9 @@ class FactWriter:
     clock: Callable[[], datetime]
     importance_floor: float
     count: Callable[[str, Mapping[str, int]], None] = lambda *_: None
+    _turns: Turns = field(default_factory=Turns, init=False)
+    """Those who write for the same owner wait here, from the search to the commit, so that each knows what
+    the last one stored."""
 
     async def remember(
         self, drafts: Sequence[Draft], origin: Provenance, ruled: Mapping[str, Ruling] = NO_RULINGS
@@ -69,7 +76,7 @@ class FactWriter:
         if not stated:
             return []
         if not self.indexing.begun:  # the comparison needs a complete index
-            await self.indexing.try_to_catch_up()
+            await self.indexing.begin()
         facts = await self._candidates(stated, {id: RULINGS[ruled[id]] for id in ruled})
         refusals = [await self._refuse(fact) for fact in facts]
         judged = [fact for fact, refused in zip(facts, refusals, strict=True) if refused is None]
@@ -135,17 +142,6 @@ class FactWriter:
             if new.message_id:
                 await self.store.add_source(connection, [old.id], new.message_id)
 
-    async def note_names(self, origin: Provenance, speaker: str) -> list[Decision]:
-        """Store the names that the message links ("call me Mick") and that are not linked yet, so that a
-        search for either name finds the person."""
-        known = await self.store.known_aliases(origin.audience, self.clock())
-        drafts = [
-            Draft(f"{name} is also called {other}", (name, other), importance=0.8)
-            for name, other in linked(origin.said, speaker)
-            if fold(other) not in map(fold, known.others(name))
-        ]
-        return await self.remember(drafts, origin)
-
     async def _read(self, draft: Draft, origin: Provenance) -> Draft:
         """The draft in the form that is stored."""
         # On one line, without NUL, which PostgreSQL refuses, and without lone surrogates.
@@ -194,24 +190,47 @@ class FactWriter:
         return unstated.is_own_knowledge(content, origin, known.others(origin.user))
 
     async def _decide(self, candidate: CandidateFact) -> Decision:
-        for tries_left in reversed(range(TRIES)):
-            candidate.changed.clear()
-            try:
-                async with self.database.write(lock=candidate.origin.owners) as connection:
-                    decision = await self._settle(connection, candidate)
-            except Overtaken:
-                if not tries_left:
-                    raise
-            else:
-                break
+        owners = candidate.origin.owners
+        async with self._turns.of(owners):
+            for tries_left in reversed(range(TRIES)):
+                candidate.changed.clear()
+                candidate, searched = await self._prepare(candidate)
+                try:
+                    async with self.database.write(lock=owners) as connection:
+                        decision = await self._settle(connection, candidate, searched)
+                except Overtaken:
+                    if not tries_left:
+                        raise
+                else:
+                    break
         await self.indexing.show(list(candidate.changed.values()), candidate.vectors)
         return decision
 
-    async def _settle(self, connection: AsyncConnection, candidate: CandidateFact) -> Decision:
+    async def _prepare(self, candidate: CandidateFact) -> tuple[CandidateFact, Searched]:
+        """Read, search and embed what the decision rests on. `_settle` checks that it still is as it was."""
+        origin = candidate.origin
+        async with self.database.read() as connection:
+            if candidate.draft.replaces:  # another writer may have replaced it since
+                draft = await self._replacing(connection, candidate.draft, origin)
+                candidate = replace(candidate, draft=draft)
+            known = await self.store.holders(connection, origin.owners, candidate.key)
+        held = [owner for owner, memory in known.items() if not _has_expired(memory, candidate.now)]
+        lacking = self._lacking(candidate, held)
+        return candidate, await self.similar.search(candidate, lacking) if lacking else NOT_SEARCHED
+
+    def _lacking(self, candidate: CandidateFact, held: Collection[str]) -> frozenset[str]:
+        """The owners for whom similar memories count."""
+        owners = candidate.origin.owners
+        return owners if candidate.draft.replaces else owners.difference(held)
+
+    async def _settle(
+        self, connection: AsyncConnection, candidate: CandidateFact, searched: Searched
+    ) -> Decision:
         owners, origin = candidate.origin.owners, candidate.origin
-        if candidate.draft.replaces:  # another writer may have replaced it since
+        if candidate.draft.replaces:
             draft = await self._replacing(connection, candidate.draft, origin)
-            candidate = replace(candidate, draft=draft)
+            if draft.replaces != candidate.draft.replaces:
+                raise Overtaken(f"{self.database.where}: what it corrects has just been replaced; try again")
         stated_in = origin.message_id if origin.live else None
         try:
             held = await self.store.holders(connection, owners, candidate.key, stated_in)
@@ -232,8 +251,8 @@ class FactWriter:
             return candidate.decision("ignore", None, found.refused)
         if theirs := next((m for m in held.values() if candidate.may_repeat(m)), None):
             return candidate.decision("ignore", theirs, echoes.ECHO, target=theirs)
-        lacking = owners if candidate.draft.replaces else owners.difference(held)
-        near = await self.similar.near(connection, candidate, lacking) if lacking else []
+        lacking = self._lacking(candidate, held)
+        near = await self.similar.near(connection, candidate, lacking, searched) if lacking else []
         resolution = resolve(candidate, held, near)
         await self._write(connection, candidate, resolution)
         said_again = [*held.values(), *(step.memory for step in resolution.covered)]
@@ -281,7 +300,7 @@ class FactWriter:
         and omits one that the candidate corrects in something other than its words."""
         valid: dict[str, Memory] = {}
         for owner, memory in held.items():
-            if memory.expires_at is not None and memory.expires_at <= candidate.now:
+            if _has_expired(memory, candidate.now):
                 await self._supersede(connection, candidate, memory, {owner}, None, "had expired")
             elif not (candidate.corrects(memory) and owner in candidate.decides_for(memory)):
                 valid[owner] = memory
@@ -340,3 +359,7 @@ class FactWriter:
         if values:
             await self.store.refresh(connection, memory, **values)
             candidate.changed[memory.id] = replace(candidate.changed.get(memory.id, memory), **values)
+
+
+def _has_expired(memory: Memory, now: datetime) -> bool:
+    return memory.expires_at is not None and memory.expires_at <= now

@@ -1,10 +1,24 @@
-"""The extractor's answer: the updates found in one exchange. It is applied as a whole or not at all."""
+"""The extractor's answer: the updates found in one exchange.
+
+Each value is read for itself. One that cannot be read takes its default; an item that is nothing without it
+is left out. The faults are added to the context of the validation, a list, as texts that say where and why.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from memory.people.profile import Name, Word, line
 from memory.people.profile_entries import Entry, entries_found
@@ -12,30 +26,72 @@ from memory.people.task_wording import bare_id
 from memory.records import TaskStatus
 
 MOST_UPDATES = 50
-"""The most updates of each kind in one answer. An extractor that returns more is wrong."""
+"""The most updates of each kind that are read of one answer."""
+MOST_TAGS = 20
 
 _ANY_TIME = datetime.fromtimestamp(0, UTC)
 
 
-class _Answered(BaseModel):
+def otherwise(default: Any) -> WrapValidator:
+    """Take the default for a value that cannot be read."""
+
+    def read(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            _note_fault(info, str(info.field_name), error)
+            return default
+
+    return WrapValidator(read)
+
+
+def each(most: int) -> WrapValidator:
+    """Read each item of a list for itself. Leave out those that cannot be read, and those beyond `most`."""
+
+    def read(value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        if not isinstance(value, list | tuple):
+            return handler(() if value is None else value)
+        kept: list[Any] = []
+        for number, item in enumerate(value[:most]):
+            try:
+                kept += handler([item])
+            except ValidationError as error:
+                _note_fault(info, f"{info.field_name}[{number}]", error, inside=1)
+        if len(value) > most:
+            _note(info, f"{info.field_name}: {len(value)} are more than the {most} that are read")
+        return tuple(kept)
+
+    return WrapValidator(read)
+
+
+def _note_fault(info: ValidationInfo, where: str, error: ValidationError, inside: int = 0) -> None:
+    first = error.errors(include_url=False, include_input=False)[0]
+    path = ".".join(map(str, (where, *first["loc"][inside:])))
+    _note(info, f"{path}: {first['msg'].removeprefix('Value error, ').lower()}")
+
+
+def _note(info: ValidationInfo, fault: str) -> None:
+    if isinstance(info.context, list):
+        info.context.append(fault)
+
+
+class Answered(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class NewFact(_Answered):
+class NewFact(Answered):
     text: Annotated[str, line(2000)]
-    importance: Annotated[Literal["low", "medium", "high"], Word]
-    tags: Annotated[tuple[Name, ...], Field(max_length=20)] = ()
-    ttl: Annotated[str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)] = (
-        None
-    )
+    importance: Annotated[Literal["low", "medium", "high"], Word, otherwise("medium")] = "medium"
+    tags: Annotated[tuple[Name, ...], each(MOST_TAGS), otherwise(())] = ()
+    ttl: Annotated[str | None, otherwise(None)] = None
     """How long it holds, as the model wrote it."""
-    replaces: Annotated[
-        str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)
-    ] = None
+    replaces: Annotated[str | None, otherwise(None)] = None
     """The id of the known fact that it corrects or completes, as the model wrote it."""
+    number: int = 0
+    """Its place in the answer, from 1, by which rulings name it."""
 
 
-class NewPreference(_Answered):
+class NewPreference(Answered):
     """A value for the document. Validation fails if its field does not accept the value."""
 
     key: Name
@@ -48,8 +104,7 @@ class NewPreference(_Answered):
         | None,
         line(4000, required=False),
     ] = None
-
-    replaces: Annotated[str | None, line(4000, required=False)] = None
+    replaces: Annotated[str | None, line(4000, required=False), otherwise(None)] = None
     """The item of a list that the value takes the place of."""
 
     @model_validator(mode="after")
@@ -58,11 +113,12 @@ class NewPreference(_Answered):
         return self
 
 
-class TaskUpdate(_Answered):
-    id: Annotated[Annotated[str, line(100)] | None, BeforeValidator(bare_id)] = None
+class TaskUpdate(Answered):
+    id: Annotated[Annotated[str, line(100)] | None, BeforeValidator(bare_id), otherwise(None)] = None
     """None or empty: a new task, or the task that the description matches."""
-    description: Annotated[str, line(1000, required=False)] = ""
-    status: Annotated[TaskStatus, Word]
+    description: Annotated[str, line(1000, required=False), otherwise("")] = ""
+    status: Annotated[TaskStatus | None, Word, otherwise(None)] = None
+    """None: a task keeps its own, and a new one is open."""
 
     @model_validator(mode="after")
     def _names_a_task(self) -> Self:
@@ -71,20 +127,19 @@ class TaskUpdate(_Answered):
         return self
 
 
-def _none_is_empty(value: Any) -> Any:
-    return () if value is None else value
+def _numbered(value: Any) -> Any:
+    facts = enumerate(value, 1) if isinstance(value, list | tuple) else ()
+    return [one | {"number": n} if isinstance(one, dict) else one for n, one in facts] if facts else value
 
 
-Few = Field(max_length=MOST_UPDATES)
-Listed = BeforeValidator(_none_is_empty)
-
-
-class MemoryUpdates(_Answered):
+class MemoryUpdates(Answered):
     """All updates that were found in one exchange. Missing lists are empty."""
 
-    new_facts: Annotated[tuple[NewFact, ...], Few, Listed] = ()
-    new_preferences: Annotated[tuple[NewPreference, ...], Few, Listed] = ()
-    task_updates: Annotated[tuple[TaskUpdate, ...], Few, Listed] = ()
+    new_facts: Annotated[
+        tuple[NewFact, ...], each(MOST_UPDATES), BeforeValidator(_numbered), otherwise(())
+    ] = ()
+    new_preferences: Annotated[tuple[NewPreference, ...], each(MOST_UPDATES), otherwise(())] = ()
+    task_updates: Annotated[tuple[TaskUpdate, ...], each(MOST_UPDATES), otherwise(())] = ()
 
 
 def entries_of(preferences: Sequence[NewPreference], said_at: datetime) -> list[Entry]:

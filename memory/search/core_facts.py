@@ -16,7 +16,7 @@ from memory.index import bm25 as words
 from memory.records import Memory
 from memory.sql.memories import MemoryStore
 from memory.sql.memory_rows import READABLE, UNEXPIRED, WITH_OWNERS, with_owners
-from memory.sql.message_rows import kept
+from memory.sql.message_rows import kept, name_in
 from memory.sql.tables import memories, memory_tags, messages
 from memory.text.tags import tag
 
@@ -45,19 +45,18 @@ _CORE_FACTS = (
 """Built once: building it takes longer than running it."""
 _TOLD_BY_OTHERS = (
     select(memories.c.id)
-    .join(messages, messages.c.id == memories.c.message_id)
+    .outerjoin(messages, messages.c.id == memories.c.message_id)
     .where(
         memories.c.id.in_(select(memory_tags.c.memory_id).where(memory_tags.c.tag == bindparam("tag"))),
         memories.c.user_id != bindparam("user"),
         memories.c.importance >= IMPORTANT,
         READABLE,
         UNEXPIRED,
-        kept(),
+        or_(memories.c.message_id.is_(None), kept()),
     )
 )
 _CORE_FACTS_HERE = (
-    WITH_OWNERS.add_columns(messages.c.author)
-    .outerjoin(messages, messages.c.id == memories.c.message_id)
+    WITH_OWNERS.add_columns(name_in(memories.c.user_id, bindparam("owners", expanding=True)).label("author"))
     .where(
         or_(
             memories.c.id.in_(_TOLD.order_by(*_BEST_FIRST).limit(bindparam("most"))),
@@ -103,7 +102,7 @@ async def _core_facts_here(
     given = {"user": user, "owners": list(audience.keys), "now": now, "most": POOL, "tag": tag(named)}
     async with store.database.read() as connection:
         rows = (await connection.execute(_CORE_FACTS_HERE, given)).all()
-    authors = {row.id: row.author for row in rows}
+    authors = {row.id: row.author or row.user_id for row in rows}
     found = [memory for memory, _ in with_owners(rows)]
     own = [memory for memory in found if memory.user_id == user]
     return own + [_attributed(memory, authors[memory.id]) for memory in found if memory.user_id != user]

@@ -3,8 +3,7 @@
 1. Aliases: a person whom the question names is also searched for under their other names.
 2. One search by words and meaning covers facts, messages and summaries. If its lists are full, further ones
    leave out messages, or keep to the time that the question names ("last week").
-3. A question that names nothing ("what did we talk about?") returns the newest statements, or those from the
-   time that it names.
+3. Without a question it lists the newest statements, or those from the given time.
 
 The index proposes, SQL decides: the row of every hit is read again for this audience, at this moment.
 `memory.search.ranking` then orders the hits.
@@ -16,41 +15,42 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 from memory.audience import GLOBAL, Audience, user_key
 from memory.errors import EmbedderUnavailable, StoreUnavailable
 from memory.index import KINDS, Kind, Question, Rankings
+from memory.index import bm25 as words
 from memory.index.embedders import Embedder
 from memory.index.schema import LANES
 from memory.index.sync import IndexSync
 from memory.process.spans import note, span
 from memory.records import Hit, Memory, Message
 from memory.search.explanation import Explanation
-from memory.search.general_questions import is_general
 from memory.search.ranking import DEPTH, Candidate, rank
 from memory.search.time_ranges import time_span
 from memory.sql.memories import MemoryStore
 from memory.sql.message_rows import Line
 from memory.sql.messages import Transcript
 from memory.sql.summaries import ActiveConversation, ConversationSummaries
-from memory.text.names import Aliases, called, named, without_names
+from memory.text.names import Aliases, called, named, spelled, without_names
 from memory.text.tags import tags
 
 log = logging.getLogger("hachi.memory")
 
 MESSAGES: frozenset[Kind] = frozenset({"message"})
-STATEMENTS: frozenset[Kind] = frozenset({"message", "memory"})
 BY_AUTHOR = 4 * DEPTH
 """Hits to ask of each lane if only those of one author are wanted."""
 NEWEST_SUMMARIES = 2
-"""The most summaries for a question that names nothing. Older summaries are found by their words."""
+"""The most summaries in a list of the newest. Older summaries are found by their words."""
 FLOOR = 0.8
 """This share of the embedder's recall threshold is the least cosine of a hit that shares no word with the
 question. On LoCoMo it loses no evidence among the first 10; the whole threshold loses 0.002."""
 COLD_START = 5
 """An audience with fewer own facts counts as new."""
 
+_partial = ContextVar("partial", default=False)
 _without_index: ContextVar[str | None] = ContextVar("without_index", default=None)
 
 
@@ -82,6 +82,11 @@ class Recall:
         """Why the last search of this task read the newest rows instead of the whole index."""
         return _without_index.get()
 
+    @property
+    def partial(self) -> bool:
+        """Whether that search may have missed what is older, or what only the meaning shows."""
+        return _partial.get()
+
     async def search(
         self,
         question: str,
@@ -96,25 +101,28 @@ class Recall:
         author: str = "",
         aliases: Aliases | None = None,
     ) -> list[Hit]:
-        """Facts, messages and summaries that match the question, best first.
+        """Facts, messages and summaries that match the question, best first; without one the newest.
 
         `subjects` selects facts with one of these tags, `author` what a person of this name said, `since` and
         `until` what was said from one moment to before the other; `exclude` lists ids to leave out; `aliases`
         are read from the database unless given. Without an embedder it searches by words alone, and without
         the index the newest rows: `without_index` then says why.
         """
-        if not audience.keys or not question.strip() or limit < 1:
+        if not audience.keys or limit < 1:
             return []
         with span("search", query=question, audience=audience.keys, limit=limit, subjects=list(subjects)):
             _without_index.set(None)
+            _partial.set(False)
             aliases = aliases or await self.aliases(audience)
             wanted = _Wanted(
                 question, audience, self._clock(), limit, frozenset(exclude), kinds, since, until, author
             )
-            if is_general(question) and not subjects and kinds >= STATEMENTS:
-                hits = await self._latest(wanted)
-            else:
-                hits = await self._matching(wanted, aliases, subjects)
+            if not question.strip():
+                hits = await self._newest(wanted, aliases.of(tags(subjects)))
+            elif not (hits := await self._matching(wanted, aliases, subjects)) and not (author or subjects):
+                hits = await self._newest_of(
+                    called(question, await self._transcript.authors(audience)), wanted
+                )
             note(found=[(hit.id, round(hit.score, 4)) for hit in hits])
             self._recalled.update(hit.id for hit in hits if hit.kind == "memory")
             self._count("", {"retrieved": len(hits)})
@@ -148,16 +156,10 @@ class Recall:
 
     async def told_by(self, hits: Sequence[Hit], audience: Audience) -> dict[str, str]:
         """The names of who told the found facts, by the facts' ids. In private all are the person's own."""
-        told = [hit for hit in hits if hit.memory and user_key(hit.memory.user_id) not in audience.keys]
-        evidence = {hit.id: str(hit.message_id) for hit in told}
-        said = await self._transcript.by_ids(evidence.values(), audience) if evidence else {}
-        return {id: said[message].author for id, message in evidence.items() if message in said}
-
-    async def anything(self, audience: Audience, beside: Collection[str]) -> bool:
-        """Whether this audience may read any fact, or a message from a person other than those `beside`."""
-        if await self._store.newest(audience, self._clock(), 1):
-            return True
-        return bool(await self._transcript.newest(audience, 1, exclude=beside))
+        told = {hit.id: hit.memory.user_id for hit in hits if hit.memory}
+        told = {id: user for id, user in told.items() if user_key(user) not in audience.keys}
+        names = await self._transcript.names(set(told.values()), audience)
+        return {id: names[user] for id, user in told.items()}
 
     async def memory(self, id: str, audience: Audience) -> Memory:
         """The memory with this id or prefix of an id. Raises NotFound."""
@@ -190,6 +192,7 @@ class Recall:
         )
         rankings = await self._rankings(wanted.question, asked)
         _without_index.set(rankings[0].without_index)
+        _partial.set(rankings[0].partial)
         found = await self._rows(rankings, wanted)
         lanes = _merged(rankings)
         floor = FLOOR * self._embedder.thresholds.recall
@@ -219,26 +222,28 @@ class Recall:
             rankings.append(await self._search(replace(asked, since=times[0], until=times[1])))
         return rankings
 
-    async def _latest(self, wanted: "_Wanted") -> list[Hit]:
-        """The newest messages and summaries, or those from the time that the question names. Summaries come
-        first, then the newest messages. Leaves out messages of listed facts, and similar questions."""
-        since, until = wanted.since, wanted.until
-        if not (since or until):
-            since, until = time_span(wanted.question, wanted.now) or (None, None)
-        audience, limit, exclude = wanted.audience, wanted.limit, wanted.exclude
-        memories = await self._store.newest(
-            audience, wanted.now, limit + len(exclude), since=since, until=until
-        )
-        memories = [memory for memory in memories if memory.id not in exclude]
-        evidence = {memory.message_id for memory in memories}
-        messages = await self._transcript.newest(
-            audience, 3 * limit, since=since, until=until, exclude=exclude
-        )
-        messages = [m for m in messages if m.id not in evidence and not is_general(m.text)][:limit]
-        summaries = []
-        if "summary" in wanted.kinds:
+    async def _newest(self, wanted: "_Wanted", subjects: Collection[str]) -> list[Hit]:
+        """The newest statements and summaries, or those of the wanted time; with `subjects`, the newest facts
+        with one of these tags. Summaries come first. Leaves out messages of listed facts."""
+        exclude, limit = wanted.exclude, wanted.limit
+        times: dict[str, Any] = {"since": wanted.since, "until": wanted.until}
+        most = None if subjects or wanted.author else limit + len(exclude)
+        memories, messages, summaries = [], [], []
+        if "memory" in wanted.kinds:
+            memories = await self._store.newest(wanted.audience, wanted.now, most, **times)
+            memories = [
+                m
+                for m in memories
+                if m.id not in exclude and not (subjects and {*subjects}.isdisjoint(m.subjects))
+            ]
+        if "message" in wanted.kinds and not subjects:
+            most = BY_AUTHOR * limit if wanted.author else 2 * limit
+            evidence = {memory.message_id for memory in memories}
+            messages = await self._transcript.newest(wanted.audience, most, exclude=exclude, **times)
+            messages = [message for message in messages if message.id not in evidence]
+        if "summary" in wanted.kinds and not subjects:
             summaries = await self._conversations.newest(
-                audience, wanted.now, NEWEST_SUMMARIES, since=since, until=until, exclude=exclude
+                wanted.audience, wanted.now, NEWEST_SUMMARIES, exclude=exclude, **times
             )
         found = await self._by_author(
             _Found({m.id: m for m in memories}, {m.id: m for m in messages}, {s.id: s for s in summaries}),
@@ -248,6 +253,11 @@ class Recall:
             found.candidates.items(), key=lambda i: (i[1].kind == "summary", i[1].created_at), reverse=True
         )
         return [found.hit(id, 1.0) for id, _ in order][:limit]
+
+    async def _newest_of(self, authors: Collection[str], wanted: "_Wanted") -> list[Hit]:
+        """The newest statements of the people whom a question names that found nothing."""
+        listed = [await self._newest(replace(wanted, author=author), ()) for author in sorted(authors)]
+        return [hit for hits in zip_longest(*listed) for hit in hits if hit][: wanted.limit]
 
     async def _rows(self, rankings: Sequence[Rankings], wanted: "_Wanted") -> "_Found":
         ids: dict[Kind, set[str]] = {kind: set() for kind in KINDS}
@@ -262,12 +272,14 @@ class Recall:
         return await self._by_author(found, wanted)
 
     async def _by_author(self, found: "_Found", wanted: "_Wanted") -> "_Found":
-        """What a person of the wanted name said. A fact's author is who wrote its message."""
+        """What a person of the wanted name said. Who is called exactly so is meant before others."""
         if not wanted.author:
             return found
-        evidence = {str(memory.message_id) for memory in found.memories.values()}
-        said = await self._transcript.by_ids(evidence, wanted.audience)
-        return found.by(wanted.author, {id: message.author for id, message in said.items()})
+        tellers = {memory.user_id for memory in found.memories.values()}
+        names = await self._transcript.names(tellers, wanted.audience)
+        authors = {*await self._transcript.authors(wanted.audience), *names, *names.values()}
+        exactly = {author for author in authors if spelled(author) == spelled(wanted.author)}
+        return found.by(exactly or named(wanted.author, authors), names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,15 +312,11 @@ class _Found:
             **{id: _summary(conversation) for id, conversation in self.summaries.items()},
         }
 
-    def by(self, author: str, writers: Mapping[str, str]) -> "_Found":
-        """What a person of this name said; `writers` are the names by message. Summaries have no author."""
+    def by(self, authors: Collection[str], names: Mapping[str, str]) -> "_Found":
+        """What these people said; `names` are the tellers' names. Summaries have no author."""
         return _Found(
-            {
-                id: memory
-                for id, memory in self.memories.items()
-                if named(author, [memory.user_id, writers.get(str(memory.message_id), "")])
-            },
-            {id: message for id, message in self.messages.items() if named(author, [message.author])},
+            {id: m for id, m in self.memories.items() if {m.user_id, names[m.user_id]} & {*authors}},
+            {id: m for id, m in self.messages.items() if m.author in authors},
             {},
         )
 
@@ -325,8 +333,7 @@ def _topic(question: str, authors: Collection[str]) -> str:
     """The question without the names of those who write: a name says whose words to find, and not which.
     Unchanged if it is only about the name ("who is Anna?")."""
     rest = without_names(question, called(question, authors))
-    nothing_left = is_general(rest) or not any(character.isalnum() for character in rest)
-    return question if nothing_left else rest
+    return rest if words.query(rest) else question
 
 
 def _memory_hit(memory: Memory, score: float) -> Hit:

@@ -35,7 +35,7 @@ TEXTS = (
     "Mickael lives in Lyon",
     "Mickael's dog is called Rex",
     "Mickael's dog is named Rex",
-    "dev is really called Mickael",
+    "dev is also called Mickael",
     "dev lives in Rome",
 )
 QUESTIONS = ("what do you know about Mickael's shoulder and dog?", "where does dev live?", "what is new?")

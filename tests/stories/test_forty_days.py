@@ -98,8 +98,12 @@ STORY = (
         "Oh no. Rest well.",
         (fact("Marek has bronchitis.", ttl="7d"),),
     ),
-    Says(*(9, MAREK, CHOIR, "Call me Priya from now on, I lost a bet."), "Sure, Marek."),
-    Says(*(10, PRIYA, None, "Please call me Pip."), "Pip it is."),
+    Says(
+        *(9, MAREK, CHOIR, "Call me Priya from now on, I lost a bet."),
+        "Sure, Marek.",
+        (fact("Marek is also called Priya"),),
+    ),
+    Says(*(10, PRIYA, None, "Please call me Pip."), "Pip it is.", (fact("Priya is also called Pip"),)),
     Says(
         *(12, YUKI, None, "The ferry is booked."),
         "One thing less.",

@@ -1,4 +1,4 @@
-"""What happens by itself over weeks: clean-up by settings, and names that a message plainly says."""
+"""What happens by itself over weeks: clean-up by settings, and what does not."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,12 +28,13 @@ async def test_what_is_unimportant_and_long_unused_goes_and_nothing_else(tmp_pat
         assert left == {"Ana collects stamps", "Ana is allergic to nuts"}
 
 
-async def test_a_name_said_in_a_message_is_linked_though_the_model_keeps_nothing(tmp_path: Path) -> None:
+async def test_no_name_is_read_from_what_somebody_says(tmp_path: Path) -> None:
     settings = Settings.load(home=tmp_path, embedder="bundled")
-    model = ScriptedModel([[assistant_message('{"message": "Hi Mick!", "memories": []}')]])
+    model = ScriptedModel([[assistant_message('{"message": "By bus, then.", "memories": []}')]])
     async with Companion.open(settings, model=model, upkeep=False) as pet:
-        await pet.remember("Mickael plays the cello", user="mickael")
-        await pet.respond("Call me Mick", user="mickael", settle=True)
-        found = [hit.content for hit in await pet.search_memories("what does Mick play?", user="mickael")]
-    assert "mickael is also called Mick" in found
-    assert "Mickael plays the cello" in found
+        await pet.respond("I go by bus.", user="ana", settle=True)
+        assert await pet.memories(user="ana") == []
+        await pet.remember("ana is also called Annie", user="ana")
+        await pet.remember("Annie plays the cello", user="ana")
+        found = [hit.content for hit in await pet.search_memories("what does ana play?", user="ana")]
+    assert "Annie plays the cello" in found

@@ -15,7 +15,7 @@ from sqlalchemy import select, union, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import user_key
-from memory.documents import DocumentLibrary
+from memory.documents.library import DocumentLibrary
 from memory.erasure import memory_removal, message_removal, restore
 from memory.erasure.person import listing, own_rows
 from memory.erasure.person.memories import NOBODY, erase_memories, memory_ids_of, owners_of
@@ -36,8 +36,8 @@ from memory.sql.jobs import UNINDEX, JobQueue
 BATCH = 200
 """Rows deleted in one transaction. Other writers wait for it."""
 UNVERIFIED = (
-    "they were written to others while something of theirs was in view; they do not name them and have no"
-    " word of theirs, and nothing else can be verified"
+    "they were written to others while something of this person was in view; they do not name them and have"
+    " no word of theirs, and nothing else can be verified"
 )
 """Why replies are left, and where their number is kept meanwhile."""
 PASSES = 5
@@ -285,7 +285,7 @@ class Erasure:
             said_by_others = await rows_containing(connection, progress.sought - unique, SOURCES)
             derived = await rows_containing(connection, unique, DERIVED)
         again = "something came in while it ran; run it again"
-        others = "others said or were told the same words, and those are theirs"
+        others = "others said or were told the same words"
         return [
             *(Remainder(table, count, again, False) for table, count in (naming | derived).items()),
             *(Remainder(table, count, others, True) for table, count in said_by_others.items()),

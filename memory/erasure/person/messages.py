@@ -4,7 +4,7 @@ Their display names and the summaries of their messages are deleted too. Neighbo
 again, because the index also finds a message by its neighbours' words (`memory.index.windows`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.audience import Place, user_key
 from memory.index.schema import slices
 from memory.sql.jobs import JobQueue
-from memory.sql.message_rows import REACH
+from memory.sql.message_rows import index_neighbours_again, talk_of
 from memory.sql.summaries import LOOK_BACK, MOST_BEHIND, consolidation_subject
 from memory.sql.tables import active_conversations, conversations, messages, speakers
 
@@ -40,50 +40,27 @@ async def erase_messages(connection: AsyncConnection, user: str, limit: int, now
     query = select(messages).where(messages.c.user_id == user).order_by(messages.c.seq).limit(limit)
     rows = (await connection.execute(query)).all()
     erased = ErasedMessages([row.id for row in rows], [row.text for row in rows if row.role == "user"])
-    by_talk = {talk: list(lines) for talk, lines in groupby(sorted(rows, key=_talk), key=_talk)}
+    by_talk = {talk: list(lines) for talk, lines in groupby(sorted(rows, key=talk_of), key=talk_of)}
     for (conversation, place), lines in by_talk.items():
-        await _index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
+        await index_neighbours_again(connection, conversation, place, [line.seq for line in lines])
     for ids in slices(erased.ids, IDS_AT_ONCE):
         await connection.execute(delete(messages).where(messages.c.id.in_(ids)))
     for (conversation, place), lines in by_talk.items():
-        await _delete_unused_names(connection, place, {line.author for line in lines})
         if place:
             first = min(line.seq for line in lines)
             erased.summaries |= await _empty_summary(connection, conversation, place, first, now)
+    await _delete_unused_names(connection, user)
     return erased
 
 
-def _talk(row: Any) -> tuple[str, str]:
-    return row.conversation_id, row.place
-
-
-async def _index_neighbours_again(
-    connection: AsyncConnection, conversation: str, place: str, seqs: Sequence[int]
-) -> None:
-    """Mark every message whose window contains one of these to be indexed again."""
-    heard = select(messages.c.id, messages.c.seq).where(
-        messages.c.conversation_id == conversation, messages.c.place == place
-    )
-    before = heard.where(messages.c.seq < min(seqs)).order_by(messages.c.seq.desc()).limit(REACH)
-    within = heard.where(messages.c.seq.between(min(seqs), max(seqs)))
-    after = heard.where(messages.c.seq > max(seqs)).order_by(messages.c.seq).limit(REACH)
-    found = [row for query in (before, within, after) for row in (await connection.execute(query)).all()]
-    lines, deleted = sorted(found, key=lambda row: row.seq), set(seqs)
-    near = {
-        neighbour.id
-        for at, line in enumerate(lines)
-        if line.seq in deleted
-        for neighbour in lines[max(0, at - REACH) : at + REACH + 1]
-    }
-    for ids in slices(sorted(near), IDS_AT_ONCE):
-        await connection.execute(update(messages).where(messages.c.id.in_(ids)).values(indexed_under=None))
-
-
-async def _delete_unused_names(connection: AsyncConnection, place: str, authors: Collection[str]) -> None:
-    """Delete display names that no message in the place uses any more."""
-    used = exists().where(messages.c.place == place, messages.c.author == speakers.c.author)
-    unused = delete(speakers).where(speakers.c.owner == place, speakers.c.author.in_(authors), ~used)
-    await connection.execute(unused)
+async def _delete_unused_names(connection: AsyncConnection, user: str) -> None:
+    """Delete the person's display names from the places where no message bears them any more, also from those
+    that their messages have left."""
+    own = select(speakers.c.author).where(speakers.c.owner == user_key(user))
+    names = list((await connection.execute(own)).scalars())
+    used = exists().where(messages.c.place == speakers.c.owner, messages.c.author == speakers.c.author)
+    there = speakers.c.owner.startswith("place:")
+    await connection.execute(delete(speakers).where(there, speakers.c.author.in_(names), ~used))
 
 
 async def _empty_summary(

@@ -27,7 +27,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.audience import Audience
 from memory.index.schema import slices
-from memory.sql.message_rows import Condition, has_text, kept
+from memory.sql.message_rows import BY_AUDIENCE, Condition, has_text, kept, people_and_places
 from memory.sql.tables import (
     Utc,
     active_conversations,
@@ -69,8 +69,14 @@ class ReplySources:
     def lost(self) -> Condition:
         """True if one of them has been deleted, forgotten or withdrawn from the audience since, or is to go
         with a person who is being erased. A memory that was replaced is not lost."""
-        values = {"sources": list(self.ids), "how_many": len(self.ids), "told_in": list(self.told_in)}
-        return Condition(_LOST, values | {"readers": list(self.audience.keys), "since": self.since})
+        values: dict[str, Any] = {
+            "sources": list(self.ids),
+            "how_many": len(self.ids),
+            "told_in": list(self.told_in),
+        }
+        people, places = people_and_places(self.audience)
+        values |= {"readers": list(self.audience.keys), "people": people, "places": places}
+        return Condition(_LOST, values | {"since": self.since})
 
 
 def _lost() -> ColumnElement[bool]:
@@ -78,7 +84,7 @@ def _lost() -> ColumnElement[bool]:
     since = bindparam("since", type_=Utc())
     active, owner = active_conversations, memory_owners.c.owner
     standing = union(
-        select(messages.c.id).where(messages.c.id.in_(sources), kept()),
+        select(messages.c.id).where(messages.c.id.in_(sources), kept(), BY_AUDIENCE),
         select(memory_owners.c.memory_id).where(
             memory_owners.c.memory_id.in_(sources), owner.in_(bindparam("readers", expanding=True))
         ),

@@ -1,4 +1,5 @@
-"""Replies that tell in other words what was forgotten go by the ids that they were written from."""
+"""Replies that tell in other words what was forgotten stay, and the receipt lists those that were written
+from it. Of an erased person they go."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -53,21 +54,22 @@ ASKED = [
 
 @pytest.mark.parametrize(("said", "fact", "question", "answers"), ASKED)
 @pytest.mark.parametrize("history", [0, 12])
-async def test_a_short_reply_that_tells_the_fact_goes_with_it(
+async def test_a_reply_that_tells_the_fact_in_other_words_stays_and_is_listed(
     open_pet: OpenPet, rows: Rows, said: str, fact: str, question: str, answers: list[Any], history: int
 ) -> None:
     answers = answers if history else [SEARCH, answers[-1]]
     pet = await told(open_pet, said, fact, *answers, history_messages=history)
     await ask(pet, question)
     receipt = await forget(pet, fact)
-    assert texts(rows) == ["", ""]
-    assert (receipt.replies, receipt.unverified) == (2, 0)
+    assert texts(rows) == ["", answers[-1]]
+    [kept] = rows("SELECT id FROM messages WHERE role = 'assistant' AND text != ''")
+    assert (receipt.replies, receipt.kept) == (1, (kept["id"],))
     await pet.undo_forget(str(receipt.undo_id), user="ana")
     assert texts(rows) == ["Noted.", answers[-1]]
 
 
 @pytest.mark.parametrize(("said", "fact", "question", "answers"), ASKED)
-async def test_and_with_its_person(
+async def test_but_it_goes_with_its_person(
     open_pet: OpenPet, rows: Rows, said: str, fact: str, question: str, answers: list[Any]
 ) -> None:
     pet = await told(open_pet, said, fact, *answers)
@@ -85,15 +87,19 @@ async def test_a_reply_about_her_without_her_name_goes_with_her(open_pet: OpenPe
     assert texts(rows) == [""]
 
 
-async def test_a_reply_that_rests_on_such_a_reply_goes_too(open_pet: OpenPet, rows: Rows) -> None:
-    pet = await told(open_pet, "I am pregnant", PREGNANT, "Ana is expecting a baby.", "A baby carriage.")
+async def test_a_reply_that_contains_the_fact_goes_and_one_that_rests_on_it_is_listed(
+    open_pet: OpenPet, rows: Rows
+) -> None:
+    answers = ["Ana is pregnant, so none.", "A baby carriage."]
+    pet = await told(open_pet, "I am pregnant", PREGNANT, *answers, history_messages=2)
     await ask(pet, "Why does Ana drink no wine?")
     await ask(pet, "What could I give?")
-    await forget(pet, PREGNANT)
-    assert texts(rows) == ["", "", ""]
+    receipt = await forget(pet, PREGNANT)
+    assert texts(rows) == ["", "", "A baby carriage."]
+    assert (receipt.replies, len(receipt.kept)) == (2, 1)
 
 
-async def test_replies_that_only_had_it_in_view_stay_and_are_counted(open_pet: OpenPet, rows: Rows) -> None:
+async def test_replies_that_only_had_it_in_view_stay_and_are_listed(open_pet: OpenPet, rows: Rows) -> None:
     answers = ["A tea with lemon, gladly, Ana.", "Paris has a tower. Noted, Ana.", "I would like that."]
     pet = await told(open_pet, "I am pregnant", PREGNANT, *answers)
     await ask(pet, "A tea with lemon?", "ana")
@@ -101,7 +107,26 @@ async def test_replies_that_only_had_it_in_view_stay_and_are_counted(open_pet: O
     await ask(pet, "Shall we talk of the weather?")
     receipt = await forget(pet, PREGNANT)
     assert texts(rows) == ["", *answers]
-    assert receipt.unverified == 3
+    assert len(receipt.kept) == 3
+
+
+async def test_a_reply_that_quotes_what_was_forgotten_goes_though_something_else_explains_its_words(
+    open_pet: OpenPet, rows: Rows
+) -> None:
+    """The stand-in quotes both statements, of which the second has nearly all words of the first."""
+    pet = await open_pet()
+    third, fourth = "My mum's birthday is on March 3rd.", "Actually, my mum's birthday is on March 4th."
+    for text in (third, fourth, "When is my mum's birthday?", "what is 2+2?", "What are my open tasks?"):
+        await pet.respond(text, user="ana", settle=True)
+    quoted = texts(rows)
+    receipt = await forget(pet, third)
+    assert third in quoted[2]
+    assert texts(rows) == ["", quoted[1], "", *quoted[3:]]
+    assert (receipt.messages, receipt.replies) == (1, 2)
+    found = await pet.search_memories("March 3rd", user="ana", limit=50)
+    assert not [hit for hit in found if "3rd" in hit.content]
+    await pet.undo_forget(str(receipt.undo_id), user="ana")
+    assert texts(rows) == quoted
 
 
 async def test_unrelated_replies_to_others_outlive_an_erasure_and_are_named(

@@ -13,5 +13,4 @@ def test_it_is_recognised_by_id_whole_text_and_line() -> None:
     assert data.shown_by("Ann: Yes, last spring!\nHachi: Nice.")
     assert data.shown_by("Known facts:\n- lives in Paris\n- likes tea")
     assert not data.shown_by("Ok. Ann lives in Lyon.\nParis is a city.")
-    assert data.may_be_shown_by("They spoke of Paris.")
-    assert not data.may_be_shown_by("Ann lives in Lyon.")
+    assert not data.shown_by("They spoke of Paris."), "other words stay"

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, insert, select
 
 from memory.audience import PRIVATE, Audience, Place, user_key
-from memory.documents import DocumentLibrary, FusedReranker
+from memory.documents.library import DocumentLibrary
+from memory.documents.rerank.fused import FusedReranker
 from memory.erasure.person.erasure import BATCH, Erasure
 from memory.erasure.person.memories import NOBODY
 from memory.erasure.person.receipt import Erased, ErasureProgress, Remainder
@@ -102,7 +103,7 @@ async def fill(stack: Stack, user: str = "anna") -> None:
         where = Place.parse(place)
         await stack.receive(f"{user} told the {place} of a zebrafish", user, place, author=user.title())
         await stack.remember(f"{user} has a zebrafish named {place}", user, place)
-        await stack.remember(f"{user} is really called Zoe in {place}", user, place)
+        await stack.remember(f"{user} is also called Zoe in {place}", user, place)
         await summarise(stack, f"{user} spoke of a zebrafish in {place}", user, place)
         await add_task(stack, user, f"feed the zebrafish of {place}", where)
         await ProfileStore(stack.database).merge(user, where, [Entry("profile.role", "", "zebrafish", now)])

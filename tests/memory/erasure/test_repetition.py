@@ -1,4 +1,4 @@
-"""Which texts state or repeat a fact."""
+"""Which texts of a person state a fact."""
 
 import pytest
 
@@ -56,29 +56,6 @@ def test_a_message_of_the_teller_shows_a_fact_with_what_identifies_it(
     assert FactWords.of(fact, ANN).shown_by_own(message) is shows
 
 
-@pytest.mark.parametrize(
-    ("fact", "question", "reply", "repeats"),
-    [
-        ("Ann's bank PIN is 4711", "", "You told me: “My bank PIN is 4711.”", True),
-        ("Ann's bank PIN is 4711", "and the number?", "It is 4711.", True),
-        ("Ann's bank PIN is 4711", "", "I will not tell your bank PIN.", False),
-        ("Ann is 29", "how old am I? 29?", "You are 29.", True),
-        ("Ann bought 29 red tulips", "what is 20 + 9?", "That is 29.", False),
-        ("Ann lives in Paris", "where do I live?", "In Paris.", True),
-        ("Ann lives in Paris", "which city has museums?", "Paris has many.", False),
-        ("Ann plans to quit her job", "what about my job?", "You plan to quit.", True),
-        ("Ann plans to quit her job", "I plan to quit my job", "Good luck!", False),
-        ("Ann loves tea", "what do I love", "Tea.", True),
-        ("Ann loves tea", "My sister loves me and tea was cold today.", "Oh dear, cold tea.", False),
-        ("Ann", "", "Ann!", False),
-    ],
-)
-def test_a_reply_repeats_a_fact_with_its_values_and_most_words(
-    fact: str, question: str, reply: str, repeats: bool
-) -> None:
-    assert FactWords.of(fact, ANN).repeated_by(reply, question) is repeats
-
-
 def test_a_fact_is_the_same_as_its_rewording_and_as_what_shows_its_identifying_number() -> None:
     pin, paris = FactWords.of("Ann's bank PIN is 4711", ANN), FactWords.of("Ann lives in Paris", ANN)
     assert pin.same_as(FactWords.of("the PIN of the bank: 4711", ANN))
@@ -95,11 +72,6 @@ def test_only_sentences_that_say_something_are_recognised() -> None:
     ]
 
 
-def test_neither_a_year_nor_a_number_in_the_tellers_id_identifies_a_fact():
-    teller = words("discord:123456")
+def test_a_year_identifies_no_fact() -> None:
     born = FactWords.of("Ann was born in 1990", ANN)
     assert not born.same_as(FactWords.of("Ann's brother Tom was born in 1990 in Lyon", ANN))
-    assert not born.repeated_by("Your house was built in 1990.")
-    lives = FactWords.of("discord:123456 lives in Paris", teller)
-    assert not lives.repeated_by("Mickael lives in Lyon")
-    assert lives.repeated_by("You live in Paris.")

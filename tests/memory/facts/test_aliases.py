@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from memory.audience import Audience, Place
-from memory.facts.candidate import Provenance
+from memory.facts.aliases import also_called
+from memory.facts.aliases import linked as names_linked
 from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 
@@ -24,9 +25,22 @@ async def linked(stack: Stack, name: str, place: str | None) -> tuple[str, ...]:
 
 
 async def says_call_me(stack: Stack, name: str, place: str | None) -> None:
-    said = f"call me {name}"
-    origin = Provenance("ben", stack.clock.now, Place.parse(place), said=said)
-    await stack.writer.note_names(origin, "Ben")
+    await stack.remember(f"Ben is also called {name}", "ben", place)
+
+
+@pytest.mark.parametrize("said", ["Ana goes by bus.", "I go by bus", "call me later", "Ana is called a hero"])
+async def test_no_other_sentence_gives_a_name(stack: Stack, said: str) -> None:
+    await stack.remember(said, "ben")
+    assert await linked(stack, "Ana", None) == await linked(stack, "ben", None) == ()
+    assert names_linked(said) is None
+
+
+def test_one_sentence_gives_a_name() -> None:
+    for said in ("Ana is also called Annie", " Ana is also called Annie. "):
+        assert names_linked(said) == ("Ana", "Annie")
+    for said in ("Ana is also called ana", "Ana is also called ", "The cat that Ana got is also called Tom"):
+        assert names_linked(said) is None
+    assert names_linked(also_called("Ana Maria", "安娜")) == ("Ana Maria", "安娜")
 
 
 @on_both
@@ -64,9 +78,9 @@ async def test_nor_of_somebody_who_gave_that_name_there(stack: Stack) -> None:
 
 async def test_nobody_else_names_a_speaker(stack: Stack) -> None:
     await stack.receive("hello", "dev", "acme", author="dev")
-    await stack.remember("dev is really called Mickael", "ben", "acme")
+    await stack.remember("dev is also called Mickael", "ben", "acme")
     assert await linked(stack, "dev", "acme") == ()
-    await stack.remember("I'm dev and dev is also called Mick", "dev", "acme")
+    await stack.remember("dev is also called Mick", "dev", "acme")
     assert await linked(stack, "dev", "acme") == ("Mick",)
 
 

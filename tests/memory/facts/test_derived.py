@@ -115,6 +115,7 @@ class World:
         after = active.covered if active else 0
         lines = await self.stack.transcript.following(talk, owner, after, 50, most=50)
         rebuilt = active is None or not active.summary
+        known = {memory.id for memory in await self.stack.memories(self.user, place)}
         async with self.stack.database.write() as connection:
             gone = await outdated(connection, [line.message.id for line in lines], owner, now)
             told = [line.message.text for line in lines if line.message.id not in gone]
@@ -132,7 +133,6 @@ class World:
                 now=now,
                 rebuilt=rebuilt,
             )
-            known = {memory.id for memory in await self.stack.memories(self.user, place)}
             if id:
                 await record_sources(connection, id, known, rebuilt=rebuilt)
 

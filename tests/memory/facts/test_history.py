@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
 from memory.audience import Audience, Place
 from memory.errors import NotFound
-from memory.facts.history import UNDONE
+from memory.sql.memories import UNDONE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memory.facts.similar import Doubt
     from tests.memory.conftest import Stack
 
 MICKAEL = Audience.of("mickael")
@@ -71,8 +76,90 @@ async def test_the_last_step_is_taken_back(stack: Stack, at: int) -> None:
     assert await stack.known("mickael") == {CITIES[1]}
     await stack.indexing.catch_up()
     assert await stack.found("where does Mickael live?", "mickael") == {CITIES[1]}
+    stack.clock.move(minutes=1)
     with pytest.raises(NotFound, match="nothing that could be brought back"):
+        await stack.history.undo(ids[2], MICKAEL, "mickael", stack.clock.now)
+
+
+@on_both
+async def test_step_by_step_everything_that_held_is_reached_again(stack: Stack) -> None:
+    ids = await move_about(stack)
+    for at in (2, 1):
         await stack.history.undo(ids[at], MICKAEL, "mickael", stack.clock.now)
+        assert await stack.known("mickael") == {CITIES[at - 1]}
+        stack.clock.move(minutes=1)
+    with pytest.raises(NotFound, match="nothing that could be brought back"):
+        await stack.history.undo(ids[0], MICKAEL, "mickael", stack.clock.now)
+
+
+@on_both
+async def test_what_was_told_late_and_never_held_is_not_brought_back(stack: Stack) -> None:
+    """Mickael worked at Google, then at Meta; then he tells where he was a month before."""
+    before = stack.clock.now - timedelta(days=30)
+    await stack.remember("Mickael works at Google", "mickael")
+    stack.clock.move(days=1)
+    meta = await stack.remember("Mickael works at Meta", "mickael")
+    stack.clock.move(days=1)
+    apple = await stack.remember("Mickael works at Apple", "mickael", said_at=before)
+    assert await stack.known("mickael") == {"Mickael works at Meta"}
+    stack.clock.move(days=1)
+    await stack.history.undo(str(meta.id), MICKAEL, "mickael", stack.clock.now)
+    assert await stack.known("mickael") == {"Mickael works at Google"}
+    steps = await stack.history.of(str(apple.target_id), MICKAEL)
+    assert "Mickael works at Apple" in [step.old_content for step in steps]
+
+
+async def test_everything_that_one_statement_replaced_comes_back(stack: Stack) -> None:
+    judge = stack.rule(False)
+    for city in CITIES[:2]:
+        await stack.remember(city, "mickael")
+        stack.clock.move(days=1)
+    judge.ruling = True
+    rome = await stack.remember(CITIES[2], "mickael")
+    assert await stack.known("mickael") == {CITIES[2]}
+    stack.clock.move(days=1)
+    await stack.history.undo(str(rome.id), MICKAEL, "mickael", stack.clock.now)
+    assert await stack.known("mickael") == set(CITIES[:2])
+
+
+class Rulings:
+    """A judge that rules at random."""
+
+    def __init__(self, chance: Random) -> None:
+        self.chance = chance
+
+    async def __call__(self, doubts: Sequence[Doubt]) -> list[bool]:
+        return [self.chance.random() < 0.7 for _ in doubts]
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_each_undo_restores_what_its_replacement_ended(stack: Stack, seed: int) -> None:
+    """After any statements, said in any order, and any undos before."""
+    chance = Random(seed)
+    stack.similar.judge = Rulings(chance)
+    cities = [f"Mickael lives in {city}" for city in ("Paris", "Lyon", "Rome", "Oslo", "Bonn", "Cork")]
+    ended: dict[str, set[str]] = {}
+    undone = 0
+    for _ in range(14):
+        stack.clock.move(hours=1)
+        now = {memory.id: memory.content for memory in await stack.memories("mickael")}
+        may_undo = [id for id in now if ended.get(id)]
+        if may_undo and chance.random() < 0.4:
+            id = chance.choice(may_undo)
+            await stack.history.undo(id, MICKAEL, "mickael", stack.clock.now)
+            undone += 1
+            assert await stack.known("mickael") == set(now.values()) - {now[id]} | ended[id]
+            continue
+        if now and chance.random() < 0.2:
+            id = chance.choice([id for id in now if not ended.get(id)] or [""])
+            with pytest.raises(NotFound):
+                await stack.history.undo(id, MICKAEL, "mickael", stack.clock.now)
+        said_at = stack.clock.now - timedelta(hours=chance.choice([0, 0, 2, 5, 700]))
+        decision = await stack.remember(chance.choice(cities), "mickael", said_at=said_at)
+        left = {memory.id for memory in await stack.memories("mickael")}
+        if decision.id and decision.id not in now and decision.id in left:
+            ended[decision.id] = {content for id, content in now.items() if id not in left}
+    assert undone
 
 
 async def test_taking_it_back_in_private_leaves_the_place_as_it_is(stack: Stack) -> None:

@@ -17,9 +17,10 @@ import sqlalchemy as sa
 
 from memory.audience import Audience
 from memory.errors import StoreUnavailable
-from memory.facts.candidate import Provenance
-from memory.facts.similar import Doubt
+from memory.facts.candidate import CandidateFact, Provenance
+from memory.facts.similar import Doubt, Searched
 from memory.facts.writer import MAX_CONTENT
+from memory.index import Question, Rankings
 from memory.index.embedders.bundled import BundledEmbedder
 from memory.records import Decision, Draft, Hit, Memory
 from memory.sql.engine import Database
@@ -27,6 +28,7 @@ from memory.sql.engine.errors import Overtaken
 from memory.sql.tables import memories
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from tests.memory.conftest import Stack, StackBuilder
@@ -633,7 +635,7 @@ async def test_nested_places_know_what_is_said_further_out(stack: Stack) -> None
 
 
 async def test_names_learned_in_private_do_not_show_in_a_place(stack: Stack) -> None:
-    await stack.remember("dev is really called Mickael", "anna")
+    await stack.remember("dev is also called Mickael", "anna")
     await stack.remember("dev likes tea", "ben", "acme")
     decision = await stack.remember("Mickael likes tea", "anna", "acme")
     assert (decision.action, decision.target_id) == ("add", None)
@@ -643,18 +645,10 @@ async def test_names_learned_in_private_do_not_show_in_a_place(stack: Stack) -> 
 
 @on_both
 async def test_names_that_are_known_make_two_statements_meet(stack: Stack) -> None:
-    await stack.remember("dev is really called Mickael")
+    await stack.remember("dev is also called Mickael")
     first = await stack.remember("dev lives in Paris")
     second = await stack.remember("Mickael lives in Paris")
     assert (second.action, second.target_id) == ("merge", first.id)
-
-
-async def test_plain_words_about_a_name_are_kept_once(stack: Stack) -> None:
-    origin = Provenance("anna", stack.clock.now, said="by the way, call me Annie")
-    [decision] = await stack.writer.note_names(origin, "anna")
-    assert decision.content == "anna is also called Annie"
-    assert await stack.writer.note_names(origin, "anna") == []
-    assert len(await stack.memories()) == 1
 
 
 # Echoes.
@@ -878,6 +872,51 @@ async def test_what_is_refined_in_parallel_ends_as_one(stack: Stack) -> None:
     await asyncio.gather(*(stack.remember(SHOULDER_ON, "mickael") for _ in range(10)))
     assert await stack.known("mickael") == {SHOULDER_ON}
     assert await rows(stack) == 2
+
+
+@on_both
+async def test_what_another_process_tells_between_the_search_and_the_decision_is_seen(
+    stack: Stack,
+    database_url: str,
+    tmp_path: Path,
+    build_stack: StackBuilder,
+    bundled: BundledEmbedder,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other_database = await Database.open(database_url, tmp_path)
+    other = await build_stack(other_database, bundled, stack.index)
+    search, searched = stack.similar.search, list[CandidateFact]()
+
+    async def search_and_then_the_other_tells(candidate: CandidateFact, owners: Collection[str]) -> Searched:
+        found = await search(candidate, owners)
+        searched.append(candidate)
+        if len(searched) == 1:
+            await other.remember(SHOULDER, "mickael", said_at=stack.clock.now - timedelta(minutes=1))
+        return found
+
+    monkeypatch.setattr(stack.similar, "search", search_and_then_the_other_tells)
+    decision = await stack.remember(SHOULDER_ON, "mickael")
+    assert (decision.action, len(searched)) == ("replace", 2)
+    assert await stack.known("mickael") == {SHOULDER_ON}
+    await other_database.close()
+
+
+@on_both
+async def test_many_are_remembered_at_once_while_the_index_is_waited_for(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waiting takes no connection, of which there are fewer than people."""
+    stack.index.away = True
+    people, all_wait = [f"user-{number}" for number in range(40)], asyncio.Barrier(40)
+    search = stack.similar.search_index
+
+    async def slow(question: Question) -> Rankings:
+        await asyncio.wait_for(all_wait.wait(), 20)
+        return await search(question)
+
+    monkeypatch.setattr(stack.similar, "search_index", slow)
+    decisions = await asyncio.gather(*(stack.remember(SHOULDER, user) for user in people))
+    assert {decision.action for decision in decisions} == {"add"}
 
 
 REMEMBER_THE_SAME = """
