@@ -1,9 +1,11 @@
 """Consolidation: after a turn, update the conversation's summary and the speaker's profile, facts and tasks.
 
-Each step reads one slice of the conversation (`slice.py`) and extracts the changes with at most one model
-call (`extraction.py`). It writes them in one transaction, together with the point that the summary has
-reached. A separate job stores facts and tasks. A crash repeats a step, but no step is applied twice. Without
-a model, the summary consists of quotations, and only statements in a fixed form are extracted (`plain.py`).
+A job reads one slice of the conversation (`slice.py`) and extracts the changes with one model call
+(`extraction.py`). It writes them in one transaction, together with the point that the summary has reached
+and, where messages are left, the job that goes on there. So the number of calls depends on what was said, and
+not on what a model answers. A separate job stores facts and tasks. A crash repeats a job, but none is applied
+twice. Without a model, the summary consists of quotations, and only statements in a fixed form are extracted
+(`plain.py`).
 """
 
 import json
@@ -28,6 +30,7 @@ from agent.background.updates import (
     replaced_facts,
     updates_payload,
 )
+from agent.background.upkeep_budget import UpkeepBudget
 from agent.errors import ModelUnavailable
 from agent.models.choose import ChosenModel
 from agent.settings import Budget
@@ -47,7 +50,6 @@ from memory.facts.derived.sources import (
 from memory.facts.rulings import Ruling
 from memory.facts.writer import FactWriter
 from memory.people.memory_updates import MemoryUpdates, NewPreference
-from memory.people.profile_entries import Entry
 from memory.people.profile_store import ProfileStore
 from memory.people.tasks import Due, Tasks
 from memory.process.spans import note, span
@@ -65,8 +67,8 @@ LAST_ATTEMPT = 4
 rules."""
 
 
-class _Refused(Exception):
-    """What a slice was read from has changed."""
+class Overtaken(Exception):
+    """What a slice was read from has changed, so nothing of it was written."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Consolidation:
     clock: Callable[[], datetime]
     model: ChosenModel | None
     """None selects plain rules."""
+    calls: UpkeepBudget
     budget: Budget
     """The limit of a conversation's summary."""
     explain: Callable[[Exception], Exception | None]
@@ -90,10 +93,13 @@ class Consolidation:
     count: Callable[[str, Mapping[str, int]], None]
     """Adds to the figures of a person."""
 
-    def check(self, job: Job) -> None:
-        """Raise CircuitOpen if the job has to wait, because the model is left alone now."""
-        if self.model is not None and job.attempts < LAST_ATTEMPT:
+    async def check(self, job: Job) -> None:
+        """Raise NotNow if the job has to wait: the model is left alone, or no calls are left."""
+        if self.model is None:
+            return
+        if job.attempts < LAST_ATTEMPT:
             self.model.breaker.check()
+        await self.calls.check(job)
 
     def nothing_to_keep(self, said: str, answer: str) -> bool:
         """Whether the exchange that begins a conversation can wait for the next one, whose job covers both:
@@ -118,88 +124,78 @@ class Consolidation:
             await self.queue.leave(job, until)
         return True
 
-    async def consolidate(self, job: Job, *, hurry: bool = False) -> list[Decision]:
-        """Handle a LOOK_BACK job: consolidate slice by slice until the summary covers the conversation, then
-        delete the conversation's jobs, or until the rest may wait (see `leave`). Returns the decisions about
-        facts of the job's user. Raises ModelError if the model cannot be reached."""
-        decisions: list[Decision] = []
-        place, alone = Place(tuple(job.payload["place"])), self.model is None or job.attempts > 1
-        while not await self.leave(job, hurry=hurry):
-            newest = await self.queue.newest(LOOK_BACK, str(job.about))
-            others = {} if alone else await self._others(job)
-            part = await self.slices.next(job.payload["conversation"], job.user_id, place, others)
-            if part is None:
-                async with self.database.write() as connection:
-                    await self.queue.finish(connection, job, newest)
-                return decisions
-            covered = [(job, newest), *(others[one.conversation_id] for one in part.conversations[1:])]
-            try:
-                decided = await self.extract_and_save(part, job, covered)
-            except InvalidExtraction:
-                alone = True
-                continue
-            if decided and part.user == job.user_id:
-                decisions += decided
-            if decided is not None and part.complete:
-                break
-        return decisions
+    async def consolidate(self, job: Job) -> list[Decision]:
+        """Handle a LOOK_BACK job: consolidate one slice, with at most two model calls, whatever the model
+        answers. The write of the slice deletes the conversation's jobs, and adds one for what is left.
+        Returns the decisions about facts of the job's user. Raises ModelError if the model cannot be reached,
+        Overtaken if what was read has changed twice, and BudgetSpent if no calls are left."""
+        newest = await self.queue.newest(LOOK_BACK, str(job.about))
+        together = await self._others(job)
+        try:
+            return await self._consolidate(job, newest, together)
+        except InvalidExtraction:
+            together = {}
+        except Overtaken:
+            together = await self._others(job)
+        return await self._consolidate(job, newest, together)
+
+    async def _consolidate(
+        self, job: Job, newest: int, others: Mapping[str, tuple[Job, int]]
+    ) -> list[Decision]:
+        """Consolidate the next slice, with the `others` that have just begun."""
+        place = Place(tuple(job.payload["place"]))
+        part = await self.slices.next(job.payload["conversation"], job.user_id, place, others)
+        if part is None:
+            async with self.database.write() as connection:
+                await self.queue.finish(connection, job, newest)
+            return []
+        covered = [(job, newest), *(others[one.conversation_id] for one in part.conversations[1:])]
+        decided = await self.extract_and_save(part, job, covered)
+        return decided if part.user == job.user_id else []
 
     async def _others(self, job: Job) -> dict[str, tuple[Job, int]]:
         """Return the person's other conversations in the same place that wait to be consolidated, each with
-        its newest job that was read and its `seq`."""
+        its newest job that was read and its `seq`; none without a model, or if this job has failed before."""
+        if self.model is None or job.attempts > 1:
+            return {}
         waiting = await self.queue.like(job, self.clock())
         same = [one for one in waiting if one[0].payload["place"] == job.payload["place"]]
         return {one[0].payload["conversation"]: one for one in same}
 
     async def extract_and_save(
         self, part: ConversationSlice, job: Job, covered: Sequence[tuple[Job, int]]
-    ) -> list[Decision] | None:
-        """Extract the changes from a slice, write them, and store its facts and tasks. The last slice also
-        deletes the `covered` jobs, each with those of its conversation up to a `seq`. Returns None if nothing
-        was written, because the messages were erased or another worker consolidated them first. Raises
-        InvalidExtraction if the slice is of several conversations and the model's answer is unusable, or does
-        not tell them apart."""
+    ) -> list[Decision]:
+        """Extract the changes from a slice, write them, and store its facts and tasks. Deletes the `covered`
+        jobs, each with those of its conversation up to a `seq`. Raises InvalidExtraction if the slice is of
+        several conversations and the model's answer is unusable, or does not tell them apart; Overtaken if
+        the messages were erased or another worker consolidated them first."""
         with span("exchange", messages=[message.id for message in part.messages]):  # the stored name
             found = await self._extract(part, last_attempt=job.attempts >= LAST_ATTEMPT)
             note(findings=found)
-        written, updates = await self.apply_memory_updates_to_user_context(part, found, covered)
+        updates = await self.apply_memory_updates_to_user_context(part, found, covered)
         if updates is None:
-            return [] if written else None
+            return []
         decisions = await self.store_updates(updates)
         await self.queue.done(updates.id)
         return decisions
 
     async def apply_memory_updates_to_user_context(
         self, part: ConversationSlice, found: ExtractionResult, covered: Sequence[tuple[Job, int]]
-    ) -> tuple[bool, Job | None]:
-        """Write the summary and the profile, and add the job that stores facts and tasks, in one transaction.
-        Returns whether it wrote anything, and the new job, already claimed, if there are facts or tasks."""
+    ) -> Job | None:
+        """Write the summary and the profile, and add the job that stores facts and tasks, in one transaction,
+        which Overtaken undoes. Returns the new job, already claimed, if there are facts or tasks."""
         entries, payload = context_entries(part, found), updates_payload(part, found)
         entries += memory_summary(part, found)
-        try:
-            return True, await self._write(part, found, covered, entries, payload)
-        except _Refused:
-            return False, None
-
-    async def _write(
-        self,
-        part: ConversationSlice,
-        found: ExtractionResult,
-        covered: Sequence[tuple[Job, int]],
-        entries: Sequence[Entry],
-        payload: dict[str, Any] | None,
-    ) -> Job | None:
-        """Write all that a slice changed in one transaction, which _Refused undoes."""
         async with self.database.write(lock={part.owner, user_key(part.user)}) as connection:
             if not await self._still_holds(connection, part):
-                raise _Refused
+                raise Overtaken("what it was read from has changed")
             for one in part.conversations:  # each is quoted: the model's summary is of all
                 if not await self.update_active_summary(connection, one, self._plain(one, MemoryUpdates())):
-                    raise _Refused
+                    raise Overtaken("another summary was written meanwhile")
             if part.conversations:
                 await self._record_memory_summary(connection, part, found)
             elif not await self.update_active_summary(connection, part, found):
-                raise _Refused
+                raise Overtaken("another summary was written meanwhile")
             if entries:
                 await self.profiles.merge_in(connection, part.user, part.place, entries, part.now)
             for entry in entries:
@@ -207,8 +203,11 @@ class Consolidation:
                     id = entry_id(part.user, part.place.stored, entry.field, entry.item)
                     said = {message.id for message in part.said}
                     await record_sources(connection, id, said, rebuilt=True)
-            for job, newest in covered if part.complete else ():
+            for job, newest in covered:
                 await self.queue.finish(connection, job, newest)
+            if part.upto > part.after and not part.complete:  # without progress the job ends here
+                job, now = covered[0][0], self.clock()
+                await self.queue.add(connection, job.kind, job.user_id, job.payload, now, about=job.about)
             if not payload:
                 return None
             id = await self.queue.add(connection, APPLY_UPDATES, part.user, payload, part.now, ours=True)
@@ -220,7 +219,8 @@ class Consolidation:
         over = {id: part.ended[id] for id in said if id in part.ended}
         audience = Audience(Audience.of(part.user, part.place).keys | {user_key(part.user)})
         return (
-            not await missing(connection, [*said, *earlier, *part.profile_messages])
+            not await missing(connection, [*said, *earlier], part.owner)
+            and not await missing(connection, part.profile_messages)
             and not await outdated(connection, earlier, part.owner, self.clock())
             and await ended_in(connection, said, part.owner, self.clock()) == over
             and await still_hold(connection, part.facts, audience, self.clock())
@@ -309,6 +309,7 @@ class Consolidation:
         model's answer is unusable, or the last attempt fails, only the summary is updated."""
         if self.model is None or (part.messages and not part.said):
             return self._plain(part, _plain_preferences(part))
+        await self.calls.spend(part.owner)
         try:
             found = await extract_memory_updates(self.model, part, self.budget)
             if not each_told_in_one(part, found.updates.new_facts):
@@ -334,6 +335,7 @@ class Consolidation:
             facts=len(updates.new_facts),
             preferences=len(updates.new_preferences),
             tasks=len(updates.task_updates),
+            left_out=[fault.partition(":")[0] for fault in found.faults],
         )
         return found
 

@@ -1,14 +1,15 @@
 """The model call of a consolidation: builds its prompt and reads the answer.
 
-An answer that does not validate is rejected as a whole (`InvalidExtraction`).
+An answer without a whole JSON object is rejected (`InvalidExtraction`). Of any other each value is read for
+itself, and the result says which ones could not be read.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import openai
 from agents import ModelRefusalError
-from pydantic import ValidationError
+from pydantic import Field
 from pydantic_core import from_json
 
 from agent.background.slice import KNOWN_FACTS, ConversationSlice
@@ -26,8 +27,8 @@ from agent.turn.user_snippet import (
     moment,
     serialize_user_context_snippet,
 )
-from memory.facts.rulings import RULINGS
-from memory.people.memory_updates import MemoryUpdates
+from memory.facts.rulings import RULINGS, Ruling
+from memory.people.memory_updates import Answered, MemoryUpdates, each, otherwise
 from memory.records import Memory
 from memory.text import sentences
 from prompts import read, render
@@ -41,12 +42,27 @@ NEAR = Budget(3_000)
 TO_SUMMARISE = Budget(4_000)
 REREAD = Budget(6_000)
 """What people said before, where the summary is rebuilt from it."""
+MAX_RULINGS = 200
 MAX_MESSAGE = 4_000
 """Characters of one message in the prompt, taken from its beginning and its end."""
 
 
 class InvalidExtraction(Exception):
     """The model's answer cannot be applied. The message says why."""
+
+
+class _Ruled(Answered):
+    new: Annotated[str, Field(coerce_numbers_to_str=True)]
+    old: Annotated[str, Field(coerce_numbers_to_str=True)]
+    ruling: Ruling | Literal["both"]
+
+
+class _Rest(Answered):
+    """What an answer holds beside the updates."""
+
+    summary: Annotated[str, otherwise("")] = ""
+    memory_summary: Annotated[str | None, otherwise(None)] = None
+    rulings: Annotated[tuple[_Ruled, ...], each(MAX_RULINGS), otherwise(())] = ()
 
 
 async def extract_memory_updates(
@@ -82,21 +98,18 @@ def extraction_prompt(part: ConversationSlice, summary: Budget) -> str:
 
 def read_extraction(answer: str, summary: Budget) -> ExtractionResult:
     """Parse and validate the model's answer. Raises InvalidExtraction."""
-    found = _object_in(answer)
-    said, about = found.get("summary", ""), found.get("memory_summary")
-    if not isinstance(said, str) or not isinstance(about, str | None):
-        raise InvalidExtraction("the summary is not a text")
-    try:
-        updates = MemoryUpdates.model_validate(found)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InvalidExtraction(f"{where}: {first['msg'].lower()}") from None
+    found, faults = _object_in(answer), list[str]()
+    updates = MemoryUpdates.model_validate(found, context=faults)
+    rest = _Rest.model_validate(found, context=faults)
+    about = rest.memory_summary
     return ExtractionResult(
-        summary=as_summary(said, summary),
+        summary=as_summary(rest.summary, summary),
         updates=updates,
         memory_summary=as_summary(about, MEMORY_SUMMARY) if about else None,
-        rulings=tuple(_rulings(found.get("rulings"))),
+        rulings=tuple(
+            FactRuling(one.new, one.old, one.ruling) for one in rest.rulings if one.ruling != "both"
+        ),
+        faults=tuple(faults),
     )
 
 
@@ -117,13 +130,6 @@ def as_summary(text: str, budget: Budget) -> str:
 
 def quoted(lines: Iterable[str]) -> str:
     return "\n".join(f"> {text}" for text in lines)
-
-
-def _rulings(value: object) -> Iterable[FactRuling]:
-    """Read the rulings. Skips malformed ones, and those that change nothing."""
-    for one in value if isinstance(value, list) else ():
-        if isinstance(one, dict) and one.get("ruling") in [*RULINGS]:
-            yield FactRuling(str(one.get("new", "")), str(one.get("old", "")), one["ruling"])
 
 
 def _object_in(answer: str) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from agent.tracing.store import removal
 from agent.tracing.store.traces import Traces
 from memory.erasure.forgotten_data import ForgottenData
 from memory.errors import MemoryFault
-from memory.sql.jobs import Job, JobQueue
+from memory.sql.jobs import FORGET_OUTSIDE, Job, JobQueue
 
 log = logging.getLogger("hachi.worker")
 
@@ -30,7 +30,7 @@ class ForgettingOutside:
     clock: Callable[[], datetime]
 
     async def run(self, id: str) -> int:
-        """Run the job that a forgetting has claimed. Returns how many traces lost their content. If the
+        """Run the job that a forgetting has claimed. Returns how many traces it withheld or emptied. If the
         database of traces cannot be reached, the worker runs the job again."""
         job = await self.queue.take(id)
         if job is None:
@@ -46,13 +46,46 @@ class ForgettingOutside:
         return emptied
 
     async def handle(self, job: Job) -> int:
-        """Blank the lines of the log, the decisions and the prompt history, and empty the traces, that show
-        the forgotten data. Returns how many traces. Running it twice is safe."""
-        data = ForgottenData.from_json(job.user_id, job.payload)
-        texts = (*data.contents, *data.texts)
-        await asyncio.to_thread(blank_lines_of, self.home, None, texts, data.ids, data)
-        await asyncio.to_thread(blank_typed, self.home, data.texts)
-        await self.recorder.forget_data(data.may_be_shown_by)
-        since = datetime.fromisoformat(job.payload["since"]) - SLACK
-        owners, gone = job.payload["owners"], job.payload.get("gone", ())
-        return await removal.forget(self.traces.database, data, job.user_id, owners, gone, since)
+        """Blank the lines of the log, the decisions and the prompt history that show the forgotten data, and
+        withhold the traces that do, or empty them once it can no longer be undone. Returns how many traces. A
+        job without data follows an undo, and one with `places` takes from their traces alone what was made
+        private. Running it twice is safe."""
+        if not job.payload:
+            await self.bring_back()
+            return 0
+        sought = _sought(job)
+        data, database = sought.data, self.traces.database
+        if sought.user:
+            texts = (*data.contents, *data.texts)
+            await asyncio.to_thread(blank_lines_of, self.home, None, texts, data.ids, data)
+            await asyncio.to_thread(blank_typed, self.home, data.texts)
+        await self.recorder.forget_data(data.shown_by)
+        until = job.payload.get("until")  # an older version wrote none
+        if until and self.clock() < datetime.fromisoformat(until):
+            return await removal.withhold(database, sought)
+        return await removal.forget(database, sought)
+
+    async def bring_back(self) -> None:
+        """Show the traces again that show nothing which is still forgotten."""
+        waiting = [_sought(job) for job in await self.queue.of_kind(FORGET_OUTSIDE) if job.payload]
+        await removal.release(self.traces.database, waiting)
+
+    async def finish(self, user: str, places: Collection[str]) -> None:
+        """End the forgettings of a person who is erased, and those of others in their places, whose texts may
+        name them: none of it comes back."""
+        now = {"until": self.clock().isoformat()}
+        for job in await self.queue.of_kind(FORGET_OUTSIDE):
+            if job.payload and (job.user_id == user or not set(places).isdisjoint(_sought(job).owners)):
+                await self.handle(replace(job, payload=job.payload | now))
+                await self.queue.done(job.id)
+
+
+def _sought(job: Job) -> removal.Sought:
+    payload = job.payload
+    return removal.Sought(
+        ForgottenData.from_json(job.user_id, payload),
+        "" if "places" in payload else job.user_id,
+        payload.get("places") or payload["owners"],
+        payload.get("gone", ()),
+        datetime.fromisoformat(payload["since"]) - SLACK,
+    )

@@ -22,7 +22,7 @@ def plain_summary(previous: str, messages: Sequence[Message]) -> str:
     for message in messages:
         if message.role == "user":
             name = " ".join(re.sub(r"[:.!?]", " ", message.author).split())[:40] or "Somebody"
-            stated = sentences(" ".join(statements(message.text)))
+            stated = sentences(" ".join(statements(message.text)))[-MOST_SENTENCES:]
             kept += [line for text in stated if (line := f"{name}: {_sentence(text)}") not in kept]
     kept = kept[-MOST_SENTENCES:]
     while len(" ".join(kept)) > LONGEST_SUMMARY:

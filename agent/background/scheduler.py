@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,6 +14,8 @@ from agent.services.maintenance import MaintenanceService
 from agent.services.statistics import Figures
 
 log = logging.getLogger("hachi.schedule")
+
+Running = dict[str, asyncio.Task[None]]
 
 JOBS = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
 """A job that comes late, as at the start while libraries load, still runs."""
@@ -59,7 +61,7 @@ class Schedule:
         from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
         scheduler = AsyncIOScheduler(timezone="UTC", job_defaults=JOBS)
-        acting: set[asyncio.Task[None]] = set()
+        running: Running = {}
         for name, seconds, act, failure in (
             ("purge", 60 * self.purge_minutes, self._purge, "the purge failed"),
             ("forgotten", UNDO_SECONDS, self._purge_undo, "what was forgotten was not deleted"),
@@ -87,7 +89,8 @@ class Schedule:
                 "the index was not compacted",
             ),
         ):
-            scheduler.add_job(_guarded(act, failure, acting), "interval", seconds=seconds, id=name)
+            start = _starting(name, act, failure, running)
+            scheduler.add_job(start, "interval", seconds=seconds, id=name, name=name)
         for name in ("purge", "erase"):  # what was left while nothing ran
             scheduler.modify_job(name, next_run_time=datetime.now(UTC))
         scheduler.start()
@@ -95,7 +98,7 @@ class Schedule:
             yield
         finally:
             scheduler.shutdown(wait=False)
-            await _finish(acting)
+            await _finish(running)
 
     async def _purge(self) -> None:
         if gone := [*await self.maintenance.purge(), *await self.maintenance.cleanup.run()]:
@@ -116,32 +119,32 @@ class Schedule:
         await self.reminders.run()
 
 
-def _guarded(
-    act: Callable[[], Awaitable[None]], failure: str, acting: "set[asyncio.Task[None]]"
+def _starting(
+    name: str, act: Callable[[], Awaitable[None]], failure: str, running: Running
 ) -> Callable[[], Awaitable[None]]:
-    """Wrap a job so that its errors are logged and it runs again next time. While it runs its task is in
-    `acting`; the scheduler's shutdown does not cancel it."""
+    """Return what starts a job, unless it is in `running`. It does not wait for the job, so the scheduler
+    never finds it running and has nothing to tell. The job's errors are logged, and it runs again next
+    time."""
 
     async def run() -> None:
         try:
             await act()
         except FAULTS as error:
             log.warning("%s and will be tried again: %s", failure, error)
+        except Exception:
+            log.exception("%s and will be tried again", failure)
 
     async def start() -> None:
-        task = asyncio.create_task(run())
-        acting.add(task)
-        task.add_done_callback(acting.discard)
-        with suppress(asyncio.CancelledError):  # the scheduler stops; `_finish` waits for the task
-            await asyncio.shield(task)
+        if name not in running or running[name].done():
+            running[name] = asyncio.create_task(run(), name=f"hachi {name}")
 
     return start
 
 
-async def _finish(acting: "set[asyncio.Task[None]]") -> None:
+async def _finish(running: Running) -> None:
     """Let the running jobs end, since one that is cancelled may hold a connection. Cancel what takes long."""
-    if running := list(acting):
-        _, late = await asyncio.wait(running, timeout=STOP_SECONDS)
+    if tasks := list(running.values()):
+        _, late = await asyncio.wait(tasks, timeout=STOP_SECONDS)
         for task in late:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)

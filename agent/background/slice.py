@@ -147,15 +147,16 @@ class SliceReader:
         self, conversation: str, user: str, place: Place, others: Iterable[str] = ()
     ) -> ConversationSlice | None:
         """Return the next slice, or None if the summary covers every answered message. A slice without
-        messages only rebuilds what was withheld. If the conversation has just begun, the slice also holds
-        those of the `others` that have."""
+        messages, after which nothing follows, rebuilds what was withheld or writes a summary that is due. If
+        the conversation has just begun, the slice also holds those of the `others` that have."""
         part = await self._read(conversation, user, place)
         if part is None:
             return None
         if part.begins and part.user == user:
             part = await self._together(part, others)
         part = await self._with_what_is_known(part) if self.with_model else part
-        return part if part.upto > part.after or part.earlier or part.to_summarise else None
+        due = part.earlier or (part.complete and part.to_summarise)
+        return part if part.upto > part.after or due else None
 
     async def _together(self, part: ConversationSlice, others: Iterable[str]) -> ConversationSlice:
         """Return the slice with the other conversations that have just begun."""
@@ -313,12 +314,12 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _answered(lines: Sequence[Line], now: datetime) -> Sequence[Line]:
     """Return the lines without trailing messages that wait for an answer: they are consolidated together with
-    it."""
+    it. Where nothing else is in a full slice, they go without, since others follow."""
     answered = list(lines)
     while answered and answered[-1].message.role == "user":
         answered.pop()
     waiting = any(now - line.message.sent_at < ANSWERED_WITHIN for line in lines[len(answered) :])
-    return answered if waiting else lines
+    return answered if waiting and (answered or len(lines) < MAX_MESSAGES) else lines
 
 
 def _mode(own: str | None, default: Mode) -> Mode:

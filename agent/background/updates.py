@@ -38,6 +38,8 @@ class ExtractionResult:
     memory_summary: str | None = None
     """The summary of the person's facts."""
     rulings: tuple[FactRuling, ...] = ()
+    faults: tuple[str, ...] = ()
+    """Which values of the answer could not be read, and why."""
 
 
 def context_entries(part: ConversationSlice, found: ExtractionResult) -> list[Entry]:
@@ -59,8 +61,8 @@ def updates_payload(part: ConversationSlice, found: ExtractionResult) -> dict[st
     if not part.said:
         return None
     on_new, on_stored = _rulings(part, found)
-    new_facts = enumerate(found.updates.new_facts, 1)
-    facts = [_new_fact(part, fact) | {"ruled": on_new.get(number, {})} for number, fact in new_facts]
+    new = found.updates.new_facts
+    facts = [_new_fact(part, fact) | {"ruled": on_new.get(fact.number, {})} for fact in new]
     tasks = [task.model_dump() for task in found.updates.task_updates]
     if not (facts or tasks or on_stored):
         return None

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
+from weakref import WeakValueDictionary
 
 from agent.background.consolidation import Consolidation
 from agent.background.forget_outside import ForgettingOutside
@@ -20,7 +21,7 @@ from memory.facts.decision_log import decision_run
 from memory.facts.writer import FactWriter
 from memory.index import Index
 from memory.index.sync import IndexSync
-from memory.process.breaker import retry_at
+from memory.process.breaker import request_of, retry_at
 from memory.process.spans import unrecorded
 from memory.records import Decision
 from memory.search.recall import Recall
@@ -70,8 +71,8 @@ class Worker:
         self._loop: asyncio.Task[None] | None = None
         self._woken = asyncio.Event()
         self._stopped = False
-        self._consolidating: dict[str, bool] = {}
-        """The conversations that are being consolidated, and whether to do so once more."""
+        self._consolidating = WeakValueDictionary[str, asyncio.Lock]()
+        """Of the conversations that are being consolidated."""
         self._settling: set[asyncio.Task[list[Decision]]] = set()
         self._left: set[str] = set()
         """The conversations whose consolidation this process has left waiting for more messages."""
@@ -219,12 +220,13 @@ class Worker:
 
     async def _handle(self, job: Job) -> list[Decision]:
         async with self._queue.working_on(job):
-            return await self._work(job)
+            with request_of(job.user_id):
+                return await self._work(job)
 
     async def _work(self, job: Job) -> list[Decision]:
         try:
             if job.kind == LOOK_BACK:
-                self._consolidation.check(job)
+                await self._consolidation.check(job)
                 if await self._queue.hasten(LOOK_BACK, self._clock(), user=job.user_id):
                     self._woken.set()  # what this person said elsewhere no longer waits
                 if await self._consolidation.leave(job, hurry=self._hurry):
@@ -247,8 +249,7 @@ class Worker:
     async def _dispatch(self, job: Job) -> list[Decision]:
         if job.kind == STORE_MEMORIES:
             drafts, provenance = read_store_memories(job)
-            decisions = await self._writer.remember(drafts, provenance)
-            return decisions + await self._writer.note_names(provenance, job.payload["speaker"])
+            return await self._writer.remember(drafts, provenance)
         if job.kind == APPLY_UPDATES:
             return await self._consolidation.store_updates(job)
         if job.kind == UNINDEX:
@@ -260,20 +261,15 @@ class Worker:
         raise ValueError(f"no handler for work of the kind {job.kind!r}")
 
     async def _consolidate(self, job: Job) -> list[Decision]:
-        """Consolidate the conversation, which deletes the job. If a consolidation of it is already running,
-        run again after it to cover newer messages; that run deletes this job."""
-        about = str(job.about)
-        if about in self._consolidating:
-            self._consolidating[about] = True
-            return []
-        decisions: list[Decision] = []
-        self._consolidating[about] = True
-        try:
-            while self._consolidating[about]:
-                self._consolidating[about] = False
-                decisions += await self._consolidation.consolidate(job, hurry=self._hurry)
-        finally:
-            del self._consolidating[about]
+        """Consolidate a slice of the conversation, which deletes the job and may add one for the rest. Jobs
+        of the same conversation run one after the other: the first may cover the others."""
+        lock = self._consolidating.setdefault(str(job.about), asyncio.Lock())
+        waits = lock.locked()
+        async with lock:
+            if waits and await self._queue.take(job.id) is None:
+                return []
+            decisions = await self._consolidation.consolidate(job)
+        self._woken.set()  # for the rest
         return decisions
 
 

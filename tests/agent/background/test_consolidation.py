@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,9 @@ from scripted_server import Fail, Say, answer
 from agent import Companion
 from agent.background.consolidation import LOOK_BACK, Consolidation
 from agent.background.slice import FINISHED_TASKS, MAX_MESSAGES, NEW_FACTS
+from agent.errors import ModelUnavailable
+from agent.models.failures import KnownFailure
+from agent.tracing.render.overview import job as job_node
 from agent.turn.jobs import APPLY_UPDATES
 from agent.turn.turn import receive
 from agent.types import TurnRequest
@@ -132,8 +136,6 @@ async def test_a_backlog_is_consolidated_in_slices(open_pet: OpenPet) -> None:
     "broken",
     [
         "I have nothing to say about that.",
-        '{"summary": "Ana won.", "new_facts": [{"text": "Ana won", "importance": "enormous"}]}',
-        '{"summary": "Ana won.", "new_preferences": [{"key": "tone", "value": "pirate"}]}',
         '{"summary": "Ana won.", "new_facts": [{"text": "Ana won", "importance": "hi',
     ],
 )
@@ -153,6 +155,41 @@ async def test_an_invalid_extraction_changes_nothing_and_is_counted(
     assert [(line["user_id"], line["ok"]) for line in counted] == [("ana", False)]
     assert len(model.asked) == 1, "and it is not asked again for it"
     assert "celebrate" in await summary(pet), "the conversation's summary goes on without the model"
+
+
+async def test_one_wrong_value_costs_that_value_alone_and_the_trace_says_so(
+    open_pet: OpenPet, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = {
+        "summary": "Ana won.",
+        "new_facts": [
+            {"text": "Ana won the race", "importance": "critical", "tags": []},
+            {"text": "Ana has a coach", "importance": "high", "tags": []},
+        ],
+        "new_preferences": [{"key": "level", "value": "wizard"}, {"key": "role", "value": "nurse"}],
+        "task_updates": [
+            {"id": None, "description": "Buy running shoes", "status": "finished"},
+            {"id": None, "description": "Call the coach", "status": "open"},
+        ],
+    }
+    pet = await open_pet(given=AnsweringModel(), looking_back=consolidator(found))
+
+    with caplog.at_level(logging.INFO, "hachi.upkeep"):
+        reply = await pet.respond("I won the race, I'm a nurse. I must call my coach.", user="ana")
+        await pet.settle()
+
+    assert await summary(pet) == "Ana won."
+    facts = {fact.content: fact.importance for fact in await pet.memories(user="ana")}
+    assert facts == {"Ana won the race": 0.6, "Ana has a coach": 0.9}
+    known = await pet.context(user="ana")
+    assert (known.profile.level, known.profile.role) == (None, "nurse")
+    assert {task.description for task in known.open_tasks} == {"Buy running shoes", "Call the coach"}
+    [line] = [json.loads(text) for text in caplog.messages if "memory_extraction" in text]
+    assert (line["ok"], line["left_out"]) == (True, ["importance", "new_preferences[0]", "status"])
+    [trace] = await pet.traces.after(reply.trace_id, pet.clock())
+    shown = str(job_node(trace))
+    assert "not read: importance: input should be 'low', 'medium' or 'high'" in shown
+    assert "not read: new_preferences[0]: profile.level is" in shown
 
 
 async def test_without_an_available_model_the_summary_goes_on_plainly_in_the_end(
@@ -602,3 +639,45 @@ async def test_a_task_finished_after_it_was_extracted_stays_finished(open_pet: O
 def test_a_task_id_is_read_however_the_model_writes_it(written: str, read: str | None) -> None:
     updates = MemoryUpdates(task_updates=[{"id": written, "description": "x", "status": "open"}])
     assert updates.task_updates[0].id == read
+
+
+def _in_vain(most: int) -> AnsweringModel:
+    """A model that finds nothing, whatever it is asked, and breaks after so many calls."""
+    broken = [ModelTimeoutError(1.0)] * 99
+    return AnsweringModel(*[{}] * most, *broken, then={})
+
+
+async def _many_facts(pet: Companion, user: str, **where: Any) -> None:
+    for n in range(12):  # more than a prompt holds, so that a summary of them is asked for
+        await pet.remember(f"{user}'s trophy number {n} is a cup", user=user, importance=0.9, **where)
+
+
+async def test_the_calls_do_not_depend_on_what_the_model_answers(open_pet: OpenPet, rows: Rows) -> None:
+    failed = KnownFailure("away")
+    failed.error = ModelUnavailable("away")
+    model = _in_vain(most=40)
+    pet = await open_pet(given=AnsweringModel(*[failed] * 8), looking_back=model, judge=False)
+    await _many_facts(pet, "ana")
+    for n in range(8):
+        with suppress(ModelUnavailable):
+            await pet.respond(f"I tried number {n} of it", user="ana")
+
+    await talk(pet, "I tried it once more")
+
+    assert len(model.asked) == 2, "ten messages are two slices"
+    assert rows("SELECT * FROM work") == []
+    for n in range(8):
+        assert sum(f"number {n} of it" in asked for asked in model.asked) == 1
+
+
+async def test_a_message_that_waits_for_its_answer_costs_no_call(open_pet: OpenPet, rows: Rows) -> None:
+    model, where = _in_vain(most=40), "acme/general"
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, judge=False)
+    await _many_facts(pet, "ana", place=where)
+    await talk(pet, "I row", place=where)
+    await receive((await pet.runtime()).turn, TurnRequest("I sing", "ben", pet.clock(), Place.parse(where)))
+
+    await talk(pet, "I row every day", place=where)
+
+    assert len(model.asked) == 1
+    assert rows("SELECT * FROM work") == []

@@ -100,7 +100,7 @@ async def test_a_conversation_of_which_the_client_sends_the_last_message_alone_b
 ) -> None:
     pet = await open_pet(given=AnsweringModel())
     for text in ("I own a boat", "My sister lives in Lyon"):
-        await talk(pet, text, conversation="talk", client=ClientTurn(history=()))
+        await talk(pet, text, conversation="talk", client=ClientTurn())
 
     told = await pet.components.summaries.newest(Audience.of("ana"), pet.clock(), 9)
     assert [one.summary for one in told] == ["ana: I own a boat. ana: My sister lives in Lyon."]

@@ -1,4 +1,4 @@
-"""What a model is asked when it looks back, and how its answer is read: as a whole or not at all."""
+"""What a model is asked when it looks back, and how its answer is read: each value for itself."""
 
 import json
 import re
@@ -234,21 +234,28 @@ def test_nothing_new_is_an_answer() -> None:
         "I have nothing to add.",
         "[]",
         json.dumps(FOUND)[:-40],
-        json.dumps(FOUND | {"summary": ["a", "b"]}),
-        json.dumps(FOUND | {"memory_summary": 3}),
-        json.dumps(FOUND | {"new_facts": [{"text": "x", "importance": "huge", "tags": []}]}),
-        json.dumps(
-            FOUND
-            | {"new_facts": [{"text": f"fact {n}", "importance": "low", "tags": []} for n in range(10_000)]}
-        ),
-        json.dumps(FOUND | {"new_preferences": [{"key": "tone", "value": "rude"}]}),
-        json.dumps(FOUND | {"task_updates": [{"id": None, "description": "x", "status": "maybe"}]}),
-        json.dumps(FOUND | {"task_updates": "none"}),
     ],
 )
-def test_an_answer_that_does_not_validate_is_refused_whole(written: str) -> None:
+def test_an_answer_without_a_whole_object_is_refused(written: str) -> None:
     with pytest.raises(InvalidExtraction):
         read_extraction(written, SUMMARY)
+
+
+def test_a_value_that_cannot_be_read_is_named_and_the_rest_is_read() -> None:
+    wrong = FOUND | {
+        "summary": ["a"],
+        "memory_summary": 3,
+        "task_updates": "none",
+        "rulings": [{"new": "#1"}],
+    }
+
+    found = read_extraction(json.dumps(wrong), SUMMARY)
+
+    assert (found.summary, found.memory_summary, found.updates.task_updates) == ("", None, ())
+    assert [fact.text for fact in found.updates.new_facts] == ["Ana passed her driving test"]
+    assert [one.key for one in found.updates.new_preferences] == ["tone"]
+    named = {fault.partition(":")[0] for fault in found.faults}
+    assert named == {"summary", "memory_summary", "task_updates", "rulings[0].old"}
 
 
 @given(
@@ -273,6 +280,7 @@ def test_whatever_a_model_writes_is_read_or_refused(written: str) -> None:
 def test_only_rulings_that_can_be_read_count() -> None:
     rulings = [
         {"new": "#1", "old": "1a2b3c4d", "ruling": "replaces"},
+        {"new": 2, "old": "1a2b", "ruling": "same"},
         {"new": 2, "old": None, "ruling": "same"},
         {"new": "a", "old": "b", "ruling": "both"},
         {"new": "a", "old": "b", "ruling": ["same"]},
@@ -280,7 +288,7 @@ def test_only_rulings_that_can_be_read_count() -> None:
     ]
 
     found = read_extraction(json.dumps({"summary": "", "rulings": rulings}), SUMMARY)
-    assert found.rulings == (FactRuling("#1", "1a2b3c4d", "replaces"), FactRuling("2", "None", "same"))
+    assert found.rulings == (FactRuling("#1", "1a2b3c4d", "replaces"), FactRuling("2", "1a2b", "same"))
     assert read_extraction(json.dumps({"summary": "", "rulings": 3}), SUMMARY).rulings == ()
 
 
@@ -289,12 +297,12 @@ def test_a_ruling_is_followed_where_it_names_what_the_prompt_showed() -> None:
     part = replace(EXCHANGE, near=(home,), stored=(tea,), known=UserContext(long_term_facts=(job,)))
     fact = {"text": "Ana moved", "importance": "low", "tags": [], "ttl": "7d"}
     rulings = [
-        {"new": "#1", "old": "[1a2b3c4d]", "ruling": "replaces"},
+        {"new": "#2", "old": "[1a2b3c4d]", "ruling": "replaces"},
         {"new": "id 2b3c4d5e", "old": "3c4d5e6f-5e6f", "ruling": "same"},
-        {"new": "#2", "old": "deadbeef", "ruling": "same"},
+        {"new": "#3", "old": "deadbeef", "ruling": "same"},
         {"new": "1a2b", "old": "2b3c4d5e", "ruling": "same"},
     ]
-    found = read_extraction(json.dumps({"summary": "", "new_facts": [fact], "rulings": rulings}), SUMMARY)
+    found = read_extraction(json.dumps({"summary": "", "new_facts": [{}, fact], "rulings": rulings}), SUMMARY)
 
     payload = updates_payload(part, found)
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from scripted_server import Hang, ScriptedServer, answer
+from sqlalchemy import select
 
 from agent.tracing.store import removal
 from memory.errors import NotFound, StoreUnavailable
+from memory.sql.tables import trace_bodies, traces
 
 PIN = "my bank PIN is 4711"
 
@@ -45,6 +47,66 @@ async def test_traces_that_show_it_lose_their_content_and_others_keep_theirs(
     assert "4711" not in (home / "chat_history").read_text()
 
 
+async def test_an_undo_brings_the_content_of_traces_back_and_its_end_removes_it(
+    open_pet: Any, traces_url: str | None, clock: Any
+) -> None:
+    pet = await open_pet(traces_url=traces_url)
+    for text in ("I like tea", PIN, "what is my PIN?"):
+        await pet.respond(text, user="ana", settle=True)
+    await pet.settle()
+    before = {one.id: one async for one in pet.traces.each(_all(), clock())}
+    bodies = {id: await pet.traces.get(id, clock()) for id in before}
+    known = {memory.content: memory for memory in await pet.memories(user="ana")}
+    tea, pin = known["I like tea"], known[PIN]
+
+    first = await pet.delete_memory(pin.id, user="ana")
+    second = await pet.delete_memory(tea.id, user="ana")
+    assert first.traces >= 4
+    await pet.undo_forget(str(first.undo_id), user="ana")
+    shown = [one async for one in pet.traces.each(_all(), clock())]
+    assert {one.said for one in shown if one.status == "forgotten"} == {""}
+    await pet.undo_forget(str(second.undo_id), user="ana")
+    await pet.settle()
+    after = {one.id: one async for one in pet.traces.each(_all(), clock())}
+    assert {id: after[id] for id in before} == before
+    assert {id: await pet.traces.get(id, clock()) for id in before} == bodies
+
+    gone = await pet.delete_memory(pin.id, user="ana")
+    clock.advance(minutes=11)
+    await pet.settle()
+    async with pet.traces.database.read() as connection:
+        kept = set(await connection.scalars(select(trace_bodies.c.trace_id)))
+        states = list(await connection.scalars(select(traces.c.status).where(traces.c.said == "")))
+    assert 0 < len(before.keys() - kept) <= gone.traces
+    assert "forgotten" in states
+    assert not [state for state in states if state.startswith("forgotten ")]
+
+
+async def test_an_erasure_ends_the_undo_of_traces(open_pet: Any, clock: Any) -> None:
+    pet = await open_pet()
+    await pet.respond(PIN, user="ana", place="acme", settle=True)
+    await pet.settle()
+    [memory] = await pet.memories(user="ana")
+    await pet.delete_memory(memory.id, user="ana")
+    assert (await pet.erase(user="ana")).verified
+    assert [one async for one in pet.traces.each(_all(), clock())] == []
+
+
+async def test_an_erasure_of_somebody_else_ends_it_in_files_too(
+    open_pet: Any, home: Path, clock: Any
+) -> None:
+    pet = await open_pet()
+    for user, text in (("ana", PIN), ("ben", "hello")):
+        await pet.respond(text, user=user, place="acme", settle=True)
+    [memory] = await pet.memories(user="ana")
+    await pet.delete_memory(memory.id, user="ana")
+    (home / "hachi.log").write_text(f"{json.dumps({'fact': PIN})}\n")  # by a turn that was running
+    await pet.erase(user="ben")
+    clock.advance(minutes=11)
+    await pet.settle()
+    assert "4711" not in (home / "hachi.log").read_text()
+
+
 async def test_traces_that_cannot_be_reached_are_emptied_later(
     open_pet: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: Any
 ) -> None:
@@ -57,7 +119,7 @@ async def test_traces_that_cannot_be_reached_are_emptied_later(
         async def unreachable(*_: Any) -> int:
             raise StoreUnavailable("the traces are away")
 
-        away.setattr(removal, "forget", unreachable)
+        away.setattr(removal, "withhold", unreachable)
         assert (await pet.delete_memory(memory.id, user="ana")).traces == 0
     assert await pet.memories(user="ana") == []
     clock.advance(minutes=5)

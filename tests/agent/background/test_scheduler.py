@@ -118,6 +118,44 @@ async def test_the_jobs_outlive_a_database_that_fails(
     assert "Traceback" not in caplog.text
 
 
+async def test_a_job_that_takes_long_runs_once_and_the_scheduler_says_nothing(
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(schedule, "REMIND_SECONDS", 0.02)
+    began = list[bool]()
+
+    async def slow(_: Any) -> None:
+        began.append(True)
+        await asyncio.sleep(0.3)
+
+    monkeypatch.setattr(schedule.Schedule, "_remind", slow)
+    with caplog.at_level(logging.WARNING):
+        await open_pet(given=ScriptedModel(), upkeep=True)
+        await _until(lambda: len(began) == 2)
+
+    assert caplog.records == []
+
+
+async def test_a_fault_in_a_job_is_told_in_the_log_and_it_runs_again(
+    open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(schedule, "REMIND_SECONDS", 0.02)
+    began = list[bool]()
+
+    async def broken(_: Any) -> None:
+        began.append(True)
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(schedule.Schedule, "_remind", broken)
+    await open_pet(given=ScriptedModel(), upkeep=True)
+    await _until(lambda: len(began) > 2)
+
+    assert {record.name for record in caplog.records if record.levelno >= logging.WARNING} == {
+        "hachi.schedule"
+    }
+    assert "reminders were not sent and will be tried again" in caplog.text
+
+
 async def test_settings_that_do_not_fit_are_a_line_in_the_log(
     open_pet: OpenPet, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

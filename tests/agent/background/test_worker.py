@@ -70,13 +70,13 @@ async def test_a_memory_deleted_while_the_index_is_away_leaves_it_later(
         patch.setattr(pet.components.index, "remove", away)
         await pet.delete_memory(kept.id, user="ana")
         await pet.settle()
-        assert [row["kind"] for row in rows("SELECT kind FROM work")] == [UNINDEX]
+        assert UNINDEX in [row["kind"] for row in rows("SELECT kind FROM work")]
         assert await pet.components.index.present([kept.id]) == {kept.id}
 
     clock.advance(seconds=2)
     await pet.settle()
     assert await pet.components.index.present([kept.id]) == set()
-    assert rows("SELECT * FROM work") == []
+    assert UNINDEX not in [row["kind"] for row in rows("SELECT kind FROM work")]
 
 
 async def test_stopping_finishes_running_jobs_and_starts_no_more(

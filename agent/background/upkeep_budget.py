@@ -1,0 +1,119 @@
+"""How many model calls consolidation may make in an hour and in a day, for each person and each place.
+
+The owner of a conversation pays: the person in private, or the place. The calls are counted in the database,
+so the limits hold for all processes together and over restarts. The jobs of an owner who has none left wait
+in the queue.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sqlalchemy import delete, select
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+
+from memory.audience import Place
+from memory.process.breaker import NotNow
+from memory.sql.engine import Database
+from memory.sql.jobs import Job
+from memory.sql.summaries import LOOK_BACK, owner_of
+from memory.sql.tables import figures, work
+
+log = logging.getLogger("hachi.upkeep")
+
+COUNTED = "upkeep calls "
+"""Begins the name of a figure; the hour or day follows."""
+
+
+class BudgetSpent(NotNow):
+    """The owner has no calls left in this hour or day."""
+
+
+class _Period(NamedTuple):
+    name: str
+    most: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingForCalls:
+    """The consolidations whose owners have no calls left."""
+
+    jobs: int = 0
+    until: datetime | None = None
+    """When the last of them can go on."""
+
+
+@dataclass(frozen=True)
+class UpkeepBudget:
+    database: Database
+    clock: Callable[[], datetime]
+    per_hour: int
+    """0: any number."""
+    per_day: int
+    """0: any number."""
+
+    async def check(self, job: Job) -> None:
+        """Raise BudgetSpent if the owner of the job's conversation has no calls left."""
+        payer = _payer(job.user_id, job.payload["place"])
+        if until := (await self._spent(payer)).get(payer):
+            raise BudgetSpent(f"{payer} has no upkeep calls left", until)
+
+    async def spend(self, owner: str) -> None:
+        """Count one call. Raises BudgetSpent, and counts nothing, if the owner has none left."""
+        payer, periods = owner.removeprefix("user:"), list(self._periods())
+        insert = (insert_sqlite if self.database.sqlite else insert_postgresql)(figures)
+        over = figures.c.user_id == payer, figures.c.name.startswith(COUNTED)
+        async with self.database.write() as connection:
+            for period in periods:
+                counted = insert.values(user_id=payer, name=period.name, value=1).on_conflict_do_update(
+                    index_elements=["user_id", "name"],
+                    set_={"value": figures.c.value + 1},
+                    where=figures.c.value < period.most,
+                )
+                number = (await connection.execute(counted.returning(figures.c.value))).scalar()
+                if number is None:
+                    raise BudgetSpent(f"{payer} has no upkeep calls left", period.until)
+                if number == period.most:
+                    until = f"{period.until:%Y-%m-%d %H:%M}"
+                    log.warning("the upkeep of %s waits from the next call on, until %s UTC", payer, until)
+            names = [period.name for period in periods]
+            await connection.execute(delete(figures).where(*over, figures.c.name.not_in(names)))
+
+    async def waiting(self) -> WaitingForCalls:
+        """Return how much waits for calls, of everybody."""
+        if not (spent := await self._spent()):
+            return WaitingForCalls()
+        rows = await self.database.rows(
+            select(work.c.user_id, work.c.payload).where(work.c.kind == LOOK_BACK)
+        )
+        waits = [until for row in rows if (until := spent.get(_payer(row.user_id, row.payload["place"])))]
+        return WaitingForCalls(len(waits), max(waits, default=None))
+
+    async def _spent(self, payer: str | None = None) -> dict[str, datetime]:
+        """Return those who have no calls left, or this one, each with the time until which it is so."""
+        periods = {period.name: period for period in self._periods()}
+        query = select(figures).where(figures.c.name.in_(periods))
+        query = query if payer is None else query.where(figures.c.user_id == payer)
+        spent: dict[str, datetime] = {}
+        for row in await self.database.rows(query) if periods else ():
+            if row.value >= periods[row.name].most:
+                until = periods[row.name].until
+                spent[row.user_id] = max(until, spent.get(row.user_id, until))
+        return spent
+
+    def _periods(self) -> Iterator[_Period]:
+        hour = self.clock().replace(minute=0, second=0, microsecond=0)
+        day = hour.replace(hour=0)
+        if self.per_hour:
+            yield _Period(f"{COUNTED}{hour:%Y-%m-%d %H}", self.per_hour, hour + timedelta(hours=1))
+        if self.per_day:
+            yield _Period(f"{COUNTED}{day:%Y-%m-%d}", self.per_day, day + timedelta(days=1))
+
+
+def _payer(user: str, place: list[str]) -> str:
+    """Return the key under which calls are counted: a person's id, or a place's key."""
+    return owner_of(user, Place(tuple(place))).removeprefix("user:")

@@ -1,0 +1,117 @@
+"""A person's consolidations, and a place's, make so many model calls in an hour and a day; the rest waits."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_model import AnsweringModel
+from sqlalchemy import select
+
+from agent import Companion, Settings
+from agent.background.upkeep_budget import BudgetSpent, UpkeepBudget
+from memory.sql.engine import Database
+from memory.sql.tables import figures
+from tests.memory.conftest import server as postgresql
+
+__all__ = ["postgresql"]
+
+OpenPet = Callable[..., Awaitable[Companion]]
+Rows = Callable[..., list[dict[str, Any]]]
+
+TEN, MIDNIGHT = datetime(2026, 11, 21, 10, tzinfo=UTC), datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@pytest.fixture
+def model() -> AnsweringModel:
+    return AnsweringModel(then={})
+
+
+async def say(pet: Companion, *texts: str, user: str = "ana", **where: Any) -> None:
+    for text in texts:
+        await pet.respond(text, user=user, **where)
+        await pet.settle()
+
+
+def consolidated(model: AnsweringModel, text: str) -> int:
+    return sum(text in asked for asked in model.asked)
+
+
+async def test_what_is_over_the_budget_of_an_hour_waits_and_is_not_lost(
+    open_pet: OpenPet, model: AnsweringModel, clock: Any
+) -> None:
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, upkeep_per_hour=2)
+
+    await say(pet, *(f"I bought boat number {n}" for n in range(6)))
+
+    assert len(model.asked) == 2
+    waiting = await pet.services.upkeep_budget.waiting()
+    assert (waiting.jobs, waiting.until) == (4, TEN)
+    clock.advance(hours=1)
+    await pet.settle()
+    assert [consolidated(model, f"boat number {n}") for n in range(6)] == [1] * 6
+    assert (await pet.services.upkeep_budget.waiting()).jobs == 0
+
+
+async def test_the_budget_of_a_day_holds_over_restarts(
+    model: AnsweringModel, clock: Any, home: Path, light_embedder: None
+) -> None:
+    settings = Settings(home=home, embedder="bundled", upkeep_per_day=2)
+    for hours in (2, 2, 2, 9):
+        answering = AnsweringModel()
+        async with Companion.open(
+            settings, clock=clock, model=answering, upkeep_model=model, upkeep=False
+        ) as pet:
+            await say(pet, "I bought another boat")
+            waiting = await pet.services.upkeep_budget.waiting()
+        clock.advance(hours=hours)
+
+    assert (len(model.asked), waiting.until) == (2, MIDNIGHT)
+    async with Companion.open(
+        settings, clock=clock, model=answering, upkeep_model=model, upkeep=False
+    ) as pet:
+        await pet.settle()
+    assert len(model.asked) == 3, "the rest is one slice"
+
+
+async def test_a_place_pays_for_what_is_said_in_it_and_nobody_for_others(
+    open_pet: OpenPet, model: AnsweringModel
+) -> None:
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, upkeep_per_hour=1)
+
+    await say(pet, "I bought a boat", "I bought an oar")
+    await say(pet, "I bought a cat", "I bought a dog", place="acme/general")
+    await say(pet, "I bought a tent", "I bought a lamp", user="ben")
+
+    assert [consolidated(model, f"I bought a {what}") for what in ("boat", "cat", "tent")] == [1, 1, 1]
+    assert [consolidated(model, what) for what in ("an oar", "a dog", "a lamp")] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("on", ["sqlite", "postgresql"])
+async def test_many_at_once_do_not_exceed_it_and_only_this_hour_and_day_are_kept(
+    on: str, request: pytest.FixtureRequest, home: Path, clock: Any
+) -> None:
+    url = await request.getfixturevalue("postgresql").new() if on == "postgresql" else None
+    database = await Database.open(url, home)
+    budget = UpkeepBudget(database, clock, per_hour=5, per_day=7)
+    try:
+        for spent in (5, 7, 7):
+            tried = await asyncio.gather(
+                *(budget.spend("user:ana") for _ in range(9)), return_exceptions=True
+            )
+            assert all(isinstance(one, BudgetSpent) for one in tried if one)
+            kept = await database.rows(select(figures))
+            assert max(row.value for row in kept) == spent
+            assert len(kept) <= 2
+            clock.advance(hours=1)
+    finally:
+        await database.close()
+
+
+async def test_zero_is_any_number(open_pet: OpenPet, model: AnsweringModel, rows: Rows) -> None:
+    pet = await open_pet(given=AnsweringModel(), looking_back=model, upkeep_per_hour=0, upkeep_per_day=0)
+    await say(pet, *(f"I bought boat number {n}" for n in range(4)))
+    assert len(model.asked) == 4
+    assert rows("SELECT * FROM figures WHERE name LIKE 'upkeep%'") == []
