@@ -1,4 +1,5 @@
-"""The audit log: who changed what. Each request that may change something leaves a line, without its body."""
+"""The audit log: who changed what. Each request that may change something leaves a line, without its body.
+The line of an erasure names nobody: it would be what is left of the person."""
 
 import json
 import logging
@@ -7,11 +8,9 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent.surfaces.http.authentication import key_of
+from agent.surfaces.http.authentication import READING, key_of
 
 log = logging.getLogger("hachi.audit")
-
-READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @dataclass
@@ -36,12 +35,13 @@ class Audit:
 def _event(scope: Scope, status: int) -> dict[str, Any]:
     key = key_of(scope)
     state = scope.get("state") or {}
+    named = not state.get("unnamed")
     return {
         "event": "http_change",
         "key": key.id if key else None,
-        "key_name": key.name if key else None,
-        "acts_for": state.get("acts_for"),
+        "key_name": key.name if key and named else None,
+        "acts_for": state.get("acts_for") if named else None,
         "method": scope["method"],
-        "path": scope["path"],
+        "path": scope["path"] if named else scope["route"].path,
         "status": status,
     }

@@ -75,26 +75,26 @@ class Authenticator:
         """Return the key of a request; None if none is needed. Raises ApiError. A second call for the same
         request returns the same key."""
         if _KEY not in scope:
-            headers = Headers(scope=scope)
-            scheme, secret = get_authorization_scheme_param(headers.get("authorization"))
-            given = secret if scheme.lower() == "bearer" else ""
-            scope[_KEY] = await self.authenticate(given, headers.get("host", ""), address_of(scope))
+            scheme, secret = get_authorization_scheme_param(Headers(scope=scope).get("authorization"))
+            scope[_KEY] = await self.authenticate(secret if scheme.lower() == "bearer" else "", scope)
         key: Key | None = scope[_KEY]
         return key
 
-    async def authenticate(self, secret: str, host: str, address: str) -> Key | None:
-        """Return the key; None if none is needed. `address` is the client's. Raises ApiError."""
-        key = await self._key(secret, host, address)
+    async def authenticate(self, secret: str, scope: Scope) -> Key | None:
+        """Return the key of a request; None if none is needed. Raises ApiError."""
+        key = await self._key(secret, scope)
         _take(self._limiter, key.id if key else "", "too many requests with this key")
         return key
 
-    async def _key(self, secret: str, host: str, address: str) -> Key | None:
+    async def _key(self, secret: str, scope: Scope) -> Key | None:
         keys: Keys = self._pet.services.keys
         if self._loopback and not await keys.exist():
             # DNS rebinding: another page's host name can point to this server
-            if bare_host(host) not in LOOPBACK_NAMES:
+            if bare_host(Headers(scope=scope).get("host", "")) not in LOOPBACK_NAMES:
                 raise forbidden("there is no key yet, so only localhost may be asked; `hachi keys create`")
+            refuse_other_site(scope)
             return None
+        address = address_of(scope)
         key = await keys.check(secret, self._pet.clock()) if secret else None
         if key is None:
             if secret:  # a right key is always accepted: one address may be that of a proxy for everybody
@@ -104,6 +104,24 @@ class Authenticator:
             headers = {"www-authenticate": "Bearer"}
             raise ApiError(401, "invalid_api_key", message, type="authentication_error", headers=headers)
         return key
+
+
+def refuse_other_site(scope: Scope) -> None:
+    """Raise ApiError for a request that another site makes a browser send, and that may change something.
+    What a browser says of the site decides; an older one names the origin alone, which a proxy that renames
+    the host makes differ. Programs other than browsers send neither header."""
+    headers = Headers(scope=scope)
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site:
+        own = site in ("same-origin", "none")
+    else:
+        own = origin is None or origin.partition("://")[2] == headers.get("host")
+    if not own and scope["method"] not in READING:
+        raise forbidden("This was sent from another site, and is not done.")
+
+
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing."""
 
 
 def address_of(scope: Scope) -> str:

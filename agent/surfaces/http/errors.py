@@ -67,6 +67,13 @@ PUBLIC_MESSAGES = {
 
 TOOL_NAME = r"^[a-zA-Z0-9_-]{1,64}$"
 """The pattern of the name of a client's tool."""
+IMAGE_URL = r"^(data:image/|https://)"
+_WANTED = {
+    r"\S": "it is blank",
+    TOOL_NAME: "letters, digits, _ and - make a name, at most 64 of them",
+    IMAGE_URL: "an image is a URL that begins with https:// or data:image/",
+}
+"""What the patterns of fields ask for."""
 _VAGUE = re.compile("missing|_type$")
 """Kinds of invalid field that tell less than another one at the same depth."""
 
@@ -180,9 +187,7 @@ def _invalid_request(error: RequestValidationError) -> dict[str, Any]:
     elif not where:
         message = "the body must be an object in JSON, sent with content-type: application/json"
     elif kind == "string_pattern_mismatch":
-        pattern = fault["ctx"]["pattern"]
-        wanted = {r"\S": "it is blank", TOOL_NAME: "letters, digits, _ and - make a name, at most 64 of them"}
-        message = f"{where}: {wanted.get(pattern, 'this is not an id')}"
+        message = f"{where}: {_WANTED.get(fault['ctx']['pattern'], 'this is not an id')}"
     elif kind == "extra_forbidden":
         message = f"{where}: there is no such field; leave it out"
     else:

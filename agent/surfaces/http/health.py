@@ -68,5 +68,6 @@ async def metrics(pet: Pet, measured: Measured) -> Response:
     statistics = pet.services.statistics
     counts = await statistics.figures.totals(None) + Counter(await statistics.totals())
     counts["left alone"] = len(pet.services.health.left_alone)
+    counts["upkeep waiting"] = (await pet.services.upkeep_budget.waiting()).jobs
     exposition = measured.exposition(counts, await statistics.people())
     return Response(exposition, media_type="text/plain; version=0.0.4")

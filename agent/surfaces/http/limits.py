@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent.errors import FAULTS
 from agent.surfaces.http.errors import ApiError, error_response
+from agent.surfaces.http.field_limits import check_json
 
 READ_BEFORE_CLOSING = 10
 """A body up to this many times the maximum is read to its end before the connection closes."""
@@ -52,22 +53,26 @@ class RateLimiter:
 @dataclass(kw_only=True)
 class RequestLimits:
     """ASGI middleware that reads the whole body before the application runs, and answers an unexpected error
-    with one line. `authorize` is called before a body is read, and raises ApiError to refuse it; without it
-    the body itself holds the key. `max_body` is in bytes; `timeout` in seconds, for the whole body.
+    with one line. `authorize` is called before a body is read, and raises ApiError to refuse it. `max_body`
+    is in bytes; `timeout` in seconds, for the whole body.
+
+    `max_unknown` is for an application that refuses a request itself, or whose body may hold the key: of whom
+    `authorize` refuses it gets a body of that many bytes, and an empty one in place of a longer.
     """
 
     app: ASGIApp = field(kw_only=False)
     max_body: int
     timeout: float
-    authorize: Callable[[Scope], Awaitable[object]] | None = None
+    authorize: Callable[[Scope], Awaitable[object]]
+    max_unknown: int = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         try:
-            if self.authorize is not None and _has_body(scope):
-                await self.authorize(scope)
-            body = await self._read(scope, receive)
+            body = await self._read(scope, receive, await self._most_kept(scope))
+            if b"json" in _header(scope, b"content-type"):
+                check_json(body)
         except ClientDisconnect:
             return None
         except (ApiError, *FAULTS) as error:
@@ -79,8 +84,19 @@ class RequestLimits:
 
         return await self._run(scope, replay, send)
 
-    async def _read(self, scope: Scope, receive: Receive) -> bytes:
-        """Return the body. Raises ApiError, ClientDisconnect.
+    async def _most_kept(self, scope: Scope) -> int:
+        """Return how many bytes of a body are kept. Raises ApiError."""
+        try:
+            if _has_body(scope):
+                await self.authorize(scope)
+        except ApiError:
+            if not self.max_unknown:
+                raise
+            return self.max_unknown
+        return self.max_body
+
+    async def _read(self, scope: Scope, receive: Receive, keep: int) -> bytes:
+        """Return the body; an empty one if it is longer than `keep`. Raises ApiError, ClientDisconnect.
 
         A body that is slightly too long is read to its end, because a client that is still sending might
         never see the response.
@@ -95,7 +111,7 @@ class RequestLimits:
                 async for piece in Request(scope, receive).stream():
                     length += len(piece)
                     body += piece
-                    if length > self.max_body:
+                    if length > keep:
                         body.clear()
                     if length > most:
                         raise too_long
@@ -132,5 +148,11 @@ def _has_body(scope: Scope) -> bool:
 
 
 def _content_length(scope: Scope) -> int:
-    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-    return int(lengths[0]) if lengths and lengths[0].isdigit() else 0
+    length = _header(scope, b"content-length")
+    return int(length) if length.isdigit() else 0
+
+
+def _header(scope: Scope, name: bytes) -> bytes:
+    """Return the first value of a header, in small letters."""
+    values: list[bytes] = [value.lower() for key, value in scope["headers"] if key == name]
+    return values[0] if values else b""

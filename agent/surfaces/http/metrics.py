@@ -41,6 +41,10 @@ GAUGES: Mapping[str, tuple[str, Callable[[Counter[str]], float]]] = {
     ),
     "messages_total_count": ("Messages in the transcript, everybody's.", itemgetter("messages")),
     "work_waiting_count": ("Jobs in the queue.", itemgetter("work waiting")),
+    "upkeep_waiting_count": (
+        "Consolidations that wait: their person or place has no model calls left in this hour or day.",
+        itemgetter("upkeep waiting"),
+    ),
     "servers_left_alone_count": (
         "Servers that this process does not call now, because they kept failing.",
         itemgetter("left alone"),

@@ -1,14 +1,16 @@
 """A conversation whose history the client keeps, and sends whole with each message.
 
-What the client sends is the conversation. It is compared with the transcript: a message that both have is not
-stored again, and what the client has no longer, after an edit or to get another answer, is replaced there.
+What the client sends is the conversation. It is laid beside the transcript from its first message that is
+stored, and compared by position. A message that both have is not stored again. What the client has no longer
+after it, because it was edited or answered anew, is replaced there; what it leaves out before that stays.
 Messages that only the client has, such as examples, are shown to the model and not stored.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from difflib import SequenceMatcher
+from itertools import pairwise
 
 from agent.types import TurnRequest
 from agent.types.client import ClientTurn, Item, Said
@@ -19,22 +21,23 @@ from memory.text import storable
 
 MOST = 1_000
 """Messages of a transcript that are compared, the newest."""
-CANDIDATES = 20
-"""Messages with the same words that may tell which conversation an unnamed one is."""
+NEWEST = 100
+"""Messages of an unnamed history, the newest, that tell which conversation it is."""
 AGAIN = timedelta(hours=1)
-"""A first message sent again within this time, with nothing after its answer, asks for another answer."""
-ALIKE = 0.75
-"""How similar two first messages are if one is an edit of the other."""
+"""A first message without an answer that is sent again within this time is the same one."""
 UNNAMED = "chat:~"
 """How the ids of conversations begin that the client does not name."""
+
+Key = tuple[str, str]
+"""The role and the text of a message; two that share them are the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
     """A client's history beside the transcript."""
 
-    history: tuple[Item, ...] = ()
-    """The client's, with the ids of those messages that the transcript has."""
+    history: tuple[Item, ...] | None = ()
+    """The client's, with the ids of those messages that the transcript has; None where that has it alone."""
     question: str | None = None
     """The id of the question, if the transcript has it."""
     replaced: frozenset[str] = frozenset()
@@ -44,46 +47,128 @@ class Compared:
 
 
 async def with_conversation(transcript: Transcript, request: TurnRequest, now: datetime) -> TurnRequest:
-    """Return the request with the conversation that a client's unnamed history belongs to: the one that
-    begins like it, or else a new one."""
+    """Return the request with the conversation that a client's unnamed history belongs to: one with the same
+    answers so far, or else a new one."""
     client, user = request.client, request.user
     if client is None or client.history is None or user is None or request.conversation:
         return request
-    sent = _sent(client, request.text)
-    asked = sent[-1] if len(sent) == 1 else next((one for one in sent if one.role == "assistant"), sent[0])
-    found, most = "", 0
-    for id in await transcript.containing(_stored_form(asked.text), user, UNNAMED, CANDIDATES):
-        stored = await transcript.branches(id, user, MOST)
-        shared = len(_pairs(stored, sent))
-        same = _asked_again(stored, now) if len(sent) == 1 else shared > 1
-        if same and shared > most:
-            found, most = id, shared
+    sent = [_key(one) for one in _sent(replace(client, after=()), request.text)[-NEWEST:]]
+    answers, questions = ({text for role, text in sent if role == who} for who in ("assistant", "user"))
+    if answers:
+        found = await transcript.with_answers(user, UNNAMED, answers, questions)
+    else:
+        found = await transcript.unanswered(user, UNNAMED, sent[0][1], now - AGAIN)
     return replace(request, conversation=found or f"{UNNAMED}{new_id()}:{user}")
 
 
 async def compare(transcript: Transcript, request: TurnRequest) -> Compared | None:
-    """Compare the client's history with the transcript; None if the transcript has the history."""
+    """Compare what the client sends with the transcript; None if that is a new message alone."""
     client, user = request.client, request.user
-    if client is None or client.history is None:
+    if client is None or (client.history is None and not client.after):
         return None
     if user is None:
         return Compared(client.history)
-    sent = _sent(client, request.text)
+    if client.history is None:
+        return Compared(None, await transcript.waiting(request.conversation_id, user, request.text))
     stored = await transcript.branches(request.conversation_id, user, MOST)
-    pairs = _pairs(stored, sent)
+    pairs = pairs_of(stored, [_key(one) for one in _sent(client, request.text)])
     here = set(pairs.values())
-    unsent = [at for at, message in enumerate(stored) if at not in here and not message.gone]
-    new = [one.text for at, one in enumerate(sent) if at not in pairs and one.role == "user"]
-    diverges = _diverges(stored, unsent, min(here, default=len(stored)), new)
+    unsent = range(min(here, default=0), len(stored))
     ids = {at: stored[match].id for at, match in pairs.items()}
     messages = (one for one in client.history if isinstance(one, Said))
     named = {id(one): replace(one, id=ids.get(at, "")) for at, one in enumerate(messages)}
     return Compared(
         tuple(named.get(id(one), one) for one in client.history),
         question=ids.get(len(named)),
-        replaced=frozenset(stored[at].id for at in unsent if at >= diverges),
+        replaced=frozenset(stored[at].id for at in unsent if at not in here and not stored[at].gone),
         back=frozenset(stored[at].id for at in here if stored[at].gone),
     )
+
+
+def pairs_of(stored: Sequence[Message], sent: Sequence[Key]) -> dict[int, int]:
+    """Return the positions in `sent` whose messages are stored, each with its position in `stored`."""
+    branches = _Branches(stored, sent)
+    start = next((at for at, key in enumerate(sent) if key in branches.known), None)
+    if start is None:
+        return {}
+    here = branches.aligned(start)
+    pairs = {start: here}
+    before = branches.before(here)
+    if start and before is not None and branches.same(before, start - 1):
+        pairs[start - 1] = before
+    for at in range(start + 1, len(sent)):
+        if (found := branches.after(here, at)) is not None:
+            pairs[at] = here = found
+    return pairs
+
+
+class _Branches:
+    """The stored messages of a conversation beside the sent ones: those that are current, and those that were
+    replaced. What was replaced at one moment is the end of one older branch."""
+
+    def __init__(self, stored: Sequence[Message], sent: Sequence[Key]) -> None:
+        self._stored = [_key(one) for one in stored]
+        self._sent = sent
+        self.known = set(self._stored)
+        self._current = [at for at, one in enumerate(stored) if not one.gone]
+        self._older: dict[datetime | None, list[int]] = {}
+        for at, one in enumerate(stored):
+            if one.gone:
+                self._older.setdefault(one.replaced_at, []).append(at)
+        lines = [self._current, *self._older.values()]
+        self._next = {one: other for line in lines for one, other in pairwise(line)}
+        self._before = {other: one for one, other in self._next.items()}
+        self._heads = {self._stored[line[0]]: line[0] for line in lines[1:]}
+        self._headed = {self._stored[line[1]]: line[0] for line in lines[1:] if line[1:]}
+        self._letters = {key: chr(at) for at, key in enumerate(dict.fromkeys((*self._stored, *sent)))}
+        self._current_text = self._text(self._current)
+
+    def before(self, here: int) -> int | None:
+        """Return the stored message before this one on its branch."""
+        return self._before.get(here)
+
+    def aligned(self, start: int) -> int:
+        """Return the stored message where the sent ones from `start` on are: where most of them follow each
+        other, at the end if that is so there, or else at the beginning."""
+        run = "".join(self._letters[key] for key in self._sent[start : start + MOST])
+        older = [at for line in self._older.values() for at in line]
+        found = [(_shared(run, text := self._text(line)), text, line) for line in (self._current, older)]
+        shared, text, line = max(found, key=lambda one: len(one[0]))
+        last = text.endswith(shared) or not text.startswith(shared)
+        return line[text.rfind(shared) if last else 0]
+
+    def after(self, here: int, at: int) -> int | None:
+        """Return the stored message behind `here` that the sent one is: the next one on its branch or on the
+        current one, the first of an older branch, or one further on that has the same answer."""
+        following = self._sent[at + 1] if at + 1 < len(self._sent) else None
+        further = bisect_right(self._current, here)
+        heads = self._heads.get(self._sent[at]), self._headed.get(following) if following else None
+        for one in (self._next.get(here), *self._current[further : further + 1], *heads):
+            if one is not None and one > here and self.same(one, at):
+                return one
+        if following and (self._sent[at][0], following[0]) == ("user", "assistant"):
+            exchange = self._letters[self._sent[at]] + self._letters[following]
+            found = self._current_text.find(exchange, further)
+            return self._current[found] if found >= 0 else None
+        return None
+
+    def same(self, one: int, at: int) -> bool:
+        """Return whether a stored message is the sent one. A question whose answer is unchanged may have
+        other words: the client put it into a template, or took it out of one."""
+        if self._stored[one] == self._sent[at]:
+            return True
+        asked = self._stored[one][0] == self._sent[at][0] == "user" and one in self._next
+        answer = self._stored[self._next[one]] if asked else None
+        return answer is not None and answer[0] == "assistant" and self._sent[at + 1 : at + 2] == [answer]
+
+    def _text(self, line: Sequence[int]) -> str:
+        """Return one letter for each message: text is searched faster than a list."""
+        return "".join(self._letters[self._stored[at]] for at in line)
+
+
+def _shared(run: str, text: str) -> str:
+    """Return the longest beginning of the run that stands in the text."""
+    return run[: bisect_left(range(1, len(run) + 1), True, key=lambda length: run[:length] not in text)]
 
 
 def _sent(client: ClientTurn, text: str) -> list[Said]:
@@ -92,45 +177,5 @@ def _sent(client: ClientTurn, text: str) -> list[Said]:
     return [item for item in items if isinstance(item, Said)]
 
 
-def _pairs(stored: Sequence[Message], sent: Sequence[Said]) -> dict[int, int]:
-    """Return the positions in `sent` whose messages are stored, each with its position in `stored`."""
-    ours = [(one.role, _stored_form(one.text)) for one in stored]
-    theirs = [(one.role, _stored_form(one.text)) for one in sent]
-    blocks = SequenceMatcher(None, theirs, ours, autojunk=False).get_matching_blocks()
-    pairs = {block.a + step: block.b + step for block in blocks for step in range(block.size)}
-    return pairs | dict(_in_templates(stored, sent, pairs))
-
-
-def _in_templates(
-    stored: Sequence[Message], sent: Sequence[Said], pairs: Mapping[int, int]
-) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of questions with the same answer of which the stored one has other lines around what
-    was asked: a client puts only its last message into a template, beside the documents it found."""
-    for at, message in enumerate(sent[:-1]):
-        if message.role == "user" and at not in pairs and at + 1 in pairs:
-            before = (one for one in range(pairs[at + 1] - 1, -1, -1) if stored[one].role == "user")
-            asked = next(before, None)
-            if asked is not None and f"\n{_stored_form(message.text)}\n" in f"\n{stored[asked].text}\n":
-                yield at, asked
-
-
-def _diverges(stored: Sequence[Message], unsent: Sequence[int], shared: int, new: Sequence[str]) -> int:
-    """Return the position from which the stored messages that were not sent are replaced. Before the first
-    `shared` one the client may have left out what was too long, unless a `new` message is an edit of it."""
-    for at in unsent:
-        if at >= shared or (stored[at].role == "user" and any(_alike(stored[at].text, text) for text in new)):
-            return at
-    return len(stored)
-
-
-def _alike(text: str, other: str) -> bool:
-    return SequenceMatcher(None, text.casefold(), other.casefold(), autojunk=False).ratio() >= ALIKE
-
-
-def _asked_again(stored: Sequence[Message], now: datetime) -> bool:
-    current = [one for one in stored if not one.gone]
-    return len(current) <= 2 and now - stored[0].sent_at <= AGAIN
-
-
-def _stored_form(text: str) -> str:
-    return storable(text).strip()
+def _key(one: Said | Message) -> Key:
+    return one.role, storable(one.text).strip()

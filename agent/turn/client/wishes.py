@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import openai
@@ -16,9 +17,10 @@ from agent.settings import Settings
 from agent.turn.client.json_schema import fault_in
 from agent.turn.output.memories import drafts_in
 from agent.turn.output.parse import Answer
-from agent.types.client import AnswerForm, ClientTurn, Sampling
-from tools.registry import TOOLS
+from agent.types.client import AnswerForm, Called, ClientTurn, Item, Returned, Said, Sampling
 
+MOST_CHARACTERS = 400_000
+"""What a model is given of a client at most, beside the history, which has a budget of its own."""
 NAMES = ("temperature", "top_p", "max_tokens", "presence_penalty", "frequency_penalty")
 
 
@@ -32,14 +34,37 @@ def check(client: ClientTurn, settings: Settings) -> None:
         raise BadInput("messages: the model is shown no images; set HACHI_IMAGES=true where it can see")
     if client.sampling.seed is not None and api_of(settings) == "responses" and not settings.offline:
         raise BadInput("seed: the model is asked over the Responses API, which takes none")
-    own = {tool.name for tool in TOOLS}
-    for tool in client.tools:
-        if tool.name in own:
-            raise BadInput(f"tools: {tool.name!r} is a tool of Hachi's own; give yours another name")
     if client.tool_choice and not client.tools:
         raise BadInput("tool_choice: a call is wanted, and `tools` has nothing to call")
     if client.tool_choice not in (None, "required", *(tool.name for tool in client.tools)):
         raise BadInput(f"tool_choice: there is no tool {client.tool_choice!r} among `tools`")
+
+
+def check_size(client: ClientTurn, text: str) -> None:
+    """Raise BadInput if a client sends more than the model may be given whole. Its history is cut instead."""
+    schemas = [tool.parameters for tool in client.tools] + [client.form.schema if client.form else None]
+    parts = {
+        "messages": len(client.shown or text),
+        "tools": sum(len(tool.name) + len(tool.description) for tool in client.tools),
+        "tools and response_format": len(json.dumps(schemas, ensure_ascii=False)),
+        "results of tools": sum(_length(item) for item in client.after),
+    }
+    if (total := sum(parts.values())) > MOST_CHARACTERS:
+        most = max(parts, key=parts.__getitem__)
+        raise BadInput(
+            f"{most}: the message, tools, their results and forms come to {total:,} characters, and the "
+            f"model is given {MOST_CHARACTERS:,} at most; send less of it"
+        )
+
+
+def _length(item: Item) -> int:
+    match item:
+        case Called(_, name, arguments):
+            return len(name) + len(arguments)
+        case Returned(_, output):
+            return len(output)
+        case Said(_, text):
+            return len(text)
 
 
 def model_settings(client: ClientTurn, settings: Settings) -> ModelSettings:
@@ -152,7 +177,8 @@ def _object_in(text: object) -> dict[str, Any] | None:
     value = text
     if isinstance(text, str) and "{" in text:
         inside = text[text.index("{") : text.rfind("}") + 1 or None]
-        value = _read(inside) or repair_json(inside, return_objects=True)
+        with suppress(RecursionError):
+            value = _read(inside) or repair_json(inside, return_objects=True)
     return value if isinstance(value, dict) else None
 
 

@@ -13,7 +13,6 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import JSONResponse, Response
 
 from agent.companion import Companion
-from agent.services.transcripts import conversation_id
 from agent.surfaces.http.authentication import Authenticated, Caller, Pet
 from agent.surfaces.http.errors import fault_response
 from agent.surfaces.http.metrics import Measured, Metrics
@@ -24,9 +23,10 @@ from agent.surfaces.http.openai_api.completion import (
     HOW_TO_GO_ON,
     Completion,
 )
+from agent.surfaces.http.openai_api.conversations import where
 from agent.surfaces.http.openai_api.messages import parse_messages
 from agent.turn.streaming import ReplyStream
-from agent.types import Reply
+from agent.types import Reply, TurnRequest
 
 FIRST_PIECE_TIMEOUT = 20.0
 """Seconds that a stream waits for its first words before it sends its status."""
@@ -96,9 +96,12 @@ async def answer(
     Raises BadInput and ApiError."""
     given = parse_messages(asked.messages)
     user = asked.person(caller)
-    client = asked.client_turn(given, kept_here=bool(user and asked.kept_here))
-    conversation = conversation or conversation_id(user, caller.chat or asked.chat)
-    alone = user and not (conversation or given.history)
+    here = where(caller.chat or asked.chat, user, caller)
+    kept_here = bool(here.user and (asked.kept_here or not here.place.private))
+    # In a thread: a schema in it may take long to check.
+    client = await asyncio.to_thread(asked.client_turn, given, kept_here=kept_here)
+    conversation = conversation or here.conversation
+    alone = here.user and here.place.private and not (conversation or given.history)
     note = HOW_TO_GO_ON if alone else None if user else HOW_TO_BE_REMEMBERED
     writer = make_writer(prompt=given.text, note=note)
     if given.client_task:
@@ -107,35 +110,40 @@ async def answer(
             return JSONResponse(writer.whole(text))
         events = (*writer.begin(), *writer.piece(text), *writer.end(text))
         return EventSourceResponse(iter(events), sep="\n", ping=PING)
+    named = f"{caller.author}: " if caller.author and not here.place.private else ""
+    text = given.text.removeprefix(named)  # Open WebUI begins a message in a channel so
     turn: dict[str, Any] = {
-        "user": user,
+        "user": here.user,
+        "place": here.place,
         "conversation": conversation,
         "author": caller.author,
         "instructions": given.instructions,
         "client": client,
-        "origins": writer.origins if user else (),
+        "origins": writer.origins if here.user and here.place.private else (),
     }
     if asked.stream:
-        stream = pet.stream(given.text, **turn)
+        stream = pet.stream(text, **turn)
         return await _stream(writer, stream, metrics, operator=caller.admin)
     with metrics.turn_seconds.time():
-        reply = await pet.respond(given.text, **turn)
+        reply = await pet.respond(text, **turn)
     return JSONResponse(writer.whole(reply.message, reply))
 
 
 async def _answer_client_task(pet: Companion, task: str) -> str:
-    """Ask the model for what Open WebUI needs for itself, without memory. Raises ModelError."""
+    """Ask the model for what Open WebUI needs for itself: an anonymous turn of a single question. Raises
+    ModelError."""
     from agent.models.ask import ask
     from agent.models.failures import model_error
 
     house = (await pet.runtime()).turn
-    try:
-        return await ask(house.model, "chore", task)
-    except Exception as error:
-        fault = model_error(error, pet.settings)
-        if fault is None:
-            raise
-        raise fault from error
+    with house.recorder.turn(TurnRequest(task, None, pet.clock()), house.model.name):
+        try:
+            return await ask(house.model, "chore", task)
+        except Exception as error:
+            fault = model_error(error, pet.settings)
+            if fault is None:
+                raise
+            raise fault from error
 
 
 async def _stream(

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.errors import BadInput
 from agent.surfaces.http.authentication import MAX_CHAT, MAX_NAME, Caller
 from agent.surfaces.http.errors import TOOL_NAME
+from agent.surfaces.http.field_limits import MOST_MESSAGES, MOST_STOPS, MOST_TOOLS, Free, Id, StopText, Text
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.openai_api.messages import ChatInput, ChatMessage, Function, Open
 from agent.turn.client.json_schema import check_schema
@@ -36,8 +37,8 @@ REFUSED = {
 
 class FunctionTool(Open):
     name: Annotated[str, Field(pattern=TOOL_NAME)]
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
+    description: Text | None = None
+    parameters: Free | None = None
 
     def offered(self) -> ClientTool:
         """Return the tool for a turn."""
@@ -57,8 +58,8 @@ class NamedTool(Open):
 
 
 class JsonSchema(Open):
-    name: str = "answer"
-    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    name: Id = "answer"
+    schema_: Free | None = Field(default=None, alias="schema")
     strict: bool | None = None
 
 
@@ -79,7 +80,6 @@ class ResponseFormat(Open):
         return AnswerForm(given.name, schema, bool(given.strict))
 
 
-Stop = Annotated[str, Field(min_length=1)]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 Verbosity = Literal["low", "medium", "high"]
 ToolChoice = Literal["none", "auto", "required"]
@@ -90,7 +90,7 @@ class StreamOptions(Open):
 
 
 class Conversation(Open):
-    id: str
+    id: Id
 
 
 class Parameters(BaseModel):
@@ -98,17 +98,17 @@ class Parameters(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    model: str | None = Field(default=None, description="Any; the one that Hachi is set up with answers.")
+    model: Id | None = Field(default=None, description="Any; the one that Hachi is set up with answers.")
     stream: bool | None = False
     temperature: Annotated[float | None, Field(ge=0, le=2)] = None
     top_p: Annotated[float | None, Field(ge=0, le=1)] = None
     parallel_tool_calls: bool | None = None
     user: str | None = Field(default=None, max_length=MAX_NAME, description=NAMES_THE_PERSON)
     safety_identifier: str | None = Field(default=None, max_length=MAX_NAME, description=NAMES_THE_PERSON)
-    metadata: dict[str, Any] | None = Field(
+    metadata: Free | None = Field(
         default=None, description="Its `chat_id` or `conversation_id` names the conversation."
     )
-    conversation: str | Conversation | None = Field(
+    conversation: Id | Conversation | None = Field(
         default=None, description="The name of a conversation that is kept here: what is said is added to it."
     )
 
@@ -147,7 +147,7 @@ class ChatRequest(Parameters):
         {"messages": [{"role": "user", "content": "My sister is allergic to nuts."}]}
     )
 
-    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=10_000)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES)]
     stream_options: StreamOptions | None = None
     n: int | None = Field(default=None, description="1, where it is given.")
     max_tokens: Annotated[int | None, Field(ge=1)] = None
@@ -155,11 +155,11 @@ class ChatRequest(Parameters):
     presence_penalty: Annotated[float | None, Field(ge=-2, le=2)] = None
     frequency_penalty: Annotated[float | None, Field(ge=-2, le=2)] = None
     seed: int | None = None
-    stop: Stop | Annotated[list[Stop], Field(max_length=16)] | None = None
+    stop: StopText | Annotated[list[StopText], Field(max_length=MOST_STOPS)] | None = None
     reasoning_effort: Effort | None = None
     verbosity: Verbosity | None = None
     response_format: ResponseFormat | None = None
-    tools: Annotated[list[NewTool], Field(max_length=128)] | None = None
+    tools: Annotated[list[NewTool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: ToolChoice | NamedTool | None = None
 
     def client_turn(self, said: "ChatInput", *, kept_here: bool) -> ClientTurn:

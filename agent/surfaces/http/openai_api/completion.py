@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ConfigDict
 from pydantic_core import to_jsonable_python
 
-from agent.services.transcripts import chat_of
+from agent.surfaces.http.openai_api.conversations import name_of
 from agent.surfaces.records_json import decision_json
 from agent.types import Reply, Usage
 from memory.records import Hit, Memory
@@ -119,7 +119,7 @@ def extra_fields(reply: Reply | None, note: str | None) -> Json:
     memories = to_jsonable_python([*used_memories(reply), *learned])
     extra: Json = {"memories": memories, "trace_id": reply.trace_id}
     if reply.conversation:
-        extra["conversation"] = {"id": chat_of(reply.conversation)}
+        extra["conversation"] = {"id": name_of(reply.conversation)}
     if note:
         extra["note"] = note
     if reply.forget is not None:

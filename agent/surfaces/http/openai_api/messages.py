@@ -3,25 +3,32 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from agent.errors import BadInput
+from agent.surfaces.http import field_limits
+from agent.surfaces.http.field_limits import MOST_PARTS, MOST_TOOLS, CallId, Id, Text
+from agent.types import MAX_MESSAGE
 from agent.types.client import Called, Item, Returned, Said
 
 AN_IMAGE = "[an image]"
 """What the transcript has of a message that is an image alone."""
-_CLIENT_TASK = re.compile(
-    r"\s*### Task:\s(?:(?!<context>\s*<source\b).)*<chat_history>.*</chat_history>", re.DOTALL
+MAX_SHOWN = 4 * MAX_MESSAGE
+"""Characters of the last message with the template that a client puts around it."""
+
+# How Open WebUI begins what it asks for itself, and puts a message below the documents that it found. Each is
+# read from left to right, in the time that the text is long.
+_TEMPLATE = "### Task:"
+_CONVERSATIONS = (
+    ("<chat_history>", "</chat_history>"),
+    ("### Messages Being Compacted:", "### Recent Messages Kept In Context:"),
 )
-_CHOICE_OF_TOOLS = re.compile(r"(Query: )?History:\n")
-_DOCUMENTS = re.compile(
-    r"\s*### Task:\s.*<context>\s*<source\b.*</source>\s*</context>\s*"
-    r"(?:<user_query>.*?</user_query>\s*)?(?P<asked>\S.*)",
-    re.DOTALL,
-)
-"""How Open WebUI begins what it asks for itself, and puts a message below the documents that it found."""
+_SOURCES, _SOURCES_END = re.compile(r"<context>\s*<source\b"), re.compile(r"</source>\s*</context>")
+_QUERY, _QUERY_ENDS = "<user_query>", "</user_query>"
+_FILES, _FILES_END = "<attached_files>", "</attached_files>"
+_CHOICE_OF_TOOLS = ("History:\n", "Query: ")
 
 
 class Open(BaseModel):
@@ -31,13 +38,13 @@ class Open(BaseModel):
 
 
 class ImageUrl(Open):
-    url: str
+    url: field_limits.ImageUrl
 
 
 class Part(Open):
-    type: str = "text"
-    text: str | None = None
-    image_url: ImageUrl | str | None = None
+    type: Id = "text"
+    text: Text | None = None
+    image_url: ImageUrl | field_limits.ImageUrl | None = None
 
     @property
     def image(self) -> str | None:
@@ -50,13 +57,16 @@ class Part(Open):
         return None
 
 
+Content = Text | Annotated[list[Part], Field(max_length=MOST_PARTS)]
+
+
 class Function(Open):
-    name: str
-    arguments: str = ""
+    name: Id
+    arguments: Text = ""
 
 
 class ToolCall(Open):
-    id: str
+    id: CallId
     function: Function
 
 
@@ -64,9 +74,9 @@ class ChatMessage(Open):
     """One message of the conversation that the client sends."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[Part] | None = None
-    tool_calls: list[ToolCall] | None = None
-    tool_call_id: str | None = None
+    content: Content | None = None
+    tool_calls: Annotated[list[ToolCall], Field(max_length=MOST_TOOLS)] | None = None
+    tool_call_id: CallId | None = None
 
     @property
     def text(self) -> str:
@@ -88,8 +98,8 @@ class ChatMessage(Open):
         if self.role == "tool":
             yield Returned(self.tool_call_id or "", self.text)
         elif self.role in ("user", "assistant"):
-            if self.text:
-                yield Said("user" if self.role == "user" else "assistant", self.text, images=self.images)
+            if told := _below_files(self.text) if self.role == "user" else self.text:
+                yield Said(self.role, told, images=self.images)
             for call in self.tool_calls or ():
                 yield Called(call.id, call.function.name, call.function.arguments)
 
@@ -115,29 +125,62 @@ class ChatInput:
         tools to call. Such a request contains the whole conversation."""
         if self.history:
             return None
-        if _CLIENT_TASK.match(self.text):
+        if _is_client_task(self.text):
             return self.text
-        choice = self.instructions.startswith("Available Tools:") and _CHOICE_OF_TOOLS.match(self.text)
+        choice = self.instructions.startswith("Available Tools:") and self.text.startswith(_CHOICE_OF_TOOLS)
         return f"{self.instructions}\n\n{self.text}" if choice else None
 
 
 def parse_messages(messages: Sequence[ChatMessage]) -> ChatInput:
-    """Parse the messages. Raises BadInput if no user message exists, or for what cannot be read."""
+    """Parse the messages. Raises BadInput if no user message exists, or for what cannot be read or is too
+    long."""
     last = max((at for at, message in enumerate(messages) if message.role == "user"), default=None)
     if last is None:
         raise BadInput("messages: there is no message of the user")
     check_calls(messages)
     instructions = [message.text for message in messages if message.role in ("system", "developer")]
     text = messages[last].text
-    found = None if _CLIENT_TASK.match(text) else _DOCUMENTS.fullmatch(text)
+    if len(text) > MAX_SHOWN:
+        raise BadInput(f"messages: the last one has {len(text):,} characters and the limit is {MAX_SHOWN:,}")
+    asked = text if _is_client_task(text) else _below_files(_below_documents(text) or text)
     return ChatInput(
-        text=found["asked"] if found else text,
-        shown=text if found else "",
+        text=asked,
+        shown=text if asked != text else "",
         history=tuple(item for message in messages[:last] for item in message.items),
         after=tuple(item for message in messages[last + 1 :] for item in message.items),
         images=messages[last].images,
         instructions="\n\n".join(filter(None, instructions)),
     )
+
+
+def _is_client_task(text: str) -> bool:
+    """Return whether the text is a template around a conversation. One around documents may quote another."""
+    if not _in_template(text):
+        return False
+    found = (text.find(begin) for begin, end in _CONVERSATIONS if 0 <= text.find(begin) < text.rfind(end))
+    start = min(found, default=None)
+    return start is not None and not _SOURCES.search(text, 0, start)
+
+
+def _below_documents(text: str) -> str:
+    """Return what the person asked below the documents; empty if the text is not that template."""
+    sources = _SOURCES.search(text) if _in_template(text) else None
+    if not sources:
+        return ""
+    *_, end = (0, *(found.end() for found in _SOURCES_END.finditer(text, sources.end())))
+    below = text[end:].strip() if end else ""
+    query, ends, after = below.partition(_QUERY_ENDS)
+    return after.strip() or below if ends and query.startswith(_QUERY) else below
+
+
+def _below_files(text: str) -> str:
+    """Return what the person said below the list of files that Open WebUI begins a message with."""
+    _, ends, told = text.partition(_FILES_END)
+    return told.strip() or text if ends and text.startswith(_FILES) else text
+
+
+def _in_template(text: str) -> bool:
+    return text.startswith(_TEMPLATE) and text[len(_TEMPLATE) : len(_TEMPLATE) + 1].isspace()
 
 
 def check_calls(messages: Sequence[ChatMessage]) -> None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.errors import BadInput
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import not_found
+from agent.surfaces.http.field_limits import Id
 from agent.surfaces.http.openai_api.completion import CHARACTERS_PER_TOKEN, MODEL, example
 from memory.text import storable
 
@@ -29,12 +30,10 @@ class EmbeddingRequest(BaseModel):
     model_config = ConfigDict(extra="forbid") | example({"input": "a walk by the sea"})
 
     input: Text | Annotated[list[Text], Field(min_length=1, max_length=512)]
-    model: str | None = Field(
-        default=None, description="Any; the embedder that Hachi is set up with answers."
-    )
+    model: Id | None = Field(default=None, description="Any; the embedder that Hachi is set up with answers.")
     encoding_format: Literal["float", "base64"] | None = None
     dimensions: int | None = Field(default=None, description="Those of the embedder, where it is given.")
-    user: str | None = None
+    user: Id | None = None
 
 
 @router.get("/v1/models", responses={200: {"content": {"application/json": {"example": MODELS}}}})

@@ -13,6 +13,7 @@ from agent.companion import Companion
 from agent.errors import BadInput
 from agent.surfaces.http.authentication import Authenticated, Pet
 from agent.surfaces.http.errors import ApiError
+from agent.surfaces.http.field_limits import MOST_MESSAGES, MOST_TOOLS, CallId, Id, Text
 from agent.surfaces.http.metrics import Measured
 from agent.surfaces.http.openai_api.chat import answer
 from agent.surfaces.http.openai_api.chat_request import (
@@ -25,7 +26,7 @@ from agent.surfaces.http.openai_api.chat_request import (
     Verbosity,
 )
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.openai_api.messages import Part
+from agent.surfaces.http.openai_api.messages import Content
 from agent.surfaces.http.openai_api.response_events import ResponseEvents
 from agent.types.client import ITEMS, Called, Item, Returned, Said
 from memory.audience import Audience
@@ -53,11 +54,11 @@ class InputItem(BaseModel):
 
     type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
     role: Literal["system", "developer", "user", "assistant"] | None = None
-    content: str | list[Part] | None = None
-    call_id: str = ""
-    name: str = ""
-    arguments: str = ""
-    output: str | list[Part] = ""
+    content: Content | None = None
+    call_id: CallId = ""
+    name: Id = ""
+    arguments: Text = ""
+    output: Content = ""
 
     def message(self) -> Json:
         """Return the item as a message of a chat."""
@@ -90,7 +91,7 @@ class NewTool(FunctionTool):
 
 class NamedTool(BaseModel):
     type: Literal["function"]
-    name: str
+    name: Id
 
 
 class ResponsesRequest(Parameters):
@@ -98,12 +99,12 @@ class ResponsesRequest(Parameters):
 
     model_config = ConfigDict(extra="allow") | example({"input": "My sister is allergic to nuts."})
 
-    input: str | Annotated[list[InputItem], Field(min_length=1, max_length=10_000)]
-    instructions: str | None = None
+    input: Text | Annotated[list[InputItem], Field(min_length=1, max_length=MOST_MESSAGES)]
+    instructions: Text | None = None
     max_output_tokens: Annotated[int | None, Field(ge=1)] = None
     text: TextOptions | None = None
     reasoning: Reasoning | None = None
-    tools: Annotated[list[NewTool], Field(max_length=128)] | None = None
+    tools: Annotated[list[NewTool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: ToolChoice | NamedTool | None = None
     previous_response_id: Annotated[str | None, Field(max_length=100)] = None
 

@@ -17,6 +17,7 @@ from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.strict import Strict
 from agent.surfaces.http.rest.users import Json, User
 from memory.audience import GLOBAL, Audience, Place
+from memory.documents.files import MAX_BYTES
 from memory.records import Chunk, Document
 from memory.text import storable
 
@@ -41,7 +42,7 @@ class NewDocument(Strict):
     model_config = example({"name": "travel.md", "text": "# Travel\n\nThe office pays for train tickets."})
 
     name: Annotated[str, Field(min_length=1, max_length=200, description="its ending says how it is read")]
-    text: Annotated[str, Field(min_length=1, pattern=r"\S")]
+    text: Annotated[str, Field(min_length=1, max_length=MAX_BYTES, pattern=r"\S")]
 
 
 @dataclass(frozen=True)

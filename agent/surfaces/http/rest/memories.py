@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from agent.companion import Companion
@@ -18,7 +17,6 @@ from agent.surfaces.http.errors import ApiError, not_found
 from agent.surfaces.http.openai_api.completion import example
 from agent.surfaces.http.rest.strict import Strict
 from memory.errors import NotFound
-from memory.facts.ttl import read_ttl
 from memory.facts.writer import MAX_CONTENT
 from memory.records import DEFAULT_IMPORTANCE, Decision, Memory, MemoryType
 from memory.sql.memories import CORRECTED
@@ -39,20 +37,16 @@ EXAMPLE: dict[str, Any] = {
     "lastAccessedAt": "2026-11-21T09:30:00Z",
 }
 
-Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT, pattern=r"\S")]
+
+def _described(**schema: Any) -> Any:
+    return Field(json_schema_extra=schema)
+
+
+# What a memory may hold is checked by the companion, as for every caller; here it is described.
+Content = Annotated[str, _described(minLength=1, maxLength=MAX_CONTENT, pattern=r"\S")]
+Importance = Annotated[float, _described(minimum=0, maximum=1)]
+Ttl = Annotated[str, Field(max_length=100, description="7d, 2w …; unset is for good")]
 Limit = Annotated[int, Query(ge=1, le=10_000, description="the newest so many")]
-
-
-def _understood(ttl: str) -> str:
-    if not read_ttl(ttl).understood:
-        message = "{ttl} is no length of time such as 1h, 7d, 2w or never"
-        raise PydanticCustomError("ttl", message, {"ttl": repr(ttl)})
-    return ttl
-
-
-Ttl = Annotated[
-    str, Field(max_length=100, description="7d, 2w …; unset is for good"), AfterValidator(_understood)
-]
 
 
 class NewMemory(Strict):
@@ -62,7 +56,7 @@ class NewMemory(Strict):
 
     content: Content
     type: MemoryType = "fact"
-    importance: Annotated[float, Field(ge=0, le=1)] = DEFAULT_IMPORTANCE
+    importance: Importance = DEFAULT_IMPORTANCE
     subjects: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)] = Field(
         default_factory=list
     )

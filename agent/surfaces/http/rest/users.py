@@ -4,7 +4,7 @@ have the shapes of the command line's `--json`."""
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
@@ -12,8 +12,17 @@ from agent.errors import BadInput
 from agent.services.arguments import due_of
 from agent.surfaces.http.authentication import MAX_NAME, Authenticated, Pet
 from agent.surfaces.http.errors import not_found
+from agent.surfaces.http.field_limits import Id
 from agent.surfaces.http.openai_api.completion import example
-from agent.surfaces.http.rest.memories import Content, Limit, NewMemory, Ttl, find_memory, stored_memory
+from agent.surfaces.http.rest.memories import (
+    Content,
+    Importance,
+    Limit,
+    NewMemory,
+    Ttl,
+    find_memory,
+    stored_memory,
+)
 from agent.surfaces.http.rest.strict import Strict
 from agent.surfaces.records_json import (
     decision_json,
@@ -52,7 +61,7 @@ class Changed(Strict):
 
     content: Content
     type: MemoryType | None = None
-    importance: Annotated[float | None, Field(ge=0, le=1)] = None
+    importance: Importance | None = None
     ttl: Ttl | None = None
 
 
@@ -84,12 +93,12 @@ async def memories(user: User, pet: Pet, limit: Limit = 1000) -> list[Json]:
 async def search(
     user: User,
     pet: Pet,
-    query: Annotated[str, Query(min_length=1, max_length=2_000, examples=["what can Lucie not eat?"])],
+    query: Annotated[str, Query(max_length=2_000, examples=["what can Lucie not eat?"])] = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
-    subject: Annotated[list[str], Query(max_length=50)] = [],  # noqa: B006 - never changed
+    subject: Annotated[list[Id], Query(max_length=50)] = [],  # noqa: B006 - never changed
 ) -> list[Json]:
-    """Search facts and past messages. The best match comes first. The `excerpt` of a message holds it with
-    what it answers or continues."""
+    """Search facts and past messages. The best match comes first; without a query the newest. The `excerpt`
+    of a message holds it with what it answers or continues."""
     hits = await pet.search_memories(storable(query), user=user, limit=limit, subjects=subject)
     around = await pet.components.recall.around(hits, Audience.of(user))
     return [hit_json(hit) | {"excerpt": _excerpt(hit, around)} for hit in hits]
@@ -244,6 +253,7 @@ async def export(user: User, pet: Pet) -> Json:
 
 
 @router.delete("")
-async def erase(user: User, pet: Pet) -> Json:
+async def erase(request: Request, user: User, pet: Pet) -> Json:
     """Delete all data of the person. The response says what was deleted and what is left."""
+    request.state.unnamed = True  # the audit's line stays, and names nobody
     return (await pet.erase(user=user)).to_json()

@@ -24,6 +24,24 @@ async def test_a_change_names_the_key_and_whom_it_acts_for_and_no_content(site, 
     ]
 
 
+async def test_the_line_of_an_erasure_does_not_name_the_person(site, caplog) -> None:
+    key, secret = await site.key("ida")
+    headers = {"authorization": f"Bearer {secret}"}
+    await site.client.post("/api/users/ida/memories", json={"content": "Ida skis"}, headers=headers)
+    with caplog.at_level(logging.INFO, "hachi.audit"):
+        erased = await site.client.delete("/api/users/ida", headers=headers)
+    [line] = [record.getMessage() for record in caplog.records if record.name == "hachi.audit"]
+    assert erased.json()["verified"]
+    assert "ida" not in line
+    event = json.loads(line)
+    assert (event["key"], event["method"], event["path"], event["status"]) == (
+        key.id,
+        "DELETE",
+        "/api/users/{user}",
+        200,
+    )
+
+
 async def test_the_description_names_the_headers(site) -> None:
     described = (await site.client.get("/openapi.json")).json()["paths"]["/v1/chat/completions"]["post"]
     named = {parameter["name"]: parameter for parameter in described["parameters"]}

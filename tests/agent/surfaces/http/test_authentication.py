@@ -232,3 +232,31 @@ async def test_no_odd_path_leads_around_authentication(site: Any) -> None:
 
     for method in ("GET", "PROPFIND"):
         await asyncio.gather(*(ask(method, path, key) for path in ODD_PATHS for key in ("", proof)))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+async def test_without_keys_no_page_of_another_site_changes_anything(
+    serve: Any, sent: dict[str, str]
+) -> None:
+    """A POST without a body needs no leave of ours to be sent."""
+    site = await serve(loopback=True)
+    for path in ("/api/users/ana/memories/12345678/forget", "/v1/chat/completions"):
+        answer = await site.client.post(path, headers=sent)
+        assert answer.status_code == 403
+        assert "another site" in answer.json()["error"]["message"]
+    assert (await site.client.get("/api/users/ana/memories", headers=sent)).status_code == 200
+    own = {"origin": f"http://{site.client.base_url.netloc.decode()}", "sec-fetch-site": "same-origin"}
+    renamed = {
+        "origin": "https://pet.example",
+        "sec-fetch-site": "same-origin",
+    }  # a proxy names itself as host
+    for headers in (own, renamed):
+        assert (await site.client.post("/v1/chat/completions", headers=headers)).status_code == 400

@@ -109,6 +109,24 @@ async def test_metrics_count_turns_and_extractions(serve: Serve, server: Scripte
     assert min(applied, failed) >= 1
 
 
+async def test_metrics_count_what_waits_for_model_calls(serve: Serve, server: ScriptedServer) -> None:
+    site = await serve(
+        openai_base_url=server.url,
+        openai_api_key="sk-1",
+        model="tiny",
+        api="chat",
+        look_back="model",
+        upkeep_per_hour=1,
+    )
+    server.then = answer("I see.")
+    for text in ("I keep two boats", "I keep two cats"):
+        await site.say(text, await site.headers("ana"))
+        await site.pet.settle()
+
+    assert len(server.looked_back) == 1
+    assert (await metrics(site))["upkeep_waiting_count"] == 1
+
+
 async def test_metrics_are_those_of_all_processes_and_survive_them(home: Path) -> None:
     async with companion_in(home) as other:
         await other.remember("Ana keeps ferrets", user="ana")

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent.surfaces.http import limits
+from agent.surfaces.http.errors import ApiError
 from agent.surfaces.http.limits import RateLimiter, RequestLimits
 
 
@@ -35,7 +36,12 @@ def chunk(body: bytes = b"", *, more: bool = False) -> Message:
 
 
 async def run(
-    app: Any, *received: Message, content_length: bytes | None = None, seconds: float = 1
+    app: Any,
+    *received: Message,
+    content_length: bytes | None = None,
+    seconds: float = 1,
+    chunked: bool = False,
+    **more: Any,
 ) -> list[Message]:
     """What is sent for a request whose messages are these; after the last one nothing comes."""
     sent: list[Message] = []
@@ -49,10 +55,19 @@ async def run(
         sent.append(message)
 
     headers = [(b"content-length", content_length)] if content_length else []
-    limited = RequestLimits(app, max_body=10, timeout=seconds)
+    headers += [(b"transfer-encoding", b"chunked")] if chunked else []
+    limited = RequestLimits(app, max_body=10, timeout=seconds, **{"authorize": anybody} | more)
     async with asyncio.timeout(10):
         await limited({"type": "http", "headers": headers}, receive, keep)
     return sent
+
+
+async def anybody(_: Any) -> None:
+    """Everybody is let in."""
+
+
+async def nobody(_: Any) -> None:
+    raise ApiError(401, "invalid_api_key", "who is it?")
 
 
 async def echo(_: Any, receive: Any, send: Any) -> None:
@@ -82,6 +97,18 @@ async def test_a_body_is_read_within_its_limits(received, content_length, expect
     assert expected[1] in body["body"]
 
 
+@pytest.mark.parametrize("content_length", [None, b"1"])
+async def test_of_somebody_unknown_little_is_kept_or_nothing(content_length: bytes | None) -> None:
+    head = {"content_length": content_length, "chunked": content_length is None, "authorize": nobody}
+    start, _ = await run(echo, chunk(b"xxxx"), **head)
+    assert start["status"] == 401
+    for body, seen in ((b"xxxx", b"xxxx"), (b"xxxxx", b"")):
+        start, said = await run(echo, chunk(body), **head, max_unknown=4)
+        assert (start["status"], said["body"]) == (200, seen)
+    start, _ = await run(echo, chunk(b"x" * 11), **head, max_unknown=4)
+    assert start["status"] == 413
+
+
 async def test_a_client_that_disconnects_gets_no_answer_and_a_lifespan_passes() -> None:
     assert await run(echo, chunk(b"x", more=True), {"type": "http.disconnect"}) == []
     seen = []
@@ -89,7 +116,7 @@ async def test_a_client_that_disconnects_gets_no_answer_and_a_lifespan_passes() 
     async def app(scope: Any, _: Any, __: Any) -> None:
         seen.append(scope["type"])
 
-    await RequestLimits(app, max_body=10, timeout=1)({"type": "lifespan"}, echo, echo)  # type: ignore[arg-type]
+    await RequestLimits(app, max_body=10, timeout=1, authorize=anybody)({"type": "lifespan"}, echo, echo)  # type: ignore[arg-type]
     assert seen == ["lifespan"]
 
 

@@ -1,14 +1,19 @@
 """A conversation whose history the client keeps and sends whole."""
 
+import time
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from scripted_server import Asked, Call, ScriptedServer, answer
+from scripted_server import Asked, Call, Fail, Say, ScriptedServer, answer
 
 from agent import Companion
+from agent.errors import ModelError
 from agent.settings import Budget
-from agent.types.client import Called, ClientTurn, Item, Returned, Said
+from agent.turn.client.history import Key, pairs_of
+from agent.types.client import Called, ClientTool, ClientTurn, Item, Returned, Said
+from memory.records import Message
 
 Rows = Callable[..., list[dict[str, Any]]]
 
@@ -64,13 +69,62 @@ async def test_a_chat_goes_on_in_the_conversation_that_it_began(
 async def test_an_answer_made_again_replaces_the_one_before(
     pet: Companion, server: ScriptedServer, rows: Rows
 ) -> None:
-    server.script(*map(answer, ("Peru", "Chile", "Santiago")))
+    server.script(*map(answer, ("Peru", "Chile", "Santiago", "Lima")))
     for _ in range(2):
-        await say(pet, "Name a country")
+        await say(pet, "Name a country", conversation="atlas")
     assert seen(server.asked[1]) == ["Name a country"]
-    await say(pet, "And its capital?", Said("user", "Name a country"), Said("assistant", "Chile"))
+    chile = (Said("user", "Name a country"), Said("assistant", "Chile"))
+    await say(pet, "And its capital?", *chile, conversation="atlas")
     assert kept(rows) == ["Name a country", "Chile", "And its capital?", "Santiago"]
     assert kept(rows, replaced=True) == ["Peru"]
+    await say(pet, "And its capital?", *PERU, conversation="atlas")  # the first answer again
+    assert kept(rows) == ["Name a country", "Peru", "And its capital?", "Lima"]
+
+
+async def test_two_chats_that_begin_with_the_same_words_end_nothing_of_each_other(
+    pet: Companion, server: ScriptedServer, rows: Rows
+) -> None:
+    server.script(*map(answer, ("Hello.", "Hello.", "Baa.", "Noted.", "Moo.", "Two.")))
+    hello = [Said("user", "hi"), Said("assistant", "Hello.")]
+    for _ in range(2):
+        await say(pet, "hi")
+    await say(pet, "I have a yak", *hello)
+    await say(pet, "and a goat", *hello, Said("user", "I have a yak"), Said("assistant", "Baa."))
+    await say(pet, "I have a zebu", *hello)
+    await say(pet, "how many?", *hello, Said("user", "I have a zebu"), Said("assistant", "Moo."))
+    assert kept(rows, replaced=True) == []
+    told = rows("SELECT conversation_id, text FROM messages WHERE text != 'hi' ORDER BY seq")
+    yak, zebu = (
+        next(r["conversation_id"] for r in told if animal in r["text"]) for animal in ("yak", "zebu")
+    )
+    assert [row["text"] for row in told if row["conversation_id"] == zebu] == [
+        *("Hello.", "I have a zebu", "Moo.", "how many?", "Two.")
+    ]
+    assert yak != zebu
+
+
+async def test_a_chat_that_came_from_elsewhere_ends_nothing_of_one_with_the_same_answer(
+    pet: Companion, server: ScriptedServer, rows: Rows
+) -> None:
+    server.script(*map(answer, ("Hello.", "Baa.", "Sure.")))
+    await say(pet, "hi there")
+    await say(pet, "I have a yak", Said("user", "hi there"), Said("assistant", "Hello."))
+    await say(pet, "tell me more", Said("user", "good evening"), Said("assistant", "Hello."))
+    assert kept(rows, replaced=True) == []
+    assert len({row["conversation_id"] for row in rows("SELECT conversation_id FROM messages")}) == 2
+
+
+async def test_a_question_that_failed_is_not_stored_twice(
+    pet: Companion, server: ScriptedServer, rows: Rows, clock: Any
+) -> None:
+    server.then = Fail(400)
+    with pytest.raises(ModelError):
+        await say(pet, "I am ill today")
+    server.script(answer("Get well."), answer("Again?"))
+    await say(pet, "I am ill today")
+    assert kept(rows) == ["I am ill today", "Get well."]
+    await say(pet, "I am ill today")
+    assert len(kept(rows)) == 4
 
 
 async def test_the_same_beginning_later_is_another_chat(
@@ -126,15 +180,30 @@ async def test_an_edit_replaces_what_followed_and_what_was_learned_from_it(
     assert "Sunday" in str(await pet.search_memories("sail Sundays", user="ana"))
 
 
-async def test_an_edited_first_message_is_replaced_and_a_new_one_is_not(
+async def test_an_edit_of_the_first_message_replaces_the_whole_chat_and_may_be_taken_back(
     pet: Companion, server: ScriptedServer, rows: Rows
 ) -> None:
-    server.script(*map(answer, ("A dog!", "Max!", "Hm.")))
-    await say(pet, "My dog is called Rex", conversation="pets")
-    await say(pet, "My dog is called Max", conversation="pets")
-    await say(pet, "what shall I cook?", conversation="pets")
-    assert seen(server.asked[-1]) == ["what shall I cook?"]
-    assert kept(rows, replaced=True) == ["My dog is called Rex", "A dog!"]
+    yak = {"content": "Ana has a yak"}
+    server.script(answer("Baa.", yak), answer("Moo."), answer("Baa again."))
+    await say(pet, "I have a yak", conversation="pets")
+    await say(pet, "I have a zebu", conversation="pets")
+    assert seen(server.asked[-1]) == ["I have a zebu"]
+    assert kept(rows) == ["I have a zebu", "Moo."]
+    assert await pet.memories(user="ana") == []
+    first = [Said("user", "I have a yak"), Said("assistant", "Baa.")]
+    await say(pet, "what do I have?", *first, conversation="pets")
+    assert kept(rows) == ["I have a yak", "Baa.", "what do I have?", "Baa again."]
+    assert [memory.content for memory in await pet.memories(user="ana")] == ["Ana has a yak"]
+
+
+async def test_a_long_message_is_edited_at_once(pet: Companion, server: ScriptedServer, rows: Rows) -> None:
+    server.script(*map(answer, ("Long.", "Longer.")))
+    text = "".join(f"line {at} of it\n" for at in range(2_000))
+    await say(pet, text, conversation="long")
+    began = time.process_time()
+    await say(pet, f"{text}and more", conversation="long")
+    assert time.process_time() - began < 2
+    assert len(kept(rows, replaced=True)) == 2
 
 
 @pytest.mark.parametrize("name", ["trains", None])
@@ -150,15 +219,6 @@ async def test_a_question_that_had_a_template_around_it_when_it_was_asked_stays_
     assert kept(rows, replaced=True) == []
     assert len({row["conversation_id"] for row in rows("SELECT conversation_id FROM messages")}) == 1
     assert seen(server.asked[-1])[:3] == ["who pays trains?", "The office.", "and buses?"]
-
-
-async def test_a_question_that_is_part_of_another_is_not_the_same(
-    pet: Companion, server: ScriptedServer, rows: Rows
-) -> None:
-    server.script(*map(answer, ("Hello.", "Sure.")))
-    await say(pet, "hi there")
-    await say(pet, "tell me more", Said("user", "hi"), Said("assistant", "Hello."))
-    assert len({row["conversation_id"] for row in rows("SELECT conversation_id FROM messages")}) == 2
 
 
 async def test_a_message_in_a_template_is_shown_in_it_and_stored_without(
@@ -244,12 +304,37 @@ async def test_a_recorded_turn_with_a_clients_history_replays_the_same(
     assert (await replay(pet, trace)).differences == ()
 
 
+async def test_a_recorded_call_of_a_clients_tool_with_a_name_of_ours_replays_the_same(
+    pet: Companion, server: ScriptedServer
+) -> None:
+    from agent.replay.replay import replay
+
+    server.script(Call("client_remember", {"text": "tea"}, id="c1"))
+    theirs = ClientTool("remember", "Keeps a text", {"type": "object", "properties": {}})
+    reply = await pet.respond("keep tea", user="ana", client=ClientTurn((), tools=(theirs,)))
+    assert [call.name for call in reply.client_calls] == ["remember"]
+    await pet.components.recorder.flush()
+    trace = await pet.traces.get(reply.trace_id, pet.clock())
+    assert (await replay(pet, trace)).differences == ()
+
+
+async def test_a_question_goes_on_where_the_model_spoke_beside_its_call(
+    pet: Companion, server: ScriptedServer, rows: Rows
+) -> None:
+    server.script(Say("Let me look.", (Call("clock", {}, id="c1"),)), answer("Noon."))
+    clock = ClientTool("clock", "The time", {"type": "object", "properties": {}})
+    await pet.respond("what time is it?", user="ana", client=ClientTurn((), tools=(clock,)))
+    used = (Said("assistant", "Let me look."), Called("c1", "clock", "{}"), Returned("c1", "12:00"))
+    await say(pet, "what time is it?", after=used)
+    assert kept(rows) == ["what time is it?", "Noon."]
+
+
 async def test_what_was_replaced_stays_replaced_in_an_export(
     pet: Companion, server: ScriptedServer, open_pet: Callable[..., Awaitable[Companion]], tmp_path: Any
 ) -> None:
     server.script(*map(answer, ("Peru", "Chile")))
     for _ in range(2):
-        await say(pet, "Name a country")
+        await say(pet, "Name a country", conversation="atlas")
     whole = await pet.export(user="ana")
     [talk] = whole["conversations"]
     assert [(line["text"], "replaced_at" in line) for line in talk["messages"]] == [
@@ -260,3 +345,61 @@ async def test_what_was_replaced_stays_replaced_in_an_export(
     other = await open_pet(home=tmp_path / "other", openai_base_url=server.url, model="tiny")
     await other.import_messages(talk["messages"], user="ana")
     assert [one.text for one in await other.messages(user="ana") if one.gone] == ["Peru"]
+
+
+def transcript(*told: str, clock: Any) -> list[Message]:
+    """Messages: an answer begins with a capital letter, and `@1` was replaced at the first moment."""
+    found = []
+    for at, one in enumerate(told):
+        text, _, moment = one.partition("@")
+        role = "assistant" if text[0].isupper() else "user"
+        replaced_at = clock() + timedelta(hours=int(moment)) if moment else None
+        found.append(Message(str(at), "c", role, "ana", text, clock(), replaced_at=replaced_at))  # type: ignore[arg-type]
+    return found
+
+
+def list_of(*told: str) -> list[Key]:
+    return [("assistant" if text[0].isupper() else "user", text) for text in told]
+
+
+@pytest.mark.parametrize(
+    ("stored", "sent", "pairs"),
+    [
+        ("q1 A1 q2 A2", "q1 A1 q2 A2 q3", "0 1 2 3 -"),
+        ("q1 A1 q2 A2", "q1 A1 x", "0 1 -"),
+        ("q1 A1 ok Sure q2 A2 ok Great", "ok Great q3", "6 7 -"),  # trimmed
+        ("ok Sure q1 A1", "q1 A1 ok", "2 3 -"),  # trimmed, and the question was said before
+        ("ok Sure q1 A1 ok Sure", "ok Sure q2", "4 5 -"),
+        ("ok Sure q1 A1 ok Sure q2 A2", "ok Sure x", "0 1 -"),  # nothing else tells where
+        ("wrapped A1 q2 A2", "q1 A1 q2 A2 q3", "0 1 2 3 -"),  # a template
+        ("q1 A1 wrapped A2", "q1 A1 q2 A2 q3", "0 1 2 3 -"),
+        ("q1 A1 wrapped A2", "q2 A2 q3", "2 3 -"),
+        ("q1 A1 q2 A2 q3 A3", "q1 A1 q3 A3 q4", "0 1 4 5 -"),  # one was deleted
+        ("q1 A1 q2 A2 q3 A3", "q1 A1 q3", "0 1 -"),  # an edit, whatever was asked later
+        ("q1 A1 q2 A2", "q1 Edited q2 A2 q3", "0 - 2 3 -"),
+        ("q1 A1 q2 A2", "x X q1 A1 q2 A2 q3", "- - 0 1 2 3 -"),  # an example
+        ("q1 A1 q2@1 A2@1 x X", "q1 A1 q2 A2 q3", "0 1 2 3 -"),  # an older branch
+        ("q1 A1 q2@1 A2@1 x@2 X@2 y Y", "q1 A1 x X q3", "0 1 4 5 -"),
+        ("q1 A1 wrapped@1 A2@1 x X", "q1 A1 q2 A2 q3", "0 1 2 3 -"),
+        ("q1@1 A1@1 x X", "q1 A1 q2", "0 1 -"),
+        ("q1 A1 q2 A2 x@1 X@1 ok@1 Sure@1", "q1 A1 q2 A2 ok", "0 1 2 3 -"),  # the `ok` to X
+        ("q1 A1@1 A2", "q1 A1 q2", "0 1 -"),
+        ("q1 A1", "x X y", "- - -"),
+    ],
+)
+def test_a_clients_list_is_laid_beside_the_transcript_by_position(
+    clock: Any, stored: str, sent: str, pairs: str
+) -> None:
+    found = pairs_of(transcript(*stored.split(), clock=clock), list_of(*sent.split()))
+    assert " ".join(str(found.get(at, "-")) for at in range(len(sent.split()))) == pairs
+
+
+@pytest.mark.parametrize("sent", [["ok"], ["ok", "Sure"], ["ok", "Sure", "x"], ["x"]])
+@pytest.mark.parametrize("stored", [["ok"], ["ok", "Sure"], ["ok@1", "Sure@1", "ok", "Sure"]])
+def test_long_lists_of_the_same_words_are_compared_at_once(
+    clock: Any, stored: list[str], sent: list[str]
+) -> None:
+    ours = transcript(*(stored * 1_000)[:1_000], clock=clock)
+    began = time.process_time()
+    pairs_of(ours, list_of(*(sent * 10_000)[:10_000]))
+    assert time.process_time() - began < 1

@@ -1,5 +1,7 @@
 """JSON schemas that clients send."""
 
+import time
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -34,6 +36,11 @@ LIST = {
         ({"pattern": "(?=a)b"}, "the pattern"),
         ({"$schema": "http://json-schema.org/draft-07/schema#"}, "not supported"),
         ({"type": "banana"}, "banana"),
+        ({"allOf": [{}], "unevaluatedProperties": False}, "unevaluatedProperties is not supported"),
+        ({"unevaluatedItems": {"type": "string"}}, "unevaluatedItems is not supported"),
+        ({"enum": list(range(3_000))}, "more than 2,000 parts"),
+        (reduce(lambda inner, _: {"not": inner}, range(60), {}), "or 50 levels"),
+        (reduce(lambda inner, _: {"not": inner}, range(60_000), {}), "or 50 levels"),
     ],
 )
 def test_a_schema_that_leads_elsewhere_or_cannot_be_checked_is_refused(part: Any, why: str) -> None:
@@ -45,6 +52,23 @@ def test_a_value_is_checked() -> None:
     check_schema(LIST)
     assert fault_in({"first": {"next": {"name": "b"}}, "$ref": "x"}, LIST) is None
     assert fault_in({"first": {"next": {"name": "B"}}}, LIST) == "'B' does not match '^[a-z]+$'"
+
+
+def test_a_large_schema_is_refused_before_it_is_read() -> None:
+    flat = {"type": "object", "properties": {f"a{n}": {"type": "string"} for n in range(35_000)}}
+    started = time.process_time()
+    with pytest.raises(BadInput, match="parts"):
+        check_schema(flat)
+    assert time.process_time() - started < 0.5
+
+
+def test_items_that_must_differ_are_compared_in_linear_time() -> None:
+    schema = {"properties": {"a": {"uniqueItems": True}}}
+    check_schema(schema)
+    started = time.process_time()
+    assert fault_in({"a": [{"n": n} for n in range(20_000)]}, schema) is None
+    assert fault_in({"a": [{"n": 1, "m": 2}, {"m": 2, "n": 1}]}, schema) == "an item is there twice"
+    assert time.process_time() - started < 2
 
 
 def test_no_schema_takes_long() -> None:

@@ -79,6 +79,23 @@ async def test_a_stream_brings_pieces_then_memories_then_usage(scripted: Any, mo
     assert len({chunk.id for chunk in chunks}) == 1
 
 
+async def test_what_is_used_was_searched_for_or_listed_where_nothing_was(
+    scripted: Any, model: ScriptedServer
+) -> None:
+    await scripted.pet.remember("Fox repairs clocks", user="fox", importance=0.4)
+    headers = await scripted.headers("fox")
+
+    async def used(*calls: Call) -> list[str]:
+        model.script(*calls, answer("Hm."))
+        told = (await scripted.say("well?", headers)).json()
+        return [memory["content"] for memory in told["memories"] if memory["kind"] == "memory"]
+
+    listing = Call("get_recent_memories", {})
+    assert await used(listing) == ["Fox repairs clocks"]
+    assert await used(Call("search_memories", {"query": "clocks"}), listing) == ["Fox repairs clocks"]
+    assert await used(Call("search_memories", {"query": "zebras", "kind": "summary"}), listing) == []
+
+
 async def test_two_chats_are_two_conversations_and_one_person(site: Any) -> None:
     for user in ("ana", "ben"):
         headers = await site.headers(user) | {"x-openwebui-user-name": "Ana%20B%C3%A9"}

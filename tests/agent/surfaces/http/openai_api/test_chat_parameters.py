@@ -69,7 +69,6 @@ async def test_a_stop_sequence_ends_a_stream(scripted: Any, model: ScriptedServe
         ({"store": True}, "store"),
         ({"top_k": 4}, "top_k: there is no such parameter"),
         ({"temperature": 9}, "temperature"),
-        ({"tools": [WEATHER | {"function": {"name": "remember"}}]}, "'remember' is a tool of Hachi's own"),
         ({"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "x"}}}, "no tool 'x'"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "needs a `schema`"),
         ({"user": "eve"}, "names 'eve'"),
@@ -137,6 +136,43 @@ async def test_a_clients_tool_is_called_and_its_result_answered(
     assert second.choices[0].message.content == "Sunny in Lyon."
     assert model.asked[-1].results == ["sunny"]
     assert [row["text"] for row in scripted.messages(user)] == [messages[0]["content"], "Sunny in Lyon."]
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {**WEATHER["function"], "name": name}}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_clients_tool_with_a_name_of_ours_is_shown_to_the_model_by_another(
+    scripted: Any, model: ScriptedServer, stream: bool
+) -> None:
+    user = f"twice{stream}"
+    _, secret = await scripted.key(user)
+    model.script(Call("client_search_memories", {"town": "Lyon"}, id="call_theirs"), answer("Nothing there."))
+    offered = [named("search_memories"), named("weather")]
+    choice = {"type": "function", "function": {"name": "search_memories"}}
+    messages: list[Any] = said("what do you know?")
+    async with client_of(scripted, secret) as client:
+        ask = client.chat.completions.create
+        given: dict[str, Any] = {"model": "m", "tools": offered}
+        if stream:
+            chunks = [c async for c in await ask(**given, messages=messages, tool_choice=choice, stream=True)]
+            [call] = [c for chunk in chunks for c in chunk.choices[0].delta.tool_calls or ()]
+        else:
+            [choices] = (await ask(**given, messages=messages, tool_choice=choice)).choices
+            [call] = choices.message.tool_calls
+        asked = model.asked[-1]
+        assert asked.json["tool_choice"]["function"] == {"name": "client_search_memories"}
+        assert {"search_memories", "client_search_memories", "weather"} <= asked.tools.keys()
+        assert (call.id, call.function.name) == ("call_theirs", "search_memories")
+
+        made = {"id": call.id, "type": "function", "function": {"name": "search_memories", "arguments": "{}"}}
+        messages += [{"role": "assistant", "content": None, "tool_calls": [made]}]
+        messages += [{"role": "tool", "tool_call_id": call.id, "content": "nothing"}]
+        whole = await ask(**given, messages=messages)
+    *_, repeated, _ = model.asked[-1].json["messages"]
+    assert repeated["tool_calls"][0]["function"]["name"] == "client_search_memories"
+    assert whole.choices[0].message.content == "Nothing there."
 
 
 async def test_tools_that_a_client_does_not_want_called_are_not_offered(scripted, model) -> None:

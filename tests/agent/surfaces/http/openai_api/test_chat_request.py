@@ -1,12 +1,13 @@
 """What a request says."""
 
+import time
 from typing import Any
 
 import pytest
 
 from agent.errors import BadInput
 from agent.surfaces.http.openai_api.chat_request import ChatRequest
-from agent.surfaces.http.openai_api.messages import ChatMessage, parse_messages
+from agent.surfaces.http.openai_api.messages import MAX_SHOWN, ChatMessage, parse_messages
 from agent.types.client import Called, Returned, Said
 
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -49,6 +50,11 @@ def test_text_and_images_can_be_read() -> None:
     ("text", "task"),
     [
         ("### Task:\nGenerate a title. <chat_history></chat_history>", True),
+        (
+            "### Task:\nSummarize.\n### Messages Being Compacted:\nUSER: hi\n"
+            "### Recent Messages Kept In Context:\nUSER: well?",
+            True,
+        ),
         ("### Task:\nGenerate a title.", False),
         ("What does '### Task: <chat_history>' mean?", False),
     ],
@@ -58,9 +64,12 @@ def test_what_open_webui_asks_for_itself_is_recognised(text: str, task: bool) ->
     assert not parse_messages([message("user", "hello"), message("user", text)]).client_task
 
 
-def test_open_webui_asks_for_itself_which_tools_to_call() -> None:
+@pytest.mark.parametrize(
+    "history", ['Query: History:\nUSER: """hello"""\n', 'History:\nUSER: """hello"""\n', ""]
+)
+def test_open_webui_asks_for_itself_which_tools_to_call(history: str) -> None:
     tools = message("system", 'Available Tools: [{"name": "clock"}]\n\nReturn only the JSON object.')
-    asked = message("user", 'Query: History:\nUSER: """what time is it?"""\nQuery: what time is it?')
+    asked = message("user", f"{history}Query: what time is it?")
     task = parse_messages([tools, asked]).client_task
     assert task is not None
     assert "clock" in task
@@ -91,6 +100,48 @@ def test_what_a_person_says_about_the_templates_is_kept_whole(asked: str) -> Non
     below = f"### Task:\nUse the context.\n<context>\n{source}\n</context>\n\n{asked}"
     given = parse_messages([message("user", below)])
     assert (given.text, given.shown, given.client_task) == (asked, below, None)
+
+
+def test_what_is_said_below_open_webuis_list_of_files_is_what_was_asked() -> None:
+    files = '<attached_files>\n<file type="file" id="7" name="travel.md"/>\n</attached_files>'
+    documents = "### Task:\nUse it.\n<context>\n<source id='1'>Trains.</source>\n</context>"
+    for shown in (f"{files}\n\nWho pays?", f"{documents}\n\n{files}\n\nWho pays?"):
+        given = parse_messages([message("user", shown)])
+        assert (given.text, given.shown) == ("Who pays?", shown)
+    later = parse_messages([message("user", f"{files}\n\nWho pays?"), message("user", "And when?")])
+    assert (later.history, later.text, later.shown) == ((Said("user", "Who pays?"),), "And when?", "")
+    assert parse_messages([message("user", files)]).text == files
+
+
+@pytest.mark.parametrize(
+    ("start", "again"),
+    [
+        ("### Task:\n", "<chat_history>"),
+        ("### Task:\n", "<context><source "),
+        ("### Task:\n<chat_history>", "<context>          "),
+        ("### Task:\n<context><source ", "</source></context>"),
+        ("### Task:\n<context><source </source></context>", "<user_query>"),
+        ("### Task:\n<context><source </source></context>", "<user_query></user_query>"),
+    ],
+)
+def test_a_text_that_repeats_a_part_of_a_template_is_read_in_its_length(start: str, again: str) -> None:
+    said = message("user", start + again * (200_000 // len(again)))
+    began = time.process_time()
+    assert parse_messages([said]).client_task is None
+    assert time.process_time() - began < 1
+
+
+def test_a_message_that_is_too_long_with_its_template_is_refused() -> None:
+    assert parse_messages([message("user", "x" * MAX_SHOWN)]).text
+    with pytest.raises(BadInput, match="the last one has 400,002 characters and the limit is 400,000"):
+        parse_messages([message("user", [{"type": "text", "text": part} for part in ("x" * MAX_SHOWN, "x")])])
+
+
+def test_the_question_of_a_template_may_stand_in_it_too() -> None:
+    documents = "### Task:\nUse it.\n<context>\n<source id='1'>Trains.</source>\n</context>"
+    inside = f"{documents}\n<user_query>\nWho pays?\n</user_query>"
+    assert parse_messages([message("user", f"{inside}\n\nWho pays?")]).text == "Who pays?"
+    assert parse_messages([message("user", documents)]).text == documents
 
 
 def test_calls_of_a_clients_tools_stay_in_order_with_their_results() -> None:

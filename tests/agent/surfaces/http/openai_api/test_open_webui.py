@@ -1,8 +1,14 @@
 """Open WebUI's requests, as its documentation and its source have them, replayed."""
 
+import json
 from typing import Any
 
-from scripted_server import Call, ScriptedServer, answer
+import pytest
+from scripted_server import Call, Say, ScriptedServer, answer
+
+from agent.surfaces.http.openai_api.completion import HOW_TO_BE_REMEMBERED
+from agent.tracing.filters import TraceFilter
+from memory.audience import Place
 
 CHAT = "8c1c0f0a-6a43-4a7d-9a3e-0a5f0c2c7b11"
 TOOL = {
@@ -66,3 +72,113 @@ async def test_a_chat_is_edited_and_regenerated_and_calls_its_tools(
     ]
     assert "Noon." in await ask(system, ("user", "What time is it?"), after=after, tools=[TOOL])
     assert model.asked[-1].results == ["12:00"]
+
+
+async def service(site: Any, user: str, chat: str) -> dict[str, str]:
+    named = {"x-openwebui-user-id": user, "x-openwebui-user-name": user.title(), "x-openwebui-chat-id": chat}
+    return await site.headers() | named
+
+
+async def recorded(site: Any) -> Any:
+    await site.pet.components.recorder.flush()
+    return await site.pet.traces.list(TraceFilter(), site.pet.clock())
+
+
+async def trace_of(site: Any, id: str) -> Any:
+    await site.pet.components.recorder.flush()
+    return await site.pet.traces.get(id, site.pet.clock())
+
+
+@pytest.mark.parametrize("chat", ["temporary:8fQ2", "local:8fQ2"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_temporary_chat_reads_nothing_and_leaves_nothing(
+    scripted: Any, model: ScriptedServer, chat: str, stream: bool
+) -> None:
+    user = f"tem-{chat[:4]}-{stream}"
+    await scripted.pet.remember("Tem plays the oboe", user=user)
+    model.script(
+        Call("remember", {"content": "Tem has a zebu", "subjects": ["tem"]}),
+        answer("A zebu!", {"content": "Tem has a zebu"}),
+        answer("A zebu."),
+    )
+    headers = await service(scripted, user, chat)
+    told = await scripted.say("I have a zebu", headers, stream=stream)
+    history = [{"role": "user", "content": "I have a zebu"}, {"role": "assistant", "content": "A zebu!"}]
+    body = {"messages": [*history, {"role": "user", "content": "what do I have?"}]}
+    asked = (await scripted.client.post("/v1/chat/completions", json=body, headers=headers)).json()
+    await scripted.pet.settle()
+    assert asked["choices"][0]["message"]["content"] == "A zebu."
+    assert [text for _, text in model.asked[-1].conversation][:2] == ["I have a zebu", "A zebu!"]
+    assert "oboe" not in "".join(one.text for one in model.asked[-3:])
+    assert scripted.messages(user) == []
+    assert [memory.content for memory in await scripted.pet.memories(user=user)] == ["Tem plays the oboe"]
+    assert HOW_TO_BE_REMEMBERED not in told.text
+    assert (asked["memories"], "note" in asked, "conversation" in asked) == ([], False, False)
+    trace = await trace_of(scripted, asked["trace_id"])
+    assert (trace.summary.status, trace.summary.calls, trace.summary.user) == ("ok", 1, None)
+    assert trace.summary.usage.input == 10
+    assert trace.summary.took is not None
+    assert "zebu" not in json.dumps([trace.summary.said, trace.summary.reply, str(trace.root)])
+
+
+async def test_what_it_asks_for_itself_leaves_times_and_tokens_alone(
+    scripted: Any, model: ScriptedServer
+) -> None:
+    task = "### Task:\nGenerate a title.\n<chat_history>\nUSER: I have a zebu\n</chat_history>"
+    before = {trace.id for trace in await recorded(scripted)}
+    model.script(Say('{"title": "A zebu"}'))
+    await scripted.say(task, await service(scripted, "tia", CHAT))
+    [summary] = [trace for trace in await recorded(scripted) if trace.id not in before]
+    assert (summary.status, summary.calls, summary.user) == ("ok", 1, None)
+    assert (summary.usage.input, summary.said, summary.reply) == (10, "", "")
+    assert "zebu" not in str((await trace_of(scripted, summary.id)).root)
+
+
+async def test_a_channel_is_a_place_where_each_is_named(scripted: Any, model: ScriptedServer) -> None:
+    channel = Place(("open-webui", "c7"))
+    await scripted.pet.remember("Cleo is looking for another job", user="cleo")
+    model.script(
+        Call("remember", {"content": "Cleo brings the cake", "subjects": ["cleo"]}),
+        answer("Lovely."),
+        Call("search_memories", {"query": "who brings the cake, and job"}),
+        answer("Cleo does."),
+    )
+    told = await scripted.say("Cleo: I bring the cake", await service(scripted, "cleo", "channel:c7"))
+    assert told.json()["conversation"] == {"id": "channel:c7"}
+    await scripted.say("Dan: who brings the cake?", await service(scripted, "dan", "channel:c7"))
+    asked = model.asked[-1]
+    assert "Cleo: I bring the cake" in asked.text
+    assert "Dan: who brings the cake?" in asked.text
+    assert "Cleo brings the cake" in asked.results[0]
+    assert "job" not in asked.results[0].replace("and job", "")
+    assert [row["text"] for row in scripted.messages("dan")] == ["who brings the cake?", "Cleo does."]
+    found = await scripted.pet.memories(user="dan", place=channel)
+    assert [memory.content for memory in found] == ["Cleo brings the cake"]
+    assert await scripted.pet.memories(user="dan") == []
+
+    headers = await scripted.headers("dan") | {"x-openwebui-chat-id": "channel:c7"}
+    refused = await scripted.say("what was said?", headers)
+    assert (refused.status_code, "only a service's key" in refused.text) == (403, True)
+
+
+@pytest.mark.parametrize("chat", ["channel:c8", None])
+async def test_a_question_whose_history_is_kept_here_waits_for_its_tools(
+    scripted: Any, model: ScriptedServer, chat: str | None
+) -> None:
+    headers = await service(scripted, f"eli{bool(chat)}", chat or CHAT)
+    if chat is None:
+        del headers["x-openwebui-chat-id"]
+    kept: dict[str, Any] = {"tools": [TOOL]} | ({} if chat else {"conversation": "eli"})
+    model.script(Call("get_current_time", {}, id="call_9"), answer("Noon."))
+    await scripted.say("What time is it?", headers, **kept)
+    call = {"id": "call_9", "type": "function", "function": {"name": "get_current_time", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "What time is it?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_9", "content": "12:00"},
+    ]
+    body = {"messages": messages, **kept}
+    assert "Noon." in (await scripted.client.post("/v1/chat/completions", json=body, headers=headers)).text
+    assert model.asked[-1].results == ["12:00"]
+    told = [row["text"] for row in scripted.messages(headers["x-openwebui-user-id"])]
+    assert told == ["What time is it?", "Noon."]

@@ -1,0 +1,166 @@
+"""What a request may hold."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from agent.surfaces.http.errors import ApiError
+from agent.surfaces.http.field_limits import DEEPEST, MOST_VALUES, check_json
+
+BOUNDED = {"maxLength", "enum", "const", "pattern", "format"}
+
+
+def unbounded(schema: Any, name: str = "") -> Iterator[str]:
+    """The fields of a schema that may hold any amount."""
+    if not isinstance(schema, dict):
+        return
+    kind = schema.get("type")
+    if kind == "string" and not BOUNDED & schema.keys():
+        yield name
+    if kind == "array" and "maxItems" not in schema:
+        yield f"{name}[]"
+    if kind == "object" and "properties" not in schema and "maxProperties" not in schema:
+        yield f"{name}{{}}"
+    for part, inner in schema.get("properties", {}).items():
+        yield from unbounded(inner, f"{name}.{part}")
+    for inner in (*schema.get("anyOf", ()), schema.get("items")):
+        yield from unbounded(inner, name)
+
+
+def used_by(schema: Any, parts: dict[str, Any]) -> set[str]:
+    """The names of the schemas that a schema leads to."""
+    found: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, list):
+            waiting += here
+        elif isinstance(here, dict):
+            name = str(here.get("$ref", "")).rpartition("/")[2]
+            if name and name not in found:
+                found.add(name)
+                waiting.append(parts[name])
+            waiting += here.values()
+    return found
+
+
+async def test_every_field_of_every_body_and_query_has_a_limit(site: Any) -> None:
+    described = (await site.client.get("/openapi.json")).json()
+    parts, loose = described["components"]["schemas"], list[str]()
+    for address, methods in described["paths"].items():
+        for operation in methods.values():
+            asked = operation.get("requestBody", {}).get("content", {})
+            for body in asked.values():
+                for name in used_by(body["schema"], parts):
+                    loose += unbounded(parts[name], name)
+            for one in operation.get("parameters", ()):
+                if one["in"] == "query":
+                    loose += unbounded(one["schema"], f"{address}?{one['name']}")
+    assert sorted(set(loose)) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a": [' + b"[]," * MOST_VALUES + b"[]]}",
+        b"[" + b'"",' * MOST_VALUES + b'""]',
+        b"{" + b",".join(b'"%d":1' % n for n in range(MOST_VALUES + 1)) + b"}",
+        b'"' * 3_900_000,
+        b"]" * 3_900_000,
+    ],
+)
+def test_too_many_values_are_refused(body: bytes) -> None:
+    started = time.process_time()
+    with pytest.raises(ApiError, match="more than 50,000 values"):
+        check_json(body)
+    assert time.process_time() - started < 0.2
+
+
+def test_a_body_that_is_nested_too_deep_is_refused() -> None:
+    check_json(b"[" * DEEPEST + b"]" * DEEPEST)
+    check_json(json.dumps(["[" * 1_000, {"[{" * 1_000: '"\\'}]).encode())
+    for deep in (b"[" * (DEEPEST + 1), b'{"a":' * 200_000):
+        with pytest.raises(ApiError, match=r"levels deep|values"):
+            check_json(deep)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
+def test_a_body_in_another_encoding_does_not_pass_uncounted(encoding: str) -> None:
+    """Where each character has several bytes, an escaped quote looks like the end of its text."""
+    with pytest.raises(ApiError, match="UTF-8"):
+        check_json(('{"\\"":' + "[" * 20_000 + "]" * 20_000 + "}").encode(encoding))
+
+
+def test_long_texts_are_not_counted_as_values() -> None:
+    check_json(json.dumps({"text": 'a, "b" [c] {d}\\ ' * 200_000}).encode())
+    check_json(b"no JSON, at all" * 1_000)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"stop": ["a", "b", "c", "d", "e"]}, "stop: list should have at most 4 items"),
+        ({"stop": "a" * 300}, "stop: string should have at most 256 characters"),
+        ({"model": "a" * 300}, "model: string should have at most 200 characters"),
+        (
+            {"metadata": {str(n): n for n in range(1_001)}},
+            "metadata: dictionary should have at most 1000 items",
+        ),
+        ({"metadata": {"a": [[]] * 60_000}}, "the body holds more than 50,000 values; send less"),
+        ({"metadata": {"a": json.loads("[" * 70 + "]" * 70)}}, "the body is nested more than 60 levels deep"),
+    ],
+)
+async def test_what_is_too_long_is_refused_by_its_name(site: Any, more: Any, why: str) -> None:
+    answer = await site.say("Hello", await site.headers("ana"), **more)
+    assert answer.status_code == 400
+    assert why in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://169.254.169.254/latest", "file:///etc/passwd", "data:text/html,a", "a.png", " https://a"]
+)
+async def test_an_image_is_a_picture_or_https(site: Any, url: str) -> None:
+    """The model's server fetches it."""
+    headers = await site.headers("ana")
+    for given in (url, {"url": url}):
+        part = [{"type": "image_url", "image_url": given}]
+        answer = await site.client.post(
+            "/v1/chat/completions", json={"messages": [{"role": "user", "content": part}]}, headers=headers
+        )
+        assert answer.status_code == 400
+        assert "begins with https:// or data:image/" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "tools", "where"),
+    [
+        ([{"role": "user", "content": "Hello"}], ["a" * 390_000, "b" * 20_000], "tools"),
+        (
+            [
+                {"role": "user", "content": "Hello"},
+                {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "look"}}]},
+                {"role": "tool", "tool_call_id": "1", "content": "a" * 399_999},
+            ],
+            ["b" * 1_000],
+            "results of tools",
+        ),
+    ],
+)
+async def test_the_model_is_given_so_much_of_a_client_and_no_more(
+    scripted: Any, messages: Any, tools: list[str], where: str
+) -> None:
+    offered = [
+        {"type": "function", "function": {"name": f"look{at}", "description": text}}
+        for at, text in enumerate(tools)
+    ]
+    answer = await scripted.client.post(
+        "/v1/chat/completions",
+        json={"messages": messages, "tools": offered},
+        headers=await scripted.headers("ana"),
+    )
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"].startswith(f"{where}: ")
+    assert "400,000 at most" in answer.json()["error"]["message"]
