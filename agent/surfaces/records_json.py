@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from memory.records import Decision, Forgotten, Hit, MemoryUpdate, Message, Task, memory_json
+from memory.text.short_ids import SHORT_ID
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:
@@ -34,12 +35,13 @@ def message_json(message: Message) -> dict[str, Any]:
 
 
 def forgotten_json(receipt: Forgotten) -> dict[str, Any]:
-    """What a forgetting took: the ids of the memories, and how many of the rest; and what near it stays."""
+    """What a forgetting took: the ids of the memories, and how many of the rest; and what stays near it."""
     return {
         "memories": [memory.id for memory in receipt.memories],
         "messages": receipt.messages,
         "replies": receipt.replies,
-        "unverified": receipt.unverified,
+        "unverified": len(receipt.kept),
+        "kept": receipt.kept,
         "tasks": receipt.tasks,
         "summaries": receipt.summaries,
         "traces": receipt.traces,
@@ -60,10 +62,8 @@ def taken_with(receipt: Forgotten) -> str:
         ("trace", "traces"): receipt.traces,
     }
     told = [f"{count} {one if count == 1 else many}" for (one, many), count in counts.items() if count]
-    kept = (
-        f"; replies kept that may tell it in other words: {receipt.unverified}" if receipt.unverified else ""
-    )
-    return ", ".join(told) + kept
+    kept = " ".join(id[:SHORT_ID] for id in receipt.kept)
+    return ", ".join(told) + (f"; replies kept that may tell it in other words: {kept}" if kept else "")
 
 
 def update_json(update: MemoryUpdate) -> dict[str, Any]:

@@ -31,6 +31,8 @@ class Asker:
     place: Place = PRIVATE
     prefix: str = "/"
     """What the names of commands begin with for them."""
+    name: str | None = None
+    """Their name, as others see it; None where the platform does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,10 @@ def privacy_answer(settings: Settings, prefix: str) -> Answer:
 def erasure_answer(erased: Erased) -> Answer:
     """Return what was removed, and what is left with the reason."""
     removed = tuple(Item(str(count), label=kind) for kind, count in erased.removed.items())
-    left = tuple(Item(f"{part.count}, {part.why}", label=f"left: {part.kind}") for part in erased.left)
+    left = tuple(
+        Item(f"{part.count}, {part.why}", label=f"{'stays' if part.expected else 'left'}: {part.kind}")
+        for part in erased.left
+    )
     left += tuple(Item(where, label="not in my reach") for where in erased.out_of_reach)
     if not erased.verified:
         return Answer("Not everything is gone yet; ask again, or tell whoever runs me.", removed + left)

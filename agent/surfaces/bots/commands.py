@@ -126,7 +126,7 @@ class Commands:
     @_answering
     async def edit(self, asker: Asker, id: str, content: str) -> Answer:
         old = await self._pet.memory(id, **_scope(asker))
-        decision = await self._pet.update_memory(old.id, content, **_scope(asker))
+        decision = await self._pet.update_memory(old.id, content, author=asker.name, **_scope(asker))
         await self._pet.services.maintenance.try_to_catch_up()
         if not (new := new_memories([decision])):
             return Answer(f"Nothing was changed: {decision.reason}.")
@@ -174,7 +174,9 @@ class Commands:
     async def _remember(self, asker: Asker, content: str) -> Answer:
         if not content:
             return Answer(f"Say what I shall remember: `{asker.prefix}remember Ana prefers tea`.")
-        decision = await self._pet.remember(content, **_scope(asker))
+        people = await self._pet.services.memories.people_named(content, **_scope(asker))
+        subjects = people or ([asker.name] if asker.name else [])
+        decision = await self._pet.remember(content, subjects=subjects, author=asker.name, **_scope(asker))
         await self._pet.services.maintenance.try_to_catch_up()
         if not (new := new_memories([decision])):
             return Answer(f"Nothing new to remember: {decision.reason}.")

@@ -248,6 +248,8 @@ class Conversations:
         left = [at for at, part in enumerate(burst) if part.origin not in self._deleted]
         if not left:
             return None
+        if contents[-1].zone:
+            await self.pet.services.profiles.note_zone(contents[-1].zone, user=message.user)
         async with self.pet.stream(
             "\n".join(filter(None, [texts[at] for at in left])),
             user=message.user,

@@ -41,6 +41,8 @@ class Content:
     """The author's name, as other people see it."""
     text: str
     attachments: Sequence[Attachment] = ()
+    zone: str | None = None
+    """The author's time zone, if the platform tells it: an IANA name."""
 
 
 class ReplyView(Protocol):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from agent.companion import Companion
-    from memory.documents import IngestProgress, IngestResult
+    from memory.documents.ingest import IngestProgress, IngestResult
     from memory.records import Chunk, Document
 
 group = typer.Typer(
@@ -78,16 +78,25 @@ async def add(
     except (IndexUnavailable, EmbedderUnavailable) as error:
         say(f"what was read is kept, and found once it is indexed: {error}")
     found = bool(done.added or done.replaced or done.unchanged or done.removed)
-    return Output(asdict(done), lambda: _print_result(done), code=0 if found else 1)
+    readers = f"found by {_readers(**whose)}" if found else ""
+    return Output(asdict(done), lambda: _print_result(done, readers), code=0 if found else 1)
 
 
-def _print_result(done: "IngestResult") -> None:
+def _readers(user: str | None, place: str | None) -> str:
+    if user is not None:
+        return f"{plain(user)} alone; --everybody or --place lets others find them"
+    return f"whoever talks in {plain(place)}" if place else "everybody"
+
+
+def _print_result(done: "IngestResult", readers: str) -> None:
     for unread in done.unread:
         say(plain(f"{unread.path}: {unread.reason}"))
     names = ("added", "replaced", "unchanged", "removed", "unread")
     counts = [len(getattr(done, name)) for name in names]
     told = ", ".join(f"{count} {name}" for count, name in zip(counts, names, strict=True))
     print(f"{told}; {done.chunks} new {'passage' if done.chunks == 1 else 'passages'}")
+    if readers:
+        print(readers)
     if not any(counts):
         say("nothing could be read; Markdown, text, HTML and PDF are read from a folder")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agent.tracing.redact import REDACTED, Redaction, own_secrets
+from agent.tracing.render.text import harmless, harmless_json
 
 if TYPE_CHECKING:
     from agent.settings import Settings
@@ -68,9 +69,10 @@ class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
         if not message.startswith('{"event"'):
-            return self._redaction.text(super().format(record))
+            return self._redaction.text(harmless(super().format(record)))
         if _is_decision(record) and self._content != "full":
             message = _without_facts(message, REDACTED if self._content == "redacted" else None)
+        message = harmless_json(message)
         return self._redaction.text(f'{{"time": "{self.formatTime(record)}", {message[1:]}')
 
 

@@ -21,8 +21,8 @@ from agent.surfaces.cli.output import (
     Output,
     confirm,
     forgotten_text,
-    interactive,
     memory_row,
+    must_ask,
     plain,
     say_without_index,
     short,
@@ -41,9 +41,9 @@ group = typer.Typer(help="See, correct, export and delete what is remembered.", 
 
 
 def _content(text: str) -> str:
-    if not text:
-        raise ValueError("it is empty; write the fact as a sentence")
-    return text
+    from agent.services.arguments import content_of
+
+    return content_of(text)
 
 
 Content = Annotated[
@@ -55,11 +55,9 @@ Subjects = Annotated[
 
 
 def _ttl(text: str) -> str:
-    from memory.facts.ttl import read_ttl
+    from agent.services.arguments import ttl_of
 
-    if not read_ttl(text).understood:
-        raise ValueError(f"{text!r} is no length of time such as 1h, 7d, 2w or never")
-    return text
+    return str(ttl_of(text))
 
 
 Ttl = Annotated[
@@ -172,7 +170,7 @@ async def delete(pet: "Companion", id: ShortId, user: User, yes: Yes = False) ->
     What it had replaced, the messages that state it and the replies that repeat it go too.
     """
     memory = await pet.memory(id, user=user)
-    if not yes and interactive():
+    if must_ask(yes, "forgotten"):
         print(plain(memory.content))
         confirm("Forget it, with what was said of it?", "forgotten")
     receipt = await pet.delete_memory(memory.id, user=user)

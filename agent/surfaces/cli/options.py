@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
@@ -39,9 +40,11 @@ def _person(text: str) -> str:
 
 
 def fraction(text: str) -> float:
-    if not 0.0 <= (number := float(text)) <= 1.0:
-        raise ValueError(f"{text!r} is no number from 0 to 1")
-    return number
+    from agent.services.arguments import importance_of
+
+    with suppress(ValueError, BadInput):
+        return importance_of(float(text))
+    return importance_of(text)  # refused as it was typed
 
 
 person = read_by(_person)

@@ -1,7 +1,6 @@
 """What commands print: JSON for programs, tables for people, messages on stderr."""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from agent.surfaces.records_json import taken_with
-from agent.tracing.render.text import json_text
+from agent.tracing.render.text import harmless, json_text
 from memory.errors import StoreUnavailable
 from memory.records import Forgotten, Memory
 
@@ -37,12 +36,10 @@ SHORT = 20
 """Columns of a text that is never wrapped, such as an id or a time, with its gap."""
 MEMORY_COLUMNS = ("id", "content", "subjects", "type", "importance", "created", "expires")
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
 
 def say(message: str) -> None:
     """Print a message about the output on stderr."""
-    print(f"hachi: {message}", file=sys.stderr)
+    print(f"hachi: {plain(message)}", file=sys.stderr)
 
 
 def say_without_index(why: str | None) -> None:
@@ -52,8 +49,8 @@ def say_without_index(why: str | None) -> None:
 
 
 def plain(text: str) -> str:
-    """Return the text without control characters, so that it cannot drive the terminal."""
-    return _CONTROL.sub("", text)
+    """Return the text with what would drive the terminal, hide text or change its direction escaped."""
+    return harmless(text)
 
 
 @dataclass(frozen=True)
@@ -180,6 +177,14 @@ async def give_back(where: "MaintenanceService | Database") -> None:
 
 def interactive() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def must_ask(yes: bool, done: str) -> bool:
+    """Whether to ask before something that cannot be taken back for good: not with --yes. Wrong usage without
+    a terminal to ask at."""
+    if not yes and not interactive():
+        raise typer.BadParameter(f"without a terminal, this needs --yes; nothing was {done}")
+    return not yes
 
 
 def confirm(question: str, done: str) -> None:

@@ -13,7 +13,7 @@ from agent.surfaces.cli.output import (
     confirm,
     console,
     forgotten_text,
-    interactive,
+    must_ask,
     plain,
     print_table,
     say,
@@ -22,11 +22,11 @@ from agent.surfaces.cli.output import (
     when,
 )
 from agent.surfaces.cli.session import require, with_companion
-from agent.surfaces.records_json import forgotten_json, message_json, task_json
+from agent.surfaces.records_json import decision_json, forgotten_json, message_json, task_json
 from memory.audience import PRIVATE
 from memory.errors import NotFound
 from memory.people.due_dates import read_due
-from memory.records import Message, Task, TaskStatus
+from memory.records import Memory, Message, Task, TaskStatus, memory_json
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from memory.people.profile import UserContext
 
 context = typer.Typer(help="See and set what is known of a person.", rich_markup_mode=None)
-people = typer.Typer(help="See who is known.", rich_markup_mode=None)
+people = typer.Typer(help="See who is known, and by which names.", rich_markup_mode=None)
 tasks = typer.Typer(help="See and change tasks.", rich_markup_mode=None)
 messages = typer.Typer(help="See and forget messages.", rich_markup_mode=None)
 
@@ -55,6 +55,48 @@ async def list_people(pet: "Companion") -> Output:
 def _person_row(person: "KnownPerson") -> list[str]:
     counts = map(str, (person.messages, person.memories, person.tasks, person.documents))
     return [person.user, *counts, when(person.last_message)]
+
+
+Person = Annotated[str, typer.Argument(metavar="PERSON", help="A name that they are known by.")]
+OtherName = Annotated[str, typer.Argument(metavar="NAME", help="Another name of theirs.")]
+
+
+@people.command("alias")
+@with_companion
+async def add_alias(
+    pet: "Companion", person: Person, name: OtherName, user: User, place: PlaceName = "dm"
+) -> Output:
+    """Give a person another name.
+
+    A search for either name then finds what is known of both.
+    """
+    decision = await pet.services.memories.name(person, name, user=user, place=place)
+    await pet.services.maintenance.try_to_catch_up()
+    return Output(decision_json(decision), f"{decision.content} ({decision.reason})")
+
+
+@people.command("aliases")
+@with_companion
+async def list_aliases(pet: "Companion", user: User, place: PlaceName = "dm") -> Output:
+    """List who has several names, newest first."""
+    found = await pet.services.memories.names(user=user, place=place)
+    columns, empty = ("id", "person", "is also called", "said"), "nobody is known by another name here"
+    return table_of(found, columns, _alias_row, empty=empty, to_json=lambda one: memory_json(one[0]))
+
+
+def _alias_row(alias: tuple[Memory, str, str]) -> list[str]:
+    memory, person, name = alias
+    return [short(memory.id), person, name, when(memory.created_at)]
+
+
+@people.command("unalias")
+@with_companion
+async def remove_alias(
+    pet: "Companion", person: Person, name: OtherName, user: User, place: PlaceName = "dm"
+) -> Output:
+    """Forget that a person has this other name."""
+    receipt = await pet.services.memories.forget_name(person, name, user=user, place=place)
+    return Output(forgotten_json(receipt), forgotten_text(receipt, receipt.content))
 
 
 @context.command()
@@ -261,7 +303,7 @@ async def delete_message(pet: "Companion", id: ShortId, user: User, yes: Yes = F
     The reply to it and the facts that rest on it alone go too.
     """
     message = await pet.services.transcripts.own(id, user=user)
-    if not yes and interactive():
+    if must_ask(yes, "forgotten"):
         print(plain(message.text))
         confirm("Forget it, with the reply and what was learned from it?", "forgotten")
     receipt = await pet.delete_message(message.id, user=user)

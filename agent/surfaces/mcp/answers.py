@@ -30,6 +30,7 @@ class FoundMemory(Answer):
     content: str | None = None
     subjects: list[str] | None = None
     expires: str | None = None
+    told_by: Annotated[str | None, Field(description="who told it, in a shared place")] = None
     lines: Annotated[
         list[str] | None, Field(description="of the excerpt; those that begin with ~ were not found")
     ] = None
@@ -38,6 +39,7 @@ class FoundMemory(Answer):
 
 class FoundMemories(Answer):
     memories: list[FoundMemory]
+    newest: Annotated[list[FoundMemory] | None, Field(description="where nothing was found")] = None
     note: str | None = None
     also_known_as: list[str] | None = None
 

@@ -28,6 +28,9 @@ log = logging.getLogger("hachi.traces.page")
 
 MAX_BODY = 1_000_000
 """Bytes. The longest form holds a document."""
+MAX_UNKNOWN_BODY = 4_096
+"""Bytes of a form that are read before a key is known: the one for a key, or what somebody typed whose visit
+has ended."""
 TIMEOUT = 60.0
 """Seconds for which a browser may leave a response unread."""
 HEADERS = {
@@ -65,7 +68,8 @@ def app(
     )
     made.state.pet, made.state.traces, made.state.clock = pet, pet.traces, pet.clock
     made.state.stopping, made.state.test_lock = stopping, asyncio.Lock()
-    made.state.visits, made.state.console = Visits(pet, loopback=loopback, person=person), person is not None
+    visits = Visits(pet, loopback=loopback, person=person)
+    made.state.visits, made.state.console = visits, person is not None
     made.state.docs = docs
     pages = (*console_pages,) if person is not None else (traces_only,)
     for router in (*pages, listing.router, trace_page.router):
@@ -76,7 +80,13 @@ def app(
     for kind, handler in (handlers | dict.fromkeys(FAULTS, _fault)).items():
         made.add_exception_handler(kind, handler)
     made.middleware("http")(_add_headers)
-    made.add_middleware(RequestLimits, max_body=MAX_BODY, timeout=TIMEOUT)
+    made.add_middleware(
+        RequestLimits,
+        authorize=visits.admit,
+        max_body=MAX_BODY,
+        max_unknown=MAX_UNKNOWN_BODY,
+        timeout=TIMEOUT,
+    )
     return made
 
 

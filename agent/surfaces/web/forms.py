@@ -21,7 +21,7 @@ async def typed_in(request: Request) -> dict[str, str]:
     return {name: values[0] for name, values in (await form_of(request)).items() if name in _TYPED}
 
 
-_TYPED = ("name", "content", "description", "due", "text")
+_TYPED = ("name", "content", "description", "due", "text", "person", "alias")
 
 
 async def field_of(request: Request, name: str) -> str:

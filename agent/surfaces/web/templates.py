@@ -1,7 +1,8 @@
 """Renders templates. Every value is sanitised, then escaped."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from datetime import datetime
+from functools import cache, partial
 from typing import Any
 
 from fastapi import Request
@@ -11,7 +12,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from agent.surfaces.records_json import taken_with
-from agent.surfaces.web.visits import COOKIE
+from agent.surfaces.web.visits import COOKIE, ZONE
 from agent.tracing.render.text import duration, harmless
 from memory.audience import Place
 
@@ -21,6 +22,14 @@ MAX_CELLS = 10_000
 """Cells of tables in a text. Rows are filled up to the widest, so a short text could take minutes."""
 MAX_TEXT = 4_000
 """Characters of one text on a page. The rest is behind a link."""
+TIMES = {
+    "moment": "%d %b %H:%M:%S",
+    "minute": "%d %b %H:%M",
+    "day": "%d %b %Y",
+    "due": "%a %d %b %Y %H:%M",
+    "clock": "%A %d %B %Y, %H:%M:%S %Z",
+}
+"""Filters that show a time; `page.js` has the same forms."""
 STATUS_NAMES = {
     "ok": "ok",
     "tool_error": "tool failed",
@@ -44,16 +53,11 @@ def environment() -> Environment:
     )
     filters: dict[str, Callable[..., Any]] = {
         "duration": lambda seconds: duration(seconds) or "…",
-        "moment": lambda time: time.astimezone().strftime("%d %b %H:%M:%S"),
-        "clock": lambda time: time.astimezone().strftime("%A %d %B %Y, %H:%M:%S %Z"),
-        "minute": lambda time: time.astimezone().strftime("%d %b %H:%M"),
-        "iso": lambda time: time.isoformat(timespec="milliseconds"),
-        "day": lambda time: time.astimezone().strftime("%d %b %Y"),
         "place": lambda key: str(Place.of_key(key)),
         "cut": cut,
         "markdown": markdown,
     }
-    made.filters |= filters
+    made.filters |= filters | {name: partial(shown_time, name) for name in TIMES}
     made.globals |= {"status_names": STATUS_NAMES, "taken": taken_with}
     return made
 
@@ -62,6 +66,15 @@ def _harmless(value: Any) -> Any:
     if isinstance(value, Markup):
         return value
     return "" if value is None else harmless(str(value))
+
+
+def shown_time(form: str, time: datetime) -> Markup:
+    """The time in the visitor's zone. While that is unknown, `page.js` writes it anew in the browser's."""
+    here = time.astimezone(ZONE.get())
+    element = Markup('<time datetime="{}" title="{}"{}>{}</time>')
+    anew = Markup("") if ZONE.get() else Markup(' data-form="{}"').format(form)
+    iso = time.isoformat(timespec="milliseconds")
+    return element.format(iso, here.strftime(TIMES["clock"]), anew, here.strftime(TIMES[form]))
 
 
 def cut(lines: Sequence[str]) -> tuple[str, int]:

@@ -8,21 +8,27 @@ admin's key.
 
 import hashlib
 import secrets
+from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 
 from fastapi import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from agent.companion import Companion
-from agent.surfaces.http.authentication import Authenticator, address_of, caller_of
-from agent.surfaces.http.errors import ApiError, forbidden
+from agent.surfaces.http.authentication import Authenticator, caller_of, refuse_other_site
+from agent.surfaces.http.errors import ApiError
 
 COOKIE = "hachi_traces"
 VISIT = timedelta(hours=12)
 """How long a cookie is valid."""
+ZONE: ContextVar[tzinfo | None] = ContextVar("zone", default=None)
+"""The visitor's time zone, as far as their profile tells it."""
 MAX_VISITS = 1_000
 """How many visits may be open. Beyond that the oldest ends."""
+_VISITOR = "hachi.visitor"
+"""Where the scope of a request keeps who was admitted, or why nobody was."""
 
 
 class OtherKey(ApiError):
@@ -57,8 +63,19 @@ class Visits:
         self._visits: dict[str, _Visit] = {}
         """By the digest of the cookie, oldest first."""
 
-    async def admit(self, request: Request) -> Visitor:
-        """Return the request's visitor. Raises ApiError."""
+    async def admit(self, scope: Scope) -> Visitor:
+        """Return the request's visitor. Raises ApiError. A second call for the same request says the same."""
+        if _VISITOR not in scope:
+            try:
+                scope[_VISITOR] = await self._admit(Request(scope))
+            except ApiError as error:
+                scope[_VISITOR] = error
+        admitted: Visitor | ApiError = scope[_VISITOR]
+        if isinstance(admitted, ApiError):
+            raise admitted
+        return admitted
+
+    async def _admit(self, request: Request) -> Visitor:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             return await self._visitor(request, given.strip(), caller_of(None, request.headers).user or "")
@@ -89,8 +106,7 @@ class Visits:
 
     async def _visitor(self, request: Request, secret: str, name: str) -> Visitor:
         try:
-            host, address = request.headers.get("host", ""), address_of(request.scope)
-            key = await self._authenticator.authenticate(secret, host, address)
+            key = await self._authenticator.authenticate(secret, request.scope)
         except ApiError as error:
             if secret or error.status != 401:
                 raise
@@ -110,8 +126,12 @@ class Visits:
 
 
 async def require_visit(request: Request) -> None:
+    refuse_other_site(request.scope)
     visits: Visits = request.app.state.visits
-    request.state.visitor = await visits.admit(request)
+    request.state.visitor = visitor = await visits.admit(request.scope)
+    if visitor.user:
+        pet: Companion = request.app.state.pet
+        ZONE.set(await pet.services.profiles.zone(user=visitor.user))
 
 
 def visitor_of(request: Request) -> Visitor:
@@ -125,15 +145,8 @@ def person_of(request: Request) -> str:
     return visitor_of(request).user or ""
 
 
-def require_own_page(request: Request) -> None:
-    """Protect a route that changes something: the browser must say that our own page sent the form. Raises
-    ApiError."""
-    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    own = site in (None, "", "same-origin", "none")
-    if origin is not None:
-        own = own and origin.partition("://")[2] == request.headers.get("host")
-    if not own:
-        raise forbidden("This was sent from another site, and is not done.")
+async def require_own_page(request: Request) -> None:
+    refuse_other_site(request.scope)
 
 
 def _digest(request: Request) -> str:

@@ -11,6 +11,7 @@ from discord import app_commands
 from agent.companion import Companion
 from agent.errors import FAULTS
 from agent.surfaces.bots.answers import Answer, Asker
+from agent.surfaces.bots.attachments import display_name
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Command, Commands
 from agent.surfaces.bots.discord.messages import API_ERRORS, place_of, user_name
 from agent.surfaces.bots.discord.rendering import (
@@ -113,7 +114,8 @@ def _asker(interaction: discord.Interaction) -> Asker | None:
         return None
     if not allowed.permits(interaction.channel, interaction.user):
         return None
-    return Asker(user_name(interaction.user.id), place)
+    name = display_name(interaction.user.display_name, interaction.user.name)
+    return Asker(user_name(interaction.user.id), place, name=name)
 
 
 async def _send(interaction: discord.Interaction, answer: Answer) -> None:

@@ -48,7 +48,7 @@ class SlackBot:
         self.app.event("app_mention", middleware=[self._receive])(_acknowledge)
         self.app.event("message", middleware=[self._receive])(_acknowledge)
         self.app.event("agent_session_stopped")(self._stop)
-        Interactions(self.app, commands, self.client)
+        Interactions(self.app, commands, self.client, self._reader)
         # without a listener Bolt acknowledges nothing, and Slack repeats the event
         self.app.event(_ANY)(_acknowledge)
 

@@ -23,7 +23,7 @@ from agent.surfaces.bots.slack.mrkdwn import mentioned_users, plain_text
 log = logging.getLogger("hachi.slack")
 
 MAX_NAMES = 10_000
-"""Names in the cache. The oldest are dropped first; a restart makes a changed name visible."""
+"""People in the cache. The oldest are dropped first; a restart makes a changed name visible."""
 TIMEOUT = aiohttp.ClientTimeout(total=20)
 THREAD_SECONDS = 2.0
 _HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
@@ -32,10 +32,10 @@ _HOSTS = (".slack.com", ".slack-gov.com", ".slack-files.com")
 
 @dataclass(eq=False)
 class Reader:
-    """Reads messages. It asks Slack once for each person's name."""
+    """Reads messages. It asks Slack once for each person's name and time zone."""
 
     client: AsyncWebClient
-    _names: dict[str, str] = field(default_factory=dict)
+    _people: dict[str, tuple[str, str | None]] = field(default_factory=dict)
 
     async def read(self, message: SlackMessage) -> Content:
         people = [message.user, *mentioned_users(message.text)]
@@ -44,7 +44,8 @@ class Reader:
         if not text and not message.files:
             text = f"@{names.get(message.bot, 'Hachi')}"
         files = [attachment_of(self.client, file) for file in message.files]
-        return Content(names[message.user], text, files)
+        _, zone = await self._person(message.user)
+        return Content(names[message.user], text, files, zone)
 
     async def thread(self, message: SlackMessage) -> list[Mapping[str, Any]]:
         """Return the lines of the message's thread; none if Slack does not tell them soon. The event that
@@ -63,18 +64,24 @@ class Reader:
 
     async def name(self, user: str) -> str:
         """Return the person's display name; the id if Slack does not know it."""
-        if user not in self._names:
+        name, _ = await self._person(user)
+        return name
+
+    async def _person(self, user: str) -> tuple[str, str | None]:
+        """Return the person's name and their time zone, if Slack knows it."""
+        if user not in self._people:
             try:
                 person = (await self.client.users_info(user=user)).get("user") or {}
             except API_ERRORS as error:
                 log.warning("cannot get the name of %s: %s", user, error)
-                return user
+                return user, None
             profile = person.get("profile") or {}
             names = (profile.get("display_name"), profile.get("real_name"), person.get("name"))
-            self._names[user] = display_name(next((n for n in names if n and n.strip()), None), user)
-            while len(self._names) > MAX_NAMES:
-                del self._names[next(iter(self._names))]
-        return self._names[user]
+            name = display_name(next((n for n in names if n and n.strip()), None), user)
+            self._people[user] = name, person.get("tz")
+            while len(self._people) > MAX_NAMES:
+                del self._people[next(iter(self._people))]
+        return self._people[user]
 
 
 def attachment_of(client: AsyncWebClient, file: Mapping[str, Any]) -> Attachment:

@@ -4,6 +4,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.surfaces.bots.answers import Answer, Asker
 from agent.surfaces.bots.commands import COMMANDS, LISTEN, Commands
 from agent.surfaces.bots.slack.client import API_ERRORS
+from agent.surfaces.bots.slack.content import Reader
 from agent.surfaces.bots.slack.home import publish_home
 from agent.surfaces.bots.slack.messages import place_of, user_name
 from agent.surfaces.bots.slack.mrkdwn import plain_text
@@ -40,10 +42,11 @@ COMMAND = re.compile(rf"^/(?:\S+-)?({_NAMES})$")
 
 
 class Interactions:
-    def __init__(self, app: AsyncApp, commands: Commands, client: AsyncWebClient) -> None:
+    def __init__(self, app: AsyncApp, commands: Commands, client: AsyncWebClient, reader: Reader) -> None:
         """Listens to the events of `app`."""
         self._commands = commands
         self._client = client
+        self._reader = reader
         app.command(COMMAND)(self._command)
         app.action(re.compile(rf"^{ACTION}\."))(self._press)
         app.view(MODAL)(self._edit)
@@ -53,12 +56,17 @@ class Interactions:
         await ack()
         written, text = command["command"], plain_text(command.get("text") or "", {})
         name = COMMAND.sub(r"\1", written)
-        asker = _asker(context, command["channel_id"], written.removesuffix(name))
+        asker = await self._named(_asker(context, command["channel_id"], written.removesuffix(name)), context)
         if name == LISTEN.name:
             answer = await self._commands.listen(asker, text, partial(self._may_set_listening, command))
         else:
             answer = await self._commands.run(name, asker, text)
         await _send(respond, answer, replace=False)
+
+    async def _named(self, asker: Asker, context: Any) -> Asker:
+        """Return the asker with their name, unless Slack does not tell it."""
+        name = await self._reader.name(context.user_id)
+        return asker if name == context.user_id else replace(asker, name=name)
 
     async def _may_set_listening(self, command: Mapping[str, Any]) -> bool:
         """Return whether the person is an admin of the workspace or created the channel."""
@@ -77,25 +85,24 @@ class Interactions:
         pressed = body["actions"][0]
         action, value = pressed["action_id"].split(".")[1], str(pressed.get("value") or "")
         alone = pressed["action_id"].endswith(f".{ALONE}")
-        if (body.get("view") or {}).get("type") == "home":
-            await self._press_at_home(action, value, context)
-            return
         channel = (body.get("channel") or {}).get("id") or (body.get("container") or {}).get("channel_id")
         asker = _asker(context, channel)
         if action == "edit":
-            kept = {"id": value, "channel": channel, "respond": body["response_url"], "alone": alone}
-            await self._ask_for_text(respond, asker, body["trigger_id"], kept)
+            # The App Home has no response_url.
+            kept = {"id": value, "channel": channel, "respond": body.get("response_url"), "alone": alone}
+            await self._ask_for_text(context, body["trigger_id"], kept)
+            return
+        if (body.get("view") or {}).get("type") == "home":
+            await self._press_at_home(action, value, context)
             return
         answer = await self._commands.press(asker, action, value)
         await _send(respond, answer, replace=action == "more" or alone)
 
-    async def _ask_for_text(
-        self, respond: Respond, asker: Asker, trigger: str, kept: Mapping[str, Any]
-    ) -> None:
+    async def _ask_for_text(self, context: Any, trigger: str, kept: Mapping[str, Any]) -> None:
         """Open the edit modal. Slack stores `kept` in it, so that it works after a restart."""
-        text = await self._commands.text_to_edit(asker, kept["id"])
+        text = await self._commands.text_to_edit(_asker(context, kept["channel"]), kept["id"])
         if isinstance(text, Answer):
-            await _send(respond, text, replace=False)
+            await self._answer_edit(context, kept, text)
             return
         try:
             await self._client.views_open(trigger_id=trigger, view=edit_modal(text, json.dumps(kept)))
@@ -109,7 +116,16 @@ class Interactions:
             return
         await ack()
         kept = json.loads(view["private_metadata"])
-        answer = await self._commands.edit(_asker(context, kept["channel"]), kept["id"], text)
+        asker = await self._named(_asker(context, kept["channel"]), context)
+        answer = await self._commands.edit(asker, kept["id"], text)
+        await self._answer_edit(context, kept, answer)
+
+    async def _answer_edit(self, context: Any, kept: Mapping[str, Any], answer: Answer) -> None:
+        """Answer where the button is: below its message, in place of it, or on the App Home."""
+        if kept["respond"] is None:
+            asker = _asker(context, None)
+            await publish_home(self._client, self._commands, asker, context.user_id, answer=answer)
+            return
         respond = AsyncRespond(response_url=kept["respond"])
         await _send(respond, answer, replace=bool(kept["alone"] and answer.update))
 

@@ -1,16 +1,18 @@
 """`hachi chat`: a conversation at a terminal (`terminal.py`), otherwise one message a line."""
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent.errors import BadInput
+from agent.surfaces.cli.chat.commands import ChatCommands, is_command
 from agent.surfaces.cli.chat.forget import (
-    ASK_A_PROGRAM,
     KEPT,
     NOTHING,
+    ask_a_program,
     chosen,
     forget_commands,
     forget_lines,
@@ -47,8 +49,8 @@ async def chat(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a turn.")] = False,
 ) -> None:
-    """Talk with Hachi. Input that is no terminal is read one message a line; where Hachi asks what to forget,
-    the next line may be the answer: y, n, or numbers of the list."""
+    """Talk with Hachi. Input that is no terminal is read one message or command a line, such as /memories;
+    where Hachi asks what to forget, the next line may be the answer: y, n, or numbers of the list."""
     session.settings().chosen_model  # noqa: B018 - raises before anything is typed
     at_terminal = not json and sys.stdout.isatty()
     done, asked = True, None
@@ -59,16 +61,20 @@ async def chat(
 
             await converse(pet, session, user, place)
             return
+        commands = LineCommands(pet, user, place)
         async for line in _messages(message):
             answered, asked = asked, None
             try:
                 if answered and is_answer(line, answered):
                     await _forget(pet, line, answered, user, place, json=json)
                     continue
-                streamed = at_terminal and message is not None
-                asked = await _turn(pet, line, user, place, json=json, streamed=streamed)
+                if is_command(line):
+                    asked = await commands.take(line, json=json)
+                else:
+                    streamed = at_terminal and message is not None
+                    asked = await _turn(commands, line, json=json, streamed=streamed)
                 if asked and message is None and not json:
-                    print(*forget_lines(asked), ASK_A_PROGRAM, sep="\n", flush=True)
+                    print(*forget_lines(asked), ask_a_program(asked), sep="\n", flush=True)
             except BrokenPipeError:
                 await pet.settle(SETTLE_TIMEOUT)  # nobody reads any more, but the turn is kept
                 raise
@@ -91,11 +97,32 @@ async def _messages(message: str | None) -> AsyncIterator[str]:
             yield line
 
 
-async def _turn(
-    pet: "Companion", text: str, user: str, place: str, *, json: bool, streamed: bool
-) -> "Candidates | None":
+class LineCommands(ChatCommands):
+    """Where there is no prompt: the next line answers what a command asks."""
+
+    async def take(self, line: str, *, json: bool) -> "Candidates | None":
+        """Run the command, and return what it asks about. Raises BadInput."""
+        if json:
+            raise BadInput(f"{line.split()[0]} prints for people; with --json use what `hachi --help` lists")
+        asked: Candidates | None = None
+
+        async def later(candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]":
+            nonlocal asked
+            asked = tuple(candidates)
+            if not candidates:
+                print(NOTHING)
+            return []
+
+        self.ask = later
+        await self.run(line)
+        sys.stdout.flush()
+        return asked
+
+
+async def _turn(commands: ChatCommands, text: str, *, json: bool, streamed: bool) -> "Candidates | None":
     """Take one turn with its background work, and print the reply. Returns what the person may have asked to
     forget."""
+    pet, user, place = commands.pet, commands.user, commands.place
     if streamed:
         reply = await print_turn(pet, text, user, place)
     else:
@@ -103,6 +130,7 @@ async def _turn(
         print(json_text(_reply_json(reply)) if json else plain(reply.message), flush=True)
     if reply.forget == () and not json:
         print(NOTHING, flush=True)
+    commands.last_trace = reply.trace_id
     await pet.settle(SETTLE_TIMEOUT + (pet.settings.model_timeout if json else 0))
     return reply.forget
 

@@ -1,11 +1,12 @@
 """What a person may type in the chat beside a message: `/memories`, `/tasks`, `/help` …"""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from agent.errors import BadInput
 from agent.surfaces.cli.chat.forget import ask, print_receipts
 from agent.surfaces.cli.output import MEMORY_COLUMNS, memory_row, print_table
 from agent.surfaces.cli.people import TASK_COLUMNS, print_context, task_row, zone_of
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Facts that `/memories` shows; `hachi memories list` shows all."""
-MOST_CANDIDATES = 5
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+
+
+def is_command(line: str) -> bool:
+    return _COMMAND.fullmatch(line.strip()) is not None
 
 
 @dataclass
@@ -30,17 +34,19 @@ class ChatCommands:
     place: str
     last_trace: str | None = None
     """The id of the newest turn's trace."""
+    ask: Callable[[Sequence[ForgetCandidate]], Awaitable[list[ForgetCandidate]]] = ask
+    """Shows what the person may mean, and returns what they confirm at once."""
 
     async def run(self, line: str) -> bool:
-        """Run the command that the line is. Returns False for a message, "/etc/hosts is empty" among them."""
+        """Run the command that the line is. Returns False for a message, "/etc/hosts is empty" among them.
+        Raises BadInput for a command that is none of these."""
         typed = _COMMAND.fullmatch(line.strip())
         if typed is None:
             return False
         name, words = typed[1], (typed[2] or "").strip()
-        if name in COMMANDS:
-            await COMMANDS[name].run(self, words)
-        else:
-            print(f"(There is no /{name}; /help lists what there is.)")
+        if name not in COMMANDS:
+            raise BadInput(f"there is no /{name}; /help lists what there is")
+        await COMMANDS[name].run(self, words)
         return True
 
     async def help(self, _: str = "") -> None:
@@ -63,13 +69,9 @@ class ChatCommands:
         if not words:
             print("(Say what: /forget the name of my boss)")
             return
-        hits = await self.pet.search_memories(words, user=self.user, place=self.place, limit=MOST_CANDIDATES)
-        facts = [hit for hit in hits if hit.memory]
-        chosen = await ask(
-            [ForgetCandidate(hit.id, "memory", hit.content, hit.created_at, "") for hit in facts]
-        )
-        if chosen:
-            print_receipts([await self.pet.delete_memory(one.id, user=self.user) for one in chosen])
+        at: dict[str, Any] = {"user": self.user, "place": self.place}
+        if chosen := await self.ask(await self.pet.find_to_forget(words, **at)):
+            print_receipts(await self.pet.forget(chosen, **at))
 
     async def tasks(self, _: str) -> None:
         found = await self.pet.services.tasks.list(self.user, PRIVATE)

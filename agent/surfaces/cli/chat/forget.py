@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from agent.types import Reply
     from memory.records import ForgetCandidate, Forgotten
 
-NOTHING = "(Nothing that you told matches this, so nothing is forgotten.)"
+NOTHING = "(Nothing that you told matches this, so nothing is forgotten; `hachi memories list` shows all.)"
 KEPT = "(Nothing is forgotten.)"
-QUESTION = "Forget it? y, N, or its numbers: "
+QUESTION, WHICH = "Forget it? y, N, or its numbers: ", "Forget which? N, or its numbers: "
 ASK_A_PROGRAM = "Forget it? Say y, n or its numbers with the next line."
+WHICH_A_PROGRAM = "Forget which? Say n or its numbers with the next line."
 YES, NO = frozenset({"y", "yes"}), frozenset({"n", "no"})
 
 
@@ -24,6 +25,13 @@ def forget_lines(candidates: "Sequence[ForgetCandidate]") -> list[str]:
     return lines or [NOTHING]
 
 
+def ask_a_program(candidates: "Sequence[ForgetCandidate]") -> str:
+    """The question to a program, which answers with the next line."""
+    if any(candidate.sure for candidate in candidates):
+        return ASK_A_PROGRAM
+    return WHICH_A_PROGRAM
+
+
 def forget_commands(candidates: "Sequence[ForgetCandidate]") -> list[str]:
     """The commands that forget the candidates, for where nobody can be asked."""
     groups = {"memory": "memories", "message": "messages"}
@@ -31,9 +39,10 @@ def forget_commands(candidates: "Sequence[ForgetCandidate]") -> list[str]:
 
 
 def chosen(answer: str, candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]":
-    """The candidates that the answer names: all for "y" and "yes", else those with its numbers."""
+    """The candidates that the answer names: those that are sure for "y" and "yes", else those with its
+    numbers."""
     if answer.strip().lower() in YES:
-        return list(candidates)
+        return [candidate for candidate in candidates if candidate.sure]
     numbers = {int(number) for number in re.findall(r"\d+", answer)}
     return [candidate for at, candidate in enumerate(candidates, 1) if at in numbers]
 
@@ -59,7 +68,8 @@ async def ask(candidates: "Sequence[ForgetCandidate]") -> "list[ForgetCandidate]
     from prompt_toolkit import PromptSession
 
     try:
-        answer = await PromptSession[str]().prompt_async(QUESTION)
+        question = QUESTION if any(candidate.sure for candidate in candidates) else WHICH
+        answer = await PromptSession[str]().prompt_async(question)
     except (EOFError, KeyboardInterrupt):
         answer = ""
     confirmed = chosen(answer, candidates)

@@ -103,7 +103,10 @@ async def _index(pet: "Companion", counts: dict[str, int]) -> str:
     counts["waiting for the index"] = waiting = await health.waiting_for_index()
     if not (fit := await health.index_fits()).fits:
         raise IndexUnavailable(f"{fit}; `hachi reindex` rebuilds it")
-    return f"{where}, {points} points" + (f", {waiting} rows wait for it" if waiting else "")
+    said = f"{where}, {points} points" + (f", {waiting} rows wait for it" if waiting else "")
+    if old := await health.obsolete():
+        said += f"; delete by hand, unless an older hachi uses them: {', '.join(old)}"
+    return said
 
 
 async def _work(pet: "Companion") -> str:
@@ -121,7 +124,13 @@ async def _work(pet: "Companion") -> str:
         raise MemoryFault(
             f"{crashing} may be what ends the process; it is tried at most once an hour: `hachi jobs list`"
         )
-    return f"{len(jobs)} waiting" if jobs else "nothing waits"
+    waiting = await pet.services.upkeep_budget.waiting()
+    told = f"{len(jobs)} waiting" if jobs else "nothing waits"
+    if not waiting.until:
+        return told
+    until = f"until {waiting.until:%Y-%m-%d %H:%M} UTC at the latest"
+    settings = "HACHI_UPKEEP_PER_HOUR, HACHI_UPKEEP_PER_DAY"
+    return f"{told}, {waiting.jobs} of them for the next model calls, {until} ({settings})"
 
 
 async def _disk(home: "Path") -> str:

@@ -6,8 +6,8 @@ import typer
 
 from agent.errors import BadInput
 from agent.surfaces.cli.options import ShortId, Yes
-from agent.surfaces.cli.output import Output, confirm, interactive, say, short, table_of, when
-from agent.surfaces.cli.session import require, with_companion
+from agent.surfaces.cli.output import Output, confirm, must_ask, say, short, table_of, when
+from agent.surfaces.cli.session import with_companion
 
 if TYPE_CHECKING:
     from agent.companion import Companion
@@ -59,8 +59,7 @@ async def drop(pet: "Companion", id: ShortId, yes: Yes = False) -> Output:
         raise BadInput(f"{short(job.id)} finishes a deletion; run `hachi jobs retry {short(job.id)}` instead")
     if job.state == "running":
         raise BadInput(f"{short(job.id)} is running; drop it when it has ended")
-    if not yes:
-        require(interactive(), "without a terminal, dropping needs --yes; nothing was dropped")
+    if must_ask(yes, "dropped"):
         confirm(f"Drop {job.kind} of {job.user_id}? What it was to do is lost.", "dropped")
     await pet.services.jobs.done(job.id)
     return Output({"dropped": job.id}, f"dropped {short(job.id)}: {job.kind} of {job.user_id}")

@@ -12,7 +12,7 @@ from agent.surfaces.cli.options import PlaceName, User, Yes, person
 from agent.surfaces.cli.output import (
     Output,
     confirm,
-    interactive,
+    must_ask,
     plain,
     print_table,
     progress_bar,
@@ -20,7 +20,7 @@ from agent.surfaces.cli.output import (
     when,
     write_output,
 )
-from agent.surfaces.cli.session import require, storable_all, with_companion
+from agent.surfaces.cli.session import storable_all, with_companion
 from agent.tracing.render.text import json_text
 from memory.audience import Place
 
@@ -44,11 +44,13 @@ async def export_memories(pet: "Companion", user: User, file: File = None, place
 
 
 @with_companion
-async def import_memories(pet: "Companion", user: User, file: File = None, place: PlaceName = "dm") -> None:
+async def import_memories(
+    pet: "Companion", user: User, file: File = None, place: PlaceName = "dm", yes: Yes = False
+) -> None:
     """Import an export, or a transcript.
 
     A transcript is a list of messages with author, text and sent_at, in a place also user. A place's export
-    goes back to that place, and each message and memory to whose it was.
+    goes back to that place, and each message and memory to whose it was: it asks before it speaks for others.
     """
     from agent.services.transfer.imports import parse_import
 
@@ -61,15 +63,25 @@ async def import_memories(pet: "Companion", user: User, file: File = None, place
         parsed = parse_import(given, user=user)
     except BadInput as error:
         raise BadInput(f"{name}: {error}") from error
+    others = pet.services.imports.others(parsed, user=user, place=place)
+    if others and must_ask(yes, f"imported, since it speaks for {', '.join(map(plain, others))}"):
+        confirm(f"It speaks for {', '.join(map(plain, others))}. Store it as theirs?", "imported")
     messages, memories = len(parsed.messages), parsed.count
     with progress_bar() as bar:
         task = bar.add_task("importing", total=messages + memories)
         new = await pet.services.imports.store(
-            parsed, user=user, place=place, progress=lambda done: bar.advance(task, done)
+            parsed,
+            user=user,
+            place=place,
+            progress=lambda done: bar.advance(task, done),
+            for_others=bool(others),
         )
     ignored = ", ".join(f"{kind} ({count})" for kind, count in (parsed.ignored or {}).items())
     left = f"; not imported: {ignored}" if ignored else ""
-    say(f"{messages} messages and {memories} memories were read; {new} of these are new{left}")
+    say(
+        f"{messages} messages and {memories} memories were read; "
+        f"{new.messages} messages and {new.memories} memories of these are new{left}"
+    )
 
 
 def _read(file: Path | None) -> tuple[str, bytes]:
@@ -85,8 +97,7 @@ async def erase(
     yes: Yes = False,
 ) -> Output:
     """Erase a person: all that is theirs, everywhere, for good. Exit 1 if something is left."""
-    if not yes:
-        require(interactive(), "without a terminal, erasing needs --yes; nothing was erased")
+    if must_ask(yes, "erased"):
         found = await pet.preview_erase(user=user)
         print_table(("what", "how much"), [(kind, str(count)) for kind, count in found.items()])
         confirm(f"Erase all of this of {plain(user)} for good?", "erased")
@@ -96,9 +107,12 @@ async def erase(
 
 def _print_receipt(receipt: "Erased") -> None:
     print_table(("what", "removed"), [(kind, str(count)) for kind, count in receipt.removed.items()])
+    reasons: dict[tuple[bool, str], list[str]] = {}
     for left in receipt.left:
-        print(f"{'left' if left.expected else 'STILL THERE'}: {left.count} in {left.kind}: {left.why}")
-    for where in receipt.out_of_reach:
-        print(f"not in reach: {where}")
+        reasons.setdefault((left.expected, left.why), []).append(f"{left.count} in {left.kind}")
+    for (expected, why), where in reasons.items():
+        print(f"{'stays, as it is not theirs' if expected else 'STILL THERE'}: {', '.join(where)}: {why}")
+    for place in receipt.out_of_reach:
+        print(f"not in reach: {place}")
     done = "verified: nothing of theirs is left" if receipt.verified else "not verified: see above"
     print(f"{plain(receipt.user)} was erased at {when(receipt.at)}; {done}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from agent.surfaces.cli.options import DryRun, Yes, moment, read_by
-from agent.surfaces.cli.output import Output, confirm, give_back, interactive, print_table, say, write_output
+from agent.surfaces.cli.output import Output, confirm, give_back, must_ask, print_table, say, write_output
 from agent.surfaces.cli.session import with_traces
 from agent.surfaces.cli.traces.options import TraceIds, filtered
 from agent.tracing.filters import TraceFilter
@@ -60,7 +60,7 @@ async def prune(
 
     kept = TraceFilter(since=older, kinds=frozenset())
     old = await traces.count(TraceFilter(kinds=frozenset())) - await traces.count(kept)
-    if old and not (dry_run or yes) and interactive():
+    if old and not dry_run and must_ask(yes, "deleted"):
         print(f"{count(old, 'trace')} from before {when(older)}")
         confirm("Delete them for good?", "deleted")
     if not dry_run:

@@ -80,6 +80,7 @@ async def to_test(
     for path in _write(files, into, force=force):
         print(path)
     say("it holds what was said and remembered; look through the fixture before you share it")
+    say("run it with pytest, which does not come with Hachi: pip install pytest")
 
 
 def _write(files: Mapping[str, str], into: Path | None, *, force: bool) -> list[Path]:

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from agent.companion import Companion
 from agent.surfaces.web.forms import field_of, form_of
 from agent.surfaces.web.templates import page
-from agent.surfaces.web.visits import person_of, require_own_page
+from agent.surfaces.web.visits import person_of
 from memory.records import ForgetCandidate, Forgotten
 
-router = APIRouter(dependencies=[Depends(require_own_page)])
+router = APIRouter()
 
 
 @router.post("/memories/{id}/forget")

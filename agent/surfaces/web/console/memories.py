@@ -2,14 +2,14 @@
 
 from contextlib import suppress
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from agent.companion import Companion
 from agent.surfaces.web.console.why import why_remembered
 from agent.surfaces.web.forms import field_of
 from agent.surfaces.web.templates import page
-from agent.surfaces.web.visits import person_of, require_own_page
+from agent.surfaces.web.visits import person_of
 from memory.errors import NotFound
 
 SHOWN = 200
@@ -39,11 +39,20 @@ async def overview(request: Request) -> HTMLResponse:
     )
 
 
-@router.post("", dependencies=[Depends(require_own_page)])
+@router.post("")
 async def add(request: Request) -> Response:
     """Remember a fact that the person writes down."""
     pet: Companion = request.app.state.pet
     await pet.remember(await field_of(request, "content"), user=person_of(request))
+    return RedirectResponse("/memories", 303)
+
+
+@router.post("/alias")
+async def alias(request: Request) -> Response:
+    """Remember another name of a person."""
+    pet: Companion = request.app.state.pet
+    person, other = await field_of(request, "person"), await field_of(request, "alias")
+    await pet.services.memories.name(person, other, user=person_of(request))
     return RedirectResponse("/memories", 303)
 
 
@@ -63,7 +72,7 @@ async def show(request: Request, id: str) -> Response:
     return page(request, "console/memory.html", memory=memory, why=why)
 
 
-@router.post("/{id}", dependencies=[Depends(require_own_page)])
+@router.post("/{id}")
 async def correct(request: Request, id: str) -> Response:
     """Replace the fact by what the person writes."""
     pet: Companion = request.app.state.pet
@@ -72,7 +81,7 @@ async def correct(request: Request, id: str) -> Response:
     return RedirectResponse(f"/memories/{decision.id or id}", 303)
 
 
-@router.post("/{id}/undo", dependencies=[Depends(require_own_page)])
+@router.post("/{id}/undo")
 async def undo(request: Request, id: str) -> Response:
     """Undo the last replacement: what was replaced holds again."""
     pet: Companion = request.app.state.pet

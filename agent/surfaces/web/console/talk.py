@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from time import perf_counter
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from agent.companion import Companion
@@ -14,7 +14,7 @@ from agent.errors import FAULTS
 from agent.surfaces.web.console.why import turn_of
 from agent.surfaces.web.forms import form_of
 from agent.surfaces.web.templates import markdown, page, render
-from agent.surfaces.web.visits import person_of, require_own_page
+from agent.surfaces.web.visits import person_of
 from agent.types import Reply, TurnRequest
 from memory.errors import NotFound
 
@@ -38,11 +38,12 @@ async def talk(request: Request) -> HTMLResponse:
     return await _page(request)
 
 
-@router.post("/talk", dependencies=[Depends(require_own_page)])
+@router.post("/talk")
 async def say(request: Request) -> Response:
     """Take a turn: as a stream of JSON lines for the script, else as the page with the answer."""
     form = await form_of(request)
     text, pet, user = form.get("text", [""])[0].strip(), request.app.state.pet, person_of(request)
+    await pet.services.profiles.note_zone(form.get("zone", [""])[0], user=user)
     if "stream" in form:
         return StreamingResponse(_answer(pet, user, text), media_type="application/x-ndjson")
     return await _page(request, await pet.respond(text, user=user) if text else None)

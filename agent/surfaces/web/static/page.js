@@ -5,7 +5,33 @@ const root = document.documentElement;
 const kept = { get theme() { try { return localStorage.getItem("theme"); } catch { return null; } } };
 if (kept.theme === "dark" || kept.theme === "light") root.dataset.theme = kept.theme;
 
+// Times in the browser's zone, where the server does not know the person's; see templates.py.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const forms = { moment: "d b H:M:S", minute: "d b H:M", day: "d b Y", due: "a d b Y H:M", clock: "A d B Y, H:M:S Z" };
+function written(time, form) {
+  const two = (number) => String(number).padStart(2, "0"), word = (options) => time.toLocaleString("en-US", options);
+  const parts = {
+    d: () => two(time.getDate()), H: () => two(time.getHours()), M: () => two(time.getMinutes()),
+    S: () => two(time.getSeconds()), Y: () => time.getFullYear(),
+    a: () => word({ weekday: "short" }), A: () => word({ weekday: "long" }),
+    b: () => word({ month: "short" }), B: () => word({ month: "long" }),
+    Z: () => new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts(time).find((part) => part.type === "timeZoneName").value,
+  };
+  return forms[form].replace(/[a-zA-Z]/g, (letter) => parts[letter]());
+}
+function tellZone(within) {
+  for (const shown of within.querySelectorAll("time[data-form]")) {
+    const time = new Date(shown.dateTime);
+    shown.textContent = written(time, shown.dataset.form);
+    shown.title = written(time, "clock");
+    delete shown.dataset.form;
+  }
+  for (const field of within.querySelectorAll("input[name=zone]")) field.value = zone;
+}
+
 document.addEventListener("DOMContentLoaded", () => {
+  tellZone(document);
+  new MutationObserver(() => tellZone(document)).observe(document.body, { childList: true, subtree: true });
   const one = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
   const told = one("#told");
@@ -120,6 +146,7 @@ document.addEventListener("DOMContentLoaded", () => {
   function put(html) {  // rendered and escaped by the server
     const holder = document.createElement("template");
     holder.innerHTML = html;
+    tellZone(holder.content);
     for (const item of [...holder.content.children]) {
       const old = item.id && document.getElementById(item.id);
       if (!old) said.append(item); else if (!old.isEqualNode(item)) old.replaceWith(item);
@@ -139,7 +166,7 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   }
   async function ask(words) {
-    const response = await fetch("/talk", { method: "POST", body: new URLSearchParams({ text: words, stream: "yes" }) });
+    const response = await fetch("/talk", { method: "POST", body: new URLSearchParams({ text: words, zone, stream: "yes" }) });
     if (response.status === 401 || response.status === 403) throw new Error("This page is not open to you any more; load it again.");
     if (!response.ok) throw new Error(`The server refused it (${response.status}).`);
     return response.body;

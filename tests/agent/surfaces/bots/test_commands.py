@@ -129,9 +129,15 @@ async def test_make_private_takes_a_memory_from_the_channel(pet: Companion, comm
 async def test_edit_replaces_the_text_and_can_be_undone(pet: Companion, commands: Commands) -> None:
     id = button(await commands.run("remember", IN_GENERAL, "Ana lives in Lyon"), "Edit").value
     assert await commands.text_to_edit(IN_GENERAL, id) == "Ana lives in Lyon"
-    for same in ("", " ", "Ana lives in Lyon", "x" * 2_001):
+    refused = {
+        "": "content: it is empty",
+        " ": "content: it is empty",
+        "Ana lives in Lyon": "Nothing was changed: ",
+        "x" * 2_001: "content: longer than 2000 characters",
+    }
+    for same, why in refused.items():
         unchanged = await commands.edit(IN_GENERAL, id, same)
-        assert (unchanged.text.startswith("Nothing was changed: "), unchanged.update) == (True, None)
+        assert (why in unchanged.text, unchanged.update) == (True, None)
     changed = await commands.edit(IN_GENERAL, id, "Ana lives in Lille")
     assert (changed.text, texts(changed)) == ("Changed to:", ["Ana lives in Lille"])
     assert changed.update == ReceiptUpdate("Ana lives in Lyon", "changed")
@@ -219,3 +225,31 @@ async def test_errors_are_answered_and_not_raised(pet: Companion, commands: Comm
     assert "reach my memory" in str(await commands.text_to_edit(PRIVATELY, "0" * 36))
     [item] = await commands.receipts([Decision("Ana lives in Lyon", "add", "0" * 36, "new")], PRIVATELY)
     assert (item.text, item.note) == ("Ana lives in Lyon", "")
+
+
+# Who said it.
+
+ADA_IN_GENERAL = Asker("chat:ada", GENERAL, name="Ada")
+
+
+async def test_a_note_and_its_correction_stay_their_authors(pet, commands) -> None:
+    noted = await commands.run("remember", ADA_IN_GENERAL, "I prefer green tea")
+    asked = "Who prefers which tea?"
+    heard = await pet.respond(asked, user="chat:cyn", author="Cyn", place=GENERAL)
+    assert "Ada told me" in heard.message
+    assert "Cyn told me" not in heard.message
+    [memory] = await pet.memories(user="chat:ada", place=GENERAL)
+    assert memory.subjects == ("ada",)
+    id = button(noted, "Edit").value
+    await commands.edit(ADA_IN_GENERAL, id, "I prefer black tea")
+    heard = await pet.respond(f"{asked} Black?", user="chat:cyn", author="Cyn", place=GENERAL)
+    assert "Ada told me" in heard.message
+    [memory] = await pet.memories(user="chat:ada", place=GENERAL)
+    assert (memory.content, memory.subjects) == ("I prefer black tea", ("ada",))
+
+
+async def test_a_note_about_somebody_here_bears_on_them(pet, commands) -> None:
+    await pet.respond("Hello there", user="chat:ben", author="Ben", place=GENERAL)
+    await commands.run("remember", ADA_IN_GENERAL, "Ben prefers green tea")
+    [memory] = await pet.memories(user="chat:ada", place=GENERAL)
+    assert memory.subjects == ("ben",)

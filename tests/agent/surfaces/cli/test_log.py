@@ -54,6 +54,18 @@ def test_secrets_are_left_out(tmp_path):
     assert "usual" not in log
 
 
+def test_what_would_drive_a_terminal_is_escaped_in_text_and_in_json(tmp_path):
+    evil = "\u202etxt.exe\u2028\x9b31m\x7f and עברית 👩\u200d🚀"
+    line = LINE.replace("Lea rows", evil)
+    with logging_to(Settings(home=tmp_path), verbose=False):
+        logging.getLogger("hachi.turn").error("%s\nand more", evil)
+        logging.getLogger("hachi.memory").info(line)
+    log, decisions = [(tmp_path / name).read_text() for name in ("hachi.log", "decisions.jsonl")]
+    assert r": \u202etxt.exe\u2028\x9b31m\x7f and עברית 👩" + "\u200d🚀\nand more\n" in log
+    assert not {*"\u202e\u2028\x9b\x7f"} & {*log, *decisions}
+    assert json.loads(decisions)["decisions"] == json.loads(line)["decisions"]
+
+
 def test_the_level_is_the_settings(tmp_path):
     with logging_to(Settings(home=tmp_path, log_level="ERROR"), verbose=False):
         logging.getLogger("hachi.turn").info("a detail")

@@ -3,6 +3,8 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from memory.index.embedded.index import EmbeddedIndex
 from memory.index.embedders.bundled import BundledEmbedder
 
@@ -36,6 +38,18 @@ def test_a_fact_is_added_listed_and_found(hachi):
     assert hit["id"] == memory["id"]
     assert hachi("memories", "search", "skiing", "--subject", "tea").complaint == "hachi: nothing was found"
     assert f"{hit['score']:.2f}" in hachi("memories", "search", "skiing").out
+    [newest] = hachi("memories", "search", "", "--json").json
+    assert newest["id"] == memory["id"]
+
+
+@pytest.mark.parametrize(
+    "command", [["update", "{id}", "Lea likes tea"], ["delete", "{id}"], ["history", "{id}"]]
+)
+def test_the_fact_of_somebody_else_is_refused_with_a_hint(hachi, command):
+    added = hachi("memories", "add", "Lea likes coffee", "--user", "lea", "--json").json
+    refused = hachi("memories", *[part.format(id=added["id"]) for part in command])
+    assert refused.code == 1
+    assert "--user" in refused.complaint
 
 
 def test_decisions_are_told(hachi):
@@ -82,6 +96,8 @@ def test_an_update_replaces_is_told_by_the_history_and_can_be_undone(hachi):
 
 def test_forgetting_asks_at_a_terminal_and_tells_what_was_taken(hachi):
     id = hachi("memories", "add", "Mickael skis", "--json").json["id"]
+    unasked = hachi("memories", "delete", id)
+    assert (unasked.code, "needs --yes; nothing was forgotten" in unasked.complaint) == (2, True)
     refused = hachi("memories", "delete", id, stdin=b"n\n", typed=True)
     assert (refused.code, "nothing was forgotten" in refused.err) == (1, True)
     told = hachi("memories", "delete", id, "--yes", "--json", typed=True).json
@@ -91,7 +107,7 @@ def test_forgetting_asks_at_a_terminal_and_tells_what_was_taken(hachi):
     told = hachi("memories", "delete", again[:8], stdin=b"y\n", typed=True).out
     assert f"forgotten {again[:8]}: Mickael skis\ntaken: 1 memory\n" in told
     assert f"forgets one of these too:\n  {red[:8]}: The red skis are new\n" in told
-    near = hachi("memories", "delete", red, "--json").json["forgotten"]["near"]
+    near = hachi("memories", "delete", red, "--yes", "--json").json["forgotten"]["near"]
     assert (near, hachi("memories", "list", "--json").json) == ([], [])
 
 
@@ -99,7 +115,7 @@ def test_what_was_forgotten_is_not_found_and_can_be_restored_for_a_while(hachi, 
     for text in ("my bank PIN is qz4711", "what is my bank PIN?"):
         hachi("chat", "-m", text)
     [pin] = hachi("memories", "list", "--json").json
-    told = hachi("memories", "delete", pin["id"], "--json").json["forgotten"]
+    told = hachi("memories", "delete", pin["id"], "--yes", "--json").json["forgotten"]
     assert (told["messages"], told["replies"]) == (1, 2)
     assert "qz4711" not in hachi("memories", "search", "bank PIN").out
     assert "qz4711" not in hachi("chat", "-m", "what is my bank PIN?").out
@@ -110,7 +126,7 @@ def test_what_was_forgotten_is_not_found_and_can_be_restored_for_a_while(hachi, 
         "brought back: 1 memory, 1 message"
     )
     assert [memory["id"] for memory in hachi("memories", "list", "--json").json] == [pin["id"]]
-    again = hachi("memories", "delete", pin["id"], "--json").json["forgotten"]
+    again = hachi("memories", "delete", pin["id"], "--yes", "--json").json["forgotten"]
     with closing(sqlite3.connect(home / "hachi.db")) as database, database:
         database.execute("UPDATE forgotten SET until = '2020-01-01 00:00:00'")
     ran = hachi("memories", "restore", again["undo_id"])
@@ -130,6 +146,6 @@ def test_everything_works_while_another_process_holds_the_index(hachi, home):
     assert "newest entries of the database were searched: " in search.complaint
     assert "in use by another hachi process" in search.complaint
     assert "in use by another hachi process" in (home / "hachi.log").read_text()
-    assert hachi("memories", "delete", id).code == 0
+    assert hachi("memories", "delete", id, "--yes").code == 0
     asyncio.run(index.close())
     assert hachi("memories", "list", "--json").json == []

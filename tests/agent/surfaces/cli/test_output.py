@@ -3,11 +3,23 @@ import io
 import pytest
 from command import Screen
 
-from agent.surfaces.cli.output import Output, console, plain, print_table, progress_bar
+from agent.surfaces.cli.output import Output, console, plain, print_table, progress_bar, say
 
 
-def test_control_characters_are_removed_and_line_breaks_kept():
-    assert plain("a\x1b[1mb\r\n\tc\x9bd") == "a[1mb\n\tcd"
+def test_what_would_drive_the_terminal_is_shown_escaped_and_every_script_stays(capsys):
+    evil = "a\x1b[1mb\r\n\tc\x9bd\u202etxt.exe\u2028e"
+    shown = "a\\x1b[1mb\n\tc\\x9bd\\u202etxt.exe\\u2028e"
+    assert plain(evil) == shown
+    say(evil)
+    assert capsys.readouterr().err == f"hachi: {shown}\n"
+    for kept in (
+        "התור שלי ביום שני",
+        "موعدي غدا",
+        "👩\u200d🚀 👩\u200d👩\u200d👧",
+        "नमस्\u200dते",
+        "one\n\ttwo",
+    ):
+        assert plain(kept) == kept
 
 
 def test_json_keeps_every_script_and_refuses_unknown_types(capsys):

@@ -107,7 +107,9 @@ def test_messages_are_listed_and_forgotten_one_by_one(hachi):
     ]
     assert hachi("messages", "delete", said["id"], "--user", "lea").code == 1
     assert hachi("messages", "delete", said["id"], stdin=b"n\n", typed=True).code == 1
-    told = hachi("messages", "delete", said["id"][:8]).out
+    unasked = hachi("messages", "delete", said["id"])
+    assert (unasked.code, "needs --yes; nothing was forgotten" in unasked.complaint) == (2, True)
+    told = hachi("messages", "delete", said["id"][:8], "--yes").out
     assert told.startswith(
         f"forgotten {said['id'][:8]}: my bank PIN is 4711\ntaken: 1 memory, 1 message, 1 reply"
     )
@@ -132,3 +134,18 @@ def test_everybody_of_whom_something_is_kept_is_listed(hachi):
         "zoe": nothing,
     }
     assert "lea" in hachi("people", "list").out
+
+
+def test_a_person_has_several_names_until_one_is_forgotten(hachi):
+    hachi("memories", "add", "Lucie plays the cello")
+    assert hachi("people", "alias", "Lucie", "Lulu").out == "Lucie is also called Lulu (new)\n"
+    found = hachi("memories", "search", "what does Lulu play?", "--json").json
+    assert "Lucie plays the cello" in [hit["content"] for hit in found]
+    [known] = hachi("people", "aliases", "--json").json
+    assert known["content"] == "Lucie is also called Lulu"
+    assert "Lulu" in hachi("people", "aliases").out
+    assert hachi("people", "unalias", "lulu", "Lucie").code == 0
+    assert hachi("people", "aliases").complaint == "hachi: nobody is known by another name here"
+    gone = hachi("people", "unalias", "Lucie", "Lulu")
+    assert "'Lucie' is not known as 'Lulu' here" in gone.complaint
+    assert "two names that differ" in hachi("people", "alias", "Lucie", "lucie").complaint

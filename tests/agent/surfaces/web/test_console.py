@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime
 
 import httpx
 import pytest
@@ -111,6 +112,18 @@ async def test_a_fact_is_corrected_and_the_correction_undone(ana, pet):
     assert [one.content for one in await pet.memories(user="ana")] == ["Ana lives in Lyon"]
 
 
+async def test_a_person_is_given_another_name(ana, pet):
+    await pet.remember("Lucie plays the cello", user="ana")
+    assert "is also called" in text_of(await ana.get("/memories"))
+    answer = await ana.post("/memories/alias", data={"person": "Lucie", "alias": "Lulu"})
+    assert "Lucie is also called Lulu" in text_of(await ana.get(answer.headers["location"]))
+    found = await pet.search_memories("what does Lulu play?", user="ana")
+    assert "Lucie plays the cello" in [hit.content for hit in found]
+    assert "two names" in text_of(
+        await ana.post("/memories/alias", data={"person": "Lucie", "alias": "Lucie"})
+    )
+
+
 async def test_a_fact_is_forgotten_and_brought_back(ana, pet):
     memory = (await pet.remember("Ana lives in Lyon", user="ana")).id
     page = await ana.post(f"/memories/{memory}/forget")
@@ -200,8 +213,9 @@ async def test_facts_and_messages_are_searched(ana, pet):
 
 
 async def test_tasks_are_added_finished_and_opened_again(ana, pet):
-    await ana.post("/tasks", data={"description": "call mum", "due": "tomorrow 9am"})
+    await ana.post("/tasks", data={"description": "call mum", "due": "tomorrow 9am", "zone": "Asia/Tokyo"})
     [task] = await pet.services.tasks.list("ana", PRIVATE)
+    assert task.due.hour == 0, "nine by the clock of the browser"
     assert "09:00" in text_of(await ana.get("/tasks"))
     await ana.post(f"/tasks/{task.id}", data={"status": "done"})
     assert "call mum" not in text_of(await ana.get("/tasks"))
@@ -210,6 +224,22 @@ async def test_tasks_are_added_finished_and_opened_again(ana, pet):
     assert "call mum" in text_of(await ana.get("/tasks"))
     answer = await ana.post("/tasks", data={"description": "x", "due": "soon"})
     assert (answer.status_code, "not a time" in answer.text) == (400, True)
+
+
+async def test_times_are_by_the_persons_clock_or_else_the_browsers(ana, pet):
+    await pet.remember("Ana skis", user="ana", said_at=datetime(2026, 11, 20, 20, 30, tzinfo=UTC))
+    shown = '<time datetime="2026-11-20T20:30:00.000+00:00" title="{}"{}>{}</time>'
+    assert ' data-form="day"' in (await ana.get("/memories")).text
+    await ana.post("/talk", data={"text": "hello", "zone": "Nowhere/Atlantis"})
+    assert (await pet.context(user="ana")).profile.timezone is None
+    await ana.post("/talk", data={"text": "hello", "zone": "Asia/Tokyo"})
+    tokyo = shown.format("Saturday 21 November 2026, 05:30:00 JST", "", "21 Nov 2026")
+    assert tokyo in (await ana.get("/memories")).text
+    await pet.set_context("timezone", "Europe/Paris", user="ana")
+    await ana.post("/talk", data={"text": "hello again", "zone": "Asia/Tokyo"})
+    paris = shown.format("Friday 20 November 2026, 21:30:00 CET", "", "20 Nov 2026")
+    assert paris in (await ana.get("/memories")).text
+    assert "data-form" not in (await ana.get("/traces")).text
 
 
 async def test_documents_are_added_searched_and_removed(ana, pet):

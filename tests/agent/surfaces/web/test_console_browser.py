@@ -1,7 +1,9 @@
 """The console in a real browser, which must be there already."""
 
 import shutil
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from selenium.webdriver.common.keys import Keys as Key
@@ -30,6 +32,29 @@ def browser(chromium, site):  # noqa: F811
 
 def say(browser, text):
     one(browser, "#text").send_keys(text, Key.ENTER)
+
+
+def test_times_are_by_the_browsers_clock_which_is_kept_once_something_is_said(browser, site):
+    """Runs first: what is said tells the zone, which is known from then on."""
+    browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
+    browser.get(f"{site.url}/memories")
+    one(browser, "#content").send_keys("Lucie plays chess")
+    one(browser, "form.long button").click()
+    until(browser, lambda: all_of(browser, "time"))
+    shown = one(browser, "time")
+    moment = datetime.fromisoformat(shown.get_attribute("datetime")).astimezone(ZoneInfo("Asia/Tokyo"))
+    assert shown.text == moment.strftime("%d %b %Y")
+    assert shown.get_attribute("title").startswith(moment.strftime("%A %d %B %Y, %H:%M:%S "))
+    browser.get(site.url)
+    say(browser, "Good morning")
+    until(browser, lambda: all_of(browser, "#said time"))
+    browser.get(f"{site.url}/tasks")
+    assert not all_of(browser, "time[data-form]")
+    one(browser, "#description").send_keys("call mum")
+    one(browser, "#due").send_keys("tomorrow 9am", Key.ENTER)
+    until(browser, lambda: all_of(browser, ".row time"))
+    assert one(browser, ".row time").text.endswith(" 09:00")
+    browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
 
 
 def test_a_person_talks_corrects_forgets_and_undoes(browser, site):

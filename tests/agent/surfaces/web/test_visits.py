@@ -107,6 +107,21 @@ async def test_what_another_site_sends_is_not_done(path, sent, ask):
     assert "another site" in answer.text
 
 
+async def test_before_a_key_is_known_little_of_a_form_is_read(pet, ask):
+    """Of many long ones none is kept in memory."""
+    _, secret = await key(pet)
+    client = ask(person="ana")
+    for length, given_back in ((1_000, True), (900_000, False)):
+        answer = await client.post("/memories", data={"content": "kayak" * (length // 5)})
+        assert answer.status_code == 401
+        assert 'name="key"' in answer.text
+        assert ("kayak" * (length // 5) in answer.text) is given_back
+    long = {"key": secret, "name": "ana", "to": "/" + "x" * 4_096}
+    assert (await client.post("/enter", data=long)).status_code == 401
+    assert (await client.post("/enter", data=long | {"to": "/"})).status_code == 303
+    assert (await client.post("/memories", data={"content": "kayak" * 900})).status_code != 401
+
+
 async def test_nothing_is_done_by_looking(ask):
     for path in ("/enter", "/leave", "/traces/last/test"):
         assert (await ask().get(path)).status_code == 405

@@ -4,11 +4,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from scripted_server import Hang, Say, ScriptedServer, answer
+from scripted_server import Call, Hang, Say, ScriptedServer, answer
 from slack_server import BOT, BOT_ID, Posted, SlackServer, buttons_of
 
+from agent import Companion
 from agent.surfaces.bots.forgetting import GONE, NOTHING, QUESTION
-from memory.audience import Place
+from memory.audience import PRIVATE, Place
 
 DM, GENERAL = "D1", "C1"
 HERE = Place(("slack", "T1", GENERAL))
@@ -25,6 +26,29 @@ async def test_direct_messages_are_answered_by_a_stream_in_their_thread(bot, sla
     assert texts(slack, DM) == [("Hello **Ana**!", "1.1"), ("Here I am.", "1.2")]
     assert slack.in_channel(DM)[0].streamed
     assert server.asked[0].conversation[-1] == ("user", "hello")
+
+
+def nine_tomorrow() -> Call:
+    due = {"id": None, "description": "call the dentist", "status": "open", "due": "2026-11-22T09:00"}
+    return Call("update_task", due)
+
+
+async def test_nine_oclock_is_by_the_clock_that_slack_knows_unless_they_told_another(
+    bot: Any, slack: SlackServer, server: ScriptedServer, pet: Companion
+) -> None:
+    slack.zones = {"UANA": "Europe/Paris", "UBEN": "Nowhere/Atlantis"}
+    slack.names |= {"UCYN": "Cyn"}
+    await pet.set_context("timezone", "Asia/Tokyo", user="slack:T1:UCYN")
+    slack.zones["UCYN"] = "Europe/Paris"
+    due = {}
+    for user, channel in (("UANA", DM), ("UBEN", "D2"), ("UCYN", "D3")):
+        server.script(nine_tomorrow(), answer("Noted."))
+        await bot.hears(slack.says(user, "remind me tomorrow at nine to call", channel=channel))
+        [task] = await pet.services.tasks.list(f"slack:T1:{user}", PRIVATE)
+        assert task.due is not None
+        due[user] = task.due.hour
+    assert due == {"UANA": 8, "UBEN": 9, "UCYN": 0}
+    assert (await pet.context(user="slack:T1:UANA")).profile.timezone == "Europe/Paris"
 
 
 async def test_a_mention_in_a_channel_is_answered_in_a_thread_that_goes_on_without_mentions(

